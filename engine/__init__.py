@@ -1,0 +1,93 @@
+"""Groundwire: how faithful a dialogue response is to its knowledge.
+
+>>> from groundwire import engine
+>>> score = engine.score(                                                                      # doctest: +SKIP
+...     "Bob Ross hosted The Joy of Cooking.",
+...     "Bob Ross was the creator and host of The Joy of Painting.",
+... )
+>>> score.value, [span.text for span in score.unsupported]                                     # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Sequence
+
+from groundwire.runtime.calls import Beam, Greedy, Sampling, TextSpan
+from groundwire.runtime.errors import (
+    BundleError,
+    DeviceError,
+    EngineClosed,
+    GroundwireError,
+    InvalidRequest,
+    ModelError,
+    Overloaded,
+    TooLong,
+)
+
+from .api import Engine
+from .metrics import METRICS
+from .records import (
+    Comparison,
+    MetricResult,
+    Options,
+    Q2Explanation,
+    Q2Options,
+    Request,
+    Score,
+    Timings,
+    UnsupportedSpan,
+)
+
+__all__ = [
+    "METRICS",
+    "Beam",
+    "BundleError",
+    "Comparison",
+    "DeviceError",
+    "Engine",
+    "EngineClosed",
+    "Greedy",
+    "GroundwireError",
+    "InvalidRequest",
+    "MetricResult",
+    "ModelError",
+    "Options",
+    "Overloaded",
+    "Q2Explanation",
+    "Q2Options",
+    "Request",
+    "Sampling",
+    "Score",
+    "TextSpan",
+    "Timings",
+    "TooLong",
+    "UnsupportedSpan",
+    "default_engine",
+    "score",
+]
+
+_lock = threading.Lock()
+_default: list[Engine] = []
+
+
+def default_engine() -> Engine:
+    """The engine behind ``score``: the compact bundle, loaded at the first use and closed when the process ends."""
+    with _lock:
+        if not _default:
+            _default.append(Engine.load())
+            atexit.register(_default[0].close)
+        return _default[0]
+
+
+def score(
+    response: str,
+    knowledge: str | Sequence[str],
+    *,
+    history: Sequence[str] = (),
+    metrics: Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Score:
+    """Score one response on the default engine; see ``Engine.score``."""
+    return default_engine().score(response, knowledge, history=history, metrics=metrics, options=options)

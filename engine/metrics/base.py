@@ -1,0 +1,28 @@
+"""What a metric is: a generator of model calls that returns a MetricResult.
+
+A metric yields a wave, a list of calls, and is resumed with the list of their results. When a call fails, its error is
+raised at the ``yield``; a metric that does not catch it ends with status ``failed``. A part that several metrics share
+is a generator too, used by ``yield from``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from groundwire.engine.records import MetricResult, Options, Request
+from groundwire.runtime.calls import Call
+
+T = TypeVar("T")
+Wave: TypeAlias = Sequence[Call]
+Steps: TypeAlias = Generator[Wave, list[Any], T]
+
+
+class Metric(NamedTuple):
+    """A metric as the engine knows it."""
+
+    name: str
+    title: str
+    roles: frozenset[str]
+    """Bundle roles it needs."""
+    steps: Callable[[Request, Options], Steps[MetricResult]]

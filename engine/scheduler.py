@@ -1,0 +1,385 @@
+"""Runs the metrics of every request in flight and merges their model calls.
+
+One thread, the loop, owns all state. It collects the calls that waiting metrics yielded, answers repeats from a bounded
+cache, and hands the rest to the runtime one role at a time: first the role whose oldest call waits longest, together with
+every other waiting call of that role, so requests share batches and none starves. Calls of the ``host`` lane (spaCy) run
+on a thread beside it while the device works. Deadlines and cancellations take effect between batches.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from groundwire.runtime.backend import Outcome, Runtime
+from groundwire.runtime.calls import Call, role_of
+from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError, Overloaded, TooLong
+
+from .metrics.base import Steps
+from .records import MetricResult, Status, Timings
+
+log = logging.getLogger("groundwire")
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """The metrics of one request."""
+
+    tasks: list[Task]
+    max_windows: int
+    deadline: float | None
+    """On the monotonic clock, in seconds."""
+    started: float = field(default_factory=time.monotonic)
+    future: Future[Finished] = field(default_factory=Future)
+    stages_ms: dict[str, float] = field(default_factory=dict)
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What became of a job: one result per metric, and where the time went."""
+
+    results: tuple[MetricResult, ...]
+    timings: Timings
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """One metric of one request, stopped at a wave."""
+
+    name: str
+    steps: Steps[MetricResult]
+    results: list[Any] | None = None
+    """Of the wave it waits for; None before its first."""
+    missing: int = 0
+    error: GroundwireError | None = None
+    outcome: MetricResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What determines a call's result. ``max_windows`` bounds it and so belongs to it."""
+
+    call: Call
+    max_windows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """A place in a wave that waits for a call."""
+
+    job: Job
+    task: Task
+    place: int
+
+
+class Scheduler:
+    """Drives jobs over one runtime. ``submit`` is safe from any thread."""
+
+    def __init__(self, runtime: Runtime, *, max_waiting: int = 4096, cache_chars: int = 8_000_000) -> None:
+        self._runtime = runtime
+        self._max_waiting = max_waiting
+        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._jobs: set[Job] = set()
+        self._pending: dict[str, OrderedDict[Key, list[Waiter]]] = {}
+        self._running: dict[Key, list[Waiter]] = {}
+        self._cache = Cache(cache_chars)
+        self._host = ThreadPoolExecutor(1, thread_name_prefix="groundwire-host")
+        self._host_busy = False
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._closed = False
+        self._loop = threading.Thread(target=self._run, name="groundwire-device", daemon=True)
+        self._loop.start()
+
+    def submit(self, tasks: Sequence[tuple[str, Steps[MetricResult]]], max_windows: int, deadline_ms: float | None) -> Job:
+        """Start the metrics of a request; ``job.future`` gets their results and never an exception of a metric.
+
+        Raises EngineClosed after ``close`` and Overloaded when ``max_waiting`` requests are unfinished.
+        """
+        deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
+        job = Job([Task(name, steps) for name, steps in tasks], max_windows, deadline)
+        with self._lock:
+            if self._closed:
+                raise EngineClosed("The engine is closed; load another one.")
+            if self._waiting >= self._max_waiting:
+                raise Overloaded(
+                    f"{self._waiting} requests are unfinished, the most this engine accepts; wait for some, "
+                    "or load the engine with a larger max_waiting."
+                )
+            self._waiting += 1
+            self._inbox.put(lambda: self._start(job))
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Give a job up; its unfinished metrics end with status ``cancelled``."""
+        self._inbox.put(lambda: self._stop(job, "cancelled", "The request was cancelled."))
+
+    def close(self) -> None:
+        """Finish no more work: unfinished jobs end with status ``cancelled``. Returns when the loop has stopped."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._inbox.put(self._shut)
+        self._loop.join()
+        self._host.shutdown(wait=True)
+
+    @property
+    def cache_info(self) -> tuple[int, int, int]:
+        """Cached calls, hits and misses so far."""
+        return len(self._cache), self._cache.hits, self._cache.misses
+
+    # The loop; everything below runs on its thread.
+
+    def _run(self) -> None:
+        try:
+            while not self._closed or self._jobs:
+                self._take_messages()
+                self._expire()
+                self._feed_host()
+                role = self._next_role("device")
+                if role is not None:
+                    self._deliver(role, *self._execute(role, *self._take(role)))
+        except BaseException as error:  # a defect of the loop itself must not leave callers waiting for ever
+            log.exception("the scheduler stopped")
+            with self._lock:
+                self._closed = True
+            for job in self._jobs:
+                if not job.future.done():
+                    job.future.set_exception(error)
+
+    def _take_messages(self) -> None:
+        idle = self._next_role("device") is None
+        try:
+            message = self._inbox.get(block=idle, timeout=self._patience() if idle else None)
+            while True:
+                message()
+                message = self._inbox.get_nowait()
+        except queue.Empty:
+            return
+
+    def _patience(self) -> float | None:
+        deadlines = [job.deadline for job in self._jobs if job.deadline is not None]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _start(self, job: Job) -> None:
+        self._jobs.add(job)
+        for task in job.tasks:
+            self._resume(job, task)
+        self._settle(job)
+
+    def _resume(self, job: Job, task: Task) -> None:
+        """Advance a metric until it waits for a call that is not cached, or ends."""
+        while task.outcome is None and not job.over:
+            try:
+                if task.error is not None:
+                    error, task.error = task.error, None
+                    wave = task.steps.throw(error)
+                else:
+                    wave = task.steps.send(task.results)  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as end:
+                task.outcome = end.value
+            except GroundwireError as error:
+                status: Status = "truncated" if isinstance(error, TooLong) else "failed"
+                task.outcome = MetricResult(task.name, status, message=str(error))
+            except Exception as error:
+                log.exception("metric %s failed", task.name)
+                message = f"{type(error).__name__}: {error}. This is a defect of the metric; please report it."
+                task.outcome = MetricResult(task.name, "failed", message=message)
+            else:
+                self._ask(job, task, wave)
+                if task.missing:
+                    return
+
+    def _ask(self, job: Job, task: Task, wave: Sequence[Call]) -> None:
+        task.results = [None] * len(wave)
+        task.missing = 0
+        for place, call in enumerate(wave):
+            key = Key(call, job.max_windows)
+            known = self._cache.get(key)
+            if known is not None:
+                self._place(task, place, known)
+                continue
+            task.missing += 1
+            waiter = Waiter(job, task, place)
+            if key in self._running:
+                self._running[key].append(waiter)
+            else:
+                self._pending.setdefault(role_of(call), OrderedDict()).setdefault(key, []).append(waiter)
+
+    @staticmethod
+    def _place(task: Task, place: int, outcome: Outcome) -> None:
+        assert task.results is not None
+        if isinstance(outcome, GroundwireError):
+            task.error = task.error or outcome
+        else:
+            task.results[place] = outcome
+
+    def _next_role(self, lane: str) -> str | None:
+        oldest: tuple[float, str] | None = None
+        for role, calls in self._pending.items():
+            if self._runtime.lane(role) != lane:
+                continue
+            while calls and all(waiter.job.over for waiter in next(iter(calls.values()))):
+                calls.popitem(last=False)
+            if calls:
+                started = min(waiter.job.started for waiter in next(iter(calls.values())))
+                if oldest is None or started < oldest[0]:
+                    oldest = (started, role)
+        return oldest[1] if oldest else None
+
+    def _take(self, role: str) -> tuple[list[Key], int]:
+        calls = self._pending[role]
+        limit = next(iter(calls)).max_windows
+        keys: list[Key] = []
+        for key in list(calls):
+            if len(keys) == self._runtime.batch(role):
+                break
+            if all(waiter.job.over for waiter in calls[key]):
+                del calls[key]
+            elif key.max_windows == limit:
+                keys.append(key)
+        for key in keys:
+            self._running[key] = calls.pop(key)
+        return keys, limit
+
+    def _execute(self, role: str, keys: list[Key], limit: int) -> tuple[list[Key], list[Outcome], float]:
+        started = time.perf_counter()
+        calls = [key.call for key in keys]
+        outcomes = self._attempt(role, calls, limit)
+        if len(calls) > 1 and any(isinstance(outcome, ModelError) for outcome in outcomes):
+            # One call may have spoiled the batch for all; alone, only the culprit fails.
+            outcomes = [self._attempt(role, [call], limit)[0] for call in calls]
+        return keys, outcomes, (time.perf_counter() - started) * 1000
+
+    def _attempt(self, role: str, calls: list[Call], limit: int) -> list[Outcome]:
+        try:
+            return list(self._runtime.run(role, calls, limit))
+        except GroundwireError as error:
+            return [error] * len(calls)
+        except Exception as error:
+            log.exception("role %s failed", role)
+            return [ModelError(f"Role {role} failed: {type(error).__name__}: {error}")] * len(calls)
+
+    def _deliver(self, role: str, keys: list[Key], outcomes: list[Outcome], spent_ms: float) -> None:
+        served: set[Job] = set()
+        ready: dict[Task, Job] = {}
+        for key, outcome in zip(keys, outcomes, strict=True):
+            if not isinstance(outcome, GroundwireError):
+                self._cache.put(key, outcome)
+            for waiter in self._running.pop(key):
+                served.add(waiter.job)
+                self._place(waiter.task, waiter.place, outcome)
+                waiter.task.missing -= 1
+                if waiter.task.missing == 0:
+                    ready[waiter.task] = waiter.job
+        for job in served:
+            job.stages_ms[role] = job.stages_ms.get(role, 0.0) + spent_ms
+        for task, job in ready.items():
+            self._resume(job, task)
+        for job in served:
+            self._settle(job)
+
+    def _feed_host(self) -> None:
+        role = None if self._host_busy else self._next_role("host")
+        if role is None:
+            return
+        keys, limit = self._take(role)
+        if not keys:
+            return
+        self._host_busy = True
+
+        def work() -> None:
+            done = self._execute(role, keys, limit)
+            self._inbox.put(lambda: landed(*done))
+
+        def landed(keys: list[Key], outcomes: list[Outcome], spent_ms: float) -> None:
+            self._host_busy = False
+            self._deliver(role, keys, outcomes, spent_ms)
+            self._feed_host()
+
+        self._host.submit(work)
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        for job in [job for job in self._jobs if job.deadline is not None and job.deadline <= now]:
+            assert job.deadline is not None
+            budget = (job.deadline - job.started) * 1000
+            message = f"The request was not finished within {budget:.0f} ms; raise Options.deadline_ms."
+            self._stop(job, "deadline", message)
+
+    def _stop(self, job: Job, status: Status, message: str) -> None:
+        if job.over:
+            return
+        for task in job.tasks:
+            if task.outcome is None:
+                task.outcome = MetricResult(task.name, status, message=message)
+                task.steps.close()
+        self._settle(job)
+
+    def _settle(self, job: Job) -> None:
+        if job.over or any(task.outcome is None for task in job.tasks):
+            return
+        job.over = True
+        self._jobs.discard(job)
+        with self._lock:
+            self._waiting -= 1
+        timings = Timings((time.monotonic() - job.started) * 1000, job.stages_ms)
+        results = tuple(task.outcome for task in job.tasks if task.outcome is not None)
+        if job.future.set_running_or_notify_cancel():
+            job.future.set_result(Finished(results, timings))
+
+    def _shut(self) -> None:
+        for job in list(self._jobs):
+            self._stop(job, "cancelled", "The engine was closed.")
+
+
+class Cache:
+    """Least recently used results, bounded by the characters of their calls."""
+
+    def __init__(self, max_chars: int) -> None:
+        self._max_chars = max_chars
+        self._chars = 0
+        self._held: OrderedDict[Key, tuple[Outcome, int]] = OrderedDict()
+        self.hits = 0
+        self.misses = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, key: Key) -> Outcome | None:
+        """The result of an equal call, or None."""
+        found = self._held.get(key)
+        if found is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._held.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Key, outcome: Outcome) -> None:
+        """Hold a result, and let go of the oldest ones beyond the bound."""
+        cost = 256 + _chars(key.call)
+        if key in self._held or cost > self._max_chars:
+            return
+        self._held[key] = (outcome, cost)
+        self._chars += cost
+        while self._chars > self._max_chars:
+            _, (_, freed) = self._held.popitem(last=False)
+            self._chars -= freed
+
+
+def _chars(call: Call) -> int:
+    total = 0
+    for name in call.__struct_fields__:
+        value = getattr(call, name)
+        total += len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, tuple) else 0
+    return total

@@ -1,0 +1,229 @@
+"""The interface between the scheduler and whatever runs models, and a fake that runs none.
+
+``LocalRuntime`` opens a bundle on this machine. ``FakeRuntime`` answers calls from plain functions, so that a metric, the
+scheduler or a service can be tested without a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from .bundle import Bundle, ClassifierRole, GeneratorRole, ReaderRole, SpansRole
+from .calls import Answer, Beam, Call, Classify, FindSpans, GenerateQuestions, IsPersonal, Result
+from .classifier import Classifier
+from .errors import BundleError, GroundwireError, InvalidRequest, ModelError
+from .generator import Generator
+from .reader import Reader
+from .session import DeviceChoice, Profile, choose_device
+from .spans import SpanFinder
+
+Outcome = Result | GroundwireError
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What ran a call, for signatures: equal identities give equal results."""
+
+    bundle: str
+    digest: str
+    precision: str
+    device: str
+
+
+class Runtime(Protocol):
+    """Runs model calls. ``run`` may be called from one thread at a time for each lane."""
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles this runtime can answer."""
+        ...
+
+    @property
+    def identity(self) -> Identity:
+        """What determines its results."""
+        ...
+
+    def lane(self, role: str) -> str:
+        """``device`` or ``host``: roles of one lane never run at the same time."""
+        ...
+
+    def batch(self, role: str) -> int:
+        """How many calls of a role are worth handing over at once."""
+        ...
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        """One result or error per call, in order; the calls share batches but not results."""
+        ...
+
+    def close(self) -> None:
+        """Free the models; later calls fail."""
+        ...
+
+
+class LocalRuntime:
+    """A bundle's models on this machine."""
+
+    def __init__(self, bundle: Bundle, profile: Profile, models: Mapping[str, Any]) -> None:
+        self._models = dict(models)
+        self.bundle = bundle
+        self.profile = profile
+        precisions = {r.precision for r in bundle.manifest.roles.values() if not isinstance(r, SpansRole)}
+        self._identity = Identity(
+            bundle.manifest.name, bundle.manifest.digest(), "+".join(sorted(precisions)), profile.device
+        )
+
+    @classmethod
+    def load(
+        cls,
+        bundle: str | Path,
+        device: DeviceChoice = "auto",
+        precision: str | None = None,
+        threads: int | None = None,
+    ) -> LocalRuntime:
+        """Open every role of a bundle.
+
+        ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph run
+        (default: the processors this process may use). Raises BundleError or DeviceError.
+        """
+        if threads is not None and threads < 1:
+            raise InvalidRequest(f"threads={threads}; give 1 or more, or None for all usable processors.")
+        opened = Bundle.open(bundle)
+        roles = opened.manifest.roles
+        found = {name: r.precision for name, r in roles.items() if not isinstance(r, SpansRole)}
+        if precision is not None and set(found.values()) - {precision}:
+            raise BundleError(
+                f"precision={precision!r} was asked for, but {opened.directory} holds {found}. "
+                f"Export it with --precision {precision}, or leave precision out."
+            )
+        profile = Profile.of(choose_device(device, list(found.values())), threads)
+        models: dict[str, Any] = {}
+        for name, role in roles.items():
+            match role:
+                case ReaderRole():
+                    models[name] = Reader.load(opened, role, profile)
+                case ClassifierRole():
+                    models[name] = Classifier.load(opened, role, profile)
+                case GeneratorRole():
+                    models[name] = Generator.load(opened, role, profile)
+                case SpansRole():
+                    models[name] = SpanFinder.load(opened.file(role.path))
+        return cls(opened, profile, models)
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles of the bundle."""
+        return frozenset(self._models)
+
+    @property
+    def identity(self) -> Identity:
+        """Bundle, digest, precision and device."""
+        return self._identity
+
+    def lane(self, role: str) -> str:
+        """SpaCy runs on the host while the device runs graphs."""
+        return "host" if role == "spans" else "device"
+
+    def batch(self, role: str) -> int:
+        """Enough calls to fill a few batches; a new request waits at most this long for its turn."""
+        if role == "spans":
+            return 8
+        if isinstance(self._models.get(role), Generator):
+            return max(1, self.profile.max_beams // Beam().beams)
+        return self.profile.max_rows
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        """One result or error per call, in order."""
+        model = self._models.get(role)
+        if model is None:
+            missing = f"The bundle {self._identity.bundle!r} has no role {role!r}; it has {', '.join(sorted(self.roles))}."
+            return [ModelError(missing) for _ in calls]
+        if isinstance(model, SpanFinder):
+            return [_spans(model, call) for call in calls]
+        outcomes: Sequence[Outcome] = model.run(calls, max_windows)
+        return outcomes
+
+    def warmup(self) -> None:
+        """Run every role once, so that no request pays for first-time allocation."""
+        text = "Groundwire was warmed up in 2026."
+        warm: dict[str, list[Call]] = {
+            "spans": [FindSpans(text), IsPersonal("what is my name?")],
+            "qg": [GenerateQuestions("2026", text, Beam(max_length=8))],
+            "qa": [Answer("when?", (text,))],
+        }
+        for role, model in self._models.items():
+            calls = [Classify(role, (text,), text)] if isinstance(model, Classifier) else warm.get(role, [])
+            for outcome in self.run(role, calls, 64) if calls else ():
+                if isinstance(outcome, GroundwireError):
+                    raise outcome
+
+    def close(self) -> None:
+        """Free the models."""
+        self._models.clear()
+
+
+class FakeRuntime:
+    """Answers calls from plain functions; records the batches it was given.
+
+    ``answers`` maps a role to a function of one call; an exception of the tree it raises is that call's outcome.
+
+    >>> from groundwire.runtime.calls import Classify, Classified, Read
+    >>> label = lambda call: Classified("neutral", {"neutral": 1.0}, 0, Read(1, 3, 3))
+    >>> runtime = FakeRuntime({"nli": label})
+    >>> runtime.run("nli", [Classify("nli", ("abc",), "d")], max_windows=8)[0].label
+    'neutral'
+    """
+
+    def __init__(self, answers: Mapping[str, Callable[[Any], Outcome]], batch: int = 64) -> None:
+        self._answers = dict(answers)
+        self._batch = batch
+        self.batches: list[tuple[str, tuple[Call, ...]]] = []
+        self.closed = False
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles given at construction."""
+        return frozenset(self._answers)
+
+    @property
+    def identity(self) -> Identity:
+        """A fixed identity."""
+        return Identity("fake", "0" * 12, "fp32", "cpu")
+
+    def lane(self, role: str) -> str:
+        """As the local runtime."""
+        return "host" if role == "spans" else "device"
+
+    def batch(self, role: str) -> int:
+        """The number given at construction."""
+        return self._batch
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        """Answer each call by its role's function."""
+        self.batches.append((role, tuple(calls)))
+        out: list[Outcome] = []
+        for call in calls:
+            try:
+                out.append(self._answers[role](call))
+            except GroundwireError as error:
+                out.append(error)
+        return out
+
+    def warmup(self) -> None:
+        """Nothing to warm."""
+
+    def close(self) -> None:
+        """Remember that it was closed."""
+        self.closed = True
+
+
+def _spans(finder: SpanFinder, call: Call) -> Outcome:
+    try:
+        if isinstance(call, FindSpans):
+            return finder.find(call.text)
+        assert isinstance(call, IsPersonal)
+        return finder.is_personal(call.question)
+    except GroundwireError as error:
+        return error

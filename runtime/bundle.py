@@ -1,0 +1,231 @@
+"""Bundles: the directories that hold exported models, and their manifest ``bundle.json``.
+
+Reading a manifest validates it against the records below, so a wrong type or an unknown field is an error with its path.
+Nothing of a bundle is executed: graphs are ONNX, tokenizers JSON, the spaCy pipeline is config and msgpack.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .errors import BundleError
+
+SCHEMA = 1
+MANIFEST = "bundle.json"
+Precision: TypeAlias = Literal["fp32", "fp16", "int8", "mixed"]
+
+
+class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a graph is from its PyTorch checkpoint on a fixed text set."""
+
+    texts: int
+    max_logit_error: float
+    """Largest absolute difference of a logit (generator: of a teacher-forced log-probability)."""
+    logit_std: float
+    """Standard deviation of the checkpoint's logits on the same texts, the scale of the error."""
+    decision_agreement: float
+    """Share of texts with the same decision: label, no-answer, or next token."""
+    span_agreement: float | None = None
+    """Share of texts with the same answer span (readers only)."""
+    kept_float: tuple[str, ...] = ()
+    """Weights left in float because int8 moved the outputs too far."""
+    gate: Literal["passed", "waived"] = "passed"
+    """``waived`` only by the explicit flag that benchmarks on random weights use."""
+
+
+class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a role's fields become the one or two texts of a model input; ``{name}`` stands for a field."""
+
+    first: str
+    second: str | None = None
+
+
+class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
+    source: str
+    """The checkpoint: a hub id, or the name of a local directory."""
+    revision: str | None = None
+
+
+class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    architecture: str
+    precision: Precision
+    tokenizer: str
+    max_tokens: int
+    """The model's window, special tokens included."""
+    pad_id: int
+    parity: Parity | None = None
+
+
+class ReaderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="reader"):
+    """An extractive question-answering model over (question, passage)."""
+
+    graph: str
+    stride: int = 128
+    """Tokens that neighbouring windows of a long passage share."""
+
+
+class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="classifier"):
+    """A sequence-pair classifier; ``labels`` in the order of its logits."""
+
+    graph: str
+    labels: tuple[str, ...]
+    template: Template = Template("{premise}", "{hypothesis}")
+    stride: int = 64
+    """Tokens that neighbouring windows of a long premise share."""
+    window_order: tuple[str, ...] = ()
+    """When windows of a long premise disagree, the first of these labels that any window has is the answer. Empty:
+    entailment, contradiction, neutral for an inference model, else the order of ``labels``."""
+
+
+class GeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="generator"):
+    """An encoder-decoder in two graphs (docs/architecture.md gives their signatures)."""
+
+    encoder: str
+    decoder: str
+    template: Template
+    eos_ids: tuple[int, ...]
+    start_id: int
+    vocabulary: int
+    layers: int
+    heads: int
+    head_dim: int
+    strip_prefix: str = ""
+    """Removed from the front of every generated text."""
+
+
+class SpansRole(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="spans"):
+    """A spaCy pipeline directory."""
+
+    path: str
+
+
+Role: TypeAlias = ReaderRole | ClassifierRole | GeneratorRole | SpansRole
+
+
+class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Size and digest of a file of the bundle."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The content of ``bundle.json``."""
+
+    schema: int
+    name: str
+    version: str
+    license: str
+    created_with: str
+    roles: dict[str, Role]
+    files: dict[str, FileEntry]
+    """Every file of the bundle but the manifest and README, by its path with forward slashes."""
+
+    def digest(self) -> str:
+        """Twelve hexadecimal digits that change with any file of the bundle or any field of its roles."""
+        content = msgspec.json.encode([self.roles, self.files], order="deterministic")
+        return hashlib.sha256(content).hexdigest()[:12]
+
+
+class _Schema(msgspec.Struct):
+    schema: int
+
+
+class Bundle:
+    """An opened bundle: its directory and its manifest."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        self.directory = directory
+        self.manifest = manifest
+
+    @classmethod
+    def open(cls, where: str | Path) -> Bundle:
+        """Read the manifest of the bundle at ``where``: a directory, or the name of an embedded bundle.
+
+        Raises BundleError when there is none, when it is damaged or of a newer schema, or when a file is missing or
+        has another size than the manifest says. ``verify`` compares the digests too.
+        """
+        directory = locate(where)
+        path = directory / MANIFEST
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise BundleError(
+                f"{directory} is not a bundle: {MANIFEST} cannot be read ({error.strerror}). "
+                "Give a directory written by `groundwire export`, or the name of an embedded bundle: "
+                f"{', '.join(embedded()) or 'none'}."
+            ) from error
+        try:
+            schema = msgspec.json.decode(raw, type=_Schema).schema
+            if schema > SCHEMA:
+                raise BundleError(
+                    f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. "
+                    "Upgrade groundwire, or export the bundle again with this version."
+                )
+            manifest = msgspec.json.decode(raw, type=Manifest)
+        except msgspec.MsgspecError as error:
+            raise BundleError(f"{path} is damaged: {error}. Export the bundle again, or restore the file.") from error
+        bundle = cls(directory, manifest)
+        for name, entry in manifest.files.items():
+            size = bundle.file(name).stat().st_size
+            if size != entry.bytes:
+                raise BundleError(
+                    f"{directory / name} has {size} bytes; the manifest says {entry.bytes}. "
+                    "The file is damaged or incomplete: restore it or export the bundle again."
+                )
+        return bundle
+
+    def file(self, name: str) -> Path:
+        """The path of a file that the manifest lists; BundleError when it is not listed or not there."""
+        path = self.directory / name
+        listed = name in self.manifest.files or any(other.startswith(f"{name}/") for other in self.manifest.files)
+        if not listed or ".." in Path(name).parts or Path(name).is_absolute():
+            raise BundleError(f"{self.directory / MANIFEST} does not list the file {name!r} that one of its roles uses.")
+        if not path.exists():
+            raise BundleError(f"{path} is missing, although the manifest lists it: restore it or export again.")
+        return path
+
+    def verify(self) -> None:
+        """Compare every file with its digest; BundleError names the first that differs, and both digests."""
+        for name, entry in self.manifest.files.items():
+            digest = sha256(self.file(name))
+            if digest != entry.sha256:
+                raise BundleError(
+                    f"{self.directory / name} has SHA-256 {digest[:16]}…; the manifest says {entry.sha256[:16]}…. "
+                    "The file was changed after the export: restore it or export the bundle again."
+                )
+
+
+def embedded() -> tuple[str, ...]:
+    """Names of the bundles that ship inside the package."""
+    root = _embedded_root()
+    return tuple(sorted(path.parent.name for path in root.glob(f"*/{MANIFEST}")))
+
+
+def locate(where: str | Path) -> Path:
+    """The directory ``where`` names: an embedded bundle's name, or a path."""
+    path = Path(where)
+    if isinstance(where, str) and where in embedded():
+        return _embedded_root() / where
+    if not path.is_dir():
+        raise BundleError(
+            f"No bundle {str(where)!r}: it is neither a directory nor an embedded bundle "
+            f"({', '.join(embedded()) or 'none installed'})."
+        )
+    return path
+
+
+def sha256(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _embedded_root() -> Path:
+    import groundwire.bundles
+
+    return Path(next(iter(groundwire.bundles.__path__)))

@@ -1,0 +1,164 @@
+"""Model calls and their results: the vocabulary between metrics and the runtime.
+
+A call is frozen and hashable: two equal calls have the same result, whatever batch they run in, so the scheduler may
+answer one from the other.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+AnswerRule: TypeAlias = Literal["independent", "joint"]
+
+
+class TextSpan(msgspec.Struct, frozen=True):
+    """A piece of a text: ``text == whole[start:end]``, in characters."""
+
+    text: str
+    start: int
+    end: int
+    kind: str = "given"
+    """Where it comes from: ``ent:LABEL``, ``noun_chunk``, or ``given`` by the caller."""
+
+
+class Beam(msgspec.Struct, frozen=True, tag="beam"):
+    """Beam search. Defaults are those of the Q² authors' code."""
+
+    beams: int = 5
+    returned: int = 5
+    """Sequences returned per source, best first; at most ``beams``."""
+    no_repeat_ngram: int = 3
+    """Length of the n-grams that may not occur twice; 0 allows all."""
+    early_stopping: bool = True
+    length_penalty: float = 1.0
+    """Exponent of the length in the final score; above 0 favours longer sequences."""
+    max_length: int = 128
+    """Tokens in all, with the start token."""
+    min_length: int = 0
+
+
+class Greedy(msgspec.Struct, frozen=True, tag="greedy"):
+    """The most probable token at every step: one sequence. The Q² greedy variant blocks no n-grams."""
+
+    no_repeat_ngram: int = 0
+    max_length: int = 128
+    min_length: int = 0
+
+
+class Sampling(msgspec.Struct, frozen=True, tag="sampling"):
+    """Seeded sampling. Defaults are those of the Q² authors' code."""
+
+    returned: int = 5
+    top_k: int = 50
+    """Candidates kept at each step; 0 keeps the whole vocabulary."""
+    top_p: float = 0.95
+    """Probability mass kept at each step, at least one token."""
+    temperature: float = 1.0
+    seed: int = 0
+    """Together with the source, the whole source of randomness: equal calls draw equal sequences."""
+    no_repeat_ngram: int = 0
+    max_length: int = 128
+    min_length: int = 0
+
+
+Decoding: TypeAlias = Beam | Greedy | Sampling
+
+
+class FindSpans(msgspec.Struct, frozen=True):
+    """Named entities and noun phrases of ``text`` → ``tuple[TextSpan, ...]``."""
+
+    text: str
+
+
+class IsPersonal(msgspec.Struct, frozen=True):
+    """Whether ``question`` asks about the speakers themselves → ``bool``."""
+
+    question: str
+
+
+class GenerateQuestions(msgspec.Struct, frozen=True):
+    """Questions whose answer in ``context`` is ``answer`` → ``tuple[Generated, ...]``, best first."""
+
+    answer: str
+    context: str
+    decoding: Decoding = Beam()
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer to ``question`` in ``passages`` → ``Answered``."""
+
+    question: str
+    passages: tuple[str, ...]
+    rule: AnswerRule = "independent"
+    """``independent``: start and end by argmax each, as the papers' code does; ``joint``: the best legal span."""
+
+
+class Classify(msgspec.Struct, frozen=True):
+    """The label of (``premises``, ``hypothesis``) by the classifier of ``role`` → ``Classified``."""
+
+    role: str
+    premises: tuple[str, ...]
+    hypothesis: str
+
+
+class Generated(msgspec.Struct, frozen=True):
+    """One generated sequence."""
+
+    text: str
+    score: float
+    """Length-normalised log-probability for beam search, mean log-probability otherwise."""
+
+
+class Read(msgspec.Struct, frozen=True):
+    """How much of the passages a model saw."""
+
+    windows: int
+    characters: int
+    """Characters read, over all passages."""
+    total: int
+    """Characters given, over all passages."""
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """An extractive answer; ``text`` is empty when ``status`` is not ``answered``."""
+
+    status: Literal["answered", "none", "empty"]
+    """``none``: every window says the passages hold no answer. ``empty``: the chosen end stands before the start."""
+    text: str
+    passage: int
+    """Index of the passage the answer stands in; -1 without one."""
+    start: int
+    """Character offset in that passage; -1 when the range leaves the passage or there is no answer."""
+    end: int
+    score: float
+    """Start plus end logit of the answer, minus those of "no answer", in the best window."""
+    read: Read
+
+
+class Classified(msgspec.Struct, frozen=True):
+    """The label with the highest probability, and all of them in the role's label order."""
+
+    label: str
+    probabilities: dict[str, float]
+    window: int
+    """Which window of the premises decided; 0 when there is one."""
+    read: Read
+
+
+Call: TypeAlias = FindSpans | IsPersonal | GenerateQuestions | Answer | Classify
+Result: TypeAlias = tuple[TextSpan, ...] | bool | tuple[Generated, ...] | Answered | Classified
+
+
+def role_of(call: Call) -> str:
+    """The bundle role that answers ``call``."""
+    match call:
+        case FindSpans() | IsPersonal():
+            return "spans"
+        case GenerateQuestions():
+            return "qg"
+        case Answer():
+            return "qa"
+        case Classify():
+            return call.role

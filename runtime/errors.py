@@ -1,0 +1,60 @@
+"""The error tree of Groundwire.
+
+::
+
+    GroundwireError
+    ├── InvalidRequest       (also ValueError)  the response, knowledge, history or an option is not usable
+    ├── BundleError                             a bundle is missing, damaged, or newer than this version reads
+    ├── DeviceError                             a device or execution provider cannot be used
+    ├── ExportError                             a checkpoint cannot be turned into a bundle role
+    │   └── ParityError                         the exported graph is too far from its checkpoint
+    ├── ModelError                              a model failed while it ran
+    ├── TooLong                                 a text does not fit the windows a model may read
+    ├── Overloaded                              more requests wait than the engine accepts
+    └── EngineClosed                            the engine was closed
+
+A message says what was given, what is allowed, and what to do. Errors of other libraries are translated at one boundary
+each, with ``raise … from error``.
+"""
+
+from __future__ import annotations
+
+
+class GroundwireError(Exception):
+    """Base of every error Groundwire raises on purpose."""
+
+
+class InvalidRequest(GroundwireError, ValueError):
+    """The response, knowledge, history or an option is not usable."""
+
+
+class BundleError(GroundwireError):
+    """A bundle is missing, damaged, or newer than this version reads."""
+
+
+class DeviceError(GroundwireError):
+    """A device or execution provider cannot be used."""
+
+
+class ExportError(GroundwireError):
+    """A checkpoint cannot be turned into a bundle role."""
+
+
+class ParityError(ExportError):
+    """An exported graph is too far from its checkpoint, so it was not saved."""
+
+
+class ModelError(GroundwireError):
+    """A model failed while it ran."""
+
+
+class TooLong(GroundwireError):
+    """A text does not fit the windows a model may read; nothing was cut."""
+
+
+class Overloaded(GroundwireError):
+    """More requests wait than the engine accepts; send fewer at a time."""
+
+
+class EngineClosed(GroundwireError):
+    """The engine was closed."""

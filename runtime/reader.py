@@ -1,0 +1,141 @@
+"""Extractive question answering over passages of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from .bundle import Bundle, ReaderRole
+from .calls import Answer, Answered, Read
+from .errors import GroundwireError, TooLong
+from .forward import forward
+from .session import Array, Profile, Session
+from .text import TextEncoder, Window
+
+MAX_ANSWER_TOKENS = 32
+"""Longest answer of the joint rule."""
+
+Status: TypeAlias = Literal["answered", "none", "empty"]
+
+
+class Piece(NamedTuple):
+    """A window of one passage of one call."""
+
+    call: int
+    passage: int
+    window: Window
+
+
+class Found(NamedTuple):
+    """What one window says: token positions, and the answer's logits minus those of "no answer"."""
+
+    status: Status
+    start: int
+    end: int
+    score: float
+
+
+class Reader:
+    """A reader graph with its tokenizer."""
+
+    def __init__(self, role: ReaderRole, session: Session, encoder: TextEncoder, profile: Profile) -> None:
+        self._role = role
+        self._session = session
+        self._encoder = encoder
+        self._profile = profile
+
+    @classmethod
+    def load(cls, bundle: Bundle, role: ReaderRole, profile: Profile) -> Reader:
+        """Open the role's graph and tokenizer."""
+        session = Session.load(bundle.file(role.graph), profile)
+        return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
+
+    def run(self, calls: Sequence[Answer], max_windows: int) -> list[Answered | GroundwireError]:
+        """One answer per call; a call whose texts cannot be read gets its error instead."""
+        out: dict[int, Answered | GroundwireError] = {}
+        pieces: list[Piece] = []
+        for index, call in enumerate(calls):
+            try:
+                pieces += self._pieces(index, call, max_windows)
+            except GroundwireError as error:
+                out[index] = error
+        found: list[list[tuple[Piece, Found]]] = [[] for _ in calls]
+        windows = [piece.window for piece in pieces]
+        for rows, lengths, (start, end) in forward(self._session, windows, self._role.pad_id, self._profile):
+            batch = [pieces[row] for row in rows]
+            for rule, decide in (("independent", _independent), ("joint", _joint)):
+                if any(calls[piece.call].rule == rule for piece in batch):
+                    for piece, one in zip(batch, decide(start, end, lengths, batch), strict=True):
+                        if calls[piece.call].rule == rule:
+                            found[piece.call].append((piece, one))
+        for index, call in enumerate(calls):
+            if index not in out:
+                out[index] = fold(call, found[index])
+        return [out[index] for index in range(len(calls))]
+
+    def _pieces(self, index: int, call: Answer, max_windows: int) -> list[Piece]:
+        pieces: list[Piece] = []
+        for number, passage in enumerate(call.passages):
+            for window in self._encoder.windows(call.question, passage, 1, self._role.stride):
+                pieces.append(Piece(index, number, window))
+            if len(pieces) > max_windows:
+                raise TooLong(
+                    f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
+                    "Retrieve fewer passages, or raise Options.max_windows."
+                )
+        return pieces
+
+
+def fold(call: Answer, found: Sequence[tuple[Piece, Found]]) -> Answered:
+    """The best answer over all windows by score; "none" only when every window says so."""
+    total = sum(len(passage) for passage in call.passages)
+    read = Read(windows=len(found), characters=total, total=total)
+    # Windows come back in batch order; ties go to the earlier passage and place.
+    answers = sorted(
+        ((piece, one) for piece, one in found if one.status == "answered"),
+        key=lambda item: (-item[1].score, item[0].passage, item[0].window.offsets[item[1].start]),
+    )
+    if not answers:
+        status: Status = "empty" if any(one.status == "empty" for _, one in found) else "none"
+        score = max((one.score for _, one in found), default=0.0)
+        return Answered(status, "", -1, -1, -1, score, read)
+    piece, one = answers[0]
+    window, passage = piece.window, call.passages[piece.passage]
+    text = window.text(one.start, one.end, (call.question, passage))
+    first, last = window.tokens_of(1)
+    if first <= one.start <= one.end <= last:
+        begin, stop = _trim(passage, window.offsets[one.start][0], window.offsets[one.end][1])
+        return Answered("answered", passage[begin:stop], piece.passage, begin, stop, one.score, read)
+    return Answered("answered", text, piece.passage, -1, -1, one.score, read)
+
+
+def _independent(start: Array, end: Array, lengths: NDArray[np.int64], batch: Sequence[Piece]) -> list[Found]:
+    starts, ends, scores, nulls = _native.argmax_spans(start, end, lengths)
+    out = []
+    for a, b, score in zip(starts.tolist(), ends.tolist(), (scores - nulls).tolist(), strict=True):
+        status: Status = "none" if a == b == 0 else "empty" if b < a else "answered"
+        out.append(Found(status, a, b, score))
+    return out
+
+
+def _joint(start: Array, end: Array, lengths: NDArray[np.int64], batch: Sequence[Piece]) -> list[Found]:
+    limits = np.array([piece.window.tokens_of(1) for piece in batch], dtype=np.int64)
+    first, last = np.ascontiguousarray(limits[:, 0]), np.ascontiguousarray(limits[:, 1])
+    starts, ends, scores, nulls = _native.best_spans(start, end, first, last, MAX_ANSWER_TOKENS, 1)
+    out = []
+    for a, b, score in zip(starts[:, 0].tolist(), ends[:, 0].tolist(), (scores[:, 0] - nulls).tolist(), strict=True):
+        out.append(Found("answered" if a >= 0 and score > 0 else "none", a, b, score))
+    return out
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    # Some tokenizers count the blank before a word as part of it.
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end

@@ -1,0 +1,48 @@
+"""``python -m groundwire.train``: the recipes as commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from . import nli, qa, qg
+from .loop import Schedule
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+
+Data = Annotated[Path, typer.Option(help="Directory with the training sets (see data.md).", exists=True, file_okay=False)]
+Out = Annotated[Path, typer.Option(help="Checkpoint directory; an interrupted run in it is continued.")]
+Steps = Annotated[int, typer.Option(help="Optimizer steps.", min=1)]
+Seed = Annotated[int, typer.Option(help="Seed of the data order and the corruptions.")]
+Threads = Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)]
+
+
+def _schedule(steps: int, seed: int, threads: int) -> Schedule:
+    if threads:
+        torch.set_num_threads(threads)
+    return Schedule(steps=steps, seed=seed)
+
+
+@app.command("qa")
+def _qa(data: Data, out: Out, steps: Steps = 2400, seed: Seed = 13, threads: Threads = 0) -> None:
+    """Extractive question answering with "no answer"."""
+    qa.train(data, out, _schedule(steps, seed, threads))
+
+
+@app.command("nli")
+def _nli(data: Data, out: Out, steps: Steps = 2400, seed: Seed = 13, threads: Threads = 0) -> None:
+    """Three-way natural language inference."""
+    nli.train(data, out, _schedule(steps, seed, threads))
+
+
+@app.command("qg")
+def _qg(data: Data, out: Out, steps: Steps = 4000, seed: Seed = 13, threads: Threads = 0) -> None:
+    """Answer-aware question generation."""
+    qg.train(data, out, _schedule(steps, seed, threads))
+
+
+if __name__ == "__main__":
+    app()

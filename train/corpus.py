@@ -1,0 +1,126 @@
+"""Readers for the training sets, and the text windows the recipes cut from them.
+
+The data directory holds JSON Lines, gzipped where large: SQuAD paragraphs as ``{"title", "context", "qas": [{"question",
+"answers", "answerable"}]}``, inference pairs as ``{"premise", "hypothesis", "label"}``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
+_WORD = re.compile(r"\w+")
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a JSON Lines file, gzipped or plain."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def sentence_bounds(text: str) -> list[tuple[int, int]]:
+    """Character ranges of the sentences of ``text``, by punctuation: good enough to cut training windows."""
+    cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
+    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if text[a:b].strip()]
+
+
+def words(text: str) -> set[str]:
+    """The set of lower-cased words of ``text``."""
+    return set(_WORD.findall(text.lower()))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A SQuAD question: its paragraph, its first gold answer and where that stands (-1 when unanswerable)."""
+
+    text: str
+    answers: tuple[str, ...]
+    paragraph: int
+    start: int
+
+    @property
+    def answer(self) -> str:
+        return self.answers[0] if self.answers else ""
+
+
+@dataclass(frozen=True)
+class Squad:
+    """SQuAD paragraphs and questions; ``articles`` maps a title to the indices of its paragraphs."""
+
+    contexts: tuple[str, ...]
+    bounds: tuple[tuple[tuple[int, int], ...], ...]
+    titles: tuple[str, ...]
+    articles: dict[str, tuple[int, ...]]
+    questions: tuple[Question, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Squad:
+        """Read a SQuAD file; the answer's place is its occurrence in the sentence that shares most question words."""
+        contexts, bounds, titles, questions = [], [], [], []
+        articles: dict[str, list[int]] = {}
+        for index, row in enumerate(read_rows(path)):
+            context = row["context"]
+            sentences = tuple(sentence_bounds(context))
+            contexts.append(context)
+            bounds.append(sentences)
+            titles.append(row["title"])
+            articles.setdefault(row["title"], []).append(index)
+            for qa in row["qas"]:
+                answers = tuple(qa["answers"]) if qa["answerable"] else ()
+                start = _locate(context, sentences, qa["question"], answers[0]) if answers else -1
+                if start >= 0 or not answers:
+                    questions.append(Question(qa["question"].strip(), answers, index, start))
+        frozen = {title: tuple(members) for title, members in articles.items()}
+        return cls(tuple(contexts), tuple(bounds), tuple(titles), frozen, tuple(questions))
+
+    def window(self, question: Question, sentences: int, rng: random.Random) -> tuple[str, int]:
+        """A run of ``sentences`` sentences around the answer, and the answer's offset in it."""
+        bounds = self.bounds[question.paragraph]
+        end = question.start + len(question.answer)
+        first = max(i for i, (a, _) in enumerate(bounds) if a <= question.start)
+        last = max(i for i, (a, _) in enumerate(bounds) if a < end)
+        extra = max(0, sentences - (last - first + 1))
+        before = min(first, rng.randint(0, extra))
+        after = min(len(bounds) - 1 - last, extra - before)
+        a, b = bounds[first - before][0], bounds[last + after][1]
+        return self.contexts[question.paragraph][a:b], question.start - a
+
+    def distractor(self, question: Question, sentences: int, rng: random.Random) -> str | None:
+        """A run of sentences of the same article that lacks the answer and shares many words with the question."""
+        asked, target = words(question.text), question.answer.lower()
+        others = self.articles[self.titles[question.paragraph]]
+        pool = [question.paragraph, *rng.sample(others, min(3, len(others)))]
+        best: tuple[float, str] | None = None
+        for index in pool:
+            bounds = self.bounds[index]
+            for first in range(0, len(bounds), max(1, sentences)):
+                chunk = bounds[first : first + sentences]
+                text = self.contexts[index][chunk[0][0] : chunk[-1][1]]
+                if target in text.lower():
+                    continue
+                rank = len(asked & words(text)) + rng.random()
+                if best is None or rank > best[0]:
+                    best = (rank, text)
+        return best[1] if best else None
+
+
+def _locate(context: str, sentences: tuple[tuple[int, int], ...], question: str, answer: str) -> int:
+    asked = words(question)
+    best, place = -1, -1
+    at = context.find(answer)
+    while at >= 0:
+        sentence = next((context[a:b] for a, b in sentences if a <= at < b), "")
+        shared = len(asked & words(sentence))
+        if shared > best:
+            best, place = shared, at
+        at = context.find(answer, at + 1)
+    return place

