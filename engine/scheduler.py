@@ -147,7 +147,9 @@ class Scheduler:
                 self._feed_host()
                 role = self._next_role("device")
                 if role is not None:
-                    self._deliver(role, *self._execute(role, *self._take(role)))
+                    done = self._execute(role, *self._take(role))
+                    self._expire()  # what comes too late does not count
+                    self._deliver(role, *done)
         except BaseException as error:  # a defect of the loop itself must not leave callers waiting for ever
             log.exception("the scheduler stopped")
             with self._lock:

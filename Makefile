@@ -1,0 +1,33 @@
+# Each target makes its own virtual environment from nothing.
+PYTHON ?= python3
+# A CPU-only build of torch; other builds bring several GB of CUDA packages.
+TORCH ?= torch==2.13.0
+PIP = -m pip --disable-pip-version-check install --quiet
+
+.PHONY: demo test native-test format clean
+
+demo: .venv-demo/ready
+	.venv-demo/bin/groundwire score examples/dialogues.jsonl
+
+test: .venv/ready
+	.venv/bin/python scripts/check.py
+
+format: .venv/ready
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+	find cpp_ext -name '*.cpp' -o -name '*.hpp' | xargs .venv/bin/clang-format -i
+
+.venv-demo/ready: pyproject.toml $(wildcard cpp_ext/CMakeLists.txt cpp_ext/*/*.cpp cpp_ext/*/*.hpp)
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python $(PIP) .
+	touch $@
+
+.venv/ready: pyproject.toml $(wildcard cpp_ext/CMakeLists.txt cpp_ext/*/*.cpp cpp_ext/*/*.hpp)
+	$(PYTHON) -m venv .venv
+	.venv/bin/python $(PIP) $(TORCH)
+	.venv/bin/python $(PIP) scikit-build-core nanobind cmake ninja
+	.venv/bin/python $(PIP) --no-build-isolation -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .venv-demo build dist

@@ -1,0 +1,102 @@
+"""Options and output that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from groundwire.engine.metrics import METRICS
+from groundwire.engine.records import MetricResult, Options, Q2Explanation, Q2Options, Score
+from groundwire.runtime.calls import Beam, Decoding, Greedy, Sampling
+from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.session import DeviceChoice
+
+BundleOption = Annotated[str, typer.Option(help="An embedded bundle's name, or a directory made by `groundwire export`.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or tensorrt; nothing falls back silently.")]
+MetricsOption = Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(METRICS)}.")]
+ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of one model run; default: all usable.", min=1)]
+DecodingOption = Annotated[str, typer.Option(help="How questions are generated: beam, greedy or sampling.")]
+QuestionsOption = Annotated[str, typer.Option(help="single: the first valid question of a span; all: every valid one.")]
+PersonalOption = Annotated[bool, typer.Option(help="Keep questions about the speakers (for personal dialogue).")]
+DeadlineOption = Annotated[float | None, typer.Option(help="Milliseconds one response may take.", min=1.0)]
+
+REASONS = {
+    "no_answer": "the knowledge does not say",
+    "contradiction": "the knowledge says otherwise",
+    "mismatch": "the knowledge says something else",
+}
+
+
+def device_choice(name: str) -> DeviceChoice:
+    """Check a --device value."""
+    for choice in ("auto", "cpu", "cuda", "tensorrt"):
+        if name == choice:
+            return choice  # type: ignore[return-value]
+    raise InvalidRequest(f"--device {name} is unknown; use auto, cpu, cuda or tensorrt.")
+
+
+def make_options(decoding: str, questions: str, personal: bool, deadline_ms: float | None) -> Options:
+    """Options from the command line's values."""
+    known: dict[str, Decoding] = {"beam": Beam(), "greedy": Greedy(), "sampling": Sampling()}
+    if decoding not in known:
+        raise InvalidRequest(f"--decoding {decoding} is unknown; use {', '.join(known)}.")
+    if questions not in ("single", "all"):
+        raise InvalidRequest(f"--questions {questions} is unknown; use single or all.")
+    q2 = Q2Options(
+        decoding=known[decoding],
+        questions="all" if questions == "all" else "single",
+        personal_filter=not personal,
+    )
+    return Options(q2=q2, deadline_ms=deadline_ms)
+
+
+def interactive() -> bool:
+    """Whether someone watches: progress bars only then."""
+    return sys.stderr.isatty()
+
+
+def stdout() -> Console:
+    """The console results go to; as wide as the terminal, or 120 columns in a pipe."""
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+
+
+def colour(value: float | None) -> str:
+    """Green for supported, red for not, yellow between."""
+    if value is None:
+        return "dim"
+    return "green" if value >= 2 / 3 else "yellow" if value > 1 / 3 else "red"
+
+
+def marked(response: str, score: Score) -> Text:
+    """The response with its unsupported words in reverse red (and in ⟦brackets⟧, for those who see no colour)."""
+    text, at = Text(), 0
+    for span in sorted(score.unsupported, key=lambda span: (span.start, -span.end)):
+        if span.start < at:
+            continue
+        text.append(response[at : span.start])
+        text.append(f"⟦{response[span.start : span.end]}⟧", style="bold red")
+        at = span.end
+    text.append(response[at:])
+    return text
+
+
+def reasons(score: Score) -> Text:
+    """One line per unsupported span."""
+    lines = []
+    for span in score.unsupported:
+        says = f": “{span.knowledge_says}”" if span.knowledge_says else ""
+        lines.append(f"“{span.text}” – {REASONS[span.reason]}{says}")
+    return Text("\n".join(dict.fromkeys(lines)))
+
+
+def verdict_of(result: MetricResult) -> str:
+    """A metric's value, or its status."""
+    if result.value is None:
+        return f"[dim]{escape(result.status)}[/]"
+    fallback = isinstance(result.explanation, Q2Explanation) and result.explanation.fallback is not None
+    return f"[{colour(result.value)}]{result.value:.2f}[/]" + ("[dim]*[/]" if fallback else "")

@@ -1,0 +1,64 @@
+"""Reads requests from JSON Lines or CSV, and tells what is wrong with a line."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import msgspec
+
+from groundwire.runtime.errors import InvalidRequest
+
+
+class Line(NamedTuple):
+    """One line of input: its number from 1, and its fields or what is wrong with it."""
+
+    number: int
+    row: dict[str, Any] | None
+    problem: str = ""
+
+
+@contextmanager
+def lines(source: Path) -> Iterator[Iterator[Line]]:
+    """The lines of a file (``-`` is standard input); ``.csv`` is read as CSV with a header, all else as JSON Lines."""
+    try:
+        file: TextIO = (
+            sys.stdin
+            if str(source) == "-"
+            else source.open(encoding="utf-8", errors="surrogateescape", newline="")
+        )
+    except OSError as error:
+        raise InvalidRequest(f"{source} cannot be read: {error.strerror}.") from error
+    try:
+        yield _csv(file) if source.suffix.lower() == ".csv" else _jsonl(file)
+    finally:
+        if file is not sys.stdin:
+            file.close()
+
+
+def _jsonl(file: TextIO) -> Iterator[Line]:
+    for number, text in enumerate(file, 1):
+        if not text.strip():
+            continue
+        try:
+            row = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+            yield Line(number, None, f"not JSON: {error}")
+            continue
+        yield Line(number, row) if isinstance(row, dict) else Line(number, None, "not a JSON object")
+
+
+def _csv(file: TextIO) -> Iterator[Line]:
+    reader = csv.DictReader(file)
+    absent = {"response", "knowledge"} - set(reader.fieldnames or ())
+    if absent:
+        raise InvalidRequest(f"The CSV has no column {' and no column '.join(sorted(absent))}; it has {reader.fieldnames}.")
+    for row in reader:
+        fields: dict[str, Any] = {name: value for name, value in row.items() if name is not None and value is not None}
+        # A cell holds one utterance per line, oldest first.
+        fields["history"] = [turn for turn in (row.get("history") or "").splitlines() if turn.strip()]
+        yield Line(reader.line_num, fields)
