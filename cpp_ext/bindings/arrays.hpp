@@ -1,0 +1,94 @@
+// Arrays in and out: views of the caller's memory on the way in, memory handed over on the way out.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "core/matrix.hpp"
+
+namespace groundwire::bindings {
+
+namespace nb = nanobind;
+
+/// An argument of any type and shape. The checks below choose, because an overload mismatch would only say that the
+/// arguments are "incompatible".
+using Array = nb::ndarray<nb::ro, nb::device::cpu>;
+using WritableArray = nb::ndarray<nb::device::cpu>;
+
+inline std::string type_name(nb::dlpack::dtype type) {
+  static constexpr std::array<const char*, 7> kKinds = {"int", "uint", "float", "opaque", "bfloat", "complex", "bool"};
+  return (type.code < kKinds.size() ? kKinds[type.code] : "unknown") + std::to_string(type.bits);
+}
+
+template <class Source>
+std::string shape_name(const Source& array) {
+  std::string name = "(";
+  for (std::size_t i = 0; i < array.ndim(); ++i) {
+    name += (i == 0 ? "" : ", ") + std::to_string(array.shape(i));
+  }
+  return name + (array.ndim() == 1 ? ",)" : ")");
+}
+
+template <class Source>
+bool is_contiguous(const Source& array) {
+  std::int64_t expected = 1;
+  for (std::size_t i = array.ndim(); i-- > 0;) {
+    if (array.shape(i) != 1 && array.stride(i) != expected) {
+      return array.size() == 0;
+    }
+    expected *= static_cast<std::int64_t>(array.shape(i));
+  }
+  return true;
+}
+
+/// The values of `array`, after checking that they are T, in `dimensions` dimensions, one after the other in memory.
+template <class T, class Source>
+T* checked_data(const Source& array, const char* name, std::size_t dimensions) {
+  const auto aligned = reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) == 0;
+  if (array.dtype() != nb::dtype<T>() || array.ndim() != dimensions || !is_contiguous(array) || !aligned) {
+    reject(name, " must be a C-contiguous array of ", type_name(nb::dtype<T>()), " in ", dimensions,
+           dimensions == 1 ? " dimension" : " dimensions", ", got ", type_name(array.dtype()), " of shape ",
+           shape_name(array), is_contiguous(array) && aligned ? "" : ", not contiguous");
+  }
+  return static_cast<T*>(const_cast<void*>(static_cast<const void*>(array.data())));
+}
+
+template <class T>
+std::span<const T> as_vector(const Array& array, const char* name) {
+  const T* data = checked_data<T>(array, name, 1);
+  return {data, array.shape(0)};
+}
+
+template <class T>
+Matrix<const T> as_matrix(const Array& array, const char* name) {
+  const T* data = checked_data<T>(array, name, 2);
+  return {data, array.shape(0), array.shape(1)};
+}
+
+/// A numpy array of the given shape that owns `values`.
+template <class T, class... Shape>
+nb::object to_numpy(std::vector<T>&& values, Shape... shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+  nb::ndarray<nb::numpy, T> array(owned->data(), {static_cast<std::size_t>(shape)...}, owner);
+  // Exported 64-bit integers arrive as numpy's longlong, which equals int64 but is another scalar type.
+  return array.cast().attr("view")(type_name(nb::dtype<T>()).c_str());
+}
+
+/// Calls `work` without the GIL.
+template <class Work>
+auto unlocked(Work&& work) {
+  nb::gil_scoped_release release;
+  return work();
+}
+
+}  // namespace groundwire::bindings

@@ -1,0 +1,13 @@
+#include <nanobind/nanobind.h>
+
+#include "bindings/register.hpp"
+
+NB_MODULE(_native, module) {
+  module.doc() =
+      "Length packing, answer spans, answer matching and beam search. Arrays are C-contiguous and never copied on the "
+      "way in; a wrong argument raises ValueError; the GIL is released while the core works.";
+  groundwire::bindings::register_packing(module);
+  groundwire::bindings::register_spans(module);
+  groundwire::bindings::register_text_match(module);
+  groundwire::bindings::register_beam_search(module);
+}
