@@ -10,11 +10,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from groundwire.runtime.backend import LocalRuntime, Runtime
-from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.calls import Call
+from groundwire.runtime.errors import InvalidRequest, ModelError
 from groundwire.runtime.session import DeviceChoice
 
-from .metrics import select
-from .records import Options, Request, Score, Timings
+from .metrics import Steps, select
+from .records import MetricResult, Options, Request, Score, Timings
 from .scheduler import Finished, Job, Scheduler
 from .signature import signature
 from .validate import make_request
@@ -74,9 +75,9 @@ class Engine:
     ) -> Score:
         """Score one response and wait for the result.
 
-        ``knowledge`` is a string or several passages; ``history`` the utterances before, oldest first; ``metrics`` names
-        from ``METRICS`` (default Q²). Raises InvalidRequest for unusable input; what happens to a valid request is a
-        status of the Score, never an exception.
+        ``knowledge`` is a string or several passages; ``history`` the utterances before, oldest first; ``metrics``
+        names from ``METRICS`` (default Q²). Raises InvalidRequest for unusable input; what happens to a valid request
+        is a status of the Score, never an exception.
         """
         options = options or Options()
         request = make_request(response, knowledge, history, options)
@@ -146,8 +147,11 @@ class Engine:
                     self._scheduler.cancel(one[0])
 
     def warmup(self) -> None:
-        """Run every model once, so that the first request pays for nothing but itself."""
-        self._runtime.warmup()
+        """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""
+        job = self._scheduler.submit([("warmup", _warm(self._runtime.warm_calls()))], Options().max_windows, None)
+        (result,) = job.future.result().results
+        if result.status != "scored":
+            raise ModelError(f"Warming up failed: {result.message}")
 
     def close(self) -> None:
         """Cancel what is unfinished and free the models; later calls raise EngineClosed."""
@@ -184,6 +188,11 @@ class Engine:
         tasks = [(metric.name, metric.steps(request, options)) for metric in chosen]
         job = self._scheduler.submit(tasks, options.max_windows, options.deadline_ms)
         return job, signature(self._runtime.identity, names, options)
+
+
+def _warm(calls: Sequence[Call]) -> Steps[MetricResult]:
+    yield calls
+    return MetricResult("warmup", "scored", 1.0)
 
 
 def _as_request(item: Item, options: Options) -> Request:

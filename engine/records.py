@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal, Self, TypeAlias
 
 import msgspec
-
 from groundwire.runtime.calls import AnswerRule, Beam, Decoding, TextSpan
 from groundwire.runtime.errors import InvalidRequest
 
-Status: TypeAlias = Literal[
-    "scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"
-]
+Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"]
 """``scored``: the value counts. ``nothing_to_verify``: the metric found nothing it can judge. ``truncated``: the texts
-exceed what may be read. ``deadline``, ``cancelled``: the request was stopped. ``failed``: a model failed. ``invalid``: the
-input is not usable (only in ``score_many``, which goes on; ``score`` raises). Only ``scored`` carries a value."""
+exceed what may be read. ``deadline``, ``cancelled``: the request was stopped. ``failed``: a model failed. ``invalid``:
+the input is not usable (only in ``score_many``, which goes on; ``score`` raises). Only ``scored`` carries a value."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -45,14 +42,15 @@ class Q2Options(Record, frozen=True):
     nli: bool = True
     """Compare unequal answers by inference; off is the ablation "Q² w/o NLI"."""
     fallback: bool = True
-    """Without any valid question, classify (knowledge, response) end to end: 1, 0.5 or 0. Off: ``nothing_to_verify``."""
+    """Without any valid question, classify (knowledge, response) end to end: 1, 0.5 or 0. Off:
+    ``nothing_to_verify``."""
     rule: AnswerRule = "independent"
     """How the reader picks an answer; ``independent`` follows the authors' code."""
     spans: tuple[tuple[int, int], ...] | None = None
     """Character ranges of the response to ask about, instead of those the span finder gives."""
     questions_at_once: int = 1
-    """``single`` only: questions asked per span and wave. 1 does the least work, ``decoding``'s number the fewest waves;
-    the score is the same."""
+    """``single`` only: questions asked per span and wave. 1 does the least work, ``decoding``'s number the fewest
+    waves; the score is the same."""
 
 
 class Options(Record, frozen=True):

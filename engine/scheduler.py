@@ -1,9 +1,9 @@
 """Runs the metrics of every request in flight and merges their model calls.
 
 One thread, the loop, owns all state. It collects the calls that waiting metrics yielded, answers repeats from a bounded
-cache, and hands the rest to the runtime one role at a time: first the role whose oldest call waits longest, together with
-every other waiting call of that role, so requests share batches and none starves. Calls of the ``host`` lane (spaCy) run
-on a thread beside it while the device works. Deadlines and cancellations take effect between batches.
+cache, and hands the rest to the runtime one role at a time: first the role whose oldest call waits longest, together
+with every other waiting call of that role, so requests share batches and none starves. Calls of the ``host`` lane
+(spaCy) run on a thread beside it while the device works. Deadlines and cancellations take effect between batches.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ class Scheduler:
         self._loop = threading.Thread(target=self._run, name="groundwire-device", daemon=True)
         self._loop.start()
 
-    def submit(self, tasks: Sequence[tuple[str, Steps[MetricResult]]], max_windows: int, deadline_ms: float | None) -> Job:
+    def submit(
+        self, tasks: Sequence[tuple[str, Steps[MetricResult]]], max_windows: int, deadline_ms: float | None
+    ) -> Job:
         """Start the metrics of a request; ``job.future`` gets their results and never an exception of a metric.
 
         Raises EngineClosed after ``close`` and Overloaded when ``max_waiting`` requests are unfinished.

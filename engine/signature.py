@@ -7,7 +7,6 @@ from importlib.metadata import version
 from typing import Any
 
 import msgspec
-
 from groundwire.runtime.backend import Identity
 
 from .records import Options

@@ -1,7 +1,7 @@
 """The interface between the scheduler and whatever runs models, and a fake that runs none.
 
-``LocalRuntime`` opens a bundle on this machine. ``FakeRuntime`` answers calls from plain functions, so that a metric, the
-scheduler or a service can be tested without a model.
+``LocalRuntime`` opens a bundle on this machine. ``FakeRuntime`` answers calls from plain functions, so that a metric,
+the scheduler or a service can be tested without a model.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class Runtime(Protocol):
         """One result or error per call, in order; the calls share batches but not results."""
         ...
 
+    def warm_calls(self) -> Sequence[Call]:
+        """Calls that make every model run once."""
+        ...
+
     def close(self) -> None:
         """Free the models; later calls fail."""
         ...
@@ -85,8 +89,8 @@ class LocalRuntime:
     ) -> LocalRuntime:
         """Open every role of a bundle.
 
-        ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph run
-        (default: the processors this process may use). Raises BundleError or DeviceError.
+        ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
+        run (default: the processors this process may use). Raises BundleError or DeviceError.
         """
         if threads is not None and threads < 1:
             raise InvalidRequest(f"threads={threads}; give 1 or more, or None for all usable processors.")
@@ -138,26 +142,30 @@ class LocalRuntime:
         """One result or error per call, in order."""
         model = self._models.get(role)
         if model is None:
-            missing = f"The bundle {self._identity.bundle!r} has no role {role!r}; it has {', '.join(sorted(self.roles))}."
+            missing = (
+                f"The bundle {self._identity.bundle!r} has no role {role!r}; it has {', '.join(sorted(self.roles))}."
+            )
             return [ModelError(missing) for _ in calls]
         if isinstance(model, SpanFinder):
             return [_spans(model, call) for call in calls]
         outcomes: Sequence[Outcome] = model.run(calls, max_windows)
         return outcomes
 
-    def warmup(self) -> None:
-        """Run every role once, so that no request pays for first-time allocation."""
+    def warm_calls(self) -> Sequence[Call]:
+        """One small call per role."""
         text = "Groundwire was warmed up in 2026."
-        warm: dict[str, list[Call]] = {
-            "spans": [FindSpans(text), IsPersonal("what is my name?")],
-            "qg": [GenerateQuestions("2026", text, Beam(max_length=8))],
-            "qa": [Answer("when?", (text,))],
-        }
+        calls: list[Call] = []
         for role, model in self._models.items():
-            calls = [Classify(role, (text,), text)] if isinstance(model, Classifier) else warm.get(role, [])
-            for outcome in self.run(role, calls, 64) if calls else ():
-                if isinstance(outcome, GroundwireError):
-                    raise outcome
+            match model:
+                case SpanFinder():
+                    calls += [FindSpans(text), IsPersonal("what is my name?")]
+                case Generator():
+                    calls.append(GenerateQuestions("2026", text, Beam(max_length=8)))
+                case Reader():
+                    calls.append(Answer("when?", (text,)))
+                case Classifier():
+                    calls.append(Classify(role, (text,), text))
+        return calls
 
     def close(self) -> None:
         """Free the models."""
@@ -211,8 +219,9 @@ class FakeRuntime:
                 out.append(error)
         return out
 
-    def warmup(self) -> None:
+    def warm_calls(self) -> Sequence[Call]:
         """Nothing to warm."""
+        return ()
 
     def close(self) -> None:
         """Remember that it was closed."""

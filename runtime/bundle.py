@@ -1,7 +1,7 @@
 """Bundles: the directories that hold exported models, and their manifest ``bundle.json``.
 
-Reading a manifest validates it against the records below, so a wrong type or an unknown field is an error with its path.
-Nothing of a bundle is executed: graphs are ONNX, tokenizers JSON, the spaCy pipeline is config and msgpack.
+Reading a manifest validates it against the records below, so a wrong type or an unknown field is an error with its
+path. Nothing of a bundle is executed: graphs are ONNX, tokenizers JSON, the spaCy pipeline is config and msgpack.
 """
 
 from __future__ import annotations
@@ -184,7 +184,9 @@ class Bundle:
         path = self.directory / name
         listed = name in self.manifest.files or any(other.startswith(f"{name}/") for other in self.manifest.files)
         if not listed or ".." in Path(name).parts or Path(name).is_absolute():
-            raise BundleError(f"{self.directory / MANIFEST} does not list the file {name!r} that one of its roles uses.")
+            raise BundleError(
+                f"{self.directory / MANIFEST} does not list the file {name!r} that one of its roles uses."
+            )
         if not path.exists():
             raise BundleError(f"{path} is missing, although the manifest lists it: restore it or export again.")
         return path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,7 @@ class Classifier:
         return pieces
 
 
-def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Row-wise softmax in double precision."""
     shifted = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))

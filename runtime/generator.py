@@ -1,4 +1,5 @@
-"""Question generation: an encoder graph, a decoder step graph, and beam search, greedy search or sampling around them."""
+"""Question generation: an encoder graph, a decoder step graph, and beam search, greedy search or sampling around
+them."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from .bundle import Bundle, GeneratorRole
-from .calls import Beam, Decoding, GenerateQuestions, Generated, Greedy, Sampling
+from .calls import Beam, Decoding, Generated, GenerateQuestions, Greedy, Sampling
 from .classifier import softmax
 from .errors import GroundwireError, InvalidRequest
 from .forward import forward
@@ -40,7 +41,9 @@ class Generator:
         decoder = Session.load(bundle.file(role.decoder), profile)
         return cls(role, encoder, decoder, text, profile)
 
-    def run(self, calls: Sequence[GenerateQuestions], max_windows: int) -> list[tuple[Generated, ...] | GroundwireError]:
+    def run(
+        self, calls: Sequence[GenerateQuestions], max_windows: int
+    ) -> list[tuple[Generated, ...] | GroundwireError]:
         """The generated texts of each call, best first; a call whose text cannot be read gets its error instead.
 
         A source longer than the model's window is an error: a question about a cut context would be another question.
@@ -202,8 +205,11 @@ def check(decoding: Decoding) -> None:
         ]
     rules += [
         (2 <= decoding.max_length <= 1024, f"max_length={decoding.max_length}; allowed are 2 to 1024"),
-        (0 <= decoding.min_length <= decoding.max_length, f"min_length={decoding.min_length}; allowed are 0 to max_length"),
-        (0 <= decoding.no_repeat_ngram, f"no_repeat_ngram={decoding.no_repeat_ngram}; allowed are 0 (off) and above"),
+        (
+            0 <= decoding.min_length <= decoding.max_length,
+            f"min_length={decoding.min_length}; allowed are 0 to max_length",
+        ),
+        (decoding.no_repeat_ngram >= 0, f"no_repeat_ngram={decoding.no_repeat_ngram}; allowed are 0 (off) and above"),
     ]
     for fine, message in rules:
         if not fine:

@@ -90,7 +90,8 @@ class Session:
 
     @classmethod
     def load(cls, path: Path, profile: Profile) -> Session:
-        """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot start."""
+        """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot
+        start."""
         options = ort.SessionOptions()
         options.intra_op_num_threads = profile.threads
         options.inter_op_num_threads = 1

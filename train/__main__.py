@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import torch
 import typer
+from rich.console import Console
 
 from . import nli, qa, qg
 from .loop import Schedule
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 
-Data = Annotated[Path, typer.Option(help="Directory with the training sets (see data.md).", exists=True, file_okay=False)]
+Data = Annotated[
+    Path, typer.Option(help="Directory with the training sets (see data.md).", exists=True, file_okay=False)
+]
 Out = Annotated[Path, typer.Option(help="Checkpoint directory; an interrupted run in it is continued.")]
 Steps = Annotated[int, typer.Option(help="Optimizer steps.", min=1)]
 Seed = Annotated[int, typer.Option(help="Seed of the data order and the corruptions.")]
@@ -42,6 +46,23 @@ def _nli(data: Data, out: Out, steps: Steps = 2400, seed: Seed = 13, threads: Th
 def _qg(data: Data, out: Out, steps: Steps = 4000, seed: Seed = 13, threads: Threads = 0) -> None:
     """Answer-aware question generation."""
     qg.train(data, out, _schedule(steps, seed, threads))
+
+
+@app.command("evaluate")
+def _evaluate(
+    bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],
+    data: Data,
+    bench: Annotated[Path | None, typer.Option(help="Directory with q2_wow_600.jsonl.", file_okay=False)] = None,
+    sample: Annotated[int, typer.Option(help="Rows per set, drawn with a fixed seed; 0 takes all.", min=0)] = 0,
+    out: Annotated[Path | None, typer.Option(help="Write the report here too.")] = None,
+) -> None:
+    """Measure a bundle: reading, inference, question quality, and Q² on labelled responses."""
+    from . import evaluate
+
+    report = evaluate.evaluate(bundle, data, bench, sample)
+    if out is not None:
+        out.write_text(json.dumps(report, indent=1) + "\n")
+    Console().print_json(data=report)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Readers for the training sets, and the text windows the recipes cut from them.
 
-The data directory holds JSON Lines, gzipped where large: SQuAD paragraphs as ``{"title", "context", "qas": [{"question",
-"answers", "answerable"}]}``, inference pairs as ``{"premise", "hypothesis", "label"}``.
+The data directory holds JSON Lines, gzipped where large: SQuAD paragraphs as ``{"title", "context", "qas":
+[{"question", "answers", "answerable"}]}``, inference pairs as ``{"premise", "hypothesis", "label"}``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 def sentence_bounds(text: str) -> list[tuple[int, int]]:
     """Character ranges of the sentences of ``text``, by punctuation: good enough to cut training windows."""
     cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if text[a:b].strip()]
+    return [(a, b) for a, b in pairwise(cuts) if text[a:b].strip()]
 
 
 def words(text: str) -> set[str]:
@@ -49,6 +50,7 @@ class Question:
 
     @property
     def answer(self) -> str:
+        """The first gold answer; empty when there is none."""
         return self.answers[0] if self.answers else ""
 
 

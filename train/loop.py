@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 import sys
 import time
@@ -129,7 +128,7 @@ def fit(
             {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rate": rate.state_dict(), "step": step},
             partial,
         )
-        os.replace(partial, state_path)
+        partial.replace(state_path)
 
     with _progress(schedule.steps, step, out.name) as advance, (out / "log.jsonl").open("a") as log:
         started = time.monotonic()
@@ -145,7 +144,11 @@ def fit(
             step += 1
             recent.append(float(value.detach()))
             if step % 50 == 0 or step == schedule.steps:
-                line = {"step": step, "loss": round(float(np.mean(recent)), 4), "s": round(time.monotonic() - started, 1)}
+                line = {
+                    "step": step,
+                    "loss": round(float(np.mean(recent)), 4),
+                    "s": round(time.monotonic() - started, 1),
+                }
                 log.write(json.dumps(line) + "\n")
                 log.flush()
                 advance(step, line["loss"])
@@ -191,7 +194,13 @@ def _progress(total: int, done: int, label: str) -> Iterator[Callable[[int, floa
     if not sys.stderr.isatty():
         yield lambda step, value: None
         return
-    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn("loss {task.fields[loss]}"), TimeRemainingColumn())
+    columns = (
+        TextColumn(label),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]}"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total, completed=done, loss="–")
         yield lambda step, value: bar.update(task, completed=step, loss=value)

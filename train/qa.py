@@ -1,8 +1,8 @@
 """Extractive question answering with "no answer", on SQuAD 1.1 windows and unanswerable questions made from them.
 
-A window is one to five sentences, because a knowledge snippet is usually short; longer ones are read in windows. A third of the
-examples are unanswerable: the same question over sentences of the same article that share many of its words but lack
-its answer. Their label is position 0 for both ends, as in SQuAD 2.0 models.
+A window is one to five sentences, because a knowledge snippet is usually short; longer ones are read in windows. A
+third of the examples are unanswerable: the same question over sentences of the same article that share many of its
+words but lack its answer. Their label is position 0 for both ends, as in SQuAD 2.0 models.
 """
 
 from __future__ import annotations

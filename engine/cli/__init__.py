@@ -7,9 +7,8 @@ from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
-from rich.console import Console
-
 from groundwire.runtime.errors import GroundwireError
+from rich.console import Console
 
 from . import bundle, doctor, explain, score
 

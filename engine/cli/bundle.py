@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from groundwire.runtime.bundle import Bundle, SpansRole
 from rich.markup import escape
 from rich.table import Table
-
-from groundwire.runtime.bundle import Bundle, SpansRole
 
 from . import common
 
@@ -39,7 +38,8 @@ def inspect(where: Where = "compact") -> None:
             agree = f"{role.parity.decision_agreement:.1%} of decisions"
             if role.parity.span_agreement is not None:
                 agree += f", {role.parity.span_agreement:.1%} of spans"
-            parity = f"{role.parity.gate}: {agree}, error {role.parity.max_logit_error:.3f} (std {role.parity.logit_std:.2f})"
+            error = f"error {role.parity.max_logit_error:.3f} (std {role.parity.logit_std:.2f})"
+            parity = f"{role.parity.gate}: {agree}, {error}"
         table.add_row(name, escape(role.source), escape(role.architecture), role.precision, parity)
     console.print(table)
 

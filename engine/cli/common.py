@@ -6,17 +6,18 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.text import Text
-
 from groundwire.engine.metrics import METRICS
 from groundwire.engine.records import MetricResult, Options, Q2Explanation, Q2Options, Score
 from groundwire.runtime.calls import Beam, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.session import DeviceChoice
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
 
-BundleOption = Annotated[str, typer.Option(help="An embedded bundle's name, or a directory made by `groundwire export`.")]
+BundleOption = Annotated[
+    str, typer.Option(help="An embedded bundle's name, or a directory made by `groundwire export`.")
+]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or tensorrt; nothing falls back silently.")]
 MetricsOption = Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(METRICS)}.")]
 ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of one model run; default: all usable.", min=1)]
@@ -36,7 +37,7 @@ def device_choice(name: str) -> DeviceChoice:
     """Check a --device value."""
     for choice in ("auto", "cpu", "cuda", "tensorrt"):
         if name == choice:
-            return choice  # type: ignore[return-value]
+            return choice
     raise InvalidRequest(f"--device {name} is unknown; use auto, cpu, cuda or tensorrt.")
 
 

@@ -7,12 +7,11 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
 import onnxruntime as ort
-from rich.markup import escape
-from rich.table import Table
-
 from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.session import PROVIDERS, usable_cores
+from rich.markup import escape
+from rich.table import Table
 
 from . import common
 
@@ -74,4 +73,6 @@ def _bundle(name: str) -> str:
     except GroundwireError as error:
         return f"[red]{escape(str(error))}[/]"
     size = sum(entry.bytes for entry in opened.manifest.files.values()) / 1e6
-    return f"[green]intact[/], {size:.1f} MB, digest {opened.manifest.digest()}, roles {', '.join(opened.manifest.roles)}"
+    return (
+        f"[green]intact[/], {size:.1f} MB, digest {opened.manifest.digest()}, roles {', '.join(opened.manifest.roles)}"
+    )

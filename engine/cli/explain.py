@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from groundwire.engine.api import Engine
+from groundwire.engine.records import Comparison, MetricResult, Q2Explanation
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
-
-from groundwire.engine.api import Engine
-from groundwire.engine.records import Comparison, MetricResult, Q2Explanation
 
 from . import common
 
@@ -25,7 +24,9 @@ DISCARDED = {
 def explain(
     response: Annotated[str, typer.Argument(help="The response to check.")],
     knowledge: Annotated[list[str], typer.Option("--knowledge", "-k", help="A passage; repeat for several.")],
-    history: Annotated[list[str] | None, typer.Option("--history", "-h", help="An utterance before; repeat, oldest first.")] = None,
+    history: Annotated[
+        list[str] | None, typer.Option("--history", "-h", help="An utterance before; repeat, oldest first.")
+    ] = None,
     metrics: common.MetricsOption = "q2",
     bundle: common.BundleOption = "compact",
     device: common.DeviceOption = "auto",
@@ -36,7 +37,7 @@ def explain(
 ) -> None:
     """Show a response with its unsupported words marked, and the questions below.
 
-        groundwire explain "Elvis was born in 1936." -k "Elvis Presley was born on January 8, 1935."
+    groundwire explain "Elvis was born in 1936." -k "Elvis Presley was born on January 8, 1935."
     """
     options = common.make_options(decoding, questions, personal, None)
     names = [name.strip() for name in metrics.split(",") if name.strip()]
@@ -82,8 +83,8 @@ def _questions(show: object, result: MetricResult, explanation: Q2Explanation) -
     for comparison in explanation.questions:
         if comparison.discarded:
             answered = f" (“{comparison.response_answer}”)" if comparison.response_answer else ""
-            line = f"discarded: “{comparison.question}” for “{comparison.span.text}”: {DISCARDED[comparison.discarded]}{answered}"
-            show(f"[dim]{escape(line)}[/]")
+            why = f"{DISCARDED[comparison.discarded]}{answered}"
+            show(f"[dim]{escape(f'discarded: “{comparison.question}” for “{comparison.span.text}”: {why}')}[/]")
 
 
 def _compared(comparison: Comparison) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import msgspec
-
 from groundwire.runtime.errors import InvalidRequest
 
 
@@ -27,9 +26,7 @@ def lines(source: Path) -> Iterator[Iterator[Line]]:
     """The lines of a file (``-`` is standard input); ``.csv`` is read as CSV with a header, all else as JSON Lines."""
     try:
         file: TextIO = (
-            sys.stdin
-            if str(source) == "-"
-            else source.open(encoding="utf-8", errors="surrogateescape", newline="")
+            sys.stdin if str(source) == "-" else source.open(encoding="utf-8", errors="surrogateescape", newline="")
         )
     except OSError as error:
         raise InvalidRequest(f"{source} cannot be read: {error.strerror}.") from error
@@ -56,7 +53,9 @@ def _csv(file: TextIO) -> Iterator[Line]:
     reader = csv.DictReader(file)
     absent = {"response", "knowledge"} - set(reader.fieldnames or ())
     if absent:
-        raise InvalidRequest(f"The CSV has no column {' and no column '.join(sorted(absent))}; it has {reader.fieldnames}.")
+        raise InvalidRequest(
+            f"The CSV has no column {' and no column '.join(sorted(absent))}; it has {reader.fieldnames}."
+        )
     for row in reader:
         fields: dict[str, Any] = {name: value for name, value in row.items() if name is not None and value is not None}
         # A cell holds one utterance per line, oldest first.

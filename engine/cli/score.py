@@ -9,15 +9,14 @@ from typing import Annotated, Any, TextIO
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
 from groundwire.engine.api import Engine
 from groundwire.engine.records import Score
 from groundwire.engine.signature import signature
 from groundwire.runtime.errors import InvalidRequest
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from . import common
 from .reading import Line, lines
@@ -74,7 +73,9 @@ class Output:
 
 
 def score(
-    source: Annotated[Path, typer.Argument(help="JSON Lines or CSV with response, knowledge and perhaps history; - reads stdin.")],
+    source: Annotated[
+        Path, typer.Argument(help="JSON Lines or CSV with response, knowledge and perhaps history; - reads stdin.")
+    ],
     out: Annotated[Path | None, typer.Option(help="Write JSON Lines here; an interrupted run is continued.")] = None,
     metrics: common.MetricsOption = "q2",
     bundle: common.BundleOption = "compact",
@@ -133,8 +134,10 @@ def score(
     if output is None and table.row_count:
         console = common.stdout()
         console.print(table)
-        console.print("[dim]1 = every checked span is supported by the knowledge, 0 = none. "
-                      "* no valid question; the whole response was classified.[/]")
+        console.print(
+            "[dim]1 = every checked span is supported by the knowledge, 0 = none. "
+            "* no valid question; the whole response was classified.[/]"
+        )
     if bad:
         errors.print(f"{bad} line{'s' if bad > 1 else ''} skipped.")
         raise typer.Exit(BAD_LINES)

@@ -1,8 +1,8 @@
 """Q²: ask questions about the response, answer them from the knowledge, compare the answers.
 
-Source: Honovich et al. 2021, "Q²: Evaluating Factual Consistency in Knowledge-Grounded Dialogues via Question Generation
-and Question Answering"; where paper and authors' code differ, the code. The file reads in the order of the data:
-response → spans → questions → answers from the response → answers from the knowledge → comparisons → score.
+Source: Honovich et al. 2021, "Q²: Evaluating Factual Consistency in Knowledge-Grounded Dialogues via Question
+Generation and Question Answering"; where paper and authors' code differ, the code. The file reads in the order of the
+data: response → spans → questions → answers from the response → answers from the knowledge → comparisons → score.
 """
 
 from __future__ import annotations
@@ -211,9 +211,7 @@ def _until_valid(questions: list[Question]) -> list[Question]:
 
 
 def _discarded(question: Question) -> Comparison:
-    return Comparison(
-        question.span, question.text, question.rank, False, question.discarded, question.response_answer
-    )
+    return Comparison(question.span, question.text, question.rank, False, question.discarded, question.response_answer)
 
 
 def _compared(question: Question, answer: Answered, label: Classified | None) -> Comparison:

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 import pytest
-
 from groundwire import engine as door
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Q2Options, Request, Sampling, Score
 from groundwire.engine.validate import make_request
@@ -43,7 +42,9 @@ def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
         make_request(**fields)
 
 
-@pytest.mark.parametrize("text", ["שלום עולם", "珈琲は酸っぱい", "🙂👩‍👩‍👧", "a</s>[SEP]b", "\u202ereversed", "e\u0301"])
+@pytest.mark.parametrize(
+    "text", ["שלום עולם", "珈琲は酸っぱい", "🙂👩‍👩‍👧", "a</s>[SEP]b", "\u202ereversed", "e\u0301"]
+)
 def test_any_writing_is_fine(text: str) -> None:
     assert make_request(text, [text, text], (text,)) == Request(text, (text, text), (text,))
 
@@ -131,7 +132,7 @@ def test_all_is_what_the_door_exports() -> None:
     public = {
         name
         for name, value in vars(door).items()
-        if not name.startswith("_") and getattr(value, "__module__", "").startswith("groundwire") or name == "METRICS"
+        if (not name.startswith("_") and getattr(value, "__module__", "").startswith("groundwire")) or name == "METRICS"
     }
     assert set(door.__all__) == public
     assert door.__all__ == sorted(door.__all__, key=lambda name: (name.islower(), not name.isupper(), name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from groundwire.engine import Beam, Engine, Options, Q2Explanation, Q2Options, Score
 from groundwire.runtime.calls import Answer, Answered, Classify, GenerateQuestions, Read
 
@@ -73,9 +72,7 @@ def test_questions_about_the_speakers_are_dropped_only_with_the_filter() -> None
 
     filtered = explained(run("Elvis sang.", "Elvis sang.", qg=asks_you))
     assert [(c.rank, c.kept, c.discarded) for c in filtered.questions] == [(0, False, "personal"), (1, True, "")]
-    unfiltered = explained(
-        run("Elvis sang.", "Elvis sang.", Options(q2=Q2Options(personal_filter=False)), qg=asks_you)
-    )
+    unfiltered = explained(run("Elvis sang.", "Elvis sang.", Options(q2=Q2Options(personal_filter=False)), qg=asks_you))
     assert [(c.rank, c.kept) for c in unfiltered.questions] == [(0, True)]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overloaded
 from groundwire.engine.metrics.base import Steps
 from groundwire.engine.scheduler import Cache, Key, Scheduler
@@ -147,7 +146,7 @@ def test_a_deadline_ends_a_request_that_waits_and_spares_the_others() -> None:
     assert (result.status, result.value) == ("deadline", None)
     assert "1 ms" in result.message
     assert first.future.result(5).results[0].status == "scored"
-    assert all("b" != call.hypothesis for _, calls in runtime.batches for call in calls)  # type: ignore[union-attr]
+    assert all(call.hypothesis != "b" for _, calls in runtime.batches for call in calls)  # type: ignore[union-attr]
     scheduler.close()
 
 
@@ -224,7 +223,7 @@ def test_eight_threads_get_the_scores_one_thread_gets() -> None:
 
 
 def test_ascore_runs_requests_together_and_cancels() -> None:
-    runtime = Gate({**{role: fn for role, fn in world()._answers.items()}, "qa": answer})
+    runtime = Gate({**world()._answers, "qa": answer})
 
     async def main() -> tuple[list[str], bool]:
         engine = Engine(runtime)
