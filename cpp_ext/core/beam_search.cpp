@@ -15,11 +15,6 @@ namespace {
 constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kMostBeams = std::int64_t{1} << 20;
 
-/// NaN is what the model rules out as well, so it must not take part in comparisons.
-float ranked(float value) {
-  return std::isnan(value) ? kImpossible : value;
-}
-
 void check_options(const BeamOptions& options) {
   const auto require_token = [&](const char* name, std::int64_t token) {
     require(0 <= token && token < options.vocabulary, name, " is ", token, ", allowed are 0 to ",
@@ -136,8 +131,9 @@ std::vector<BeamSearch::Continuation> BeamSearch::best_continuations(const Sourc
     const Beam& beam = source.running[b];
     const std::size_t offset = (place * candidates.beams + b) * candidates.count;
     for (std::size_t i = offset; i < offset + candidates.count; ++i) {
-      const float score = ranked(beam.score + candidates.scores[i]);
+      const float score = beam.score + candidates.scores[i];
       const std::int64_t token = candidates.tokens[i];
+      // NaN is not above -inf either.
       if (score > kImpossible && !std::ranges::binary_search(beam.banned, token)) {
         continuations.push_back({score, b, token});
       }
@@ -221,7 +217,9 @@ bool BeamSearch::ends(std::int64_t token) const {
 
 /// The score of a hypothesis that the current step made `length_` tokens long, start token left out.
 float BeamSearch::penalized(float score) const {
-  return ranked(score / static_cast<float>(std::pow(static_cast<double>(length_), options_.length_penalty)));
+  const float result = score / static_cast<float>(std::pow(static_cast<double>(length_), options_.length_penalty));
+  // An extreme penalty can make 0 / 0, which must not take part in comparisons.
+  return std::isnan(result) ? kImpossible : result;
 }
 
 void BeamSearch::count_wanted() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -85,14 +86,19 @@ double slow_f1(const std::u32string& prediction, const std::u32string& reference
          (common / predicted_words + common / expected_words);
 }
 
+char32_t character_from(Input& input) {
+  constexpr std::u32string_view kCommon = U"aanntheinourxs  \n\u00A0\u00E9\u0301\U00010400.,-_'";
+  constexpr char32_t kOdd[] = {0xD800, 0xDFFF, 0x10FFFF, 0xFF01};
+  if (input.one_in(12)) {
+    return input.one_in(4) ? kOdd[input.between(0, 3)] : static_cast<char32_t>(input.between(0, 127));
+  }
+  return kCommon[static_cast<std::size_t>(input.between(0, std::ssize(kCommon) - 1))];
+}
+
 std::u32string text_from(Input& input) {
-  constexpr std::u32string_view kCharacters = U"aanntheinourxs  \n\u00A0\u00E9\u0301\U00010400.,-_'";
-  constexpr char32_t kRare[] = {0xD800, 0xDFFF, 0x10FFFF, 0};
   std::u32string text;
   for (std::int64_t i = input.between(0, 60); i > 0; --i) {
-    text += input.one_in(40) ? kRare[input.between(0, 3)]
-                             : kCharacters[static_cast<std::size_t>(
-                                   input.between(0, static_cast<std::int64_t>(kCharacters.size()) - 1))];
+    text += character_from(input);
   }
   return text;
 }
