@@ -1,0 +1,51 @@
+"""Checkpoints into bundles: load → convert → optimize → quantize → verify → save.
+
+``export_bundle`` and ``export_role`` turn transformers checkpoints into ONNX graphs that the runtime reads without
+torch; ``preset`` names the published checkpoints of a paper. The same as a command: ``groundwire export --help``.
+
+Names are imported on first use, so that the command line can list this package's command without its heavy extra; the
+first use without the extra raises ImportError with the install command.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .options import Gate, RoleOptions
+    from .pipeline import export_bundle, export_role
+    from .presets import PRESETS, override, preset
+    from .store import Title
+
+__all__ = ["PRESETS", "Gate", "RoleOptions", "Title", "export_bundle", "export_role", "override", "preset"]
+
+_HOMES = {
+    "Gate": "options",
+    "RoleOptions": "options",
+    "export_bundle": "pipeline",
+    "export_role": "pipeline",
+    "PRESETS": "presets",
+    "override": "presets",
+    "preset": "presets",
+    "Title": "store",
+}
+_NEEDED = ("torch", "transformers", "optimum", "onnx", "onnx_ir")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require()
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def require() -> None:
+    """Raise ImportError with the install command when a library of the extra ``export`` is missing."""
+    missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
+    if missing:
+        raise ImportError(
+            f"groundwire.export needs {', '.join(missing)}; run: pip install 'groundwire[export]' "
+            "(with torch==2.13.0 for a CPU-only machine)"
+        )

@@ -1,0 +1,101 @@
+"""Loading a checkpoint: model, tokenizer and the numbers a manifest needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from groundwire.runtime.errors import ExportError
+from transformers import (
+    AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+)
+
+from . import tokens
+from .options import Kind, RoleOptions
+from .trace import quiet
+
+_LOADERS = {
+    "reader": AutoModelForQuestionAnswering,
+    "classifier": AutoModelForSequenceClassification,
+    "generator": AutoModelForSeq2SeqLM,
+}
+# Position ids of these families start behind the padding id, so that many rows of the table are never reached.
+_OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "roberta-prelayernorm"})
+_UNSET = 100_000
+"""Tokenizers without a limit report a huge model_max_length."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded checkpoint in evaluation mode, float32."""
+
+    model: Any
+    tokenizer: str
+    """Content of ``tokenizer.json``."""
+    name: str
+    """What the manifest calls the source: the hub id, or the name of the local directory."""
+    revision: str | None
+    max_tokens: int
+    pad_id: int
+
+    @property
+    def float_modules(self) -> tuple[str, ...]:
+        """Modules whose family keeps them in float32 in half precision."""
+        return tuple(self.model._keep_in_fp32_modules or ())
+
+    @property
+    def architecture(self) -> str:
+        """The transformers class."""
+        return type(self.model).__name__
+
+
+def load(kind: Kind, options: RoleOptions) -> Checkpoint:
+    """Load with transformers; ExportError when the checkpoint is not there or is of another kind."""
+    local = Path(options.source)
+    try:
+        with quiet():
+            model, report = _LOADERS[kind].from_pretrained(
+                options.source,
+                revision=options.revision,
+                torch_dtype=torch.float32,
+                attn_implementation="eager",  # traces to fewer nodes than the fused attention does
+                output_loading_info=True,
+            )
+            tokenizer = AutoTokenizer.from_pretrained(options.source, revision=options.revision, use_fast=True)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise ExportError(
+            f"The {kind} checkpoint {options.source!r} cannot be loaded: {str(error).strip().splitlines()[0]} "
+            "Give a hub id or a directory that save_pretrained wrote (model and tokenizer), of a matching architecture."
+        ) from error
+    # A generator's encoder may be built with a pooler that no decoder reads.
+    missing = [key for key in sorted(report["missing_keys"]) if kind != "generator" or ".pooler." not in key]
+    if missing:
+        raise ExportError(
+            f"The checkpoint {options.source!r} lacks weights that a {kind} needs ({', '.join(missing[:4])}): "
+            "it was trained for something else. Give one that was fine-tuned for this role."
+        )
+    config = model.config
+    pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else getattr(config, "pad_token_id", None)
+    return Checkpoint(
+        model=model.eval(),
+        tokenizer=tokens.fast_json(tokenizer, options.source),
+        name=local.resolve().name if local.is_dir() else options.source,
+        revision=options.revision or getattr(config, "_commit_hash", None),
+        max_tokens=options.max_tokens or _window(config, tokenizer),
+        pad_id=int(pad_id or 0),
+    )
+
+
+def _window(config: Any, tokenizer: Any) -> int:
+    """The longest input in tokens; relative positions have no end of their own, so those take the tokenizer's."""
+    source = getattr(config, "encoder", config)
+    positions = getattr(source, "max_position_embeddings", None) or getattr(source, "n_positions", None)
+    if positions and source.model_type in _OFFSET_POSITIONS:
+        positions -= source.pad_token_id + 1
+    limits = [limit for limit in (positions, tokenizer.model_max_length) if limit and limit < _UNSET]
+    return int(min(limits, default=512))

@@ -1,0 +1,84 @@
+"""What a caller decides about an exported role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from groundwire.runtime.bundle import Parity, Template
+from groundwire.runtime.errors import ExportError
+
+Kind: TypeAlias = Literal["reader", "classifier", "generator", "spans"]
+Wanted: TypeAlias = Literal["fp32", "fp16", "int8"]
+QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
+"""The input text of the Q² authors' question generator: two spaces before ``context``."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """How close an exported graph must be to its checkpoint to be saved.
+
+    A verdict rests on decisions (label, no answer, next token) and on spans, so those are gated first; a share of 0.97
+    of 64 texts allows one that stood on the edge. The logit bound catches graphs that agree by luck.
+    """
+
+    decision_agreement: float = 0.97
+    span_agreement: float = 0.95
+    max_error: float = 0.75
+    """Largest error of a logit, in standard deviations of the checkpoint's logits."""
+
+    @classmethod
+    def exact(cls) -> Gate:
+        """The gate of fp32 graphs: rounding differs, nothing else."""
+        return cls(decision_agreement=0.98, span_agreement=0.98, max_error=0.01)
+
+    def failures(self, parity: Parity) -> list[str]:
+        """What ``parity`` fails, in words; empty when it passes."""
+        found = []
+        if parity.decision_agreement < self.decision_agreement:
+            found.append(f"decision agreement {parity.decision_agreement:.3f} < {self.decision_agreement}")
+        if parity.span_agreement is not None and parity.span_agreement < self.span_agreement:
+            found.append(f"span agreement {parity.span_agreement:.3f} < {self.span_agreement}")
+        bound = self.max_error * parity.logit_std
+        if not parity.max_logit_error <= bound:  # NaN fails
+            found.append(f"logit error {parity.max_logit_error:.4g} > {bound:.4g} ({self.max_error} std)")
+        return found
+
+
+@dataclass(frozen=True)
+class RoleOptions:
+    """One role to export: the checkpoint and what the checkpoint does not say itself."""
+
+    source: str
+    """A hub id or a local directory in the transformers format; for ``spans`` a spaCy package or directory."""
+    revision: str | None = None
+    """Commit, tag or branch of a hub checkpoint; None takes the newest."""
+    precision: Wanted = "int8"
+    """int8 for CPUs, fp16 for GPUs. int8 that fails its gate becomes mixed, then fp32."""
+    labels: tuple[str, ...] | None = None
+    """Labels in the order of the logits; None reads the checkpoint's ``id2label``."""
+    template: Template | None = None
+    """How the fields become model inputs; None takes the role's default."""
+    strip_prefix: str = ""
+    """Removed from the front of generated texts."""
+    max_tokens: int | None = None
+    """Window, special tokens included; None takes the checkpoint's."""
+    gate: Gate = field(default_factory=Gate)
+    allow_unverified: bool = False
+    """Save even when the gate fails, marked ``waived``: for benchmarks on random weights."""
+
+
+def kind_of(role: str) -> Kind:
+    """What a role's name says about its model; ExportError for a name no metric asks for."""
+    match role:
+        case "qa":
+            return "reader"
+        case "qg":
+            return "generator"
+        case "spans":
+            return "spans"
+        case "nli":
+            return "classifier"
+        case _ if role.startswith("detector.") and len(role) > len("detector."):
+            return "classifier"
+    raise ExportError(f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME and spans.")

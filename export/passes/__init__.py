@@ -1,0 +1,7 @@
+"""Graph passes, each a function that changes an ``onnx_ir.Model`` in place."""
+
+from .fold import fold_transposes
+from .half import to_half
+from .int8 import Scheme, quantizable, quantize
+
+__all__ = ["Scheme", "fold_transposes", "quantizable", "quantize", "to_half"]

@@ -1,0 +1,122 @@
+"""float16 graphs for GPUs.
+
+Matrix products and what moves their results around run in float16. What loses there stays float32: norms that are
+spelled out in single operations (T5's), the residual stream such norms read, the softmax over the vocabulary, and the
+products a family says it must keep (T5's second feed-forward matrix overflows float16, which turns its encoder's output
+into NaN). LayerNormalization and Softmax take float16: ONNX Runtime computes them in float32 inside.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes import common
+
+_SINGLE = frozenset(
+    {"Pow", "ReduceMean", "Sqrt", "Reciprocal", "LogSoftmax", "TopK", "Range", "Cast", "ConstantOfShape", "CumSum"}
+)
+"""Operations that stay float32, or whose attributes fix the type they put out."""
+_ELEMENTWISE = frozenset({"Add", "Sub", "Mul", "Div", "Neg", "Min", "Max", "Where", "Clip", "Unsqueeze", "Expand"})
+_STATES = ("past.", "present.", "cross.")
+_LARGEST = float(np.finfo(np.float16).max)
+
+
+def to_half(model: ir.Model, keep: tuple[str, ...] = ()) -> None:
+    """Convert a float32 ``model`` in place; products with weights of modules named in ``keep`` stay float32.
+
+    Inputs and outputs named past, present or cross become float16; logits and scores stay float32.
+    """
+    common.ShapeInferencePass()(model)
+    _Halver(model.graph, keep).run()
+    common.RemoveUnusedNodesPass()(model)
+
+
+class _Halver:
+    def __init__(self, graph: ir.Graph, keep: tuple[str, ...]) -> None:
+        self._graph = graph
+        self._keep = frozenset(keep)
+        self._single: set[ir.Node | None] = set()
+        self._cast: dict[tuple[ir.Value, ir.DataType], ir.Value] = {}
+
+    def run(self) -> None:
+        graph = self._graph
+        # Sizes may be named values (a batch, a width); only floats change type.
+        floats = {value for node in graph for value in node.outputs if value.dtype == ir.DataType.FLOAT}
+        floats |= {value for value in graph.inputs if value.dtype == ir.DataType.FLOAT}
+        constants = {value for value in graph.initializers.values() if value.dtype == ir.DataType.FLOAT}
+        for node in graph:
+            if self._stays(node, floats):
+                self._single.add(node)
+        for constant in constants:
+            self._clip(constant)
+        for value in floats:
+            if value.producer() not in self._single:
+                # A new type: clones of a model share the type objects of their values.
+                value.type = ir.TensorType(ir.DataType.FLOAT16)
+        for node in list(graph):
+            wanted = ir.DataType.FLOAT if node in self._single else ir.DataType.FLOAT16
+            for index, source in enumerate(node.inputs):
+                if source is not None and (source in floats or source in constants) and source.dtype != wanted:
+                    node.replace_input_with(index, self._as(source, wanted, node))
+        for index, output in enumerate(graph.outputs):
+            wanted = ir.DataType.FLOAT16 if str(output.name).startswith(_STATES) else ir.DataType.FLOAT
+            if output in floats and output.dtype != wanted:
+                self._output(index, output, wanted)
+
+    def _stays(self, node: ir.Node, floats: set[ir.Value]) -> bool:
+        """Whether ``node`` computes in float32; nodes before it in graph order are already decided."""
+        if node.op_type in _SINGLE:
+            return True
+        if node.op_type in ("MatMul", "Gemm"):
+            return any(not self._keep.isdisjoint(name.split(".")) for name in _weights(node))
+        if node.op_type == "Add" and any(user.op_type == "Pow" for user, _ in node.outputs[0].uses()):
+            return True
+        sources = [value.producer() for value in node.inputs if value is not None and value in floats]
+        return node.op_type in _ELEMENTWISE and bool(sources) and all(source in self._single for source in sources)
+
+    def _clip(self, value: ir.Value) -> None:
+        """Masks add the least float32, which float16 makes -inf, and 0 · -inf is NaN."""
+        assert value.const_value is not None
+        array = value.const_value.numpy()
+        if array.size and np.abs(array).max() > _LARGEST:
+            value.const_value = ir.tensor(np.clip(array, -_LARGEST, _LARGEST), name=str(value.name))
+
+    def _as(self, value: ir.Value, dtype: ir.DataType, user: ir.Node) -> ir.Value:
+        if (value, dtype) not in self._cast:
+            if value.is_initializer():
+                self._cast[value, dtype] = self._constant(value)
+            else:
+                cast = ir.node("Cast", [value], {"to": int(dtype)})
+                cast.outputs[0].type = ir.TensorType(dtype)
+                self._graph.insert_before(user, cast)
+                self._cast[value, dtype] = cast.outputs[0]
+        return self._cast[value, dtype]
+
+    def _constant(self, value: ir.Value) -> ir.Value:
+        assert value.const_value is not None
+        array = value.const_value.numpy().astype(np.float16)
+        half = ir.Value(name=f"{value.name}.half", type=ir.TensorType(ir.DataType.FLOAT16), shape=ir.Shape(array.shape))
+        half.const_value = ir.tensor(array, name=str(half.name))
+        self._graph.register_initializer(half)
+        return half
+
+    def _output(self, index: int, value: ir.Value, dtype: ir.DataType) -> None:
+        cast = ir.node("Cast", [value], {"to": int(dtype)})
+        self._graph.append(cast)
+        result = cast.outputs[0]
+        result.type, result.shape = ir.TensorType(dtype), value.shape
+        self._graph.outputs[index] = result
+        name, value.name = value.name, f"{value.name}.half"
+        result.name = name
+
+
+def _weights(node: ir.Node) -> list[str]:
+    """Names of the initializers a product reads, looking through a Transpose."""
+    names = []
+    for value in node.inputs:
+        producer = None if value is None else value.producer()
+        if producer is not None and producer.op_type == "Transpose":
+            value = producer.inputs[0]
+        if value is not None and value.is_initializer():
+            names.append(str(value.name))
+    return names

@@ -1,0 +1,169 @@
+"""Export: load, convert, optimize, quantize, verify, save."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import onnx_ir as ir
+from groundwire.runtime.bundle import Bundle, ClassifierRole, GeneratorRole, ReaderRole, Template
+
+from . import checkpoint, encoder, generator, labels, spans, store
+from .checkpoint import Checkpoint
+from .options import QUESTION_TEMPLATE, Kind, RoleOptions, kind_of
+from .passes import fold_transposes
+from .precision import Lowered, lower
+from .store import RoleFiles, Title
+from .verify import reference
+from .verify.generator import eos_ids, start_id
+
+Stage: TypeAlias = Literal["load", "convert", "optimize", "quantize", "verify", "save"]
+Watcher: TypeAlias = Callable[[str, Stage], None]
+"""Called with the role and the stage that begins."""
+
+
+def export_role(
+    role: str,
+    options: RoleOptions,
+    out: str | Path,
+    *,
+    title: Title | None = None,
+    force: bool = False,
+    watch: Watcher = lambda role, stage: None,
+) -> Bundle:
+    """Export one checkpoint as ``role`` of the bundle ``out``, which is made or gains the role.
+
+    Raises ExportError when the checkpoint does not fit, the target would be overwritten without ``force``, or the
+    labels are unknown; ParityError when no precision passes the gate. ``out`` is left as it was then.
+    """
+    return export_bundle({role: options}, out, title=title, force=force, watch=watch)
+
+
+def export_bundle(
+    roles: Mapping[str, RoleOptions],
+    out: str | Path,
+    *,
+    title: Title | None = None,
+    force: bool = False,
+    watch: Watcher = lambda role, stage: None,
+) -> Bundle:
+    """Export several roles into the bundle ``out`` at once; raises as ``export_role`` does.
+
+    >>> export_bundle(preset("paper-q2"), "bundles/q2", title=Title("paper-q2"))  # doctest: +SKIP
+    """
+    target = Path(out)
+    old = store.check_target(target, roles, force=force)
+    if title is None:
+        title = store.title_of(old.manifest) if old else Title(target.resolve().name)
+    made = {role: _make(role, options, partial(watch, role)) for role, options in roles.items()}
+    for role in roles:
+        watch(role, "save")
+    return store.write(target, title, made, force=force)
+
+
+def _make(role: str, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    kind = kind_of(role)
+    if kind == "spans":
+        watch("load")
+        return spans.files(role, options)
+    watch("load")
+    loaded = checkpoint.load(kind, options)
+    match kind:
+        case "reader":
+            return _reader(role, loaded, options, watch)
+        case "classifier":
+            return _classifier(role, loaded, options, watch)
+        case "generator":
+            return _generator(role, loaded, options, watch)
+
+
+def _reader(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    watch("convert")
+    graph = encoder.graph(loaded.model, "question-answering")
+    lowered = _lowered("reader", loaded, (graph,), Template("{question}", "{passage}"), options, watch)
+    record = ReaderRole(
+        source=loaded.name,
+        revision=loaded.revision,
+        architecture=loaded.architecture,
+        precision=lowered.precision,
+        tokenizer=f"{role}.tokenizer.json",
+        max_tokens=loaded.max_tokens,
+        pad_id=loaded.pad_id,
+        parity=lowered.parity,
+        graph=f"{role}.onnx",
+    )
+    return RoleFiles(record, {record.graph: lowered.graphs[0]}, {record.tokenizer: loaded.tokenizer})
+
+
+def _classifier(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    names = labels.read(role, loaded.model.config.id2label, options.labels)
+    watch("convert")
+    graph = encoder.graph(loaded.model, "text-classification")
+    template = options.template or Template("{premise}", "{hypothesis}")
+    lowered = _lowered("classifier", loaded, (graph,), template, options, watch)
+    record = ClassifierRole(
+        source=loaded.name,
+        revision=loaded.revision,
+        architecture=loaded.architecture,
+        precision=lowered.precision,
+        tokenizer=f"{role}.tokenizer.json",
+        max_tokens=loaded.max_tokens,
+        pad_id=loaded.pad_id,
+        parity=lowered.parity,
+        graph=f"{role}.onnx",
+        labels=names,
+        template=template,
+    )
+    return RoleFiles(record, {record.graph: lowered.graphs[0]}, {record.tokenizer: loaded.tokenizer})
+
+
+def _generator(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    watch("convert")
+    halves = generator.split(loaded.model)
+    template = options.template or QUESTION_TEMPLATE
+    lowered = _lowered("generator", loaded, generator.graphs(halves), template, options, watch)
+    record = GeneratorRole(
+        source=loaded.name,
+        revision=loaded.revision,
+        architecture=loaded.architecture,
+        precision=lowered.precision,
+        tokenizer=f"{role}.tokenizer.json",
+        max_tokens=loaded.max_tokens,
+        pad_id=loaded.pad_id,
+        parity=lowered.parity,
+        encoder=f"{role}.encoder.onnx",
+        decoder=f"{role}.decoder.onnx",
+        template=template,
+        eos_ids=eos_ids(loaded.model),
+        start_id=start_id(loaded.model),
+        vocabulary=halves.step.vocabulary,
+        layers=len(halves.step.layers),
+        heads=halves.step.heads,
+        head_dim=halves.step.head_dim,
+        strip_prefix=options.strip_prefix,
+    )
+    graphs = dict(zip((record.encoder, record.decoder), lowered.graphs, strict=True))
+    return RoleFiles(record, graphs, {record.tokenizer: loaded.tokenizer})
+
+
+def _lowered(
+    kind: Kind,
+    loaded: Checkpoint,
+    graphs: tuple[ir.Model, ...],
+    template: Template,
+    options: RoleOptions,
+    watch: Callable[[Stage], None],
+) -> Lowered:
+    watch("optimize")
+    for graph in graphs:
+        fold_transposes(graph)
+    watch("quantize")
+    return lower(
+        graphs,
+        reference(kind, loaded, template),
+        options,
+        keep_in_half=loaded.float_modules,
+        begins=lambda: watch("verify"),
+    )

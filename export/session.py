@@ -1,0 +1,48 @@
+"""ONNX Runtime sessions over graphs that are still in memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+import onnxruntime
+from groundwire.runtime.errors import ExportError
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Session:
+    """A graph on the CPU provider with every optimization of ONNX Runtime, as the runtime loads it."""
+
+    def __init__(self, model: ir.Model) -> None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        # A protobuf holds at most 2 GiB, so the weights go beside the graph here too.
+        with tempfile.TemporaryDirectory(prefix="groundwire-") as folder:
+            path = Path(folder, "model.onnx")
+            ir.save(model, path, external_data="weights.bin")
+            try:
+                self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            except Exception as error:  # onnxruntime's exceptions share no base class
+                raise ExportError(f"ONNX Runtime refuses the exported graph: {error}") from error
+        self._nodes = {value.name: value for value in self._session.get_inputs()}
+        self.inputs: list[str] = list(self._nodes)
+        self.outputs: list[str] = [value.name for value in self._session.get_outputs()]
+
+    def __call__(self, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
+        """Run on those of ``inputs`` that the graph has; outputs by name."""
+        feed = {name: inputs[name] for name in self.inputs}
+        return dict(zip(self.outputs, self._session.run(self.outputs, feed), strict=True))
+
+    def dtype(self, name: str) -> type[np.floating[Any]]:
+        """float16 or float32: what the input ``name`` takes."""
+        return np.float16 if self._nodes[name].type == "tensor(float16)" else np.float32
+
+    def shape(self, name: str) -> list[Any]:
+        """The shape of the input ``name``: sizes, and names of the dynamic axes."""
+        return list(self._nodes[name].shape)

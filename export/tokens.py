@@ -1,0 +1,48 @@
+"""Tokenizers: out of a checkpoint as ``tokenizer.json``, and into model inputs for the parity check."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from groundwire.runtime.errors import ExportError
+from tokenizers import Tokenizer
+
+Ids: TypeAlias = npt.NDArray[np.int64]
+Batch: TypeAlias = dict[str, Ids]
+
+
+def fast_json(tokenizer: Any, source: str) -> str:
+    """The content of ``tokenizer.json`` without truncation and padding; ExportError when there is no fast tokenizer."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ExportError(
+            f"{source} has only a slow tokenizer ({type(tokenizer).__name__}) that transformers cannot convert; the "
+            "runtime needs a tokenizer.json. Save the checkpoint again with a fast tokenizer."
+        )
+    content = json.loads(backend.to_str())
+    content["truncation"] = content["padding"] = None
+    return json.dumps(content, ensure_ascii=False)
+
+
+class Batcher:
+    """Texts as padded model inputs, with the plain tokenizers library as the runtime does it."""
+
+    def __init__(self, content: str, pad_id: int, max_tokens: int) -> None:
+        self._tokenizer: Tokenizer = Tokenizer.from_str(content)
+        self._tokenizer.enable_truncation(max_tokens)
+        self._pad_id = pad_id
+
+    def __call__(self, texts: list[tuple[str, str | None]]) -> Batch:
+        """``input_ids``, ``attention_mask`` and ``token_type_ids``, int64 [B, T]."""
+        encodings = [self._tokenizer.encode(*pair) for pair in texts]
+        shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
+        ids = np.full(shape, self._pad_id, np.int64)
+        mask, kinds = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = encoding.ids
+            kinds[row, : len(encoding.ids)] = encoding.type_ids
+            mask[row, : len(encoding.ids)] = 1
+        return {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}

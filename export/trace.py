@@ -1,0 +1,75 @@
+"""PyTorch modules as ONNX graphs held in memory."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+import torch
+from onnx_ir.passes import common
+
+OPSET = 20
+"""The newest operator set of the tracing exporter: LayerNormalization and Gelu are single nodes in it."""
+
+
+def trace(
+    module: torch.nn.Module,
+    inputs: Sequence[tuple[str, torch.Tensor, dict[int, str]]],
+    outputs: Sequence[tuple[str, dict[int, str]]],
+) -> ir.Model:
+    """Trace ``module`` on example inputs; each name comes with its dynamic axes."""
+    axes = {name: dims for name, _, dims in inputs} | dict(outputs)
+    with tempfile.TemporaryDirectory(prefix="groundwire-") as folder, quiet(), torch.no_grad():
+        path = Path(folder, "model.onnx")
+        torch.onnx.export(
+            module,
+            tuple(example for _, example, _ in inputs),
+            path,
+            dynamo=False,
+            opset_version=OPSET,
+            # Folding would give every weight a copy per use and an anonymous name; passes/weights.py folds by content.
+            do_constant_folding=False,
+            input_names=[name for name, _, _ in inputs],
+            output_names=[name for name, _ in outputs],
+            dynamic_axes=axes,
+        )
+        return tidy(ir.from_proto(onnx.load(path)))
+
+
+def tidy(model: ir.Model) -> ir.Model:
+    """Constants as initializers, no Identity nodes, no unused nodes: what every later pass may rely on.
+
+    Dropping Identity matters most for ALBERT: its layers reach one set of shared weights through Identity nodes, and a
+    quantizer that does not look through them leaves all layers but the first in float.
+    """
+    for step in (
+        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
+        common.IdentityEliminationPass(),
+        common.CommonSubexpressionEliminationPass(),
+        common.RemoveUnusedNodesPass(),
+        common.RemoveInitializersFromInputsPass(),
+    ):
+        step(model)
+    return model
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the tracer: it is used on purpose, and what it warns about is checked by the parity certificate."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "optimum", "transformers")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,65 @@
+"""Readers and classifiers against their checkpoints.
+
+Readers: start and end logits at the real tokens; the decision is "no answer" (both best at position 0) or an answer,
+the span is the pair of best positions. Classifiers: logits; the decision is the best label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+import torch
+from groundwire.runtime.bundle import Parity
+
+from ..checkpoint import Checkpoint
+from ..session import Arrays, Session
+from ..tokens import Batch
+from .outcome import Outcome
+
+
+class EncoderReference:
+    """A reader's or classifier's logits."""
+
+    def __init__(self, checkpoint: Checkpoint, batches: list[Batch], *, reader: bool) -> None:
+        self.batches = batches
+        self._reader = reader
+        answers: list[list[npt.NDArray[np.float32]]] = []
+        for batch in batches:
+            output = checkpoint.model(**tensors(checkpoint, batch))
+            found = (output.start_logits, output.end_logits) if reader else (output.logits,)
+            answers.append([value.numpy() for value in found])
+        self._outcome = self._fold(answers)
+
+    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+        """As ``Reference.compare``."""
+        (graph,) = graphs
+        session = Session(graph)
+        answers = [list(session(batch).values()) for batch in self.batches]
+        return self._outcome.parity(self._fold(answers))
+
+    def feeds(self, graphs: Sequence[ir.Model]) -> list[list[Arrays]]:
+        """As ``Reference.feeds``: the first batch."""
+        return [[self.batches[0]] for _ in graphs]
+
+    def _fold(self, answers: list[list[npt.NDArray[np.float32]]]) -> Outcome:
+        if not self._reader:
+            logits = np.concatenate([values[0] for values in answers])
+            return Outcome(logits.ravel(), logits.argmax(axis=1))
+        numbers, spans = [], []
+        for batch, (start, end) in zip(self.batches, answers, strict=True):
+            real = batch["attention_mask"] == 1
+            numbers += [start[real], end[real]]
+            floor = np.float32(-np.inf)
+            spans.append(np.stack([np.where(real, values, floor).argmax(axis=1) for values in (start, end)], axis=1))
+        found = np.concatenate(spans)
+        return Outcome(np.concatenate(numbers), (found == 0).all(axis=1).astype(np.int64), found)
+
+
+def tensors(checkpoint: Checkpoint, batch: Batch) -> dict[str, torch.Tensor]:
+    """The arrays of ``batch`` that the checkpoint's encoder takes."""
+    config = getattr(checkpoint.model.config, "encoder", checkpoint.model.config)
+    kinds = ("token_type_ids",) if getattr(config, "type_vocab_size", 0) > 1 else ()
+    return {name: torch.from_numpy(batch[name]) for name in ("input_ids", "attention_mask", *kinds)}

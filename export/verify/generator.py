@@ -1,0 +1,125 @@
+"""Generators against their checkpoints.
+
+Along the checkpoint's greedy path, fed to both, the log-probabilities of the checkpoint's 32 best tokens at every step
+are compared, which is what a beam search sees; the decision is the best token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+import torch
+from groundwire.runtime.bundle import Parity
+from groundwire.runtime.errors import ExportError
+
+from ..checkpoint import Checkpoint
+from ..session import Arrays, Session
+from ..tokens import Batch, Ids
+from .encoder import tensors
+from .outcome import Outcome
+
+STEPS = 16
+"""Greedy tokens per text."""
+SEEN = 32
+"""Tokens per step whose log-probabilities are compared."""
+
+
+class GeneratorReference:
+    """A generator's greedy path and the log-probabilities along it."""
+
+    def __init__(self, checkpoint: Checkpoint, batches: list[Batch]) -> None:
+        self.batches = batches
+        model = checkpoint.model
+        start = start_id(model)
+        ends = torch.tensor(eos_ids(model))
+        self._paths: list[Ids] = []
+        self._seen: list[Ids] = []
+        numbers, choices = [], []
+        for batch in batches:
+            source = tensors(checkpoint, batch)
+            encoded = model.get_encoder()(**source)
+            path = torch.full((len(batch["input_ids"]), 1), start)
+            for _ in range(STEPS):
+                output = model(
+                    encoder_outputs=encoded,
+                    attention_mask=source["attention_mask"],
+                    decoder_input_ids=path,
+                    use_cache=False,
+                )
+                path = torch.cat((path, output.logits[:, -1:].argmax(-1)), dim=1)
+            best = output.logits.log_softmax(-1).topk(min(SEEN, output.logits.shape[-1]))
+            # A step counts until the path's first end token, that one included.
+            ended = torch.isin(path[:, 1:], ends).long().cumsum(1)
+            live = torch.cat((torch.zeros_like(ended[:, :1]), ended[:, :-1]), dim=1) == 0
+            self._paths.append(np.where(live.numpy(), path[:, :-1].numpy(), -1))
+            self._seen.append(best.indices.numpy())
+            numbers.append(best.values[live].numpy())
+            choices.append(best.indices[..., 0][live].numpy())
+        self._outcome = Outcome(np.concatenate(numbers).ravel(), np.concatenate(choices))
+        self._vocabulary = output.logits.shape[-1]
+
+    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+        """As ``Reference.compare``."""
+        encoder, decoder = (Session(graph) for graph in graphs)
+        numbers, choices = [], []
+        for batch, path, seen in zip(self.batches, self._paths, self._seen, strict=True):
+            steps = [_by_token(step) for _, step in self._walk(encoder, decoder, batch, path)]
+            scores, live = np.concatenate(steps, axis=1), path >= 0
+            numbers.append(np.take_along_axis(scores, seen, axis=-1)[live])
+            choices.append(scores.argmax(-1)[live])
+        return self._outcome.parity(Outcome(np.concatenate(numbers).ravel(), np.concatenate(choices)))
+
+    def feeds(self, graphs: Sequence[ir.Model]) -> list[list[Arrays]]:
+        """As ``Reference.feeds``: the first batch, and its decoding steps."""
+        encoder, decoder = (Session(graph) for graph in graphs)
+        walk = self._walk(encoder, decoder, self.batches[0], self._paths[0])
+        return [[self.batches[0]], [feed for feed, _ in walk]]
+
+    def _walk(self, encoder: Session, decoder: Session, batch: Batch, path: Ids) -> Iterator[tuple[Arrays, Arrays]]:
+        """Inputs and outputs of every decoding step along ``path`` [B, S], whose unused tail is -1."""
+        sources = len(path)
+        states: dict[str, npt.NDArray[Any]] = dict(encoder(batch))
+        for name in decoder.inputs:
+            if name.startswith("past."):
+                _, _, heads, _, width = decoder.shape(name)
+                states[name] = np.zeros((sources, 1, heads, 0, width), decoder.dtype(name))
+        fixed = {
+            "parents": np.zeros((sources, 1), np.int64),
+            "cross_mask": batch["attention_mask"],
+            "count": np.array([self._vocabulary]),
+        }
+        for tokens in np.maximum(path, 0).T:
+            feed = {**states, **fixed, "tokens": tokens[:, None]}
+            step = decoder(feed)
+            yield feed, step
+            states |= {name.replace("present", "past"): step[name] for name in step if name.startswith("present")}
+
+
+def _by_token(step: Arrays) -> npt.NDArray[np.float32]:
+    """Log-probabilities [B, 1, V] in the order of the vocabulary."""
+    scores = np.empty_like(step["scores"])
+    np.put_along_axis(scores, step["candidates"], step["scores"], axis=-1)
+    return scores
+
+
+def start_id(model: Any) -> int:
+    """The token every target starts with; ExportError when the checkpoint names none."""
+    for config in (model.generation_config, model.config):
+        for name in ("decoder_start_token_id", "bos_token_id"):
+            found = getattr(config, name, None)
+            if found is not None:
+                return int(found)
+    raise ExportError("The checkpoint names no decoder_start_token_id; set it in its generation_config.json.")
+
+
+def eos_ids(model: Any) -> tuple[int, ...]:
+    """The tokens that end a target; ExportError when the checkpoint names none."""
+    for config in (model.generation_config, model.config):
+        found = getattr(config, "eos_token_id", None)
+        if found is not None:
+            return tuple(found) if isinstance(found, (list, tuple)) else (int(found),)
+    raise ExportError("The checkpoint names no eos_token_id; set it in its generation_config.json.")
