@@ -46,7 +46,7 @@ def unpad_rows(
 def argmax_spans(
     start: NDArray[np.float32], end: NDArray[np.float32], lengths: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-    """Take the start and the end with the largest logit, independently: ``(starts, ends, scores, null_scores)``, all [B].
+    """Take the largest start and end logit, independently: ``(starts, ends, scores, null_scores)``, each [B].
 
     ``start`` and ``end`` are logits [B, T], of which row ``b`` uses the first ``lengths[b]`` (1 to T); of equal maxima
     the first wins. ``ends`` are inclusive and may lie before their start. A score is the sum of both logits, a null

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 PATH="$PWD/.venv/bin:$PATH"
-inputs="${1:-10000}"
+inputs="${1:-3000}"
 seed="${2:-1}"
 build="build/sanitize"
 

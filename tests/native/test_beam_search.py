@@ -30,7 +30,9 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def drive(search: _native.BeamSearch, model: Model, sources: int, extra: int = 0) -> list[list[tuple[list[int], float]]]:
+def drive(
+    search: _native.BeamSearch, model: Model, sources: int, extra: int = 0
+) -> list[list[tuple[list[int], float]]]:
     """Run a search to its end, rebuilding every prefix from tokens, parents and open alone."""
     owners = list(range(sources))
     prefixes: list[list[reference.Prefix]] = [[(int(row[0]),)] for row in search.tokens()]

@@ -95,7 +95,10 @@ def test_read_only_arrays_are_read() -> None:
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
-        (np.zeros(3, dtype=np.int32), r"lengths must be a C-contiguous array of int64 in 1 dimension, got int32 .*\(3,\)"),
+        (
+            np.zeros(3, dtype=np.int32),
+            r"lengths must be a C-contiguous array of int64 in 1 dimension, got int32 .*\(3,\)",
+        ),
         (np.zeros(3, dtype=np.float64), "got float64"),
         (np.zeros(3, dtype=np.bool_), "got bool8"),
         (np.zeros((2, 3), dtype=np.int64), r"got int64 of shape \(2, 3\)"),

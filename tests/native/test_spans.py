@@ -78,9 +78,7 @@ def test_argmax_spans_equals_its_twin(pair: tuple[np.ndarray, np.ndarray], data:
         (5, -1, 5, 1, [(-1, -1, -INF)]),
     ],
 )
-def test_best_spans(
-    first: int, last: int, max_tokens: int, n: int, expected: list[tuple[int, int, float]]
-) -> None:
+def test_best_spans(first: int, last: int, max_tokens: int, n: int, expected: list[tuple[int, int, float]]) -> None:
     start, end = f32([[0, 1, 5, 2, 0]]), f32([[0, 3, 0, 4, 1]])
     starts, ends, scores, nulls = _native.best_spans(start, end, i64([first]), i64([last]), max_tokens, n)
     assert list(zip(starts[0].tolist(), ends[0].tolist(), scores[0].tolist(), strict=True)) == expected

@@ -12,12 +12,9 @@ from ..reference import text_match as reference
 
 # Any str, lone surrogates included, and much of what the definition treats in a special way.
 ANY = st.text(st.characters(categories=None, exclude_categories=()))
-SPECIAL = st.lists(
-    st.sampled_from(
-        ["a", "an", "the", "in", "our", "The", "inn", " ", "\t", "\x1c", "\xa0", "\u2003", ".", "-", "_", "'", "|"]
-        + ["\u0301", "\u0130", "\u03a3", "\ufb01", "\u00b2", "\u4e00", "\U0001f600", "\ud800", "\udfff", "7", "x"]
-    )
-).map("".join)
+PLAIN = ["a", "an", "the", "in", "our", "The", "inn", "x", "7", " ", "\t", "\x1c", "\xa0", "\u2003", ".", "-", "_", "'"]
+ODD = ["\u0301", "\u0130", "\u03a3", "\ufb01", "\u00b2", "\u4e00", "\U0001f600", "\ud800", "\udfff"]
+SPECIAL = st.lists(st.sampled_from([*PLAIN, *ODD])).map("".join)
 TEXTS = st.one_of(SPECIAL, ANY)
 
 
@@ -34,7 +31,7 @@ TEXTS = st.one_of(SPECIAL, ANY)
         ("Theodore's inn", "theodores inn"),
         # A combining mark is no word character, so the word before it is whole.
         ("a\u0301b", "\u0301b"),
-        ("ΣΟΦΟΣ", "σοφος".replace("ς", "ς")),
+        ("ΣΟΦΟΣ", "σοφο\u03c2"),
         ("İn", "i̇n"),
         ("¿qué?", "¿qué"),
         ("x\x1c\u2003y\xa0", "x y"),
