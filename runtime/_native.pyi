@@ -155,7 +155,8 @@ class BeamSearch:
 
         ``scores`` [A, K, C] are log-probabilities over the whole vocabulary, the best C of each beam, in any order, and
         ``candidates`` [A, K, C] their tokens; C is ``wanted()`` to ``vocabulary``. NaN and -inf scores are tokens that
-        the model rules out. A refused step (ValueError) changes nothing; once all sources are closed, every step is refused.
+        the model rules out. A refused step (ValueError) changes nothing; once all sources
+        are closed, every step is refused.
         """
 
     def results(self) -> list[list[tuple[list[int], float]]]:
