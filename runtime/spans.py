@@ -222,7 +222,7 @@ def _is_argument(token: Token) -> bool:
 
 def _left_edge(head: Token) -> int:
     start = head.i
-    predicate = any(child.dep_ == "cop" for child in head.lefts)
+    predicate = any(child.dep_ == "cop" for child in head.children)
     for child in reversed(list(head.lefts)):
         # The adverb in "is also a hobby" hangs on the noun, but belongs to the sentence.
         if child.dep_ not in _BEFORE or (predicate and child.dep_ == "advmod"):
@@ -277,13 +277,13 @@ def _check_config(path: Path) -> None:
         if factory not in _USED | _UNUSED or "source" in component:
             raise BundleError(
                 f"{path}: the component {name!r} is made by {factory or 'another pipeline'!r}. A pipeline directory "
-                f"may use {', '.join(sorted(_USED | _UNUSED))}; install others as a package and give the package's name."
+                f"may use {', '.join(sorted(_USED | _UNUSED))}; install others as a package and give its name."
             )
     for key, value in _registered({"nlp": config["nlp"], "components": components}):
         if key not in _REGISTRIES or not str(value).startswith("spacy."):
             raise BundleError(
                 f"{path} uses {key} = {value!r}. A pipeline directory may only use spaCy's own functions ('spacy.…') "
-                f"from {', '.join(sorted(_REGISTRIES))}; install others as a package and give the package's name."
+                f"from {', '.join(sorted(_REGISTRIES))}; install others as a package and give its name."
             )
 
 

@@ -1,8 +1,9 @@
-"""Numbers and dates by rule: token patterns for spaCy's entity ruler, which keeps the longest match.
+"""Numbers and dates by rule: token patterns for two entity rulers, each of which keeps the longest match.
 
-The ruler runs after the name recogniser and leaves its names alone ("Apollo 13", "World War II"). The types and the
-extent follow OntoNotes: determiners and modifiers of a quantity belong to it ("the late 1960s", "more than 20 years").
-Text may be split at every punctuation mark, as chat corpora often are: "the 1980 ' s", "10 , 000", "25 %".
+``atoms`` finds numbers, years, months and the like beside the names already recognised, which it leaves alone
+("Apollo 13", "World War II"). ``phrases`` then joins an atom with the words around it. Types and extent follow
+OntoNotes: determiners and modifiers of a quantity belong to it ("the late 1960s", "more than 20 years"). Text may be
+split at every punctuation mark, as chat corpora often are: "the 1980 ' s", "10 , 000", "25 %".
 """
 
 from __future__ import annotations
@@ -14,179 +15,180 @@ Token: TypeAlias = dict[str, Any]
 Part: TypeAlias = list[list[Token]]
 """Alternatives, each a sequence of token descriptions."""
 
+_UNITS_PLACE = "one two three four five six seven eight nine"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety"
+    f"nineteen {_TENS}"
 )
 _LARGE = "hundred thousand million billion trillion"
 _ORDINALS = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
     "sixteenth seventeenth eighteenth nineteenth twentieth"
 )
+_DECADES = "twenties thirties forties fifties sixties seventies eighties nineties"
 _MONTHS = "january february april june july august september october november december"
 _MONTHS_SHORT = "jan feb mar apr jun jul aug sep sept oct nov dec"
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday"
-_HOLIDAYS = "christmas thanksgiving easter halloween"
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _SEASONS = "spring summer fall autumn winter"
-_DATE_UNITS = "day week month year decade century millennium weekend"
-_TIME_UNITS = "second minute hour"
-_UNITS = (
+_LENGTHS = "day week month year decade century millennium weekend"
+_HOURS = "second minute hour"
+_MEASURES = (
     "mile kilometer kilometre km metre meter foot feet ft inch inches yard centimeter centimetre cm mm pound lb lbs kg "
     "kilogram gram ounce ton tonne acre hectare gallon liter litre mph degree calorie watt kilowatt megawatt volt"
 )
-_CURRENCIES = "dollar dollars euro euros cent cents usd yen rupee rupees pesos"
+_CURRENCIES = "dollar dollars euros euro cents cent usd yen rupees rupee pesos"
+_YEAR = r"1\d{3}|20\d\d"
 
 
-def patterns() -> list[dict[str, Any]]:
-    """The entity ruler's patterns."""
-    number = _numbers()
-    about = _maybe(
-        _words("about around over under nearly almost approximately roughly only"),
-        *(_phrase(text) for text in ("more than", "less than", "fewer than", "at least", "at most", "up to")),
-    )
-    amount = number + _phrase("a few") + _words("several") + _phrase("a couple of") + _phrase("a couple")
-    vague = _each(
-        _words("tens dozens hundreds thousands millions billions"),
-        _phrase("of"),
-        _maybe(_each(_words("thousands millions billions"), _phrase("of"))),
-    )
-    found = {
-        "DATE": _dates(about, amount, vague),
-        "TIME": _times(about, amount, vague),
-        "PERCENT": _each(about, number, [[{"LOWER": "%"}], *_words("percent"), *_phrase("per cent")]),
-        "MONEY": _each(about, [[{"TEXT": {"IN": ["$", "£", "€", "us$"]}}]], number)
-        + _each(about, number + _phrase("a"), _words(_CURRENCIES)),
+def atoms() -> list[dict[str, Any]]:
+    """Patterns of the first ruler."""
+    figure, large = _like(r"\d[\d,]*(\.\d+)?"), _in(_LARGE)
+    # A bare year is a date; "2000 miles" is put right by the second ruler.
+    number = _like(rf"(?!({_YEAR})$)\d[\d,]*(\.\d+)?|{'|'.join(f'{_SMALL} {_LARGE}'.split())}")
+    found: dict[str, Part] = {
+        "CARDINAL": [
+            [_many(number)],
+            [_in("a one"), _many(large), _any(number)],
+            [_any(number), _in(_TENS), _in("-"), _in(_UNITS_PLACE), _any(large)],
+            [_in(f"a one {_SMALL}"), _many(large), _in("and"), _many(number), _maybe("-"), _maybe(_UNITS_PLACE)],
+            [_like(r"\d{1,3}"), _in(","), _like(r"\d{3}"), _any(large)],
+            [figure, _in("."), _like(r"\d+"), _many(large)],
+            [{"LOWER": "one", "POS": "NUM"}],
+            [_maybe("a"), _in("half dozen")],
+            [_in("tens dozens hundreds thousands millions billions")],
+            [_in("tens hundreds thousands"), _in("of"), _in("thousands millions billions")],
+        ],
+        "ORDINAL": [[{**_in(_ORDINALS), "POS": "ADJ"}], [_like(r"\d+(st|nd|rd|th)")]],
+        "DATE": [
+            [_like(_YEAR)],
+            [_like(_YEAR), _in("- – —"), _like(rf"{_YEAR}|\d\d")],
+            [_like(rf"({_YEAR})[–—/](\d\d)?\d\d")],
+            *_decades(),
+            [_in(_MONTHS)],
+            # "may" and "march" are mostly verbs.
+            [{**_in("may march"), "POS": "PROPN"}],
+            [_in(" ".join(f"{month}." for month in _MONTHS_SHORT.split()))],
+            [_in(_plural(_WEEKDAYS))],
+            [_in("christmas thanksgiving easter halloween"), _maybe("day eve")],
+            [_in("yesterday today tomorrow nowadays")],
+            [_in("last next this past previous every"), _in(f"{_LENGTHS} {_SEASONS} {_WEEKDAYS}")],
+            [_in("a an"), _in(_plural(_LENGTHS)), _in("ago later")],
+            [_like(r"\d{1,2}/\d{1,2}(/\d{2,4})?")],
+        ],
+        "TIME": [
+            [_like(r"([01]?\d|2[0-3]):[0-5]\d")],
+            [_in("last this"), _in("night morning evening afternoon")],
+            [_in("a an"), _in(_HOURS), _in("ago later")],
+            [_in("tonight")],
+        ],
+    }
+    return _patterns(found)
+
+
+def phrases() -> list[dict[str, Any]]:
+    """Patterns of the second ruler, which overwrites what it joins: every pattern holds an atom."""
+    about: Part = [
+        [],
+        [_in("about around over under nearly almost approximately roughly")],
+        [_in("more less fewer at up"), _in("than least most to")],
+    ]
+    count, ordinal = {"ENT_TYPE": {"IN": ["CARDINAL", "DATE"]}}, {"ENT_TYPE": "ORDINAL"}
+    date, year = {"ENT_TYPE": "DATE"}, _like(_YEAR)
+    vague: Part = [[_maybe("a"), _in("few several couple many"), _maybe("of")], [_many(count), _in("of")]]
+    amount: Part = [*_each(about, [[_many(count)]]), *vague]
+    the, hyphen, comma = _maybe("the"), _maybe("- –"), _maybe(",")
+    part = [_in("early mid late beginning end"), _maybe("- – of"), the]
+    month = _in(f"{_MONTHS} may march {_MONTHS_SHORT} {_dotted()}")
+    day = _like(r"(\d|[12]\d|3[01])(st|nd|rd|th)?")
+    nth = _like(rf"\d+(st|nd|rd|th)|{'|'.join(_ORDINALS.split())}")
+    ago = _maybe("ago later earlier old")
+    found: dict[str, Part] = {
+        "CARDINAL": _each(about[1:], [[{"ENT_TYPE": "CARDINAL", "OP": "+"}]]),
+        "DATE": [
+            *_each(about[1:], [[{**year, **date}]]),
+            [the, *part, _many(date)],
+            [_like(r"\d[\d,]*"), _in("bc ad bce ce b.c. a.d.")],
+            [_maybe(_WEEKDAYS), comma, month, day],
+            [_maybe(_WEEKDAYS), comma, month, day, comma, year],
+            [_maybe("early mid late"), _maybe("- –"), month, _maybe(", of"), year],
+            [the, day, _maybe("of"), month, comma, {**year, "OP": "?"}],
+            [the, nth, hyphen, _in("century centuries"), _maybe("bc ad bce ce")],
+            [the, *part, nth, hyphen, _in("century centuries"), _maybe("bc ad bce ce")],
+            [the, nth, _in("and"), nth, _in("centuries")],
+            *_each(amount, [[_in(_plural(_LENGTHS)), ago]]),
+            [count, _in("-"), _in(_LENGTHS), _maybe("-"), _maybe("old")],
+            [the, _in("last past next first"), _any(count), _in(_plural(_LENGTHS))],
+            [the, _in("last past next"), _in("few several couple"), _maybe("of"), _in(_plural(_LENGTHS))],
+        ],
+        "TIME": [
+            [_like(r"\d|1[0-2]|([01]?\d|2[0-3]):[0-5]\d"), _in("am pm a.m. p.m. o'clock")],
+            *_each(amount, [[_in(_plural(_HOURS)), ago]]),
+            [count, _in("-"), _in(_HOURS)],
+        ],
+        "PERCENT": [
+            *_each(about, [[_many(count), _in("% percent")], [_many(count), _in("per"), _in("cent")]]),
+            *_each(about, [[count, _in("."), count, _in("% percent")]]),
+        ],
+        "MONEY": [
+            *_each(about, [[_in("$ £ € us$"), _many(count), {**count, "OP": "*"}]]),
+            *_each(about, [[_many(count), _in(_CURRENCIES)], [_in("a"), _in(_CURRENCIES)]]),
+        ],
         "QUANTITY": _each(
             about,
-            number,
-            _maybe(_hyphen()),
-            _maybe(_words("square cubic")),
-            _words(_plural(_UNITS)),
-            _maybe(_words("celsius fahrenheit long tall high wide deep")),
+            [
+                [_many(count), hyphen, _maybe("square cubic"), _in(_plural(_MEASURES)), _maybe("celsius fahrenheit")],
+                [_many(count), hyphen, _in(_plural(_MEASURES)), _in("long tall high wide deep")],
+            ],
         ),
-        "ORDINAL": [
-            [{"LOWER": {"IN": _ORDINALS.split()}, "POS": "ADJ"}],
-            [{"LOWER": {"REGEX": r"^\d+(st|nd|rd|th)$"}}],
-        ],
-        "CARDINAL": _each(about, number)
-        + [[{"LOWER": "one", "POS": "NUM"}]]
-        + _words("half dozens hundreds thousands millions billions")
-        + _phrase("a dozen"),
+        "ORDINAL": [[_in("twenty thirty forty fifty sixty seventy eighty ninety"), hyphen, ordinal]],
     }
+    return _patterns(found)
+
+
+def _decades() -> Part:
+    tens = r"((1\d|20)\d|\d)0"
+    begin = [_maybe("the"), _maybe("early mid late"), _maybe("-")]
+    return [
+        [*begin, _like(rf"'?{tens}'?s")],
+        [*begin, _like(tens), _in("'s ’s")],
+        [*begin, _like(tens), _in("' ’"), _in("s")],
+        [*begin, _in("' ’"), _like(r"\d0s")],
+        [_in("the"), _maybe("early mid late"), _maybe("-"), _maybe("eighteen nineteen"), _in(_DECADES)],
+    ]
+
+
+def _patterns(found: dict[str, Part]) -> list[dict[str, Any]]:
     return [{"label": label, "pattern": pattern} for label, group in found.items() for pattern in group]
 
 
-def _numbers() -> Part:
-    """Numbers in figures and words, of one or more tokens."""
-    figure = {"LOWER": {"REGEX": r"^\d[\d,]*(\.\d+)?$"}}
-    large = {"LOWER": {"IN": _LARGE.split()}}
-    small = {"LOWER": {"IN": _SMALL.split()}}
-    word = {"LOWER": {"IN": ["one", *_SMALL.split(), *_LARGE.split()]}}
-    more = {**large, "OP": "*"}
-    return [
-        [figure, more],
-        [{"LOWER": {"REGEX": r"^\d{1,3}$"}}, {"LOWER": ","}, {"LOWER": {"REGEX": r"^(000|\d{3})$"}}, more],
-        [{"LOWER": {"REGEX": r"^\d{1,3}$"}}, {"LOWER": "."}, {"LOWER": {"REGEX": r"^\d+$"}}, {**large, "OP": "+"}],
-        [small],
-        [{"LOWER": {"IN": ["a", "one", *_SMALL.split()]}}, {**large, "OP": "+"}],
-        [word, {"LOWER": {"IN": ["-", "and"]}}, word],
-        [word, large, {"LOWER": "and", "OP": "?"}, {**word, "OP": "+"}],
-    ]
+def _in(words: str) -> Token:
+    return {"LOWER": {"IN": words.split()}}
 
 
-def _dates(about: Part, amount: Part, vague: Part) -> Part:
-    year: Part = [[{"LOWER": {"REGEX": r"^(1\d{3}|20\d\d)$"}}]]
-    years = year + [
-        [*year[0], {"LOWER": {"IN": ["-", "–", "—"]}}, {"LOWER": {"REGEX": r"^(1\d{3}|20\d\d|\d\d)$"}}],
-    ]
-    era = [[{"LOWER": {"IN": ["bc", "ad", "bce", "ce", "b.c.", "a.d.", "bc."]}}]]
-    the = _maybe(_words("the"))
-    part = _maybe(_each(_words("early mid late"), _maybe(_hyphen())), _phrase("beginning of"), _phrase("end of"))
-    month = (
-        _words(_MONTHS)
-        # "may" and "march" are mostly verbs.
-        + [[{"LOWER": {"IN": ["may", "march"]}, "POS": "PROPN"}]]
-        + [[{"LOWER": {"IN": [f"{short}." for short in _MONTHS_SHORT.split()]}}]]
-    )
-    dated = month + [[{"LOWER": {"IN": ["may", "march", *_MONTHS_SHORT.split()]}}]]
-    day: Part = [[{"LOWER": {"REGEX": r"^(\d|[12]\d|3[01])(st|nd|rd|th)?$"}}]]
-    comma = _maybe([[{"LOWER": ","}]])
-    decade: Part = [
-        [{"LOWER": {"REGEX": r"^'?((1\d|20)\d|\d)0'?s$"}}],
-        [{"LOWER": {"REGEX": r"^((1\d|20)\d|\d)0$"}}, {"LOWER": {"IN": ["'s", "’s"]}}],
-        [{"LOWER": {"REGEX": r"^((1\d|20)\d|\d)0$"}}, {"LOWER": {"IN": ["'", "’"]}}, {"LOWER": "s"}],
-        [{"LOWER": {"IN": ["'", "’"]}}, {"LOWER": {"REGEX": r"^\d0s$"}}],
-    ]
-    named = _each(
-        _words("the"), part, _maybe(_words("nineteen eighteen")), _words("twenties thirties forties fifties sixties")
-    ) + _each(_words("the"), part, _words("seventies eighties nineties"))
-    ordinal: Part = [
-        [{"LOWER": {"REGEX": r"^\d+(st|nd|rd|th)$"}}],
-        [{"LOWER": {"IN": _ORDINALS.split()}}],
-        [{"LOWER": {"IN": ["twenty"]}}, {"LOWER": "-", "OP": "?"}, {"LOWER": {"IN": _ORDINALS.split()}}],
-    ]
-    unit = _words(_plural(_DATE_UNITS))
-    weekday = _words(_plural(_DAYS))
-    return [
-        *_each(about, years),
-        *_each(part, years),
-        *_each(about, [[{"LOWER": {"REGEX": r"^\d[\d,]*$"}}]], era),
-        *_each(part, month),
-        *_each(_maybe(weekday), comma, dated, day),
-        *_each(dated, day, comma, year),
-        *_each(part, dated, comma, year),
-        *_each(the, day, _maybe(_words("of")), dated, comma, _maybe(year)),
-        *_each(the, part, decade),
-        *named,
-        *_each(the, part, ordinal, _maybe(_hyphen()), _words("century centuries"), _maybe(era)),
-        *_each(the, ordinal, _words("and"), ordinal, _words("centuries")),
-        *_each(about, amount, unit, _maybe(_words("ago later earlier old"))),
-        *_each(vague, unit, _maybe(_words("ago"))),
-        *_each(about, _words("a an"), unit, _words("ago later")),
-        *_each(amount, _hyphen(), _words(_DATE_UNITS), _maybe(_each(_hyphen(), _words("old")))),
-        *_each(_words("last next past this previous every"), _words(f"{_DATE_UNITS} {_SEASONS} {_DAYS}")),
-        *_each(_phrase("the last") + _phrase("the past") + _phrase("the next"), _maybe(amount), unit),
-        *weekday,
-        *_each(_words(_HOLIDAYS), _maybe(_words("day eve"))),
-        *_words("yesterday today tomorrow nowadays"),
-        [{"LOWER": {"REGEX": r"^\d{1,2}/\d{1,2}(/\d{2,4})?$"}}],
-        [{"LOWER": {"REGEX": r"^\d{4}-\d\d-\d\d$"}}],
-    ]
+def _like(regex: str) -> Token:
+    return {"LOWER": {"REGEX": f"^({regex})$"}}
 
 
-def _times(about: Part, amount: Part, vague: Part) -> Part:
-    clock: Part = [[{"LOWER": {"REGEX": r"^([01]?\d|2[0-3])[:.][0-5]\d$"}}]]
-    hour: Part = [*clock, [{"LOWER": {"REGEX": r"^(\d|1[0-2])$"}}]]
-    return [
-        *clock,
-        *_each(about, hour, _words("am pm a.m. p.m. o'clock")),
-        *_each(about, amount, _words(_plural(_TIME_UNITS)), _maybe(_words("ago later"))),
-        *_each(vague, _words("seconds minutes hours")),
-        *_each(amount, _hyphen(), _words(_TIME_UNITS)),
-        *_each(_words("last this"), _words("night morning evening afternoon")),
-        *_words("tonight"),
-    ]
+def _maybe(words: str) -> Token:
+    return {**_in(words), "OP": "?"}
 
 
-def _words(text: str) -> Part:
-    return [[{"LOWER": {"IN": text.split()}}]]
+def _many(token: Token) -> Token:
+    return {**token, "OP": "+"}
 
 
-def _phrase(text: str) -> Part:
-    return [[{"LOWER": word} for word in text.split()]]
+def _any(token: Token) -> Token:
+    return {**token, "OP": "*"}
 
 
-def _hyphen() -> Part:
-    return [[{"LOWER": {"IN": ["-", "–"]}}]]
+def _dotted() -> str:
+    return " ".join(f"{month}." for month in _MONTHS_SHORT.split())
 
 
-def _plural(text: str) -> str:
+def _plural(words: str) -> str:
     irregular = {"century": "centuries", "millennium": "millennia"}
-    return " ".join(f"{word} {irregular.get(word, word + 's')}" for word in text.split())
-
-
-def _maybe(*parts: Part) -> Part:
-    return [[], *(sequence for part in parts for sequence in part)]
+    return " ".join(f"{word} {irregular.get(word, word + 's')}" for word in words.split())
 
 
 def _each(*parts: Part) -> Part:

@@ -132,7 +132,14 @@ def columns(path: Path, word: int, tag: int) -> Iterator[Sentence]:
         if not rows:
             continue
         words = tuple(_ESCAPED.get(row[word], row[word]) for row in rows)
-        yield Sentence(words, _spaces(words), _biluo([row[tag] for row in rows], words), None, path.name, _comment(lines, "sent_id"))
+        yield Sentence(
+            words,
+            _spaces(words),
+            _biluo([row[tag] for row in rows], words),
+            None,
+            path.name,
+            _comment(lines, "sent_id"),
+        )
 
 
 def _comment(lines: list[str], name: str) -> str:
@@ -165,9 +172,7 @@ def _last_of_joined(rows: list[list[str]]) -> set[int]:
 def _with_names(trees: list[Sentence], named: Iterable[Sentence]) -> list[Sentence]:
     """The trees with the names given for the same sentences, which may come from another release: some words differ."""
     names = {(other.key, other.words): other.names for other in named}
-    return [
-        replace(tree, names=_unless_proper(tree, names.get((tree.key, tree.words), tree.names))) for tree in trees
-    ]
+    return [replace(tree, names=_unless_proper(tree, names.get((tree.key, tree.words), tree.names))) for tree in trees]
 
 
 def _unless_proper(sentence: Sentence, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,133 @@
+"""What a trained pipeline is worth: parse, names and spans, on edited text and on its lower-cased copy."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import string
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import spacy
+from groundwire.runtime.spans import SpanFinder, universal_noun_chunks
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from .augment import lower
+from .sources import NAMES, Sentence, Sources, mentions
+
+_ARTICLES = re.compile(r"\b(a|an|the|in|our)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+Found = Iterable[tuple[Any, ...]]
+
+
+def measure(directory: Path, sources: Sources) -> dict[str, Any]:
+    """Measurements of the pipeline saved in ``directory``; scores are percentages.
+
+    ``spans`` compares what the span finder gives with the names and noun chunks of the gold annotation, without numbers
+    and dates, which EWT does not mark, and without MISC, which UNER does not.
+    """
+    nlp = spacy.load(directory)
+    finder = SpanFinder.load(directory)
+    forms: dict[str, Callable[[Sentence], Sentence]] = {"cased": lambda s: s, "lower": lower}
+    report: dict[str, Any] = {}
+    for form, shaped in forms.items():
+        test, held_out = [shaped(s) for s in sources.test], [shaped(s) for s in sources.held_out]
+        report[form] = {
+            "dev": _parse(nlp, [shaped(s) for s in sources.dev]),
+            "test": _parse(nlp, test),
+            "names_uner_test": _names(nlp, test, NAMES[:3]),
+            "names_held_out": _names(nlp, held_out, NAMES),
+            "names_wnut17": _names(nlp, [s for s in held_out if s.document.startswith("wnut17")], NAMES),
+            "spans": _spans(nlp, finder, test),
+        }
+    files = [path for path in directory.rglob("*") if path.is_file() and path.name not in ("log.jsonl", "report.json")]
+    report["ms_per_text"] = _speed(finder, sources.test)
+    report["bytes"] = sum(path.stat().st_size for path in files)
+    report["labels"] = {name: list(nlp.get_pipe(name).labels) for name in ("morphologizer", "parser", "ner")}
+    return report
+
+
+def _parse(nlp: Language, sentences: list[Sentence]) -> dict[str, float]:
+    """Accuracy of parts of speech and of attachment, punctuation left out, with spaCy's own tokens."""
+    from .recipe import example
+
+    scores = nlp.evaluate([example(nlp, sentence) for sentence in sentences])
+    return {name: _percent(scores[key]) for name, key in (("pos", "pos_acc"), ("uas", "dep_uas"), ("las", "dep_las"))}
+
+
+def _names(nlp: Language, sentences: list[Sentence], labels: tuple[str, ...]) -> dict[str, float]:
+    """Precision, recall and F1 of names of these types: same characters, same type."""
+
+    def found(sentence: Sentence) -> Found:
+        for entity in nlp(sentence.text).ents:
+            yield entity.start_char, entity.end_char, entity.label_
+
+    def gold(sentence: Sentence) -> Found:
+        ends, at = [], 0
+        for word, space in zip(sentence.words, sentence.spaces, strict=True):
+            ends.append((at, at + len(word)))
+            at += len(word) + space
+        return [(ends[start][0], ends[end - 1][1], label) for start, end, label in mentions(sentence)]
+
+    return _f1((_of(found(s), labels), _of(gold(s), labels)) for s in sentences)
+
+
+def _spans(nlp: Language, finder: SpanFinder, sentences: list[Sentence]) -> dict[str, float]:
+    """Precision, recall and F1 of spans, equal when their clean texts are."""
+
+    def found(sentence: Sentence) -> Found:
+        kinds = {"noun_chunk", *(f"ent:{label}" for label in NAMES[:3])}
+        return [(_clean(span.text),) for span in finder.find(sentence.text) if span.kind in kinds]
+
+    def gold(sentence: Sentence) -> Found:
+        assert sentence.parse is not None
+        parse = sentence.parse
+        names = [(start, end) for start, end, _ in mentions(sentence)]
+        doc = Doc(
+            nlp.vocab,
+            words=list(sentence.words),
+            spaces=list(sentence.spaces),
+            pos=list(parse.pos),
+            heads=list(parse.heads),
+            deps=list(parse.deps),
+        )
+        spans = [doc[start:end] for start, end in names] + list(universal_noun_chunks(doc))
+        return {(_clean(span.text),) for span in spans if span.text.lower() != "i"}
+
+    return _f1((set(found(s)), set(gold(s))) for s in sentences)
+
+
+def _of(found: Found, labels: tuple[str, ...]) -> set[tuple[Any, ...]]:
+    return {item for item in found if item[-1] in labels}
+
+
+def _f1(pairs: Iterable[tuple[set[Any], set[Any]]]) -> dict[str, float]:
+    counts: Counter[str] = Counter()
+    for found, gold in pairs:
+        counts.update(both=len(found & gold), found=len(found), gold=len(gold))
+    precision, recall = counts["both"] / max(1, counts["found"]), counts["both"] / max(1, counts["gold"])
+    f1 = 2 * precision * recall / max(1e-9, precision + recall)
+    return {"precision": _percent(precision), "recall": _percent(recall), "f1": _percent(f1)}
+
+
+def _clean(text: str) -> str:
+    """Q²'s comparison form of an answer (the runtime has the fast one)."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def _speed(finder: SpanFinder, sentences: list[Sentence]) -> float:
+    """Median milliseconds of a call on the 200 texts nearest to 20 words."""
+    times = []
+    for text in [s.text for s in sorted(sentences, key=lambda s: abs(len(s.words) - 20))[:200]]:
+        started = time.perf_counter()
+        finder.find(text)
+        times.append(time.perf_counter() - started)
+    return round(1000 * statistics.median(times), 2)
+
+
+def _percent(share: float) -> float:
+    return round(100 * share, 2)
