@@ -44,7 +44,7 @@ class Generator:
     def run(
         self, calls: Sequence[GenerateQuestions], max_windows: int
     ) -> list[tuple[Generated, ...] | GroundwireError]:
-        """The generated texts of each call, best first; a call whose text cannot be read gets its error instead.
+        """The generated texts of each call, best first; an unreadable text or decoding gets its error instead.
 
         A source longer than the model's window is an error: a question about a cut context would be another question.
         """
@@ -52,6 +52,7 @@ class Generator:
         groups: dict[Decoding, list[tuple[int, Window]]] = {}
         for index, call in enumerate(calls):
             try:
+                check(call.decoding)
                 fields = {"answer": call.answer, "context": call.context}
                 first, second = self._text.render(self._role.template, fields)
                 window = self._text.single(first) if second is None else self._text.pair(first, second)
@@ -202,6 +203,7 @@ def check(decoding: Decoding) -> None:
             (decoding.top_k >= 0, f"top_k={decoding.top_k}; allowed are 0 (all) and above"),
             (0 < decoding.top_p <= 1, f"top_p={decoding.top_p}; allowed is above 0 up to 1"),
             (decoding.temperature > 0, f"temperature={decoding.temperature}; allowed is above 0"),
+            (decoding.seed >= 0, f"seed={decoding.seed}; allowed are 0 and above"),
         ]
     rules += [
         (2 <= decoding.max_length <= 1024, f"max_length={decoding.max_length}; allowed are 2 to 1024"),
