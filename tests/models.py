@@ -1,0 +1,404 @@
+"""Tiny checkpoints with random weights and real tokenizers, written to disk as a hub download would be.
+
+Every builder is seeded: the vocabularies are counted from a text below, the weights drawn from a fixed seed. Biases and
+norms are random too, so that a graph that drops one is wrong, and the weights are large enough for decisions to follow
+the input and for ties not to occur.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    AlbertConfig,
+    AlbertForQuestionAnswering,
+    AlbertForSequenceClassification,
+    AlbertTokenizerFast,
+    BartConfig,
+    BartForConditionalGeneration,
+    BartTokenizerFast,
+    BertConfig,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertLMHeadModel,
+    BertModel,
+    BertTokenizerFast,
+    EncoderDecoderModel,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForQuestionAnswering,
+    RobertaForSequenceClassification,
+    RobertaTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+    T5TokenizerFast,
+)
+
+TEXT = """\
+Bob Ross was an American painter who created and hosted The Joy of Painting on public television from 1983 to 1994.
+The Joy of Painting was a half-hour show, and it was filmed in a small studio in Indiana.
+Elvis Presley was born in Tupelo, Mississippi, in 1935 and moved to Memphis with his family when he was thirteen.
+The guitar is a string instrument, and most guitars have six strings.
+Have you ever played the guitar? Yes, I learned to play it when I was ten years old.
+The Amazon river flows through Brazil, Peru and Colombia, and it carries more water than any other river.
+Red hair is found in one to two percent of people; it is most common in Scotland and in Ireland.
+I love pizza with cheese and tomato, but my sister does not like cheese at all.
+Pizza is a dish from Naples in Italy; the first pizza in America was sold in New York in 1905.
+Dylan's Candy Bar is a chain of candy shops owned by Dylan Lauren, and its first shop is in New York City.
+What do you do for a living? I am a nurse, and my brother is a teacher in a small town.
+A nurse cares for people in a hospital, and a teacher works in a school.
+The first modern Olympic Games were held in Athens, Greece, in 1896, and 241 athletes took part.
+Marie Curie won the Nobel Prize twice: in physics in 1903 and in chemistry in 1911.
+She was the first woman to win the prize, and she was born in Warsaw, Poland.
+Husky dogs were bred in Siberia to pull sleds over long distances in the snow.
+That is amazing! Did you know that some dogs can run for hours without rest?
+The Titanic sank in the Atlantic ocean in April 1912 after it hit an iceberg; over 1500 people died.
+The question is: who wrote the book, when was it written, where was it sold, and how many people have read it?
+answer: the first shop context: question: what is the name of the show? which city was it in? how old is he?
+"""
+
+torch.set_num_threads(1)  # models this small lose time to a pool
+
+LABELS = ("entailment", "neutral", "contradiction")
+MAX_TOKENS = 96
+"""The window of every tiny model, special tokens included."""
+HIDDEN, LAYERS, HEADS = 32, 2, 4
+
+
+def generator(folder: Path, family: str, seed: int = 0) -> Path:
+    """Write a tiny encoder-decoder of one of ``GENERATORS``; return ``folder``."""
+    return _save(folder, seed, GENERATORS[family])
+
+
+def reader(folder: Path, family: str, seed: int = 0) -> Path:
+    """Write a tiny extractive reader of one of ``READERS``; return ``folder``."""
+    return _save(folder, seed, READERS[family])
+
+
+def classifier(folder: Path, family: str, seed: int = 0, labels: tuple[str, ...] = LABELS) -> Path:
+    """Write a tiny pair classifier of one of ``CLASSIFIERS``; return ``folder``."""
+    return _save(folder, seed, lambda: CLASSIFIERS[family](labels))
+
+
+Checkpoint = tuple[PreTrainedModel, PreTrainedTokenizerFast]
+
+
+def _save(folder: Path, seed: int, build: Callable[[], Checkpoint]) -> Path:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model, tokenizer = build()
+        _roughen(model.eval())
+        _balance(model, tokenizer)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@torch.no_grad()
+def _roughen(model: PreTrainedModel) -> None:
+    for parameter in model.parameters():
+        if parameter.ndim == 1:
+            parameter += torch.randn_like(parameter) * 0.2
+
+
+@torch.no_grad()
+def _balance(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast) -> None:
+    """Let every decision occur: each label of a classifier, and "no answer" (position 0) of a reader."""
+    lines = list(sentences())
+    pairs = [tokenizer(*pair, return_tensors="pt") for pair in itertools.pairwise(lines)]
+    if hasattr(model, "qa_outputs"):
+        states = [model.base_model(**pair).last_hidden_state[0] for pair in pairs]
+        towards = torch.stack([state[0] for state in states]).mean(0) - torch.cat(states).mean(0)
+        model.qa_outputs.weight += 3.0 * towards / towards.square().sum()
+    elif hasattr(model, "classifier"):
+        logits = torch.cat([model(**pair).logits for pair in pairs])
+        getattr(model.classifier, "out_proj", model.classifier).bias -= logits.mean(0)
+
+
+def _scale(factor: float, layer: Any) -> None:
+    """Weigh a random layer: left alone, cross-attention decides most tokens and a generator repeats itself."""
+    layer.weight.data *= factor
+
+
+def word_pieces() -> BertTokenizerFast:
+    """BERT's uncased tokenizer."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = [*special, *(piece for piece, _ in _pieces(TEXT.lower(), "", "##"))]
+    tokenizer = Tokenizer(models.WordPiece({piece: index for index, piece in enumerate(vocabulary)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return BertTokenizerFast(tokenizer_object=tokenizer, model_max_length=MAX_TOKENS)
+
+
+def unigrams_t5() -> T5TokenizerFast:
+    """T5's tokenizer: the special tokens are pieces of the vocabulary like any other, as sentencepiece writes them."""
+    tokenizer = _unigrams(["<pad>", "</s>", "<unk>"], "<unk>", TEXT)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
+    )
+    return T5TokenizerFast(tokenizer_object=tokenizer, extra_ids=4, model_max_length=MAX_TOKENS)
+
+
+def unigrams_albert() -> AlbertTokenizerFast:
+    """ALBERT's tokenizer: lower-cased, no accents; the special tokens are pieces here too."""
+    tokenizer = _unigrams(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "</s>"], "<unk>", TEXT.lower())
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.Replace("``", '"'),
+            normalizers.Replace("''", '"'),
+            normalizers.NFKD(),
+            normalizers.StripAccents(),
+            normalizers.Lowercase(),
+            tokenizer.normalizer,
+        ]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return AlbertTokenizerFast(tokenizer_object=tokenizer, model_max_length=MAX_TOKENS)
+
+
+def byte_pairs_roberta() -> RobertaTokenizerFast:
+    """RoBERTa's byte-level BPE."""
+    return RobertaTokenizerFast(tokenizer_object=_byte_pairs(), model_max_length=MAX_TOKENS)
+
+
+def byte_pairs_bart() -> BartTokenizerFast:
+    """BART's byte-level BPE, which is RoBERTa's."""
+    return BartTokenizerFast(tokenizer_object=_byte_pairs(), model_max_length=MAX_TOKENS)
+
+
+def _byte_pairs() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(
+        TEXT.splitlines(),
+        trainers.BpeTrainer(
+            vocab_size=600,
+            special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return tokenizer
+
+
+def _unigrams(special: list[str], unknown: str, text: str) -> Tokenizer:
+    pieces = _pieces(text, "▁", "")
+    total = sum(count for _, count in pieces)
+    vocabulary = [(piece, 0.0) for piece in special]
+    vocabulary += [("▁", -9.0), *((piece, math.log(count / total)) for piece, count in pieces)]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=special.index(unknown)))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip(left=False, right=True)]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return tokenizer
+
+
+def _pieces(text: str, first: str, rest: str) -> list[tuple[str, int]]:
+    """Words, fragments of words and single characters of ``text`` with their counts.
+
+    Counted rather than trained: the library's unigram and word-piece trainers give another vocabulary at each run.
+    """
+    words = Counter(re.findall(r"\w+|[^\w\s]", text))
+    counts: Counter[str] = Counter()
+    for word, times in words.items():
+        counts[first + word] += 4 * times
+        for start in range(len(word)):
+            for end in range(start + 1, min(len(word), start + 3) + 1):
+                counts[(rest if start else first) + word[start:end]] += times
+    single = {mark + character for character in "".join(words) for mark in (first, rest)}
+    common = {piece for piece, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:500]}
+    return [(piece, max(1, counts[piece])) for piece in sorted(single | common)]
+
+
+def _t5(*, gated: bool) -> Checkpoint:
+    tokenizer = unigrams_t5()
+    config = T5Config(
+        vocab_size=len(tokenizer) + 3,  # published T5 checkpoints have more rows than their tokenizer has pieces
+        d_model=HIDDEN,
+        d_kv=8,
+        d_ff=64,
+        num_layers=LAYERS,
+        num_decoder_layers=LAYERS,
+        num_heads=HEADS,
+        relative_attention_num_buckets=8,
+        relative_attention_max_distance=16,
+        feed_forward_proj="gated-gelu" if gated else "relu",
+        tie_word_embeddings=not gated,
+        decoder_start_token_id=0,
+    )
+    model = T5ForConditionalGeneration(config)
+    head = model.lm_head.weight.data
+    if gated:
+        head *= 2.0
+        head[config.eos_token_id] *= 3.0
+    else:
+        head[config.eos_token_id] *= 2.0
+        for block in model.decoder.block:
+            own, cross, feed_forward = (layer for layer in block.layer)
+            _scale(3.0, own.SelfAttention.o)
+            _scale(2.0, cross.EncDecAttention.o)
+            _scale(10.0, feed_forward.DenseReluDense.wo)
+    return model, tokenizer
+
+
+def _bart() -> Checkpoint:
+    tokenizer = byte_pairs_bart()
+    config = BartConfig(
+        vocab_size=len(tokenizer),
+        d_model=HIDDEN,
+        encoder_layers=LAYERS,
+        decoder_layers=LAYERS,
+        encoder_attention_heads=HEADS,
+        decoder_attention_heads=HEADS,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        max_position_embeddings=MAX_TOKENS,
+        init_std=0.4,
+        scale_embedding=True,
+        forced_eos_token_id=None,
+    )
+    model = BartForConditionalGeneration(config)
+    model.final_logits_bias.normal_()
+    model.final_logits_bias[:, config.eos_token_id] += 4.0
+    for layer in model.model.decoder.layers:
+        _scale(0.4, layer.self_attn.out_proj)
+        _scale(0.3, layer.encoder_attn.out_proj)
+        _scale(2.0, layer.fc2)
+    _scale(2.0, model.model.decoder.embed_positions)
+    return model, tokenizer
+
+
+def _encoder_decoder(*, bridge: bool) -> Checkpoint:
+    tokenizer = word_pieces()
+    encoder = BertModel(_bert_config(tokenizer), add_pooling_layer=False)
+    wide = {"hidden_size": 48, "num_hidden_layers": 1} if bridge else {}
+    config = _bert_config(tokenizer, is_decoder=True, add_cross_attention=True, **wide)
+    model = EncoderDecoderModel(encoder=encoder, decoder=BertLMHeadModel(config))
+    start, end, pad = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
+    for settings in (model.config, model.generation_config):
+        settings.decoder_start_token_id = settings.bos_token_id = start
+        settings.eos_token_id, settings.pad_token_id = end, pad
+    model.decoder.cls.predictions.bias.data[end] += 4.0 if bridge else 6.0
+    for layer in model.decoder.bert.encoder.layer:
+        _scale(0.4, layer.attention.output.dense)
+        _scale(0.2, layer.crossattention.output.dense)
+    _scale(3.0, model.decoder.bert.embeddings.position_embeddings)
+    return model, tokenizer
+
+
+def _bert_config(tokenizer: PreTrainedTokenizerFast, **other: Any) -> BertConfig:
+    return BertConfig(
+        **{
+            "vocab_size": len(tokenizer),
+            "hidden_size": HIDDEN,
+            "num_hidden_layers": LAYERS,
+            "num_attention_heads": HEADS,
+            "intermediate_size": 64,
+            "max_position_embeddings": MAX_TOKENS,
+            "initializer_range": 0.4,
+            **other,
+        }
+    )
+
+
+def _roberta() -> tuple[RobertaConfig, PreTrainedTokenizerFast]:
+    tokenizer = byte_pairs_roberta()
+    config = RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS + 2,  # its positions start after the padding index
+        type_vocab_size=1,
+        initializer_range=0.4,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+    )
+    return config, tokenizer
+
+
+def _albert() -> tuple[AlbertConfig, PreTrainedTokenizerFast]:
+    tokenizer = unigrams_albert()
+    config = AlbertConfig(
+        vocab_size=len(tokenizer),
+        embedding_size=16,
+        hidden_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS,
+        initializer_range=0.4,
+    )
+    return config, tokenizer
+
+
+def _bert() -> tuple[BertConfig, PreTrainedTokenizerFast]:
+    tokenizer = word_pieces()
+    return _bert_config(tokenizer), tokenizer
+
+
+ENCODERS: dict[str, tuple[Callable[[], tuple[Any, PreTrainedTokenizerFast]], Any, Any]] = {
+    "albert": (_albert, AlbertForQuestionAnswering, AlbertForSequenceClassification),
+    "bert": (_bert, BertForQuestionAnswering, BertForSequenceClassification),
+    "roberta": (_roberta, RobertaForQuestionAnswering, RobertaForSequenceClassification),
+}
+
+
+def _reader(family: str) -> Checkpoint:
+    settings, architecture, _ = ENCODERS[family]
+    config, tokenizer = settings()
+    model = architecture(config)
+    # Start and end nearly agree, so that answers are short and equal a span now and then, as trained readers' do.
+    with torch.no_grad():
+        head = model.qa_outputs.weight
+        head[1] = head[0] + 0.5 * head[1]
+    return model, tokenizer
+
+
+def _classifier(family: str, labels: tuple[str, ...]) -> Checkpoint:
+    settings, _, architecture = ENCODERS[family]
+    config, tokenizer = settings()
+    config.num_labels = len(labels)
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: index for index, label in enumerate(labels)}
+    return architecture(config), tokenizer
+
+
+GENERATORS: dict[str, Callable[[], Checkpoint]] = {
+    "t5": lambda: _t5(gated=False),
+    "t5-gated": lambda: _t5(gated=True),
+    "bart": _bart,
+    "bert": lambda: _encoder_decoder(bridge=False),
+    "bert-bridged": lambda: _encoder_decoder(bridge=True),
+}
+READERS: dict[str, Callable[[], Checkpoint]] = {name: (lambda name=name: _reader(name)) for name in ENCODERS}
+CLASSIFIERS: dict[str, Callable[[tuple[str, ...]], Checkpoint]] = {
+    name: (lambda labels, name=name: _classifier(name, labels)) for name in ENCODERS
+}
+
+
+def sentences() -> Iterator[str]:
+    """The sentences of the text, lines broken at full stops and question marks."""
+    for line in TEXT.splitlines():
+        yield from (part.strip() for part in re.split(r"(?<=[.?!]) ", line) if part.strip())

@@ -1,0 +1,99 @@
+"""The tiny checkpoints of ``tests/models.py`` as bundles, each exported once per test run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from groundwire.export import RoleOptions, export_role
+from groundwire.runtime.bundle import Bundle, Template
+from groundwire.runtime.classifier import Classifier
+from groundwire.runtime.generator import Generator
+from groundwire.runtime.reader import Reader
+from groundwire.runtime.session import Profile
+from transformers import (
+    AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedTokenizerFast,
+)
+
+from tests import models
+
+PROFILE = Profile.of("cpu", 1)
+PAIRED = Template("{answer}", "{context}")
+"""What a BERT encoder reads: answer and context as a pair, told apart by token types."""
+LABELS = {
+    "albert": ("entailment", "neutral", "contradiction"),
+    "bert": ("contradiction", "entailment", "neutral"),
+    "roberta": ("neutral", "contradiction", "entailment"),
+}
+"""The order of the logits of each family's classifier: every published checkpoint has its own."""
+_WRITE = {
+    "qg": models.generator,
+    "qa": models.reader,
+    "nli": lambda folder, family: models.classifier(folder, family, labels=LABELS[family]),
+}
+_LOAD = {
+    "qg": AutoModelForSeq2SeqLM,
+    "qa": AutoModelForQuestionAnswering,
+    "nli": AutoModelForSequenceClassification,
+}
+
+
+class Zoo:
+    """Checkpoints and bundles by role (``qg``, ``qa``, ``nli``) and family, made when first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._torch: dict[tuple[str, str], tuple[Any, PreTrainedTokenizerFast]] = {}
+        self._open: dict[tuple[str, str, str], Any] = {}
+
+    def checkpoint(self, role: str, family: str) -> Path:
+        """The checkpoint's directory."""
+        folder = self._root / f"{role}-{family}"
+        return folder if folder.exists() else _WRITE[role](folder, family)
+
+    def torch(self, role: str, family: str) -> tuple[Any, PreTrainedTokenizerFast]:
+        """The checkpoint as transformers loads it."""
+        key = (role, family)
+        if key not in self._torch:
+            folder = self.checkpoint(role, family)
+            with torch.random.fork_rng():  # missing poolers are drawn anew at loading
+                model = _LOAD[role].from_pretrained(folder).eval()
+            self._torch[key] = model, AutoTokenizer.from_pretrained(folder)
+        return self._torch[key]
+
+    def bundle(self, role: str, family: str, precision: str = "fp32") -> Bundle:
+        """The checkpoint as a bundle of one role; random weights in int8 are not asked to pass the parity gate."""
+        out = self._root / f"{role}-{family}-{precision}"
+        if out.exists():
+            return Bundle.open(out)
+        options = RoleOptions(
+            str(self.checkpoint(role, family)),
+            precision=precision,  # type: ignore[arg-type]
+            template=PAIRED if role == "qg" and family.startswith("bert") else None,
+            allow_unverified=precision == "int8",
+        )
+        return export_role(role, options, out)
+
+    def generator(self, family: str, precision: str = "fp32") -> Generator:
+        """The exported generator."""
+        return self._model(Generator, "qg", family, precision)
+
+    def reader(self, family: str, precision: str = "fp32") -> Reader:
+        """The exported reader."""
+        return self._model(Reader, "qa", family, precision)
+
+    def classifier(self, family: str, precision: str = "fp32") -> Classifier:
+        """The exported classifier."""
+        return self._model(Classifier, "nli", family, precision)
+
+    def _model(self, kind: Any, role: str, family: str, precision: str) -> Any:
+        key = (role, family, precision)
+        if key not in self._open:
+            bundle = self.bundle(role, family, precision)
+            self._open[key] = kind.load(bundle, bundle.manifest.roles[role], PROFILE)
+        return self._open[key]
