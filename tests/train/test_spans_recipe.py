@@ -14,7 +14,7 @@ pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type
 import spacy
 from groundwire.runtime.spans import SpanFinder
 from groundwire.train.spans import augment, recipe, rules, train
-from groundwire.train.spans.sources import Parse, Sentence, columns, mentions, read, treebank
+from groundwire.train.spans.sources import Parse, Sentence, columns, example, mentions, read, treebank
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -214,7 +214,7 @@ def test_every_alteration_fits_spacys_tokens(data: Path) -> None:
     for before in [*sources.treebanks[:3], *sources.names]:
         for seed in range(4):
             after = augment.alter(before, sources.swaps, always, random.Random(seed))
-            made = recipe.example(nlp, after)
+            made = example(nlp, after)
             assert after.text == after.text.lower()
             assert made.reference.text.strip() == after.text
             assert {ent.text for ent in made.reference.ents} == {text for text, _ in named(after)}
@@ -289,7 +289,7 @@ def test_rules(ruled: Language, text: str, found: list[str]) -> None:
 def test_a_saved_pipeline_reads_as_the_trained_one_did(data: Path, tmp_path: Path) -> None:
     sources = read(data)
     nlp = recipe.build()
-    examples = [recipe.example(nlp, s) for s in (*sources.treebanks, *sources.names)]
+    examples = [example(nlp, s) for s in (*sources.treebanks, *sources.names)]
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(5):
         nlp.update(examples, sgd=optimizer)

@@ -17,7 +17,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from .augment import lower
-from .sources import NAMES, Sentence, Sources, mentions
+from .sources import NAMES, Sentence, Sources, example, mentions
 
 _ARTICLES = re.compile(r"\b(a|an|the|in|our)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -53,8 +53,6 @@ def measure(directory: Path, sources: Sources) -> dict[str, Any]:
 
 def _parse(nlp: Language, sentences: list[Sentence]) -> dict[str, float]:
     """Accuracy of parts of speech and of attachment, punctuation left out, with spaCy's own tokens."""
-    from .recipe import example
-
     scores = nlp.evaluate([example(nlp, sentence) for sentence in sentences])
     return {name: _percent(scores[key]) for name, key in (("pos", "pos_acc"), ("uas", "dep_uas"), ("las", "dep_las"))}
 

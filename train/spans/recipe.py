@@ -19,7 +19,7 @@ from ..loop import write_report
 from . import rules
 from .augment import Chances, alter, join
 from .measure import measure
-from .sources import NAMES, Sentence, Sources, read
+from .sources import NAMES, Sentence, Sources, example, read
 
 WIDTH = 96
 # Rows per hashed feature. A word's vector is a sum over four rows, so far more words than rows are told apart.
@@ -108,16 +108,6 @@ def add_rules(nlp: Language) -> None:
     """Give the two entity rulers their patterns; initialising the pipeline would empty them."""
     nlp.get_pipe("atoms").add_patterns(rules.atoms())
     nlp.get_pipe("phrases").add_patterns(rules.phrases())
-
-
-def example(nlp: Language, sentence: Sentence) -> Example:
-    """The sentence as spaCy trains on it: tokenized by spaCy, its annotation on the corpus's own words."""
-    annotation: dict[str, Any] = {"words": list(sentence.words), "entities": list(sentence.names)}
-    annotation["spaces"] = list(sentence.spaces)
-    if sentence.parse is not None:
-        parse = sentence.parse
-        annotation |= {"pos": list(parse.pos), "heads": list(parse.heads), "deps": list(parse.deps)}
-    return Example.from_dict(nlp.make_doc(sentence.text), annotation)
 
 
 def _texts(sources: Sources, rng: random.Random) -> list[list[Sentence]]:

@@ -12,6 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.training import Example
+
+from ..corpus import read_rows
 
 NAMES = ("PERSON", "ORG", "LOC", "MISC")
 
@@ -94,6 +100,16 @@ def read(data: Path) -> Sources:
     names += [*columns(ner / "wnut17_train.conll.gz", 0, -1), *columns(ner / "wnut17_dev.conll.gz", 0, -1)]
     held_out += columns(ner / "wnut17_test.conll.gz", 0, -1)
     return Sources(trees, names, dev, test, held_out, _swaps(names, data / "fb15k237_train.jsonl.gz"))
+
+
+def example(nlp: Language, sentence: Sentence) -> Example:
+    """The sentence as spaCy trains on it: tokenized by spaCy, its annotation on the corpus's own words."""
+    annotation: dict[str, Any] = {"words": list(sentence.words), "entities": list(sentence.names)}
+    annotation["spaces"] = list(sentence.spaces)
+    if sentence.parse is not None:
+        parse = sentence.parse
+        annotation |= {"pos": list(parse.pos), "heads": list(parse.heads), "deps": list(parse.deps)}
+    return Example.from_dict(nlp.make_doc(sentence.text), annotation)
 
 
 def treebank(path: Path) -> list[Sentence]:
@@ -264,8 +280,6 @@ _FB_TYPES: dict[str, Callable[[str], bool]] = {
 
 
 def _swaps(sentences: list[Sentence], triples: Path) -> dict[str, list[str]]:
-    from ..corpus import read_rows
-
     pools: dict[str, set[str]] = {label: set() for label in NAMES}
     for sentence in sentences:
         for start, end, label in mentions(sentence):
