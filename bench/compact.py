@@ -1,0 +1,265 @@
+"""The embedded bundle: load time, memory, latency, throughput, and what ten thousand requests leave behind.
+
+    python -m bench.compact
+
+Every response is scored by full Q²: beam 5, the first valid question of each span. Nothing is answered from the cache
+in the latency and throughput parts (it is off there); the memory part runs with the default cache, as a service would.
+
+- start: fresh processes that import, load and score all examples, one process per sample;
+- latency: the examples, one request at a time;
+- throughput: distinct responses, one at a time, through ``score_many``, and from 8 threads at once; all three must give
+  the same values to 1e-6, and the peer is the first;
+- growth: distinct responses through ``score_many``; the slope of the resident size after the first fifth.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+import typer
+from groundwire.engine import Beam, Engine, Options, Q2Options, Score
+from groundwire.runtime.backend import LocalRuntime
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.session import usable_cores
+from rich.progress import track
+
+from . import common
+from .common import Target, Timing, check
+from .dialogues import Dialogue, distinct, examples
+from .fresh import Start
+from .memory import resident_mb
+from .observed import Observed, Stage
+
+CALLERS = 8
+"""Threads that score at the same time."""
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """One request at a time."""
+
+    total: Timing
+    stages: dict[str, Stage]
+    """Per role, over all requests."""
+    statuses: dict[str, int]
+
+
+class Throughput(msgspec.Struct, frozen=True):
+    """One way of scoring the same responses."""
+
+    way: str
+    timing: Timing
+    """All responses."""
+    per_second: float
+    ratio: float
+    """To scoring one at a time."""
+    stages: dict[str, Stage]
+    """Of one pass; calls by batches tells how well requests share batches."""
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """Resident size over many distinct requests."""
+
+    requests: int
+    per_second: float
+    resident_mb: tuple[tuple[int, float], ...]
+    """After so many requests."""
+    slope_mb: float
+    """Per thousand requests, least squares over the last four fifths."""
+    cached_calls: int
+
+
+class Results(msgspec.Struct, frozen=True):
+    """Every part."""
+
+    signature: str
+    bundle_mb: float
+    start: tuple[Start, ...]
+    latency: Latency
+    throughput: tuple[Throughput, ...]
+    growth: Growth
+
+
+def main(
+    bundle: Annotated[str, typer.Option(help="An embedded bundle's name, or a bundle directory.")] = "compact",
+    starts: Annotated[int, typer.Option(help="Fresh processes.", min=1)] = 5,
+    rounds: Annotated[int, typer.Option(help="Times each example is scored for the latency.", min=1)] = 12,
+    batch: Annotated[int, typer.Option(help="Distinct responses of a throughput sample.", min=2)] = 64,
+    repeats: Annotated[int, typer.Option(help="Throughput samples of each way.", min=1)] = 5,
+    requests: Annotated[int, typer.Option(help="Requests of the memory part.", min=100)] = 10_000,
+    threads: Annotated[int | None, typer.Option(help="Threads of a graph run; default: all usable.", min=1)] = None,
+    work: Annotated[Path, typer.Option(help="Where the random bundle of --tiny is kept.")] = common.WORK,
+    tiny: Annotated[bool, typer.Option(help="A random tiny bundle and few requests, to try the benchmark.")] = False,
+    out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results, or none with --tiny.")] = None,
+) -> None:
+    """Measure a bundle as a service would use it."""
+    if tiny:
+        bundle = str(_tiny_bundle(work))
+        starts, rounds, batch, repeats, requests = 1, 1, 6, 1, 40
+    threads = threads or usable_cores()
+    # Random weights never end a question.
+    decoding = Beam(max_length=10) if tiny else Beam()
+    options = Options(Q2Options(decoding))
+    started = tuple(fresh(bundle, threads, decoding.max_length) for _ in range(starts))
+    runtime = LocalRuntime.load(bundle, "cpu", None, threads)
+    observed = Observed(runtime)
+    with Engine(observed, cache_chars=0) as engine:
+        engine.warmup()
+        signature = engine.score(*examples()[0], options=options).signature
+        one_by_one = latency(engine, observed, options, rounds)
+        ways = throughput(engine, observed, options, list(distinct(batch)), repeats)
+    with Engine.load(bundle, "cpu", threads=threads) as engine:
+        memory = growth(engine, options, requests)
+    size = sum(entry.bytes for entry in Bundle.open(bundle).manifest.files.values()) / 1e6
+    results = Results(signature, size, started, one_by_one, ways, memory)
+    show(results)
+    settings: dict[str, int | float | str | None] = {
+        "bundle": Path(bundle).name,
+        "threads": threads,
+        "starts": starts,
+        "rounds": rounds,
+        "batch": batch,
+        "repeats": repeats,
+        "requests": requests,
+    }
+    target = out or (None if tiny else common.RESULTS / "compact.json")
+    common.finish("compact", settings, results, () if tiny else tuple(targets(results)), target)
+
+
+def fresh(bundle: str, threads: int, max_length: int) -> Start:
+    """Load and score in a new process."""
+    command = [sys.executable, "-m", "bench.fresh", bundle, str(threads), str(max_length)]
+    found = subprocess.run(command, cwd=common.ROOT, check=True, capture_output=True)
+    return msgspec.json.decode(found.stdout, type=Start)
+
+
+def latency(engine: Engine, observed: Observed, options: Options, rounds: int) -> Latency:
+    """Score the examples ``rounds`` times, one at a time; a repeated example must get the same value."""
+    observed.taken()
+    spent: list[float] = []
+    known: dict[Dialogue, Score] = {}
+    for _ in range(rounds):
+        for dialogue in examples():
+            took, score = common.timed(partial(engine.score, *dialogue, options=options))
+            spent.append(took)
+            _same([known.setdefault(dialogue, score)], [score], "scoring it again")
+    statuses = [score.status for score in known.values()]
+    return Latency(Timing.of(spent), observed.taken(), {status: statuses.count(status) for status in set(statuses)})
+
+
+def throughput(
+    engine: Engine, observed: Observed, options: Options, dialogues: Sequence[Dialogue], repeats: int
+) -> tuple[Throughput, ...]:
+    """Score the same distinct responses in three ways: first compare the values, then time them in turns."""
+
+    def callers() -> list[Score]:
+        with ThreadPoolExecutor(CALLERS) as pool:
+            return list(pool.map(lambda dialogue: engine.score(*dialogue, options=options), dialogues))
+
+    ways: dict[str, Callable[[], list[Score]]] = {
+        "one at a time": lambda: [engine.score(*dialogue, options=options) for dialogue in dialogues],
+        "score_many": lambda: list(engine.score_many(dialogues, options=options)),
+        f"{CALLERS} threads": callers,
+    }
+    stages: dict[str, dict[str, Stage]] = {}
+    expected: list[Score] = []
+    for way, run in ways.items():
+        observed.taken()
+        found = run()
+        stages[way] = observed.taken()
+        expected = expected or found
+        _same(expected, found, way)
+    timings = common.interleaved(ways, repeats, warmup=0)
+    slowest = timings["one at a time"].p50_ms
+    return tuple(
+        Throughput(way, timing, len(dialogues) / timing.p50_ms * 1000, slowest / timing.p50_ms, stages[way])
+        for way, timing in timings.items()
+    )
+
+
+def growth(engine: Engine, options: Options, requests: int) -> Growth:
+    """Score distinct responses and watch the resident size."""
+    every = max(1, requests // 50)
+    points: list[tuple[int, float]] = []
+
+    def score() -> None:
+        scores = track(engine.score_many(distinct(requests), options=options), "memory", requests, transient=True)
+        for done, result in enumerate(scores, 1):
+            check(result.status == "scored", f"request {done} of the memory part: {result.status}, {result.message}")
+            if done % every == 0:
+                points.append((done, resident_mb()))
+
+    spent, _ = common.timed(score)
+    later = np.array([point for point in points if point[0] > requests / 5])
+    slope = float(np.polyfit(later[:, 0], later[:, 1], 1)[0]) * 1000
+    return Growth(requests, requests / spent * 1000, tuple(points), slope, engine.cache_info[0])
+
+
+def targets(results: Results) -> Iterator[Target]:
+    """The bounds the project set itself for the embedded bundle on two CPU cores."""
+    loads = Timing.of(start.load_ms for start in results.start)
+    yield Target.at_most("load", loads.p50_ms / 1000, 2.0, "s")
+    yield Target.at_most("peak memory of a fresh process", max(start.peak_mb for start in results.start), 700, "MB")
+    yield Target.at_most("latency p50", results.latency.total.p50_ms, 150, "ms")
+    yield Target.at_most("growth per 1,000 requests", results.growth.slope_mb, 0.5, "MB")
+
+
+def show(results: Results) -> None:
+    """Print what was measured."""
+    screen = common.console()
+    screen.print(f"{results.signature}, {results.bundle_mb:.1f} MB", highlight=False)
+    names = ("import_ms", "load_ms", "first_score_ms", "resident_imported_mb", "resident_loaded_mb", "peak_mb")
+    samples = {name: sorted(getattr(start, name) for start in results.start) for name in names}
+    sizes = [(name, f"{found[len(found) // 2]:.0f}", f"{found[-1]:.0f}") for name, found in samples.items()]
+    screen.print(common.table("fresh process", ("", "median", "largest"), sizes))
+    total, count = results.latency.total, results.latency.total.repeats
+    screen.print(f"one request at a time: {total.p50_ms:.0f} ms p50, {total.p95_ms:.0f} p95, {total.p99_ms:.0f} p99")
+    columns = ("role", "calls per request", "batches per request", "ms per request")
+    rows = [
+        (role, f"{stage.calls / count:.1f}", f"{stage.batches / count:.1f}", f"{stage.run_ms / count:.1f}")
+        for role, stage in results.latency.stages.items()
+    ]
+    screen.print(common.table("where it goes", columns, rows))
+    ways = [
+        (
+            way.way,
+            f"{way.per_second:.1f}",
+            f"{way.ratio:.2f} ×",
+            ", ".join(f"{role} {stage.calls / stage.batches:.1f}" for role, stage in way.stages.items()),
+        )
+        for way in results.throughput
+    ]
+    screen.print(common.table("throughput", ("way", "responses/s", "ratio", "calls per batch"), ways))
+    points = results.growth.resident_mb
+    screen.print(
+        f"memory over {results.growth.requests} requests: {points[0][1]:.0f} MB after {points[0][0]}, "
+        f"{points[-1][1]:.0f} MB at the end, {results.growth.slope_mb:+.2f} MB per 1,000 after the first fifth; "
+        f"{results.growth.per_second:.1f} responses/s, {results.growth.cached_calls} calls cached"
+    )
+
+
+def _same(expected: Sequence[Score], found: Sequence[Score], way: str) -> None:
+    for one, other in zip(expected, found, strict=True):
+        check(one.status == "scored" and one.value is not None, f"a response ended with {one.status}: {one.message}")
+        close = other.value is not None and one.value is not None and abs(one.value - other.value) <= 1e-6
+        message = (
+            f"{way}: value {other.value} and spans {other.unsupported} instead of {one.value} and {one.unsupported}"
+        )
+        check(close and one.unsupported == other.unsupported, message)
+
+
+def _tiny_bundle(work: Path) -> Path:
+    from . import models
+
+    return models.bundle(work, models.checkpoints(work, models.TINY), "int8").directory
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,213 @@
+"""Random checkpoints of the paper's architectures at true size, and their bundles, kept in a work directory.
+
+No trained weight is needed to time a graph: what a forward pass costs depends on shapes alone. Vocabulary sizes are the
+true ones, because a generator's head and top-k over 32,128 pieces are part of its time. The three tokenizers split text
+into words and share the words ``w00000``, ``w00001``, … that fill their vocabularies, so a generated question of 20
+tokens is 20 tokens for the reader and the classifier too, whichever words it holds: work is equal by construction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import groundwire.export
+import onnx
+import torch
+from groundwire.export import RoleOptions, export_bundle
+from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, SpansRole
+from rich.console import Console
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    AlbertConfig,
+    AlbertForQuestionAnswering,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from . import spans
+from .dialogues import examples
+
+LABELS = ("contradiction", "entailment", "neutral")
+WINDOW = 512
+NAMES = {"qa": "ALBERT-xlarge", "nli": "RoBERTa-large", "qg": "T5-base"}
+Precision: TypeAlias = Literal["fp32", "int8"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Widths and depths of the three models."""
+
+    name: str
+    albert: dict[str, int]
+    roberta: dict[str, int]
+    t5: dict[str, int]
+
+
+PAPER = Size(
+    "paper",
+    albert={
+        "vocab_size": 30_000,
+        "embedding_size": 128,
+        "hidden_size": 2048,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 8192,
+    },
+    roberta={
+        "vocab_size": 50_265,
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+    },
+    t5={"vocab_size": 32_128, "d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12},
+)
+TINY = Size(
+    "tiny",
+    albert={
+        "vocab_size": 900,
+        "embedding_size": 32,
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
+    },
+    roberta={
+        "vocab_size": 1_000,
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
+    },
+    t5={"vocab_size": 800, "d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4},
+)
+
+
+def checkpoints(work: Path, size: Size) -> dict[str, Path]:
+    """The checkpoint directories of the roles qa, nli and qg, written where they are not there yet.
+
+    The words of the examples are in every vocabulary.
+    """
+    texts = [text.lower() for dialogue in examples() for text in (dialogue.response, *dialogue.knowledge)]
+    words = list(dict.fromkeys(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text)))
+    known = hashlib.sha256(" ".join(words).encode()).hexdigest()[:8]
+    builders: dict[str, Callable[[], tuple[Any, Tokenizer]]] = {
+        "qa": lambda: _albert(size.albert, words),
+        "nli": lambda: _roberta(size.roberta, words),
+        "qg": lambda: _t5(size.t5, words),
+    }
+    folders = {role: work / f"{size.name}-checkpoints-{known}" / f"random-{NAMES[role].lower()}" for role in builders}
+    for role, build in builders.items():
+        if not (folders[role] / "tokenizer.json").exists():
+            torch.manual_seed(0)
+            model, tokenizer = build()
+            model.eval().save_pretrained(folders[role])
+            fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=WINDOW, **_SPECIAL[role])
+            # Written last: its presence says that the checkpoint is complete.
+            fast.save_pretrained(folders[role])
+    return folders
+
+
+def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle:
+    """The bundle of the checkpoints at a precision, exported where this version of the exporter has not done so yet.
+
+    Parity is waived where it fails, and the manifest says so: with random weights the best and the second best logit
+    are as close as noise, so that disagreement means nothing. The spans are those of an untrained pipeline.
+    """
+    parent = next(iter(sources.values())).parent
+    prefix = parent.name.replace("checkpoints", precision)
+    folder = work / f"{prefix}-{_exporter()}"
+    if (folder / MANIFEST).exists():
+        return Bundle.open(folder)
+    for stale in work.glob(f"{prefix}-*"):
+        shutil.rmtree(stale)
+    roles = {role: RoleOptions(str(path), precision=precision, allow_unverified=True) for role, path in sources.items()}
+    roles["spans"] = RoleOptions(str(spans.pipeline(parent / "spans")))
+    with Console(stderr=True).status("export") as line:
+        return export_bundle(roles, folder, watch=lambda role, stage: line.update(f"{precision} {role}: {stage}"))
+
+
+def graph_bytes(opened: Bundle, role: str) -> int:
+    """Bytes of a role's graph files and of the weights they keep beside them."""
+    record = opened.manifest.roles[role]
+    assert not isinstance(record, SpansRole)
+    names = (record.encoder, record.decoder) if isinstance(record, GeneratorRole) else (record.graph,)
+    paths = [opened.file(name) for name in names]
+    outside: dict[tuple[str, int], int] = {}
+    for path in paths:
+        for tensor in onnx.load(path, load_external_data=False).graph.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                place = {entry.key: entry.value for entry in tensor.external_data}
+                outside[place["location"], int(place["offset"])] = int(place["length"])
+    return sum(path.stat().st_size for path in paths) + sum(outside.values())
+
+
+_SPECIAL: dict[str, dict[str, str]] = {
+    "qa": {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"},
+    "nli": {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"},
+    "qg": {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>"},
+}
+
+
+def _albert(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:
+    config = AlbertConfig(**size, hidden_act="gelu_new", max_position_embeddings=WINDOW)
+    specials = ["<pad>", "<unk>", "[CLS]", "[SEP]"]
+    tokenizer = _words(specials, words, size["vocab_size"])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return AlbertForQuestionAnswering(config), tokenizer
+
+
+def _roberta(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:
+    config = RobertaConfig(
+        **size,
+        max_position_embeddings=WINDOW + 2,
+        type_vocab_size=1,
+        layer_norm_eps=1e-5,
+        num_labels=len(LABELS),
+        id2label=dict(enumerate(LABELS)),
+        label2id={label: index for index, label in enumerate(LABELS)},
+    )
+    tokenizer = _words(["<s>", "<pad>", "</s>", "<unk>"], words, size["vocab_size"])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    return RobertaForSequenceClassification(config), tokenizer
+
+
+def _t5(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:
+    config = T5Config(**size, decoder_start_token_id=0)
+    tokenizer = _words(["<pad>", "</s>", "<unk>"], words, size["vocab_size"])
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return T5ForConditionalGeneration(config), tokenizer
+
+
+def _words(specials: list[str], words: list[str], size: int) -> Tokenizer:
+    listed = [*specials, *(word for word in words if word not in specials)]
+    filler = (f"w{number:05d}" for number in range(size - len(listed)))
+    vocabulary = {word: index for index, word in enumerate([*listed, *filler])}
+    if len(vocabulary) != size:
+        raise ValueError(f"{len(listed)} words do not fit a vocabulary of {size}")
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.add_special_tokens(specials)
+    return tokenizer
+
+
+def _exporter() -> str:
+    """Eight digits that change with the exporter's code, so that no graph of another version is timed."""
+    digest = hashlib.sha256()
+    for root in groundwire.export.__path__:
+        for path in sorted(Path(root).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]

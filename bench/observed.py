@@ -1,0 +1,72 @@
+"""A runtime that counts what it is asked: calls, batches and time per role."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+from groundwire.runtime.backend import Identity, Outcome, Runtime
+from groundwire.runtime.calls import Call
+
+
+class Stage(msgspec.Struct):
+    """What one role did."""
+
+    calls: int = 0
+    batches: int = 0
+    """Times the role was asked; the role itself may split a batch by length."""
+    run_ms: float = 0.0
+
+
+class Observed:
+    """Passes everything on to ``inner`` and keeps the sums. Roles of one lane never run at the same time."""
+
+    def __init__(self, inner: Runtime) -> None:
+        self._inner = inner
+        self.stages: dict[str, Stage] = {}
+        self.calls: list[Call] | None = None
+        """Every call, in the order they ran, once this is set to a list."""
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Those of the inner runtime."""
+        return self._inner.roles
+
+    @property
+    def identity(self) -> Identity:
+        """That of the inner runtime."""
+        return self._inner.identity
+
+    def lane(self, role: str) -> str:
+        """As the inner runtime."""
+        return self._inner.lane(role)
+
+    def batch(self, role: str) -> int:
+        """As the inner runtime."""
+        return self._inner.batch(role)
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        """Run the calls and count them."""
+        started = time.perf_counter()
+        outcomes = self._inner.run(role, calls, max_windows)
+        stage = self.stages.setdefault(role, Stage())
+        stage.calls += len(calls)
+        stage.batches += 1
+        stage.run_ms += (time.perf_counter() - started) * 1000
+        if self.calls is not None:
+            self.calls += calls
+        return outcomes
+
+    def warm_calls(self) -> Sequence[Call]:
+        """As the inner runtime."""
+        return self._inner.warm_calls()
+
+    def close(self) -> None:
+        """Close the inner runtime."""
+        self._inner.close()
+
+    def taken(self) -> dict[str, Stage]:
+        """The sums since the last time they were taken."""
+        stages, self.stages = self.stages, {}
+        return stages
