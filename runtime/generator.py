@@ -1,5 +1,4 @@
-"""Question generation: an encoder graph, a decoder step graph, and beam search, greedy search or sampling around
-them."""
+"""Question generation: an encoder graph and a decoder step graph, driven by beam search, greedy search or sampling."""
 
 from __future__ import annotations
 
@@ -18,7 +17,8 @@ from .forward import forward
 from .session import Array, Profile, Session
 from .text import TextEncoder, Window
 
-Sequence_ = tuple[list[int], float]
+Scored = tuple[list[int], float]
+"""Generated ids after the start token, and their score."""
 
 
 class Generator:
@@ -66,10 +66,10 @@ class Generator:
                 out[index] = tuple(Generated(self._clean(ids), score) for ids, score in found)
         return [out[index] for index in range(len(calls))]
 
-    def generate(self, windows: Sequence[Window], decoding: Decoding) -> list[list[Sequence_]]:
+    def generate(self, windows: Sequence[Window], decoding: Decoding) -> list[list[Scored]]:
         """Token sequences after the start token (with the end token) and their scores, best first, per window."""
         check(decoding)
-        out: list[list[Sequence_]] = [[] for _ in windows]
+        out: list[list[Scored]] = [[] for _ in windows]
         width = decoding.beams if isinstance(decoding, Beam) else 1
         width = decoding.returned if isinstance(decoding, Sampling) else width
         rows_at_once = max(1, self._profile.max_beams // width)
@@ -90,7 +90,7 @@ class Generator:
                     out[row] = sequences
         return out
 
-    def _search(self, step: _Decoder, sources: int, decoding: Beam | Greedy) -> list[list[Sequence_]]:
+    def _search(self, step: _Decoder, sources: int, decoding: Beam | Greedy) -> list[list[Scored]]:
         beam = decoding if isinstance(decoding, Beam) else Beam(beams=1, returned=1)
         search = _native.BeamSearch(
             sources=sources,
@@ -113,7 +113,7 @@ class Generator:
                 step.keep(search.open())
         return search.results()
 
-    def _sample(self, step: _Decoder, windows: Sequence[Window], decoding: Sampling) -> list[list[Sequence_]]:
+    def _sample(self, step: _Decoder, windows: Sequence[Window], decoding: Sampling) -> list[list[Scored]]:
         draws = [[_stream(window, decoding.seed, k) for k in range(decoding.returned)] for window in windows]
         width = decoding.returned
         sequences: list[list[list[int]]] = [[[] for _ in range(width)] for _ in windows]

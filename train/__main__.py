@@ -10,7 +10,7 @@ import torch
 import typer
 from rich.console import Console
 
-from . import nli, qa, qg
+from . import nli, qa, qg, spans
 from .loop import Schedule
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
@@ -46,6 +46,25 @@ def _nli(data: Data, out: Out, steps: Steps = 2400, seed: Seed = 13, threads: Th
 def _qg(data: Data, out: Out, steps: Steps = 4000, seed: Seed = 13, threads: Threads = 0) -> None:
     """Answer-aware question generation."""
     qg.train(data, out, _schedule(steps, seed, threads))
+
+
+@app.command("spans")
+def _spans(data: Data, out: Out, steps: Steps = 3600, seed: Seed = 13) -> None:
+    """The spaCy pipeline of the span finder."""
+    spans.train(data, out, steps, seed)
+
+
+@app.command("bundle")
+def _bundle(
+    checkpoints: Annotated[Path, typer.Option(help="Directory with qa, nli, qg and spans.", exists=True)],
+    out: Annotated[Path, typer.Option(help="Bundle directory to write.")],
+    precision: Annotated[str, typer.Option(help="int8 or fp32.")] = "int8",
+    force: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+) -> None:
+    """Export the trained checkpoints as the embedded bundle."""
+    from . import compact
+
+    compact.bundle(checkpoints, out, lambda role, stage: print(role, stage), precision=precision, force=force)
 
 
 @app.command("evaluate")

@@ -104,7 +104,7 @@ def score(
         if output is not None:
             stack.callback(output.close)
             if output.done:
-                errors.print(f"Continuing {escape(str(out))}: {len(output.done)} lines are done.")
+                errors.print(f"Continuing {escape(str(out))}: {len(output.done)} lines are done.", soft_wrap=True)
         table = _table(names)
         todo: list[Line] = []
 
@@ -115,7 +115,7 @@ def score(
                     continue
                 if line.row is None:
                     bad += 1
-                    errors.print(f"[red]line {line.number}[/]: {escape(line.problem)}")
+                    errors.print(f"[red]line {line.number}[/]: {escape(line.problem)}", soft_wrap=True)
                     continue
                 todo.append(line)
                 yield line.row
@@ -126,7 +126,7 @@ def score(
                 advance(line.number)
                 if result.status == "invalid":
                     bad += 1
-                    errors.print(f"[red]line {line.number}[/]: {escape(result.message)}")
+                    errors.print(f"[red]line {line.number}[/]: {escape(result.message)}", soft_wrap=True)
                 elif output is not None:
                     output.write(line, result)
                 else:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from groundwire import engine as door
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Q2Options, Request, Sampling, Score
 from groundwire.engine.validate import make_request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from groundwire.engine import Beam, Engine, Options, Q2Explanation, Q2Options, Score
 from groundwire.runtime.calls import Answer, Answered, Classify, GenerateQuestions, Read
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overloaded
 from groundwire.engine.metrics.base import Steps
 from groundwire.engine.scheduler import Cache, Key, Scheduler
