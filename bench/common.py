@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 import msgspec
-from groundwire.runtime.session import usable_cores
 from rich.console import Console
 from rich.table import Table
+
+from groundwire.runtime.session import usable_cores
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
@@ -122,15 +123,19 @@ def timed(action: Callable[[], T]) -> tuple[float, T]:
     return (time.perf_counter() - started) * 1000, result
 
 
-def interleaved(subjects: Mapping[str, Callable[[], object]], repeats: int, warmup: int = 1) -> dict[str, Timing]:
-    """Time each subject ``repeats`` times, in turns.
+def in_turn(names: Iterable[str], turn: int) -> list[str]:
+    """The names in order, and reversed in every other turn.
 
-    Every round runs all subjects and every other round in reverse, so a machine that slows down or a neighbour that
-    wakes up touches all of them alike.
+    A machine that slows down or a neighbour that wakes up then touches all sides alike.
     """
+    return list(names)[:: -1 if turn % 2 else 1]
+
+
+def interleaved(subjects: Mapping[str, Callable[[], object]], repeats: int, warmup: int = 1) -> dict[str, Timing]:
+    """Time each subject ``repeats`` times, all of them in every round."""
     samples: dict[str, list[float]] = {name: [] for name in subjects}
     for turn in range(-warmup, repeats):
-        for name in list(subjects)[:: -1 if turn % 2 else 1]:
+        for name in in_turn(subjects, turn):
             spent = timed(subjects[name])[0]
             if turn >= 0:
                 samples[name].append(spent)

@@ -9,6 +9,7 @@ in the latency and throughput parts (it is off there); the memory part runs with
 - latency: the examples, one request at a time;
 - throughput: distinct responses, one at a time, through ``score_many``, and from 8 threads at once; all three must give
   the same values to 1e-6, and the peer is the first;
+- twin, with ``--checkpoints``: the examples one at a time against Q² in PyTorch float32 (``twin.py``);
 - growth: distinct responses through ``score_many``; the slope of the resident size after the first fifth.
 """
 
@@ -25,18 +26,19 @@ from typing import Annotated
 import msgspec
 import numpy as np
 import typer
-from groundwire.engine import Beam, Engine, Options, Q2Options, Score
-from groundwire.runtime.backend import LocalRuntime
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.session import usable_cores
 from rich.progress import track
 
-from . import common
+from groundwire.engine import Beam, Engine, Options, Q2Options, Score
+from groundwire.runtime.backend import LocalRuntime
+from groundwire.runtime.session import usable_cores
+
+from . import common, twin
 from .common import Target, Timing, check
 from .dialogues import Dialogue, distinct, examples
 from .fresh import Start
 from .memory import resident_mb
 from .observed import Observed, Stage
+from .twin import Twin
 
 CALLERS = 8
 """Threads that score at the same time."""
@@ -84,6 +86,7 @@ class Results(msgspec.Struct, frozen=True):
     start: tuple[Start, ...]
     latency: Latency
     throughput: tuple[Throughput, ...]
+    twin: Twin | None
     growth: Growth
 
 
@@ -95,6 +98,9 @@ def main(
     repeats: Annotated[int, typer.Option(help="Throughput samples of each way.", min=1)] = 5,
     requests: Annotated[int, typer.Option(help="Requests of the memory part.", min=100)] = 10_000,
     threads: Annotated[int | None, typer.Option(help="Threads of a graph run; default: all usable.", min=1)] = None,
+    checkpoints: Annotated[
+        Path | None, typer.Option(help="Directories qg, qa, nli the bundle was exported from: compares with PyTorch.")
+    ] = None,
     work: Annotated[Path, typer.Option(help="Where the random bundle of --tiny is kept.")] = common.WORK,
     tiny: Annotated[bool, typer.Option(help="A random tiny bundle and few requests, to try the benchmark.")] = False,
     out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results, or none with --tiny.")] = None,
@@ -114,11 +120,15 @@ def main(
         engine.warmup()
         signature = engine.score(*examples()[0], options=options).signature
         one_by_one = latency(engine, observed, options, rounds)
+        compared = None
+        if checkpoints is not None:
+            texts = examples()[: 3 if tiny else None]
+            compared = twin.measure(engine, runtime.bundle, checkpoints, options, texts, threads)
         ways = throughput(engine, observed, options, list(distinct(batch)), repeats)
     with Engine.load(bundle, "cpu", threads=threads) as engine:
         memory = growth(engine, options, requests)
-    size = sum(entry.bytes for entry in Bundle.open(bundle).manifest.files.values()) / 1e6
-    results = Results(signature, size, started, one_by_one, ways, memory)
+    size = sum(entry.bytes for entry in runtime.bundle.manifest.files.values()) / 1e6
+    results = Results(signature, size, started, one_by_one, ways, compared, memory)
     show(results)
     settings: dict[str, int | float | str | None] = {
         "bundle": Path(bundle).name,
@@ -208,6 +218,8 @@ def targets(results: Results) -> Iterator[Target]:
     yield Target.at_most("load", loads.p50_ms / 1000, 2.0, "s")
     yield Target.at_most("peak memory of a fresh process", max(start.peak_mb for start in results.start), 700, "MB")
     yield Target.at_most("latency p50", results.latency.total.p50_ms, 150, "ms")
+    if results.twin is not None:
+        yield Target.at_least("responses with PyTorch's value", results.twin.same_values, 0.9, "")
     yield Target.at_most("growth per 1,000 requests", results.growth.slope_mb, 0.5, "MB")
 
 
@@ -237,6 +249,12 @@ def show(results: Results) -> None:
         for way in results.throughput
     ]
     screen.print(common.table("throughput", ("way", "responses/s", "ratio", "calls per batch"), ways))
+    if results.twin is not None:
+        both = results.twin
+        screen.print(
+            f"against PyTorch, one at a time: engine {both.engine.p50_ms:.0f} ms p50, PyTorch {both.peer.p50_ms:.0f}, "
+            f"{both.ratio:.2f} ×; {both.same_values:.0%} of values equal, mean difference {both.mean_difference:.3f}"
+        )
     points = results.growth.resident_mb
     screen.print(
         f"memory over {results.growth.requests} requests: {points[0][1]:.0f} MB after {points[0][0]}, "

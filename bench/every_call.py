@@ -14,17 +14,19 @@ from another; the answers compared are fixed words. Both sides are held to the s
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
+
 from groundwire.engine.metrics.base import Steps
 from groundwire.engine.records import MetricResult
 from groundwire.engine.scheduler import Scheduler
 from groundwire.runtime.backend import Runtime
 from groundwire.runtime.calls import Answer, Answered, Call, Classified, Classify, GenerateQuestions, role_of
 
-from .common import Timing, check, timed
+from .common import Timing, check, in_turn, timed
 from .observed import Observed
 from .peer import Torch, Work
 from .pieces import QUESTION
@@ -124,8 +126,11 @@ def measure(runtime: Runtime, peers: dict[str, Torch], requests: Sequence[Reques
     spent: dict[str, list[float]] = {"engine": [], "peer": []}
     for turn in range(repeats * len(requests)):
         request = requests[turn % len(requests)]
-        sides = {"engine": lambda r=request: submit(r), "peer": lambda r=request: one_at_a_time(r, peers)}
-        for side in list(sides)[:: -1 if turn % 2 else 1]:
+        sides: dict[str, Callable[[], object]] = {
+            "engine": partial(submit, request),
+            "peer": partial(one_at_a_time, request, peers),
+        }
+        for side in in_turn(sides, turn):
             spent[side].append(timed(sides[side])[0])
     ours, theirs = work_of(observed.calls, peers), {role: peer.work for role, peer in peers.items()}
     for role, one in theirs.items():

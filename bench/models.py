@@ -16,11 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import groundwire.export
 import onnx
 import torch
-from groundwire.export import RoleOptions, export_bundle
-from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, SpansRole
 from rich.console import Console
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
@@ -32,6 +29,10 @@ from transformers import (
     T5Config,
     T5ForConditionalGeneration,
 )
+
+import groundwire.export
+from groundwire.export import RoleOptions, export_bundle
+from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, SpansRole
 
 from . import spans
 from .dialogues import examples

@@ -16,9 +16,9 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import numpy as np
 import typer
-from groundwire.runtime import _native
 from numpy.typing import NDArray
 
+from groundwire.runtime import _native
 from tests.reference import beam_search, packing, spans, text_match
 
 from . import common

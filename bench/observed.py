@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 import msgspec
+
 from groundwire.runtime.backend import Identity, Outcome, Runtime
 from groundwire.runtime.calls import Call
 

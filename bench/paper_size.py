@@ -24,6 +24,7 @@ from typing import Annotated
 import msgspec
 import torch
 import typer
+
 from groundwire.runtime.backend import LocalRuntime
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.session import Profile, usable_cores

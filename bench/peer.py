@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 import torch
-from groundwire.runtime.calls import Beam
 from transformers import (
     AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
 )
+
+from groundwire.runtime.calls import Beam
 
 _KINDS = {
     "qa": AutoModelForQuestionAnswering,

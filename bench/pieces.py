@@ -8,6 +8,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 import torch
+
 from groundwire.runtime.bundle import Bundle, ClassifierRole, GeneratorRole, ReaderRole
 from groundwire.runtime.calls import Beam
 from groundwire.runtime.generator import Generator

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench import compact, native, paper_size
+from bench import compact, models, native, paper_size
 from bench.common import Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
@@ -56,12 +56,15 @@ def test_paper_size(tmp_path: Path, work: Path) -> None:
 
 @pytest.mark.slow
 def test_compact(tmp_path: Path, work: Path) -> None:
-    compact.main(work=work, tiny=True, out=tmp_path / "compact.json")
+    for role, folder in models.checkpoints(work, models.TINY).items():
+        (tmp_path / role).symlink_to(folder)
+    compact.main(work=work, tiny=True, checkpoints=tmp_path, out=tmp_path / "compact.json")
     results = written(tmp_path / "compact.json")["results"]
     assert results["start"][0]["peak_mb"] >= results["start"][0]["resident_loaded_mb"] > 0
     assert results["latency"]["total"]["repeats"] == len(examples())
     assert results["latency"]["stages"]["qg"]["calls"] > 0
     assert [way["way"] for way in results["throughput"]] == ["one at a time", "score_many", "8 threads"]
+    assert results["twin"]["engine"]["repeats"] == results["twin"]["peer"]["repeats"] == 3
     assert results["growth"]["resident_mb"][-1][0] == results["growth"]["requests"]
 
 

@@ -1,0 +1,77 @@
+"""The engine against Q² in PyTorch on the checkpoints its bundle was made from, one call at a time.
+
+The twin is ``tests/reference/q2.py``. Both sides score the same text with the same options, so each stops asking where
+its own models say so; trained weights make that nearly the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from groundwire.engine import Engine, Options
+from groundwire.runtime.bundle import Bundle, SpansRole
+from groundwire.runtime.spans import SpanFinder
+
+from .common import Timing, check, in_turn, timed
+from .dialogues import Dialogue
+
+
+class Twin(msgspec.Struct, frozen=True):
+    """Both sides over the same responses, one at a time, in turns."""
+
+    engine: Timing
+    peer: Timing
+    ratio: float
+    """Median of the peer over that of the engine."""
+    same_values: float
+    """Share of responses whose values differ by 1e-6 at most."""
+    mean_difference: float
+    """Mean of the values' absolute differences."""
+
+
+def measure(
+    engine: Engine, bundle: Bundle, checkpoints: Path, options: Options, dialogues: Sequence[Dialogue], threads: int
+) -> Twin:
+    """Score every dialogue on both sides; ``checkpoints`` holds the directories qg, qa and nli."""
+    import torch
+
+    from tests.reference.q2 import Reference
+
+    torch.set_num_threads(threads)
+    spans = bundle.manifest.roles["spans"]
+    assert isinstance(spans, SpansRole)
+    reference = Reference(checkpoints, SpanFinder.load(bundle.file(spans.path)))
+
+    def ours(response: str, knowledge: str) -> float:
+        score = engine.score(response, knowledge, options=options)
+        check(score.status == "scored", f"a response ended with {score.status}: {score.message}")
+        assert score.value is not None
+        return score.value
+
+    def theirs(response: str, knowledge: str) -> float:
+        return reference.score(response, knowledge, options.q2).value
+
+    sides = {"engine": ours, "peer": theirs}
+    spent: dict[str, list[float]] = {side: [] for side in sides}
+    gaps: list[float] = []
+    for turn, dialogue in enumerate([dialogues[0], *dialogues]):
+        values = []
+        for side in in_turn(sides, turn):
+            # The twin reads one window, so the passages are joined, for both sides.
+            took, value = timed(partial(sides[side], dialogue.response, " ".join(dialogue.knowledge)))
+            spent[side].append(took)
+            values.append(value)
+        gaps.append(abs(values[0] - values[1]))
+    # The first response is scored twice; the first time is the warm-up.
+    timings = {side: Timing.of(found[1:]) for side, found in spent.items()}
+    return Twin(
+        timings["engine"],
+        timings["peer"],
+        timings["peer"].p50_ms / timings["engine"].p50_ms,
+        sum(gap <= 1e-6 for gap in gaps[1:]) / len(dialogues),
+        sum(gaps[1:]) / len(dialogues),
+    )
