@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from groundwire.runtime.errors import ExportError
 from transformers import (
     AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
 )
+
+from groundwire.runtime.errors import ExportError
 
 from . import tokens
 from .options import Kind, RoleOptions

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import onnx
 import onnx_ir as ir
+
 from groundwire.runtime.errors import ExportError
 
 from .trace import OPSET, quiet, tidy

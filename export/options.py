@@ -82,3 +82,11 @@ def kind_of(role: str) -> Kind:
         case _ if role.startswith("detector.") and len(role) > len("detector."):
             return "classifier"
     raise ExportError(f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME and spans.")
+
+
+def wanted(precision: str) -> Wanted:
+    """Check a precision's name; ExportError for one that cannot be asked for (``mixed`` is found, not chosen)."""
+    match precision:
+        case "fp32" | "fp16" | "int8":
+            return precision
+    raise ExportError(f"Unknown precision {precision!r}; choose fp32, fp16 or int8.")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import onnx_ir as ir
+
 from groundwire.runtime.bundle import Bundle, ClassifierRole, GeneratorRole, ReaderRole, Template
 
 from . import checkpoint, encoder, generator, labels, spans, store

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 import onnxruntime
+
 from groundwire.runtime.errors import ExportError
 
 Arrays = Mapping[str, npt.NDArray[Any]]

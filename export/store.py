@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 import onnx_ir as ir
+
 from groundwire.runtime.bundle import (
     MANIFEST,
     SCHEMA,

@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from groundwire.runtime.errors import ExportError
 from tokenizers import Tokenizer
+
+from groundwire.runtime.errors import ExportError
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 Batch: TypeAlias = dict[str, Ids]

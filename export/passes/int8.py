@@ -228,8 +228,13 @@ class _Quantizer:
         return node.outputs[0]
 
     def _replace(self, node: ir.Node, result: ir.Value) -> None:
-        ir.convenience.replace_all_uses_with(node.outputs[0], result, replace_graph_outputs=True)
+        former = node.outputs[0]
+        name, visible = former.name, former.is_graph_output()
+        result.type, result.shape = former.type, former.shape
+        ir.convenience.replace_all_uses_with(former, result, replace_graph_outputs=True)
         self._graph.remove(node, safe=True)
+        if visible:
+            result.name = name
 
     def _initializer(self, name: str, array: npt.NDArray[np.generic]) -> ir.Value:
         value = ir.Value(name=name)

@@ -7,6 +7,7 @@ so masks are compared too. ``encoder.py`` and ``generator.py`` say what is compa
 from __future__ import annotations
 
 import torch
+
 from groundwire.runtime.bundle import Template
 
 from ..checkpoint import Checkpoint

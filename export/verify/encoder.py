@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 import torch
+
 from groundwire.runtime.bundle import Parity
 
 from ..checkpoint import Checkpoint

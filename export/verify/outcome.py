@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
+
 from groundwire.runtime.bundle import Parity
 
 from ..session import Arrays

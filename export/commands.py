@@ -1,0 +1,192 @@
+"""``groundwire export``: checkpoints into a bundle. Cheap to import; the heavy libraries load when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from groundwire.runtime.bundle import Bundle, SpansRole, Template
+from groundwire.runtime.errors import ExportError
+
+from . import require
+
+if TYPE_CHECKING:
+    from .options import RoleOptions
+    from .pipeline import Stage, Watcher
+
+EXAMPLE = """
+The checkpoints of the Q² paper, ready for a CPU:
+
+    groundwire export paper-q2 --out paper-q2
+
+One role of an own bundle, from a directory that `save_pretrained` wrote:
+
+    groundwire export nli --source ./my-nli --labels contradiction,entailment,neutral --out my-bundle
+"""
+
+app = typer.Typer(rich_markup_mode="markdown", subcommand_metavar="")
+
+
+class PrecisionName(StrEnum):
+    """What --precision takes."""
+
+    FP32 = "fp32"
+    FP16 = "fp16"
+    INT8 = "int8"
+
+
+@app.callback(
+    invoke_without_command=True,
+    no_args_is_help=True,
+    context_settings={"allow_interspersed_args": True},
+    help="Turn Hugging Face checkpoints into a bundle, compared with PyTorch before it is saved.\n\n" + EXAMPLE,
+)
+def export(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="PRESET|ROLE", help="paper-q2, paper-q2-small; or qa, qg, nli, detector.NAME, spans."),
+    ],
+    out: Annotated[Path, typer.Option(help="Bundle directory; made, or given another role.", file_okay=False)],
+    precision: Annotated[
+        PrecisionName, typer.Option(help="int8 for CPUs, fp16 for GPUs; raised where the graphs would be too far off.")
+    ] = PrecisionName.INT8,
+    source: Annotated[str | None, typer.Option(help="Hub id or local directory; needed for a role.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Commit, tag or branch of a hub checkpoint.")] = None,
+    replace: Annotated[
+        list[str] | None, typer.Option(help="Another checkpoint for a role of a preset: ROLE=ID_OR_DIR. Repeatable.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="A classifier's labels, comma-separated, in the order of its logits.")
+    ] = None,
+    template: Annotated[
+        str | None, typer.Option(help="The model input, such as 'answer: {answer}  context: {context}'.")
+    ] = None,
+    template_second: Annotated[str | None, typer.Option(help="The second text, for models that read pairs.")] = None,
+    strip_prefix: Annotated[str, typer.Option(help="Removed from the front of generated texts.")] = "",
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Window of the model, special tokens included; default: the checkpoint's.", min=8)
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: that of its directory.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace roles that the bundle has already.")] = False,
+    allow_unverified: Annotated[
+        bool,
+        typer.Option("--allow-unverified", help="Save even if the graphs disagree (random weights in benchmarks)."),
+    ] = False,
+) -> None:
+    """Export one role, or all roles of a preset; ``help`` above is what the user reads."""
+    try:
+        require()
+    except ImportError as error:
+        raise ExportError(str(error)) from error
+    from .pipeline import export_bundle
+    from .store import Title
+
+    roles = _roles(
+        what,
+        precision.value,
+        source=source,
+        revision=revision,
+        replaced=replace or [],
+        labels=None if labels is None else tuple(label.strip() for label in labels.split(",")),
+        template=_template(template, template_second),
+        strip_prefix=strip_prefix,
+        max_tokens=max_tokens,
+        allow_unverified=allow_unverified,
+    )
+    with _progress() as watch:
+        bundle = export_bundle(roles, out, title=Title(name) if name else None, force=force, watch=watch)
+    _report(bundle, roles)
+
+
+def _roles(
+    what: str,
+    precision: str,
+    *,
+    source: str | None,
+    revision: str | None,
+    replaced: list[str],
+    labels: tuple[str, ...] | None,
+    template: Template | None,
+    strip_prefix: str,
+    max_tokens: int | None,
+    allow_unverified: bool,
+) -> dict[str, RoleOptions]:
+    import dataclasses
+
+    from .options import RoleOptions, kind_of, wanted
+    from .presets import PRESETS, override, preset
+
+    if what in PRESETS:
+        given = {"--source": source, "--revision": revision, "--labels": labels, "--template": template}
+        if wrong := [option for option, value in given.items() if value is not None]:
+            raise ExportError(f"{', '.join(wrong)} belong to one role; {what} is a preset. Use --replace ROLE=SOURCE.")
+        roles = preset(what)
+        for text in replaced:
+            role, equals, other = text.partition("=")
+            if not (role and equals and other):
+                raise ExportError(f"--replace {text!r} is not ROLE=ID_OR_DIR, for example --replace qa=./my-qa.")
+            roles = override(roles, role, source=other)
+    else:
+        kind_of(what)
+        if source is None or replaced:
+            raise ExportError(f"Give the checkpoint of the role {what} with --source ID_OR_DIR.")
+        options = RoleOptions(source, revision, labels=labels, template=template, strip_prefix=strip_prefix)
+        roles = {what: options}
+    return {
+        role: dataclasses.replace(
+            options,
+            precision=wanted(precision),
+            max_tokens=max_tokens or options.max_tokens,
+            allow_unverified=allow_unverified,
+        )
+        for role, options in roles.items()
+    }
+
+
+def _template(first: str | None, second: str | None) -> Template | None:
+    if first is None:
+        if second is not None:
+            raise ExportError("--template-second needs --template, the first text.")
+        return None
+    return Template(first, second)
+
+
+@contextmanager
+def _progress() -> Iterator[Watcher]:
+    """Show the stage that runs; nothing of it stays, and nothing appears where no terminal is."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+
+        def watch(role: str, stage: Stage) -> None:
+            progress.update(task, description=f"[bold]{escape(role)}[/] {stage}")
+
+        yield watch
+
+
+def _report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    for role in roles:
+        record = bundle.manifest.roles[role]
+        if isinstance(record, SpansRole) or record.parity is None:
+            console.print(f"[bold]{escape(role)}[/] {escape(record.source)}")
+            continue
+        parity = record.parity
+        spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans"
+        kept = f", {len(parity.kept_float)} weights in float" if parity.kept_float else ""
+        console.print(
+            f"[bold]{escape(role)}[/] {escape(record.source)} {record.precision} ({parity.gate}: "
+            f"{parity.decision_agreement:.1%} of decisions{spans}, largest error {parity.max_logit_error:.3f} "
+            f"of std {parity.logit_std:.2f}{kept})"
+        )
+    size = sum(entry.bytes for entry in bundle.manifest.files.values()) / 1e6
+    console.print(f"{escape(str(bundle.directory))} {size:.1f} MB digest {bundle.manifest.digest()}")
