@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self, TypeAlias
 
 import msgspec
+
 from groundwire.runtime.calls import AnswerRule, Beam, Decoding, TextSpan
 from groundwire.runtime.errors import InvalidRequest
 

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 import msgspec
+
 from groundwire.runtime.backend import Identity
 
 from .records import Options

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.progress import track
+from sklearn.metrics import roc_auc_score
+from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
+
 from groundwire.engine import Engine, Q2Explanation
 from groundwire.runtime import _native
 from groundwire.runtime.backend import LocalRuntime
 from groundwire.runtime.calls import Answer, AnswerRule, Beam, Classify, GenerateQuestions
-from rich.progress import track
-from sklearn.metrics import roc_auc_score
-from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
 from .corpus import Squad, read_rows
 

@@ -7,8 +7,9 @@ from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
-from groundwire.runtime.errors import GroundwireError
 from rich.console import Console
+
+from groundwire.runtime.errors import GroundwireError
 
 from . import bundle, doctor, explain, score
 

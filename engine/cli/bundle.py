@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from groundwire.runtime.bundle import Bundle, SpansRole
 from rich.markup import escape
 from rich.table import Table
+
+from groundwire.runtime.bundle import Bundle, SpansRole
 
 from . import common
 

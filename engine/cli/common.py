@@ -6,14 +6,15 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
 from groundwire.engine.metrics import METRICS
 from groundwire.engine.records import MetricResult, Options, Q2Explanation, Q2Options, Score
 from groundwire.runtime.calls import Beam, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.session import DeviceChoice
-from rich.console import Console
-from rich.markup import escape
-from rich.text import Text
 
 BundleOption = Annotated[
     str, typer.Option(help="An embedded bundle's name, or a directory made by `groundwire export`.")

@@ -7,11 +7,12 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
 import onnxruntime as ort
+from rich.markup import escape
+from rich.table import Table
+
 from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.session import PROVIDERS, usable_cores
-from rich.markup import escape
-from rich.table import Table
 
 from . import common
 

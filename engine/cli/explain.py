@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from groundwire.engine.api import Engine
-from groundwire.engine.records import Comparison, MetricResult, Q2Explanation
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
+
+from groundwire.engine.api import Engine
+from groundwire.engine.records import Comparison, MetricResult, Q2Explanation
 
 from . import common
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import msgspec
+
 from groundwire.runtime.errors import InvalidRequest
 
 

@@ -9,14 +9,15 @@ from typing import Annotated, Any, TextIO
 
 import msgspec
 import typer
-from groundwire.engine.api import Engine
-from groundwire.engine.records import Score
-from groundwire.engine.signature import signature
-from groundwire.runtime.errors import InvalidRequest
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from groundwire.engine.api import Engine
+from groundwire.engine.records import Score
+from groundwire.engine.signature import signature
+from groundwire.runtime.errors import InvalidRequest
 
 from . import common
 from .reading import Line, lines

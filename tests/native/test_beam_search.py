@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groundwire.runtime import _native
 from hypothesis import given
 from hypothesis import strategies as st
+
+from groundwire.runtime import _native
 
 from ..reference import beam_search as reference
 

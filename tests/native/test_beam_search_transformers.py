@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from groundwire.runtime import _native
 from transformers import T5Config, T5ForConditionalGeneration
+
+from groundwire.runtime import _native
 
 VOCABULARY, PAD, EOS, SECOND_EOS = 40, 0, 1, 2
 LENGTHS = (3, 9, 5, 1, 7)

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from groundwire.runtime import _native
 from hypothesis import given
 from hypothesis import strategies as st
+
+from groundwire.runtime import _native
 
 from ..reference import packing as reference
 

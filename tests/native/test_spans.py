@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from groundwire.runtime import _native
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+
+from groundwire.runtime import _native
 
 from ..reference import spans as reference
 

@@ -4,9 +4,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from groundwire.runtime import _native
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from groundwire.runtime import _native
 
 from ..reference import text_match as reference
 

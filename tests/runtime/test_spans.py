@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 import spacy
-from groundwire.runtime.calls import TextSpan
-from groundwire.runtime.errors import BundleError, InvalidRequest
-from groundwire.runtime.spans import SpanFinder, universal_noun_chunks
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+
+from groundwire.runtime.calls import TextSpan
+from groundwire.runtime.errors import BundleError, InvalidRequest
+from groundwire.runtime.spans import SpanFinder, universal_noun_chunks
 
 # word/part of speech/head/relation in Universal Dependencies/head/relation in ClearNLP style; heads count from 1, 0 is
 # the root. Entities are marked by words below.

@@ -12,11 +12,12 @@ import pytest
 pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type=ImportError)
 
 import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
 from groundwire.runtime.spans import SpanFinder
 from groundwire.train.spans import augment, recipe, rules, train
 from groundwire.train.spans.sources import Parse, Sentence, columns, example, mentions, read, treebank
-from spacy.language import Language
-from spacy.tokens import Doc
 
 EWT = """\
 # newdoc id = weblog-1

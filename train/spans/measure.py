@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import spacy
-from groundwire.runtime.spans import SpanFinder, universal_noun_chunks
 from spacy.language import Language
 from spacy.tokens import Doc
+
+from groundwire.runtime.spans import SpanFinder, universal_noun_chunks
 
 from .augment import lower
 from .sources import NAMES, Sentence, Sources, example, mentions
