@@ -125,7 +125,8 @@ class Answered(msgspec.Struct, frozen=True):
     """An extractive answer; ``text`` is empty when ``status`` is not ``answered``."""
 
     status: Literal["answered", "none", "empty"]
-    """``none``: every window says the passages hold no answer. ``empty``: the chosen end stands before the start."""
+    """``none``: every window says the passages hold no answer. ``empty``: the best that any window chose has no words,
+    because its end stands before its start or it covers special tokens only."""
     text: str
     passage: int
     """Index of the passage the answer stands in; -1 without one."""

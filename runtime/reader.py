@@ -94,23 +94,28 @@ def fold(call: Answer, found: Sequence[tuple[Piece, Found]]) -> Answered:
     """The best answer over all windows by score; "none" only when every window says so."""
     total = sum(len(passage) for passage in call.passages)
     read = Read(windows=len(found), characters=total, total=total)
+    # A range over special tokens or blanks alone says nothing, so it must not outdo the words of another window.
+    worded = [(piece, one, _words(call, piece, one)) for piece, one in found if one.status == "answered"]
     # Windows come back in batch order; ties go to the earlier passage and place.
     answers = sorted(
-        ((piece, one) for piece, one in found if one.status == "answered"),
+        ((piece, one, text) for piece, one, text in worded if text),
         key=lambda item: (-item[1].score, item[0].passage, item[0].window.offsets[item[1].start]),
     )
     if not answers:
-        status: Status = "empty" if any(one.status == "empty" for _, one in found) else "none"
+        status: Status = "none" if all(one.status == "none" for _, one in found) else "empty"
         score = max((one.score for _, one in found), default=0.0)
         return Answered(status, "", -1, -1, -1, score, read)
-    piece, one = answers[0]
+    piece, one, text = answers[0]
     window, passage = piece.window, call.passages[piece.passage]
-    text = window.text(one.start, one.end, (call.question, passage))
     first, last = window.tokens_of(1)
     if first <= one.start <= one.end <= last:
         begin, stop = _trim(passage, window.offsets[one.start][0], window.offsets[one.end][1])
         return Answered("answered", passage[begin:stop], piece.passage, begin, stop, one.score, read)
     return Answered("answered", text, piece.passage, -1, -1, one.score, read)
+
+
+def _words(call: Answer, piece: Piece, one: Found) -> str:
+    return piece.window.text(one.start, one.end, (call.question, call.passages[piece.passage]))
 
 
 def _independent(start: Array, end: Array, lengths: NDArray[np.int64], batch: Sequence[Piece]) -> list[Found]:
