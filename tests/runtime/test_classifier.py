@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import msgspec
 import numpy as np
 import pytest
 import torch
+
 from groundwire.runtime.bundle import Bundle, ClassifierRole, Template
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.classifier import Classifier, softmax
 from groundwire.runtime.errors import BundleError, TooLong
 from groundwire.runtime.text import TextEncoder, Window
-
 from tests import models
 
 from .zoo import LABELS, PROFILE, Zoo
@@ -42,12 +43,17 @@ def windows(zoo: Zoo, family: str, first: str, second: str, windowed: int = 0) -
     return encoder.windows(first, second, windowed, role_of(bundle).stride)
 
 
-@torch.no_grad()
 def probabilities(zoo: Zoo, family: str, window: Window) -> list[float]:
     """The checkpoint's, in the order of its logits."""
+    return _probabilities(zoo, family, tuple(window.ids), tuple(window.type_ids))
+
+
+@cache  # the orders of labels read the same windows
+@torch.no_grad()
+def _probabilities(zoo: Zoo, family: str, ids: tuple[int, ...], type_ids: tuple[int, ...]) -> list[float]:
     model, _ = zoo.torch("nli", family)
-    types = {} if family == "roberta" else {"token_type_ids": torch.tensor([window.type_ids])}
-    return model(input_ids=torch.tensor([window.ids]), **types).logits[0].double().softmax(-1).tolist()
+    types = {} if family == "roberta" else {"token_type_ids": torch.tensor([type_ids])}
+    return model(input_ids=torch.tensor([ids]), **types).logits[0].double().softmax(-1).tolist()
 
 
 def classified(outcome: object) -> Classified:

@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 import pytest
 import torch
+from transformers import GenerationConfig
+
 from groundwire.runtime.calls import Beam, Decoding, Generated, GenerateQuestions, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest, TooLong
 from groundwire.runtime.generator import Generator
 from groundwire.runtime.text import TextEncoder, Window
-from transformers import GenerationConfig
-
 from tests import models
 
 from .zoo import PROFILE, Zoo

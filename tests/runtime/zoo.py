@@ -6,12 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from groundwire.export import RoleOptions, export_role
-from groundwire.runtime.bundle import Bundle, Template
-from groundwire.runtime.classifier import Classifier
-from groundwire.runtime.generator import Generator
-from groundwire.runtime.reader import Reader
-from groundwire.runtime.session import Profile
 from transformers import (
     AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
@@ -20,6 +14,12 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from groundwire.export import RoleOptions, export_role
+from groundwire.runtime.bundle import Bundle, Template
+from groundwire.runtime.classifier import Classifier
+from groundwire.runtime.generator import Generator
+from groundwire.runtime.reader import Reader
+from groundwire.runtime.session import Profile
 from tests import models
 
 PROFILE = Profile.of("cpu", 1)
