@@ -171,6 +171,8 @@ class Bundle:
             raise BundleError(f"{path} is damaged: {error}. Export the bundle again, or restore the file.") from error
         bundle = cls(directory, manifest)
         for name, entry in manifest.files.items():
+            if not bundle.file(name).is_file():
+                raise BundleError(f"{directory / name} is no file, although the manifest lists it as one.")
             size = bundle.file(name).stat().st_size
             if size != entry.bytes:
                 raise BundleError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -196,6 +197,7 @@ def check(decoding: Decoding) -> None:
         rules = [
             (1 <= decoding.beams <= 64, f"beams={decoding.beams}; allowed are 1 to 64"),
             (1 <= decoding.returned <= decoding.beams, f"returned={decoding.returned}; allowed are 1 to beams"),
+            (math.isfinite(decoding.length_penalty), f"length_penalty={decoding.length_penalty}; it must be finite"),
         ]
     elif isinstance(decoding, Sampling):
         rules = [
