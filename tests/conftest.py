@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from groundwire.engine import Engine
+if TYPE_CHECKING:
+    from groundwire.engine import Engine
+
+# Heavy imports stand inside the fixtures: a test of the native module alone loads neither torch nor spaCy.
 
 
 @pytest.fixture(scope="session")
@@ -44,5 +48,7 @@ def tiny_bundle(tiny_checkpoints: Path, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def engine(tiny_bundle: Path) -> Iterator[Engine]:
     """An engine over the tiny bundle on the CPU."""
+    from groundwire.engine import Engine
+
     with Engine.load(tiny_bundle, device="cpu", threads=1) as loaded:
         yield loaded

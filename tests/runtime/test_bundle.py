@@ -217,6 +217,13 @@ def test_listing_a_path_outside_does_not_open_it(bundle: Path, name: str) -> Non
         Bundle.open(bundle)
 
 
+def test_a_listed_directory_is_no_file(bundle: Path) -> None:
+    entry = {"bytes": (bundle / "spans").stat().st_size, "sha256": "0" * 64}
+    edit(bundle, lambda m: m["files"].update(spans=entry))
+    with pytest.raises(BundleError, match="spans is no file"):
+        Bundle.open(bundle)
+
+
 # Devices, precisions, threads
 
 

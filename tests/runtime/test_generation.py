@@ -247,6 +247,24 @@ def test_a_sample_depends_on_its_source_and_seed_alone(zoo: Zoo, family: str) ->
     assert len(set(drawn_once)) > 1  # the sequences of one source have streams of their own
 
 
+def test_sources_do_not_share_their_random_numbers(zoo: Zoo) -> None:
+    """A number drawn for one source would fall, for the other, into the interval of the token drawn there."""
+
+    def interval(token: int, source: int) -> tuple[float, float]:
+        shares, order = warped(next_logits(zoo, source), Sampling()).sort(descending=True)
+        place = order.tolist().index(token)
+        end = float(shares[: place + 1].sum())
+        return end - float(shares[place]), end
+
+    disjoint = 0
+    for seed in range(24):
+        decoding = Sampling(returned=1, max_length=2, seed=seed)
+        found = zoo.generator("bart").generate([windows(zoo, "bart")[i] for i in (1, 2)], decoding)
+        (a, b), (c, d) = (interval(row[0][0][0], source) for row, source in zip(found, (1, 2), strict=True))
+        disjoint += b < c - 1e-4 or d < a - 1e-4
+    assert disjoint > 6
+
+
 def test_samples_keep_the_constraints(zoo: Zoo) -> None:
     model, _ = zoo.torch("qg", "bart")
     end = model.generation_config.eos_token_id
@@ -277,6 +295,7 @@ def test_one_candidate_is_greedy_search(zoo: Zoo) -> None:
         (Beam(beams=0), "beams=0"),
         (Beam(beams=65), "beams=65"),
         (Beam(beams=2, returned=3), "returned=3"),
+        (Beam(length_penalty=float("inf")), "length_penalty=inf"),
         (Beam(max_length=1), "max_length=1"),
         (Beam(max_length=9, min_length=10), "min_length=10"),
         (Greedy(no_repeat_ngram=-1), "no_repeat_ngram=-1"),
@@ -285,6 +304,7 @@ def test_one_candidate_is_greedy_search(zoo: Zoo) -> None:
         (Sampling(top_p=0.0), "top_p=0.0"),
         (Sampling(top_p=1.1), "top_p=1.1"),
         (Sampling(temperature=0.0), "temperature=0.0"),
+        (Sampling(temperature=float("nan")), "temperature=nan"),
         (Sampling(seed=-1), "seed=-1"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
