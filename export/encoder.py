@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from groundwire.runtime.errors import ExportError
 
-from .trace import OPSET, quiet, tidy
+from .trace import OPSET, quiet, single_activations, tidy
 
 Task = Literal["question-answering", "text-classification"]
 OUTPUTS: dict[Task, tuple[str, ...]] = {
@@ -39,7 +39,7 @@ def graph(model: Any, task: Task) -> ir.Model:
                 f"optimum cannot export {type(model).__name__} ({model.config.model_type!r}) for {task}: {error}"
             ) from error
         config = configure(model.config)
-        with tempfile.TemporaryDirectory(prefix="groundwire-") as folder:
+        with tempfile.TemporaryDirectory(prefix="groundwire-") as folder, single_activations(model):
             path = Path(folder, "model.onnx")
             _, outputs = export_pytorch(model, config, OPSET, path, do_constant_folding=False)
             exported = onnx.load(path)

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import msgspec
@@ -50,6 +51,13 @@ class RoleFiles:
     """A directory copied to ``record.path``: a spaCy pipeline."""
 
 
+def _program() -> str:
+    try:
+        return f"groundwire {version('groundwire')}"
+    except PackageNotFoundError:  # a source tree that is not installed
+        return "groundwire"
+
+
 @dataclass(frozen=True)
 class Title:
     """What the manifest says about a bundle as a whole."""
@@ -57,12 +65,12 @@ class Title:
     name: str
     version: str = "1"
     license: str = "that of each role's source"
-    created_with: str = "groundwire"
+    created_with: str = field(default_factory=_program)
 
 
 def title_of(manifest: Manifest) -> Title:
     """The title of a bundle that gains roles."""
-    return Title(manifest.name, manifest.version, manifest.license, manifest.created_with)
+    return Title(manifest.name, manifest.version, manifest.license)
 
 
 def check_target(out: Path, roles: Iterable[str], *, force: bool) -> Bundle | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
+from transformers.convert_slow_tokenizer import convert_slow_tokenizer
 
 from groundwire.runtime.errors import ExportError
 
@@ -19,10 +20,13 @@ def fast_json(tokenizer: Any, source: str) -> str:
     """The content of ``tokenizer.json`` without truncation and padding; ExportError when there is no fast tokenizer."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        raise ExportError(
-            f"{source} has only a slow tokenizer ({type(tokenizer).__name__}) that transformers cannot convert; the "
-            "runtime needs a tokenizer.json. Save the checkpoint again with a fast tokenizer."
-        )
+        try:
+            backend = convert_slow_tokenizer(tokenizer)
+        except (ValueError, KeyError, ImportError, AttributeError) as error:
+            raise ExportError(
+                f"{source} has only a slow tokenizer ({type(tokenizer).__name__}) that transformers cannot convert "
+                f"({error}); the runtime needs a tokenizer.json. Save the checkpoint again with a fast tokenizer."
+            ) from error
     content = json.loads(backend.to_str())
     content["truncation"] = content["padding"] = None
     return json.dumps(content, ensure_ascii=False)

@@ -13,6 +13,7 @@ import onnx
 import onnx_ir as ir
 import torch
 from onnx_ir.passes import common
+from transformers.activations import FastGELUActivation, NewGELUActivation
 
 OPSET = 20
 """The newest operator set of the tracing exporter: LayerNormalization and Gelu are single nodes in it."""
@@ -25,7 +26,12 @@ def trace(
 ) -> ir.Model:
     """Trace ``module`` on example inputs; each name comes with its dynamic axes."""
     axes = {name: dims for name, _, dims in inputs} | dict(outputs)
-    with tempfile.TemporaryDirectory(prefix="groundwire-") as folder, quiet(), torch.no_grad():
+    with (
+        tempfile.TemporaryDirectory(prefix="groundwire-") as folder,
+        quiet(),
+        torch.no_grad(),
+        single_activations(module),
+    ):
         path = Path(folder, "model.onnx")
         torch.onnx.export(
             module,
@@ -57,6 +63,27 @@ def tidy(model: ir.Model) -> ir.Model:
     ):
         step(model)
     return model
+
+
+@contextmanager
+def single_activations(model: torch.nn.Module) -> Iterator[None]:
+    """Let GELUs that transformers spells out (``gelu_new``) be one operator while ``model`` is traced.
+
+    The formula is the same; the one operator is what the int8 pass knows the lower bound of.
+    """
+    swapped = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, (NewGELUActivation, FastGELUActivation))
+    ]
+    try:
+        for parent, name, _ in swapped:
+            setattr(parent, name, torch.nn.GELU(approximate="tanh"))
+        yield
+    finally:
+        for parent, name, child in swapped:
+            setattr(parent, name, child)
 
 
 @contextmanager

@@ -36,6 +36,31 @@ class _Reorder(torch.autograd.Function):
         return graph.op("GatherND", past, graph.op("Unsqueeze", parents, last), batch_dims_i=1)
 
 
+class _Split(torch.autograd.Function):
+    """``x.reshape(x.shape[0], x.shape[1], *rest)``, with a constant shape in the graph.
+
+    Traced as it is, each reshape would compute its sizes with half a dozen tiny nodes at every step.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rest: tuple[int, ...]) -> Tensor:
+        return x.reshape(*x.shape[:2], *rest)
+
+    @staticmethod
+    def symbolic(graph: Any, x: Any, rest: tuple[int, ...]) -> Any:
+        return graph.op("Reshape", x, graph.op("Constant", value_t=torch.tensor((0, 0, *rest))))
+
+
+def _reorder(past: Tensor, parents: Tensor) -> Tensor:
+    kept: Tensor = _Reorder.apply(past, parents)  # type: ignore[no-untyped-call]
+    return kept
+
+
+def _split(x: Tensor, rest: tuple[int, ...]) -> Tensor:
+    parts: Tensor = _Split.apply(x, rest)  # type: ignore[no-untyped-call]
+    return parts
+
+
 class Attention(nn.Module):
     """The four projections of an attention block; ``scale`` multiplies the products of queries and keys."""
 
@@ -51,26 +76,24 @@ class Attention(nn.Module):
         self, x: Tensor, past: tuple[Tensor, Tensor], parents: Tensor, bias: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Each beam over its own past and itself → output [B, K, d] and the grown keys and values [B, K, H, P+1, D]."""
-        batch, beams, _ = x.shape
-        shape = (batch, beams, self.heads, 1, -1)
-        key = self._grown(past[0], parents, self.key(x).view(shape))
-        value = self._grown(past[1], parents, self.value(x).view(shape))
-        mixed = self._mix(self.query(x).view(shape), key, value, bias)
-        return self.output(mixed.reshape(batch, beams, -1)), key, value
+        shape = (self.heads, 1, -1)
+        key = self._grown(past[0], parents, _split(self.key(x), shape))
+        value = self._grown(past[1], parents, _split(self.value(x), shape))
+        mixed = self._mix(_split(self.query(x), shape), key, value, bias)
+        return self.output(_split(mixed, (-1,))), key, value
 
     def cross(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """All beams of a source over its keys and values [B, H, T, D] → [B, K, d]."""
-        batch, beams, _ = x.shape
-        query = self.query(x).view(batch, beams, self.heads, -1).transpose(1, 2)
+        query = _split(self.query(x), (self.heads, -1)).transpose(1, 2)
         mixed = self._mix(query, key, value, mask)
-        output: Tensor = self.output(mixed.transpose(1, 2).reshape(batch, beams, -1))
+        output: Tensor = self.output(_split(mixed.transpose(1, 2), (-1,)))
         return output
 
     def states(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values [B, H, T, D] of an encoded source [B, T, d]."""
-        batch, width, _ = source.shape
-        shape = (batch, width, self.heads, -1)
-        return self.key(source).view(shape).transpose(1, 2), self.value(source).view(shape).transpose(1, 2)
+        shape = (self.heads, -1)
+        key, value = _split(self.key(source), shape), _split(self.value(source), shape)
+        return key.transpose(1, 2), value.transpose(1, 2)
 
     def _mix(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
         scores = query @ key.transpose(-1, -2)
@@ -82,7 +105,7 @@ class Attention(nn.Module):
 
     @staticmethod
     def _grown(past: Tensor, parents: Tensor, new: Tensor) -> Tensor:
-        kept: Tensor = _Reorder.apply(past, parents)  # type: ignore[no-untyped-call]
+        kept = _reorder(past, parents)
         return torch.cat((kept, new), dim=3)
 
 
