@@ -203,7 +203,8 @@ def universal_noun_chunks(doc: Doc) -> Iterator[Span]:
     """
     done = 0
     for token in doc:
-        if token.pos in (NOUN, PROPN, PRON) and _is_argument(token):
+        # A run of spaces is a token of its own, which a tagger may take for a noun.
+        if token.pos in (NOUN, PROPN, PRON) and not token.is_space and _is_argument(token):
             start, end = _left_edge(token), _right_edge(token)
             # As in spaCy: what contains an earlier chunk ("a friend of mine's house") is not given again.
             if start >= done:
@@ -230,6 +231,8 @@ def _left_edge(head: Token) -> int:
                 continue
             break
         start = child.left_edge.i
+    while head.doc[start].is_space:
+        start += 1
     return int(start)
 
 

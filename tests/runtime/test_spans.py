@@ -201,6 +201,14 @@ def test_universal_chunks_are_those_of_spacy(case: str) -> None:
     assert [chunk.text for chunk in universal_noun_chunks(parsed(table, "ud").doc(nlp))] == expected
 
 
+def test_spaces_are_no_nouns_and_begin_no_chunk() -> None:
+    words = ["  ", "big", " ", "dogs", "bark", "   "]
+    pos = ["NOUN", "ADJ", "NOUN", "NOUN", "VERB", "NOUN"]
+    heads, deps = [1, 3, 3, 4, 4, 4], ["compound", "amod", "compound", "nsubj", "ROOT", "obj"]
+    doc = Doc(spacy.blank("en").vocab, words=words, spaces=[False] * 6, pos=pos, heads=heads, deps=deps)
+    assert [chunk.text for chunk in universal_noun_chunks(doc)] == ["big dogs"]
+
+
 def test_entities_come_first_then_new_chunks(finder: SpanFinder) -> None:
     text = "Bob Ross was the creator and host of The Joy of Painting."
     assert finder.find(text) == (

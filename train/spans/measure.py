@@ -29,7 +29,8 @@ def measure(directory: Path, sources: Sources) -> dict[str, Any]:
     """Measurements of the pipeline saved in ``directory``; scores are percentages.
 
     ``spans`` compares what the span finder gives with the names and noun chunks of the gold annotation, without numbers
-    and dates, which EWT does not mark, and without MISC, which UNER does not.
+    and dates, which EWT does not mark, and without MISC, which UNER does not. ``names_given`` is the share of gold
+    names that the finder gives as a span, whatever it takes them for: all that Q² needs.
     """
     nlp = spacy.load(directory)
     finder = SpanFinder.load(directory)
@@ -44,9 +45,10 @@ def measure(directory: Path, sources: Sources) -> dict[str, Any]:
             "names_held_out": _names(nlp, held_out, NAMES),
             "names_wnut17": _names(nlp, [s for s in held_out if s.document.startswith("wnut17")], NAMES),
             "spans": _spans(nlp, finder, test),
+            "names_given": _given(finder, test),
         }
     files = [path for path in directory.rglob("*") if path.is_file() and path.name not in ("log.jsonl", "report.json")]
-    report["ms_per_text"] = _speed(finder, sources.test)
+    report["cpu_ms_per_text"] = _speed(finder, sources.test)
     report["bytes"] = sum(path.stat().st_size for path in files)
     report["labels"] = {name: list(nlp.get_pipe(name).labels) for name in ("morphologizer", "parser", "ner")}
     return report
@@ -65,14 +67,25 @@ def _names(nlp: Language, sentences: list[Sentence], labels: tuple[str, ...]) ->
         for entity in nlp(sentence.text).ents:
             yield entity.start_char, entity.end_char, entity.label_
 
-    def gold(sentence: Sentence) -> Found:
-        ends, at = [], 0
-        for word, space in zip(sentence.words, sentence.spaces, strict=True):
-            ends.append((at, at + len(word)))
-            at += len(word) + space
-        return [(ends[start][0], ends[end - 1][1], label) for start, end, label in mentions(sentence)]
+    return _f1((_of(found(s), labels), _of(_gold_names(s), labels)) for s in sentences)
 
-    return _f1((_of(found(s), labels), _of(gold(s), labels)) for s in sentences)
+
+def _given(finder: SpanFinder, sentences: list[Sentence]) -> float:
+    given = total = 0
+    for sentence in sentences:
+        gold = {(start, end) for start, end, _ in _gold_names(sentence)}
+        total += len(gold)
+        given += len(gold & {(span.start, span.end) for span in finder.find(sentence.text)}) if gold else 0
+    return _percent(given / max(1, total))
+
+
+def _gold_names(sentence: Sentence) -> Found:
+    """First character, one past the last, and type of every name."""
+    places, at = [], 0
+    for word, space in zip(sentence.words, sentence.spaces, strict=True):
+        places.append((at, at + len(word)))
+        at += len(word) + space
+    return [(places[start][0], places[end - 1][1], label) for start, end, label in mentions(sentence)]
 
 
 def _spans(nlp: Language, finder: SpanFinder, sentences: list[Sentence]) -> dict[str, float]:
@@ -119,12 +132,12 @@ def _clean(text: str) -> str:
 
 
 def _speed(finder: SpanFinder, sentences: list[Sentence]) -> float:
-    """Median milliseconds of a call on the 200 texts nearest to 20 words."""
+    """Median CPU milliseconds of a call on the 200 texts nearest to 20 words."""
     times = []
     for text in [s.text for s in sorted(sentences, key=lambda s: abs(len(s.words) - 20))[:200]]:
-        started = time.perf_counter()
+        started = time.thread_time()
         finder.find(text)
-        times.append(time.perf_counter() - started)
+        times.append(time.thread_time() - started)
     return round(1000 * statistics.median(times), 2)
 
 
