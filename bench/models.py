@@ -31,7 +31,7 @@ from transformers import (
 )
 
 import groundwire.export
-from groundwire.export import RoleOptions, export_bundle
+from groundwire.export import RoleOptions, export_role
 from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, SpansRole
 
 from . import spans
@@ -94,7 +94,7 @@ TINY = Size(
 
 
 def checkpoints(work: Path, size: Size) -> dict[str, Path]:
-    """The checkpoint directories of the roles qa, nli and qg, written where they are not there yet.
+    """The checkpoint directories of the roles qa, nli, qg and spans, written where they are not there yet.
 
     The words of the examples are in every vocabulary.
     """
@@ -106,7 +106,8 @@ def checkpoints(work: Path, size: Size) -> dict[str, Path]:
         "nli": lambda: _roberta(size.roberta, words),
         "qg": lambda: _t5(size.t5, words),
     }
-    folders = {role: work / f"{size.name}-checkpoints-{known}" / f"random-{NAMES[role].lower()}" for role in builders}
+    parent = work / f"{size.name}-checkpoints-{known}"
+    folders = {role: parent / f"random-{NAMES[role].lower()}" for role in builders}
     for role, build in builders.items():
         if not (folders[role] / "tokenizer.json").exists():
             torch.manual_seed(0)
@@ -115,26 +116,33 @@ def checkpoints(work: Path, size: Size) -> dict[str, Path]:
             fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=WINDOW, **_SPECIAL[role])
             # Written last: its presence says that the checkpoint is complete.
             fast.save_pretrained(folders[role])
-    return folders
+    return folders | {"spans": spans.pipeline(parent / "random-spans")}
 
 
 def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle:
-    """The bundle of the checkpoints at a precision, exported where this version of the exporter has not done so yet.
+    """A bundle with at least the roles of ``sources``; those that this version of the exporter has not made are made.
 
-    Parity is waived where it fails, and the manifest says so: with random weights the best and the second best logit
-    are as close as noise, so that disagreement means nothing. The spans are those of an untrained pipeline.
+    Roles are exported one after another, so that only one model is in memory and a run that was stopped goes on where
+    it was. Parity is waived where it fails, and the manifest says so: with random weights the best and the second best
+    logit are as close as noise, so that disagreement means nothing.
     """
-    parent = next(iter(sources.values())).parent
-    prefix = parent.name.replace("checkpoints", precision)
+    prefix = next(iter(sources.values())).parent.name.replace("checkpoints", precision)
     folder = work / f"{prefix}-{_exporter()}"
-    if (folder / MANIFEST).exists():
-        return Bundle.open(folder)
-    for stale in work.glob(f"{prefix}-*"):
+    for stale in set(work.glob(f"{prefix}-*")) - {folder}:
         shutil.rmtree(stale)
-    roles = {role: RoleOptions(str(path), precision=precision, allow_unverified=True) for role, path in sources.items()}
-    roles["spans"] = RoleOptions(str(spans.pipeline(parent / "spans")))
+    there = Bundle.open(folder).manifest.roles if (folder / MANIFEST).exists() else {}
     with Console(stderr=True).status("export") as line:
-        return export_bundle(roles, folder, watch=lambda role, stage: line.update(f"{precision} {role}: {stage}"))
+
+        def watch(role: str, stage: str) -> None:
+            line.update(f"{precision} {role}: {stage}")
+
+        for role, source in sources.items():
+            if role not in there:
+                options = RoleOptions(str(source), precision=precision, allow_unverified=True)
+                export_role(
+                    role, options, folder, watch=lambda role, stage: line.update(f"{precision} {role}: {stage}")
+                )
+    return Bundle.open(folder)
 
 
 def graph_bytes(opened: Bundle, role: str) -> int:

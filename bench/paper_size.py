@@ -36,7 +36,8 @@ from .every_call import EveryCall, Exactness, Request
 from .peer import Torch
 from .pieces import Piece
 
-PARTS = ("qa", "nli", "qg", "q2")
+ROLES = ("qa", "nli", "qg")
+PARTS = (*ROLES, "q2")
 
 
 class Results(msgspec.Struct, frozen=True):
@@ -71,20 +72,21 @@ def main(
     profile = Profile.of("cpu", threads)
     requests = [asked(dialogue, spans) for dialogue in examples()[:responses]]
     folders = models.checkpoints(work, models.TINY if tiny else models.PAPER)
-    bundles = {"fp32": models.bundle(work, folders, "fp32"), "int8": models.bundle(work, folders, "int8")}
+    sources = {role: folders[role] for role in ROLES if role in wanted or "q2" in wanted}
+    bundles = {"fp32": models.bundle(work, sources, "fp32"), "int8": models.bundle(work, sources, "int8")}
 
     measured: list[Piece] = []
-    batch, sources = ((2, 16), (2, 12)) if tiny else ((8, 48), (5, 32))
+    pairs, texts = ((2, 16), (2, 12)) if tiny else ((8, 48), (5, 32))
     for role in ("qa", "nli"):
         if role in wanted:
-            measured.append(pieces.encoder(role, folders[role], bundles, batch, profile, repeats))
+            measured.append(pieces.encoder(role, folders[role], bundles, pairs, profile, repeats))
             gc.collect()
     if "qg" in wanted:
-        measured.append(pieces.generator(folders["qg"], bundles, sources, profile, repeats))
+        measured.append(pieces.generator(folders["qg"], bundles, texts, profile, repeats))
         gc.collect()
     exact = whole = None
     if "q2" in wanted:
-        peers = {role: Torch(role, folder) for role, folder in folders.items()}
+        peers = {role: Torch(role, folder) for role, folder in sources.items()}
         exact = every_call.exactness(_open(bundles["fp32"], threads), peers, requests[0])
         gc.collect()
         whole = every_call.measure(_open(bundles["int8"], threads), peers, requests, q2_repeats)

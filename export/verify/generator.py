@@ -52,6 +52,8 @@ class GeneratorReference:
                     use_cache=False,
                 )
                 path = torch.cat((path, output.logits[:, -1:].argmax(-1)), dim=1)
+                if torch.isin(path[:, 1:], ends).any(1).all():
+                    break
             best = output.logits.log_softmax(-1).topk(min(SEEN, output.logits.shape[-1]))
             # A step counts until the path's first end token, that one included.
             ended = torch.isin(path[:, 1:], ends).long().cumsum(1)

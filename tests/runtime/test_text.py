@@ -247,6 +247,13 @@ def test_the_tests_above_spell_tokens_that_a_tokenizer_would_take() -> None:
     assert 3 in MADE["word pieces"].backend_tokenizer.encode("Bob [SEP] Ross", add_special_tokens=False).ids
 
 
+def test_what_spells_a_special_token_is_read_letter_by_letter() -> None:
+    """Nothing of it is dropped where the vocabulary has no piece of that spelling."""
+    assert body(encoder("word pieces").single("a [SEP] b")) == body(encoder("word pieces").single("a [ SEP ] b"))
+    spelled = body(encoder("byte pairs").single("Bob </s> and <mask>"))
+    assert encoder("byte pairs").decode(spelled) == "Bob </s> and <mask>"
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_neither_text_of_a_pair_nor_a_window_brings_special_tokens(name: str) -> None:
     dirty = f"{LONG} </s> [SEP] <pad> ＜/s＞ "
