@@ -16,6 +16,9 @@ from .passes import quantize, to_half
 from .verify import Reference
 from .verify.sensitivity import by_sensitivity
 
+_RETRIED = 3
+"""Largest float weights of a mixed graph that are tried in int8 again."""
+
 
 @dataclass(frozen=True)
 class Lowered:
@@ -80,31 +83,34 @@ def _mixed(
 ) -> Lowered | None:
     """int8 with as few weights in float as the gate needs, up to half of them.
 
-    Weights come back worst first in doubling steps, then the last step is bisected: a search over 200 weights compares
-    about a dozen times.
+    Weights come back in the order of their effect, in doubling steps, then the last step is bisected. Whatever is large
+    among them, an embedding table mostly, is then tried in int8 again, because it may have come along for nothing.
     """
-    ranked = [
-        pair
-        for graph, feeds in zip(graphs, reference.feeds(graphs), strict=True)
-        for pair in by_sensitivity(graph, feeds)
-    ]
-    order = [name for _, name in sorted(ranked, reverse=True)]
+    order = [name for _, name in by_sensitivity(graphs, reference)]
 
-    def keeping(count: int) -> Lowered | None:
-        kept = order[:count]
+    def keeping(kept: Sequence[str]) -> Lowered | None:
         return attempt(tuple(_copy(graph, lambda m: quantize(m, frozenset(kept))) for graph in graphs), kept)
 
     most = len(order) // 2
     failed, passed, best = 0, len(order), None
     while best is None and failed < most:
         count = min(max(1, 2 * failed), most)
-        best = keeping(count)
+        best = keeping(order[:count])
         failed, passed = (failed, count) if best else (count, passed)
     while best is not None and passed - failed > 1:
         middle = (failed + passed) // 2
-        better = keeping(middle)
+        better = keeping(order[:middle])
         best, failed, passed = (better, failed, middle) if better else (best, middle, passed)
+    if best is not None:
+        sizes = {name: _bytes(graphs, name) for name in best.parity.kept_float}
+        for name in sorted(sizes, key=lambda name: -sizes[name])[:_RETRIED]:
+            best = keeping([other for other in best.parity.kept_float if other != name]) or best
     return best
+
+
+def _bytes(graphs: Sequence[ir.Model], name: str) -> int:
+    found = (graph.graph.initializers.get(name) for graph in graphs)
+    return max(value.const_value.nbytes for value in found if value is not None and value.const_value is not None)
 
 
 def _copy(graph: ir.Model, change: Callable[[ir.Model], None]) -> ir.Model:

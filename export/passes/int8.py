@@ -97,7 +97,7 @@ def quantize(model: ir.Model, keep: frozenset[str] = frozenset(), scheme: Scheme
     chosen = [product for product in products(graph, scheme) if product.weight.name not in keep]
     looked_up = [table for table in tables(graph, scheme) if table.name not in keep]
     model.opset_imports[MICROSOFT] = 1
-    work = _Quantizer(graph, scheme)
+    work = Quantizer(graph, scheme)
     for product in chosen:
         work.product(product)
     for table in looked_up:
@@ -112,15 +112,6 @@ def token_range(zero: int) -> tuple[int, float]:
     levels = 255 - zero
     # The step must also let the levels under the zero point reach the activation's lower bound.
     return levels, _GELU_FLOOR * levels / zero if zero else _TINY
-
-
-def through_int8(rows: npt.NDArray[np.float32], zero: int) -> npt.NDArray[np.float32]:
-    """What is left of activations [T, K] after their uint8 form, in numpy."""
-    levels, floor = token_range(zero)
-    peak = (np.abs(rows) if zero == SYMMETRIC else rows).max(axis=1, keepdims=True)
-    step = np.maximum(peak, np.float32(floor)) / np.float32(levels)
-    left: npt.NDArray[np.float32] = np.clip(np.rint(rows / step), -zero, 255 - zero) * step
-    return left
 
 
 def rows_to_int8(rows: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
@@ -171,7 +162,7 @@ class _Tokens(NamedTuple):
     peak: ir.Value
 
 
-class _Quantizer:
+class Quantizer:
     """Rewrites one graph; remembers the matrices and activations already quantized."""
 
     def __init__(self, graph: ir.Graph, scheme: Scheme) -> None:
@@ -182,31 +173,33 @@ class _Quantizer:
         self._constants: dict[str, ir.Value] = {}
 
     def product(self, product: Product) -> None:
+        """Put the integer form of a product in its place."""
         node, x = product.node, product.node.inputs[0]
         assert x is not None
         matrix, scale = self._matrix(product.weight, product.stored)
         if product.stored == "NK":
-            matrix = self._before(node, "Transpose", [matrix], perm=[1, 0])
+            matrix = self.before(node, "Transpose", [matrix], perm=[1, 0])
         tokens = self._tokens(x, node)
         operands = [tokens.integers, matrix, tokens.level, scale, tokens.zero]
-        integer = self._before(node, "MatMulIntegerToFloat", operands, domain=MICROSOFT)
-        result = self._before(node, "Mul", [integer, tokens.peak])
+        integer = self.before(node, "MatMulIntegerToFloat", operands, domain=MICROSOFT)
+        result = self.before(node, "Mul", [integer, tokens.peak])
         bias = node.inputs[2] if node.op_type == "Gemm" and len(node.inputs) > 2 else None
         if bias is not None:
-            result = self._before(node, "Add", [result, bias])
-        self._replace(node, result)
+            result = self.before(node, "Add", [result, bias])
+        self.replace(node, product.weight, result)
 
     def table(self, table: ir.Value) -> None:
+        """Let every look-up in ``table`` read its int8 rows."""
         matrix, scale = self._matrix(table, "NK")
-        last = self._constant("last_axis", np.array([-1], np.int64))
+        last = self.constant("last_axis", np.array([-1], np.int64))
         for node, index in list(table.uses()):
             if not _reads_rows(node, index):
                 continue
             ids = node.inputs[1]
             assert ids is not None
-            rows = self._before(node, "Cast", [self._before(node, "Gather", [matrix, ids], axis=0)], to=1)
-            steps = self._before(node, "Unsqueeze", [self._before(node, "Gather", [scale, ids], axis=0), last])
-            self._replace(node, self._before(node, "Mul", [rows, steps]))
+            rows = self.before(node, "Cast", [self.before(node, "Gather", [matrix, ids], axis=0)], to=1)
+            steps = self.before(node, "Unsqueeze", [self.before(node, "Gather", [scale, ids], axis=0), last])
+            self.replace(node, table, self.before(node, "Mul", [rows, steps]))
 
     def _matrix(self, weight: ir.Value, stored: Literal["KN", "NK"]) -> tuple[ir.Value, ir.Value]:
         """The int8 form of a weight, in the orientation it is stored in, and the scale of each of its N outputs."""
@@ -227,26 +220,28 @@ class _Quantizer:
         """The uint8 form of ``x``, made once for all products that use it."""
         if x in self._rows:
             return self._rows[x]
-        axis = self._constant("last_axis", np.array([-1], np.int64))
+        axis = self.constant("last_axis", np.array([-1], np.int64))
         zero = self._scheme.zero_behind(x.producer())
         levels, floor = token_range(zero)
-        span = self._before(user, "Abs", [x]) if zero == SYMMETRIC else x
-        peak = self._before(user, "ReduceMax", [span, axis], keepdims=1)
-        peak = self._before(user, "Max", [peak, self._constant(f"floor_{zero}", np.array(floor, np.float32))])
-        unit = self._before(user, "Mul", [x, self._before(user, "Reciprocal", [peak])])
-        level = self._constant(f"level_{zero}", np.array(1 / levels, np.float32))
-        point = self._constant(f"zero_{zero}", np.array(zero, np.uint8))
-        self._rows[x] = _Tokens(self._before(user, "QuantizeLinear", [unit, level, point]), point, level, peak)
+        span = self.before(user, "Abs", [x]) if zero == SYMMETRIC else x
+        peak = self.before(user, "ReduceMax", [span, axis], keepdims=1)
+        peak = self.before(user, "Max", [peak, self.constant(f"floor_{zero}", np.array(floor, np.float32))])
+        unit = self.before(user, "Mul", [x, self.before(user, "Reciprocal", [peak])])
+        level = self.constant(f"level_{zero}", np.array(1 / levels, np.float32))
+        point = self.constant(f"zero_{zero}", np.array(zero, np.uint8))
+        self._rows[x] = _Tokens(self.before(user, "QuantizeLinear", [unit, level, point]), point, level, peak)
         return self._rows[x]
 
-    def _before(
+    def before(
         self, user: ir.Node, op: str, inputs: list[ir.Value], domain: str = "", **attributes: int | list[int]
     ) -> ir.Value:
+        """The output of a new node put in front of ``user``."""
         node = ir.node(op, inputs, attributes, domain=domain)
         self._graph.insert_before(user, node)
         return node.outputs[0]
 
-    def _replace(self, node: ir.Node, result: ir.Value) -> None:
+    def replace(self, node: ir.Node, weight: ir.Value, result: ir.Value) -> None:
+        """Let ``result`` stand for the output of ``node``, the float operation with ``weight``."""
         former = node.outputs[0]
         name, visible = former.name, former.is_graph_output()
         result.type, result.shape = former.type, former.shape
@@ -262,7 +257,8 @@ class _Quantizer:
         self._graph.register_initializer(value)
         return value
 
-    def _constant(self, name: str, array: npt.NDArray[np.generic]) -> ir.Value:
+    def constant(self, name: str, array: npt.NDArray[np.generic]) -> ir.Value:
+        """A small initializer, made once per name."""
         if name not in self._constants:
             self._constants[name] = self._initializer(f"int8.{name}", array)
         return self._constants[name]

@@ -20,37 +20,42 @@ from ..session import Arrays, Session
 from ..tokens import Batch
 from .outcome import Outcome
 
+PROBED = 2
+"""Batches that a probe runs on."""
+
 
 class EncoderReference:
     """A reader's or classifier's logits."""
 
     def __init__(self, checkpoint: Checkpoint, batches: list[Batch], *, reader: bool) -> None:
-        self.batches = batches
+        self._batches = batches
         self._reader = reader
         answers: list[list[npt.NDArray[np.float32]]] = []
         for batch in batches:
             output = checkpoint.model(**tensors(checkpoint, batch))
             found = (output.start_logits, output.end_logits) if reader else (output.logits,)
             answers.append([value.numpy() for value in found])
-        self._outcome = self._fold(answers)
+        self._outcome = self._fold(answers, batches)
 
     def compare(self, graphs: Sequence[ir.Model]) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
         session = Session(graph)
-        answers = [list(session(batch).values()) for batch in self.batches]
-        return self._outcome.parity(self._fold(answers))
+        answers = [list(session(batch).values()) for batch in self._batches]
+        return self._outcome.parity(self._fold(answers, self._batches))
 
-    def feeds(self, graphs: Sequence[ir.Model]) -> list[list[Arrays]]:
-        """As ``Reference.feeds``: the first batch."""
-        return [[self.batches[0]] for _ in graphs]
+    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+        """As ``Reference.probe``."""
+        batches = self._batches[:: len(self._batches) // PROBED]
+        answers = [list(sessions[0]({**batch, **extra[0]}).values()) for batch in batches]
+        return self._fold(answers, batches).logits
 
-    def _fold(self, answers: list[list[npt.NDArray[np.float32]]]) -> Outcome:
+    def _fold(self, answers: list[list[npt.NDArray[np.float32]]], batches: list[Batch]) -> Outcome:
         if not self._reader:
             logits = np.concatenate([values[0] for values in answers])
             return Outcome(logits.ravel(), logits.argmax(axis=1))
         numbers, spans = [], []
-        for batch, (start, end) in zip(self.batches, answers, strict=True):
+        for batch, (start, end) in zip(batches, answers, strict=True):
             real = batch["attention_mask"] == 1
             numbers += [start[real], end[real]]
             floor = np.float32(-np.inf)

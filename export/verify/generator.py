@@ -7,6 +7,7 @@ are compared, which is what a beam search sees; the decision is the best token.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class GeneratorReference:
     """A generator's greedy path and the log-probabilities along it."""
 
     def __init__(self, checkpoint: Checkpoint, batches: list[Batch]) -> None:
-        self.batches = batches
+        self._batches = batches
         model = checkpoint.model
         start = start_id(model)
         ends = torch.tensor(eos_ids(model))
@@ -69,21 +70,26 @@ class GeneratorReference:
         """As ``Reference.compare``."""
         encoder, decoder = (Session(graph) for graph in graphs)
         numbers, choices = [], []
-        for batch, path, seen in zip(self.batches, self._paths, self._seen, strict=True):
-            steps = [_by_token(step) for _, step in self._walk(encoder, decoder, batch, path)]
+        for batch, path, seen in zip(self._batches, self._paths, self._seen, strict=True):
+            steps = [_by_token(step) for step in self._walk(encoder, decoder, batch, path)]
             scores, live = np.concatenate(steps, axis=1), path >= 0
             numbers.append(np.take_along_axis(scores, seen, axis=-1)[live])
             choices.append(scores.argmax(-1)[live])
         return self._outcome.parity(Outcome(np.concatenate(numbers).ravel(), np.concatenate(choices)))
 
-    def feeds(self, graphs: Sequence[ir.Model]) -> list[list[Arrays]]:
-        """As ``Reference.feeds``: the first batch, and its decoding steps."""
-        encoder, decoder = (Session(graph) for graph in graphs)
-        walk = self._walk(encoder, decoder, self.batches[0], self._paths[0])
-        return [[self.batches[0]], [feed for feed, _ in walk]]
+    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+        """As ``Reference.probe``: the first batch."""
+        encoder, decoder = sessions
+        batch, path, seen = self._batches[0], self._paths[0], self._seen[0]
+        steps = self._walk(encoder, decoder, {**batch, **extra[0]}, path, extra[1])
+        scores = np.concatenate([_by_token(step) for step in steps], axis=1)
+        probed: npt.NDArray[np.float32] = np.take_along_axis(scores, seen, axis=-1)[path >= 0].ravel()
+        return probed
 
-    def _walk(self, encoder: Session, decoder: Session, batch: Batch, path: Ids) -> Iterator[tuple[Arrays, Arrays]]:
-        """Inputs and outputs of every decoding step along ``path`` [B, S], whose unused tail is -1."""
+    def _walk(
+        self, encoder: Session, decoder: Session, batch: Arrays, path: Ids, extra: Arrays = MappingProxyType({})
+    ) -> Iterator[Arrays]:
+        """Outputs of every decoding step along ``path`` [B, S], whose unused tail is -1."""
         sources = len(path)
         states: dict[str, npt.NDArray[Any]] = dict(encoder(batch))
         for name in decoder.inputs:
@@ -96,9 +102,8 @@ class GeneratorReference:
             "count": np.array([self._vocabulary]),
         }
         for tokens in np.maximum(path, 0).T:
-            feed = {**states, **fixed, "tokens": tokens[:, None]}
-            step = decoder(feed)
-            yield feed, step
+            step = decoder({**states, **fixed, **extra, "tokens": tokens[:, None]})
+            yield step
             states |= {name.replace("present", "past"): step[name] for name in step if name.startswith("present")}
 
 

@@ -12,9 +12,9 @@ import onnx_ir as ir
 
 from groundwire.runtime.bundle import Parity
 
-from ..session import Arrays
+from ..session import Arrays, Session
 from ..texts import EXAMPLES
-from ..tokens import Batch, Ids
+from ..tokens import Ids
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,12 @@ class Outcome:
 
 
 class Reference(Protocol):
-    """A checkpoint's answers, and its inputs for whoever wants to try a graph on them."""
-
-    batches: list[Batch]
+    """A checkpoint's answers on the fixed texts."""
 
     def compare(self, graphs: Sequence[ir.Model]) -> Parity:
         """The certificate of ``graphs``: one for a reader or classifier, encoder and decoder for a generator."""
         ...
 
-    def feeds(self, graphs: Sequence[ir.Model]) -> Sequence[Sequence[Arrays]]:
-        """A few inputs for each of ``graphs``, as they occur."""
+    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+        """The logits of loaded graphs on a few of the texts, each graph fed its ``extra`` inputs too."""
         ...

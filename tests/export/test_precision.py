@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 import pytest
 
-from groundwire.export import encoder
+from groundwire.export import encoder, generator
 from groundwire.export.options import Gate, RoleOptions
-from groundwire.export.passes import fold_transposes, quantizable
+from groundwire.export.passes import fold_transposes, quantizable, quantize
 from groundwire.export.precision import lower
-from groundwire.export.session import Arrays
-from groundwire.export.tokens import Batch
-from groundwire.export.verify.sensitivity import by_sensitivity
-from groundwire.runtime.bundle import Parity
+from groundwire.export.session import Arrays, Session
+from groundwire.export.verify import reference
+from groundwire.export.verify.sensitivity import SWITCHES, by_sensitivity, switching
+from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ParityError
 
 from .conftest import Loader
@@ -26,7 +27,6 @@ class Judge:
     """A reference that fails every graph in which one of ``fragile`` weights is not float."""
 
     def __init__(self, fragile: Sequence[str], broken: bool = False) -> None:
-        self.batches: list[Batch] = [inputs()]
         self._fragile = fragile
         self._broken = broken
         self.compared = 0
@@ -39,8 +39,8 @@ class Judge:
             texts=64, max_logit_error=0.001, logit_std=1.0, decision_agreement=0.5 if bad else 1.0, span_agreement=1.0
         )
 
-    def feeds(self, graphs: Sequence[ir.Model]) -> list[list[Arrays]]:
-        return [[self.batches[0]] for _ in graphs]
+    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+        return np.concatenate(list(sessions[0]({**inputs(), **extra[0]}).values()))
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +63,18 @@ def test_int8_that_passes_stays_int8(graph: ir.Model) -> None:
 
 @pytest.mark.parametrize("rank", [0, 2, 5])
 def test_mixed_keeps_the_sensitive_weights_and_few_others(graph: ir.Model, rank: int) -> None:
-    judge = Judge([])
-    order = [name for _, name in by_sensitivity(graph, judge.feeds([graph])[0])]
+    order = [name for _, name in by_sensitivity([graph], Judge([]))]
     judge = Judge([order[rank]])
     done = lower([graph], judge, RoleOptions("x"))
     assert done.precision == "mixed"
-    assert done.parity.kept_float == tuple(order[: rank + 1])
     assert done.parity.gate == "passed"
+    assert order[rank] in done.parity.kept_float
+    assert set(done.parity.kept_float) <= set(order[: rank + 1])
+    # Three large ones are tried in int8 again; the sensitive one may be among them and stays.
+    assert len(done.parity.kept_float) <= max(1, rank + 1 - 2), "large ones that came along are int8 again"
     weights = done.graphs[0].graph.initializers
-    assert all(name in weights for name in order[: rank + 1])
-    assert all(name not in weights for name in order[rank + 1 :])
-    assert judge.compared <= 8
+    assert {name for name in order if name in weights} == set(done.parity.kept_float)
+    assert judge.compared <= 12
 
 
 def test_int8_that_cannot_be_mended_becomes_fp32(graph: ir.Model) -> None:
@@ -119,17 +120,38 @@ def test_gate(parity: dict[str, float], failures: list[str]) -> None:
     assert Gate().failures(Parity(texts=64, logit_std=2.0, **fields)) == failures  # type: ignore[arg-type]
 
 
-def test_sensitivity_finds_the_weight_with_outliers(load: Loader, graph: ir.Model) -> None:
-    spoilt = graph.clone()
-    name = "bert.encoder.layer.1.output.dense.weight"
-    weight = spoilt.graph.initializers[name]
-    assert weight.const_value is not None
-    values = weight.const_value.numpy().copy()
-    values[0] *= 300
-    weight.const_value = ir.tensor(values, name=name)
-    ranked = by_sensitivity(spoilt, [inputs()])
-    assert sorted(name for _, name in ranked) == sorted(quantizable(graph))
-    before = {name: error for error, name in by_sensitivity(graph, [inputs()])}
-    after = {name: error for error, name in ranked}
-    assert after[name] > before[name]
-    assert np.isfinite(list(after.values())).all()
+def test_sensitivity_is_the_effect_of_one_weight(graph: ir.Model) -> None:
+    """Behind its switch a weight does what it does when it is the only int8 one."""
+    ranked = by_sensitivity([graph], Judge([]))
+    names = [name for _, name in ranked]
+    assert sorted(names) == sorted(quantizable(graph))
+    assert [effect for effect, _ in ranked] == sorted((effect for effect, _ in ranked), reverse=True)
+    exact = Session(graph)(inputs())
+    for effect, name in (ranked[0], ranked[4], ranked[-1]):
+        alone = graph.clone()
+        quantize(alone, frozenset(names) - {name})
+        found = Session(alone)(inputs())
+        error = np.concatenate([found[output] - exact[output] for output in exact])
+        assert effect == pytest.approx(np.sqrt(np.square(error).mean()), rel=0.02)
+
+
+def test_switches_leave_the_float_graph_as_it_was(graph: ir.Model) -> None:
+    before = graph.graph.num_nodes()
+    made, names = switching(graph)
+    assert graph.graph.num_nodes() == before
+    off = Session(made)({**inputs(), SWITCHES: np.zeros(len(names), bool)})
+    for name, values in Session(graph)(inputs()).items():
+        np.testing.assert_allclose(off[name], values, atol=1e-5)
+
+
+def test_a_generator_can_be_mixed(load: Loader) -> None:
+    """The effect of an encoder's weight is measured through the decoder."""
+    loaded = load("generator", "t5")
+    pair = generator.graphs(generator.split(loaded.model))
+    for part in pair:
+        fold_transposes(part)
+    template = Template("answer: {answer}  context: {context}")
+    ranked = by_sensitivity(pair, reference("generator", loaded, template))
+    names = {name for _, name in ranked}
+    assert names == set(quantizable(pair[0])) | set(quantizable(pair[1]))
+    assert all(effect > 0 for effect, _ in ranked)
