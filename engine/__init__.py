@@ -27,18 +27,10 @@ from groundwire.runtime.errors import (
 )
 
 from .api import Engine
+from .explanations import Comparison, Q2Explanation
 from .metrics import METRICS
-from .records import (
-    Comparison,
-    MetricResult,
-    Options,
-    Q2Explanation,
-    Q2Options,
-    Request,
-    Score,
-    Timings,
-    UnsupportedSpan,
-)
+from .options import Options, Q2Options
+from .records import MetricResult, Request, Score, Timings, UnsupportedSpan
 
 __all__ = [
     "METRICS",

@@ -15,7 +15,8 @@ from groundwire.runtime.errors import InvalidRequest, ModelError
 from groundwire.runtime.session import DeviceChoice
 
 from .metrics import Steps, select
-from .records import MetricResult, Options, Request, Score, Timings
+from .options import Options
+from .records import MetricResult, Request, Score, Timings
 from .scheduler import Finished, Job, Scheduler
 from .signature import signature
 from .validate import make_request

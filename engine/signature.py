@@ -10,7 +10,7 @@ import msgspec
 
 from groundwire.runtime.backend import Identity
 
-from .records import Options
+from .options import Options
 
 _NOT_DECISIVE = frozenset({"deadline_ms", "max_response_chars", "max_knowledge_chars", "questions_at_once"})
 

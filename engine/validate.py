@@ -7,7 +7,8 @@ from typing import Any
 
 from groundwire.runtime.errors import InvalidRequest
 
-from .records import Options, Request
+from .options import Options
+from .records import Request
 
 
 def make_request(response: Any, knowledge: Any, history: Any = (), options: Options | None = None) -> Request:

@@ -97,13 +97,50 @@ class GeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Removed from the front of every generated text."""
 
 
+class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="lm"):
+    """A causal language model in one graph that scores texts (docs/architecture.md gives its signature)."""
+
+    graph: str
+    layers: int = 0
+    """Layers whose keys and values the graph takes and gives, so that a prefix is read once for many texts; 0 when the
+    graph reads prefix and text together."""
+    heads: int = 0
+    head_dim: int = 0
+
+
+class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="embedder"):
+    """An encoder that gives token vectors, cut at the layer that serves best."""
+
+    graph: str
+    layer: int
+    """How many of the encoder's layers the graph has."""
+    baseline: tuple[float, float, float] | None = None
+    """Precision, recall and F1 of unrelated sentences, for rescaling BERTScore; None when nobody measured them."""
+    stride: int = 0
+    """Tokens that neighbouring windows of a long text share."""
+
+
+class TaggerRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="tagger"):
+    """A token classifier over a text and what it should rest on; ``labels`` in the order of its logits."""
+
+    graph: str
+    labels: tuple[str, ...]
+    template: Template = Template("{premise}", "{hypothesis}")
+    stride: int = 64
+    """Tokens that neighbouring windows of a long premise share."""
+    supported: str
+    """The label of tokens that are fine; where windows disagree, the one that supports a token most decides it."""
+
+
 class SpansRole(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="spans"):
     """A spaCy pipeline directory."""
 
     path: str
 
 
-Role: TypeAlias = ReaderRole | ClassifierRole | GeneratorRole | SpansRole
+Role: TypeAlias = (
+    ReaderRole | ClassifierRole | GeneratorRole | LanguageModelRole | EmbedderRole | TaggerRole | SpansRole
+)
 
 
 class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 AnswerRule: TypeAlias = Literal["independent", "joint"]
 
@@ -103,6 +105,31 @@ class Classify(msgspec.Struct, frozen=True):
     hypothesis: str
 
 
+class ScoreText(msgspec.Struct, frozen=True):
+    """How probable ``text`` is behind ``prefix``, token by token, by the causal model of role ``lm`` → ``TextScored``.
+
+    The parts of ``prefix`` and ``text`` are tokenized separately and their ids joined, as the PMI-Faith authors' code
+    does. Calls with the same prefix share its forward pass.
+    """
+
+    prefix: tuple[str, ...]
+    text: str
+
+
+class Embed(msgspec.Struct, frozen=True):
+    """The token vectors of ``text`` by the encoder of role ``embedder`` → ``Embedded``."""
+
+    text: str
+
+
+class TagTokens(msgspec.Struct, frozen=True):
+    """A label for every token of ``text`` in the light of ``premises``, by the tagger of ``role`` → ``Tagged``."""
+
+    role: str
+    premises: tuple[str, ...]
+    text: str
+
+
 class Generated(msgspec.Struct, frozen=True):
     """One generated sequence."""
 
@@ -148,8 +175,49 @@ class Classified(msgspec.Struct, frozen=True):
     read: Read
 
 
-Call: TypeAlias = FindSpans | IsPersonal | GenerateQuestions | Answer | Classify
-Result: TypeAlias = tuple[TextSpan, ...] | bool | tuple[Generated, ...] | Answered | Classified
+class TextScored(msgspec.Struct, frozen=True):
+    """Natural-log probabilities of a text's tokens, each given everything before it."""
+
+    offsets: tuple[tuple[int, int], ...]
+    """Character range of every token in the text."""
+    log_probs: tuple[float, ...]
+    """Of the tokens from ``first`` on, in order."""
+    first: int
+    """0, or 1 when nothing stood before the text: then its first token has no prediction and is left out."""
+
+
+class Embedded(msgspec.Struct, frozen=True, eq=False):
+    """Contextual token vectors of a text, special tokens included."""
+
+    vectors: NDArray[np.float32]
+    """[T, D], each of length 1."""
+    ids: tuple[int, ...]
+    """Token ids [T]."""
+    special: tuple[bool, ...]
+    """Which tokens belong to the model rather than the text [T]."""
+    read: Read
+
+
+class TokenTag(msgspec.Struct, frozen=True):
+    """A token of the text: its character range and the probability of each label in the role's order."""
+
+    start: int
+    end: int
+    probabilities: tuple[float, ...]
+
+
+class Tagged(msgspec.Struct, frozen=True):
+    """The tokens of a text, in order, with their labels' probabilities."""
+
+    labels: tuple[str, ...]
+    tokens: tuple[TokenTag, ...]
+    read: Read
+
+
+Call: TypeAlias = FindSpans | IsPersonal | GenerateQuestions | Answer | Classify | ScoreText | Embed | TagTokens
+Result: TypeAlias = (
+    tuple[TextSpan, ...] | bool | tuple[Generated, ...] | Answered | Classified | TextScored | Embedded | Tagged
+)
 
 
 def role_of(call: Call) -> str:
@@ -161,5 +229,9 @@ def role_of(call: Call) -> str:
             return "qg"
         case Answer():
             return "qa"
-        case Classify():
+        case ScoreText():
+            return "lm"
+        case Embed():
+            return "embedder"
+        case Classify() | TagTokens():
             return call.role

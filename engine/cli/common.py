@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from groundwire.engine.explanations import Q2Explanation
 from groundwire.engine.metrics import METRICS
-from groundwire.engine.records import MetricResult, Options, Q2Explanation, Q2Options, Score
+from groundwire.engine.options import Options, Q2Options
+from groundwire.engine.records import MetricResult, Score
 from groundwire.runtime.calls import Beam, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.session import DeviceChoice

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine.api import Engine
-from groundwire.engine.records import Comparison, MetricResult, Q2Explanation
+from groundwire.engine.explanations import Comparison, Q2Explanation
+from groundwire.engine.records import MetricResult
 
 from . import common
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from groundwire.engine.records import MetricResult, Options, Request
+from groundwire.engine.options import Options
+from groundwire.engine.records import MetricResult, Request
 from groundwire.runtime.calls import Call
 
 T = TypeVar("T")

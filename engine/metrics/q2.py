@@ -11,15 +11,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from groundwire.engine.records import (
-    Comparison,
-    MetricResult,
-    Options,
-    Q2Explanation,
-    Q2Options,
-    Request,
-    UnsupportedSpan,
-)
+from groundwire.engine.explanations import Comparison, Q2Explanation
+from groundwire.engine.options import Options, Q2Options
+from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
 from groundwire.runtime import _native
 from groundwire.runtime.calls import (
     Answer,

@@ -17,7 +17,7 @@ from transformers import (
     AutoTokenizer,
 )
 
-from groundwire.engine.records import Q2Options
+from groundwire.engine.options import Q2Options
 from groundwire.runtime.bundle import Template
 from groundwire.runtime.calls import Beam, Greedy, TextSpan
 from groundwire.runtime.spans import SpanFinder
