@@ -118,7 +118,7 @@ def main(
     observed = Observed(runtime)
     with Engine(observed, cache_chars=0) as engine:
         engine.warmup()
-        signature = engine.score(*examples()[0], options=options).signature
+        signature = engine.score(*examples()[0], metrics=("q2",), options=options).signature
         one_by_one = latency(engine, observed, options, rounds)
         compared = None
         if checkpoints is not None:
@@ -157,7 +157,7 @@ def latency(engine: Engine, observed: Observed, options: Options, rounds: int) -
     known: dict[Dialogue, Score] = {}
     for _ in range(rounds):
         for dialogue in examples():
-            took, score = common.timed(partial(engine.score, *dialogue, options=options))
+            took, score = common.timed(partial(engine.score, *dialogue, metrics=("q2",), options=options))
             spent.append(took)
             _same([known.setdefault(dialogue, score)], [score], "scoring it again")
     statuses = [score.status for score in known.values()]
@@ -171,11 +171,11 @@ def throughput(
 
     def callers() -> list[Score]:
         with ThreadPoolExecutor(CALLERS) as pool:
-            return list(pool.map(lambda dialogue: engine.score(*dialogue, options=options), dialogues))
+            return list(pool.map(lambda dialogue: engine.score(*dialogue, metrics=("q2",), options=options), dialogues))
 
     ways: dict[str, Callable[[], list[Score]]] = {
-        "one at a time": lambda: [engine.score(*dialogue, options=options) for dialogue in dialogues],
-        "score_many": lambda: list(engine.score_many(dialogues, options=options)),
+        "one at a time": lambda: [engine.score(*dialogue, metrics=("q2",), options=options) for dialogue in dialogues],
+        "score_many": lambda: list(engine.score_many(dialogues, metrics=("q2",), options=options)),
         f"{CALLERS} threads": callers,
     }
     stages: dict[str, dict[str, Stage]] = {}
@@ -200,7 +200,9 @@ def growth(engine: Engine, options: Options, requests: int) -> Growth:
     points: list[tuple[int, float]] = []
 
     def score() -> None:
-        scores = track(engine.score_many(distinct(requests), options=options), "memory", requests, transient=True)
+        scores = track(
+            engine.score_many(distinct(requests), metrics=("q2",), options=options), "memory", requests, transient=True
+        )
         for done, result in enumerate(scores, 1):
             check(result.status == "scored", f"request {done} of the memory part: {result.status}, {result.message}")
             if done % every == 0:

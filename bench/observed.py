@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from groundwire.runtime.backend import Identity, Outcome, Runtime
+from groundwire.runtime.backend import Facts, Identity, Outcome, Runtime
+from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
 
 
@@ -38,6 +39,15 @@ class Observed:
     def identity(self) -> Identity:
         """That of the inner runtime."""
         return self._inner.identity
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """That of the inner runtime."""
+        return self._inner.calibration
+
+    def facts(self, role: str) -> Facts:
+        """As the inner runtime."""
+        return self._inner.facts(role)
 
     def lane(self, role: str) -> str:
         """As the inner runtime."""

@@ -47,7 +47,7 @@ def measure(
     reference = Reference(checkpoints, SpanFinder.load(bundle.file(spans.path)))
 
     def ours(response: str, knowledge: str) -> float:
-        score = engine.score(response, knowledge, options=options)
+        score = engine.score(response, knowledge, metrics=("q2",), options=options)
         check(score.status == "scored", f"a response ended with {score.status}: {score.message}")
         assert score.value is not None
         return score.value
