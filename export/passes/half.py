@@ -16,7 +16,10 @@ _SINGLE = frozenset(
     {"Pow", "ReduceMean", "Sqrt", "Reciprocal", "LogSoftmax", "TopK", "Range", "Cast", "ConstantOfShape", "CumSum"}
 )
 """Operations that stay float32, or whose attributes fix the type they put out."""
-_ELEMENTWISE = frozenset({"Add", "Sub", "Mul", "Div", "Neg", "Min", "Max", "Where", "Clip", "Unsqueeze", "Expand"})
+_ELEMENTWISE = frozenset(
+    {"Add", "Sub", "Mul", "Div", "Neg", "Min", "Max", "Where", "Clip", "Unsqueeze", "Expand"}
+    | {"GatherElements", "Squeeze"}
+)
 _STATES = ("past.", "present.", "cross.")
 _LARGEST = float(np.finfo(np.float16).max)
 

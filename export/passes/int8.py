@@ -25,7 +25,8 @@ Half of the remaining error is the weights'. Fusing attention (MultiHeadAttentio
 keep single operations, which ONNX Runtime still fuses where it gains at load.
 
 Embedding tables are stored as int8 rows with one scale each; a tied head multiplies with the same table. Quantization
-is a function of the float weights alone, so graphs that share a table share its int8 form too.
+is a function of the float weights alone, so graphs that share a table share its int8 form too. The table of a streamed
+head (``head.py``) is unsigned, and its states are the signed side of the product.
 
 On x86 CPUs without VNNI the integer kernel may saturate: sessions there should set
 ``session.x64quantprecision = 1``, which is ONNX Runtime's own remedy.
@@ -42,7 +43,9 @@ import numpy.typing as npt
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-MICROSOFT = "com.microsoft"
+from . import head
+from .head import MICROSOFT
+
 SYMMETRIC = 128
 """Zero point of activations that go both ways."""
 _GELU_FLOOR = 0.17004
@@ -87,21 +90,14 @@ class Product:
 def quantizable(model: ir.Model, scheme: Scheme = DEFAULT) -> list[str]:
     """Names of the weights that ``quantize`` would turn into int8, in graph order."""
     found = [product.weight.name for product in products(model.graph, scheme)]
+    found += [head.table_of(node).name for node in head.heads(model.graph)]
     found += [table.name for table in tables(model.graph, scheme)]
     return [name for name in dict.fromkeys(found) if name is not None]
 
 
 def quantize(model: ir.Model, keep: frozenset[str] = frozenset(), scheme: Scheme = DEFAULT) -> None:
     """Turn every quantizable weight but those named in ``keep`` into int8, with per-token activations."""
-    graph = model.graph
-    chosen = [product for product in products(graph, scheme) if product.weight.name not in keep]
-    looked_up = [table for table in tables(graph, scheme) if table.name not in keep]
-    model.opset_imports[MICROSOFT] = 1
-    work = Quantizer(graph, scheme)
-    for product in chosen:
-        work.product(product)
-    for table in looked_up:
-        work.table(table)
+    Quantizer(model, scheme).run(keep)
     common.RemoveUnusedNodesPass()(model)
 
 
@@ -141,16 +137,21 @@ def products(graph: ir.Graph, scheme: Scheme = DEFAULT) -> Iterator[Product]:
 
 
 def tables(graph: ir.Graph, scheme: Scheme = DEFAULT) -> Iterator[ir.Value]:
-    """The embedding tables of ``graph`` that int8 takes."""
+    """The embedding tables of ``graph`` that int8 takes: [V, d], or the blocks of a streamed head."""
     for weight in graph.initializers.values():
-        if weight.dtype != ir.DataType.FLOAT or len(weight.shape or ()) != 2 or weight.const_value is None:
+        if weight.dtype != ir.DataType.FLOAT or weight.const_value is None:
             continue
         if weight.const_value.size >= scheme.min_table and any(_reads_rows(node, i) for node, i in weight.uses()):
             yield weight
 
 
 def _reads_rows(node: ir.Node, index: int) -> bool:
-    return node.op_type == "Gather" and index == 0 and node.attributes.get_int("axis", 0) == 0
+    table = node.inputs[0]
+    if index != 0 or table is None or table.shape is None:
+        return False
+    if node.op_type == "GatherND":
+        return len(table.shape) == 3
+    return node.op_type == "Gather" and len(table.shape) == 2 and node.attributes.get_int("axis", 0) == 0
 
 
 class _Tokens(NamedTuple):
@@ -165,12 +166,27 @@ class _Tokens(NamedTuple):
 class Quantizer:
     """Rewrites one graph; remembers the matrices and activations already quantized."""
 
-    def __init__(self, graph: ir.Graph, scheme: Scheme) -> None:
-        self._graph = graph
+    def __init__(self, model: ir.Model, scheme: Scheme) -> None:
+        self._model = model
+        self._graph = model.graph
         self._scheme = scheme
         self._matrices: dict[str, tuple[ir.Value, ir.Value]] = {}
         self._rows: dict[ir.Value, _Tokens] = {}
         self._constants: dict[str, ir.Value] = {}
+
+    def run(self, keep: frozenset[str] = frozenset()) -> None:
+        """Rewrite the operations of every quantizable weight but those named in ``keep``."""
+        graph, scheme = self._graph, self._scheme
+        chosen = [product for product in products(graph, scheme) if product.weight.name not in keep]
+        looked_up = [table for table in tables(graph, scheme) if table.name not in keep]
+        streamed = [node for node in head.heads(graph) if head.table_of(node).name not in keep]
+        self._model.opset_imports[MICROSOFT] = 1
+        for product in chosen:
+            self.product(product)
+        for node in streamed:
+            self.head(node)
+        for table in looked_up:
+            self.table(table)
 
     def product(self, product: Product) -> None:
         """Put the integer form of a product in its place."""
@@ -188,8 +204,15 @@ class Quantizer:
             result = self.before(node, "Add", [result, bias])
         self.replace(node, product.weight, result)
 
+    def head(self, node: ir.Node) -> None:
+        """Put the integer form of a streamed head in its place."""
+        table = head.table_of(node)
+        made = head.int8_head(self._model, node, *self._matrix(table, "NK"))
+        self._graph.insert_before(node, made)
+        self.replace(node, table, made.outputs[0])
+
     def table(self, table: ir.Value) -> None:
-        """Let every look-up in ``table`` read its int8 rows."""
+        """Let every look-up in ``table`` read its integer rows."""
         matrix, scale = self._matrix(table, "NK")
         last = self.constant("last_axis", np.array([-1], np.int64))
         for node, index in list(table.uses()):
@@ -197,23 +220,29 @@ class Quantizer:
                 continue
             ids = node.inputs[1]
             assert ids is not None
-            rows = self.before(node, "Cast", [self.before(node, "Gather", [matrix, ids], axis=0)], to=1)
-            steps = self.before(node, "Unsqueeze", [self.before(node, "Gather", [scale, ids], axis=0), last])
+            rows = self.before(node, "Cast", [self.before(node, node.op_type, [matrix, ids])], to=1)
+            if matrix.dtype == ir.DataType.UINT8:
+                rows = self.before(node, "Sub", [rows, self.constant("table_zero", np.array(head.ZERO, np.float32))])
+            steps = self.before(node, "Unsqueeze", [self.before(node, node.op_type, [scale, ids]), last])
             self.replace(node, table, self.before(node, "Mul", [rows, steps]))
 
     def _matrix(self, weight: ir.Value, stored: Literal["KN", "NK"]) -> tuple[ir.Value, ir.Value]:
-        """The int8 form of a weight, in the orientation it is stored in, and the scale of each of its N outputs."""
+        """The int8 form of a weight, in the orientation it is stored in, and the scale of each of its N outputs.
+
+        Blocks of a streamed head become uint8 around ``head.ZERO``.
+        """
         name = str(weight.name)
         if name not in self._matrices:
             assert weight.const_value is not None
             values = weight.const_value.numpy()
-            integers, scale = rows_to_int8(values if stored == "NK" else values.T)
-            if stored == "KN":
-                integers = np.ascontiguousarray(integers.T)
-            self._matrices[name] = (
-                self._initializer(f"{name}.int8", integers),
-                self._initializer(f"{name}.scale", scale),
-            )
+            integers, scale = rows_to_int8(values.T if stored == "KN" else values.reshape(-1, values.shape[-1]))
+            if values.ndim == 3:
+                matrix = head.unsigned(self._graph, f"{name}.int8", integers.reshape(values.shape))
+                scale = scale.reshape(values.shape[:2])
+            else:
+                turned = np.ascontiguousarray(integers.T) if stored == "KN" else integers
+                matrix = head.initializer(self._graph, f"{name}.int8", turned)
+            self._matrices[name] = matrix, head.initializer(self._graph, f"{name}.scale", scale)
         return self._matrices[name]
 
     def _tokens(self, x: ir.Value, user: ir.Node) -> _Tokens:
@@ -250,15 +279,8 @@ class Quantizer:
         if visible:
             result.name = name
 
-    def _initializer(self, name: str, array: npt.NDArray[np.generic]) -> ir.Value:
-        value = ir.Value(name=name)
-        value.const_value = ir.tensor(array, name=name)
-        value.dtype, value.shape = value.const_value.dtype, ir.Shape(array.shape)
-        self._graph.register_initializer(value)
-        return value
-
     def constant(self, name: str, array: npt.NDArray[np.generic]) -> ir.Value:
         """A small initializer, made once per name."""
         if name not in self._constants:
-            self._constants[name] = self._initializer(f"int8.{name}", array)
+            self._constants[name] = head.initializer(self._graph, f"int8.{name}", array)
         return self._constants[name]

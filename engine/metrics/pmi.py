@@ -1,0 +1,126 @@
+"""PMI-Faith: how much more probable the knowledge makes the response, token by token.
+
+Source: Nandwani et al. 2023, "Pointwise Mutual Information Based Metric and Decoding Strategy for Faithful Generation
+in Document Grounded Dialogs", §4.1; where paper and authors' code differ, the code: the score is the mean per token,
+not the sum. ``pmi`` compares the response behind document and history with the response behind the history alone;
+``upmi`` knows no history.
+
+A token without anything before it has no prediction. ``upmi`` leaves the response's first one out of the mean without
+the document only, as published. ``pmi`` meets the case when there is no history, which the paper does not describe: it
+then compares the two forms over the tokens that both predict. Without a history the two metrics ask the same of the
+model, and differ in that one token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Literal
+
+from groundwire.engine.explanations import PmiExplanation, PmiToken
+from groundwire.engine.options import Options, PmiOptions
+from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
+from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.errors import InvalidRequest
+
+from .base import Metric, Steps
+
+_WORD = re.compile(r"\w+(?:['’.,\-]\w+)*")
+Name = Literal["pmi", "upmi"]
+
+
+def pmi(request: Request, options: Options, name: Name = "pmi") -> Steps[MetricResult]:
+    """The mean difference of the response's log-probabilities, in nats per token; above 0 the knowledge supports it."""
+    settings = options.pmi
+    document = prompt(settings.document, "document", settings.between_passages.join(request.knowledge))
+    turns = [turn for turn in request.history if turn.strip()] if name == "pmi" else []
+    history = (prompt(settings.history, "history", settings.between_turns.join(turns)),) if turns else ()
+    text = prompt(settings.response, "response", request.response)
+    with_document, without = yield [ScoreText((document, *history), text), ScoreText(history, text)]
+    return fold(name, request.response, settings, text, with_document, without)
+
+
+def prompt(template: str, field: str, value: str) -> str:
+    """``template`` with its one ``{field}`` filled in; braces in the value are text."""
+    if template.count(f"{{{field}}}") != 1:
+        raise InvalidRequest(
+            f"PmiOptions.{field} is {template!r}; it must have {{{field}}} once, where the {field} belongs."
+        )
+    return template.replace(f"{{{field}}}", value)
+
+
+def fold(
+    name: Name, response: str, settings: PmiOptions, text: str, with_document: TextScored, without: TextScored
+) -> MetricResult:
+    """The score and its explanation, from the log-probabilities of ``text``, the response in its prompt."""
+    begin = settings.response.index("{response}")
+    tokens = tuple(_tokens(response, text, begin, with_document, without))
+    counted = [token for token in tokens if settings.prompt_tokens or token.start is not None]
+    if name == "pmi":
+        counted = [token for token in counted if token.difference is not None]
+    given = [token.with_document for token in counted if token.with_document is not None]
+    alone = [token.without_document for token in counted if token.without_document is not None]
+    if not given or not alone:
+        return MetricResult(
+            name, "nothing_to_verify", message="No token of the response is predicted with and without the knowledge."
+        )
+    means = sum(given) / len(given), sum(alone) / len(alone)
+    return MetricResult(
+        name,
+        "scored",
+        means[0] - means[1],
+        explanation=PmiExplanation(tokens, *means),
+        unsupported=tuple(
+            UnsupportedSpan(response[start:end], start, end, "less_likely", "", name)
+            for start, end in doubted(response, tokens, settings.below)
+        ),
+        coverage=1.0,
+    )
+
+
+def _tokens(response: str, text: str, begin: int, with_document: TextScored, without: TextScored) -> Iterator[PmiToken]:
+    """Every token of the prompt; those that hold none of the response's characters have no range in it."""
+    for index, (start, end) in enumerate(with_document.offsets):
+        first, last = max(0, start - begin), min(len(response), end - begin)
+        inside = first < last
+        given, alone = (
+            scored.log_probs[index - scored.first] if index >= scored.first else None
+            for scored in (with_document, without)
+        )
+        difference = None if given is None or alone is None else given - alone
+        yield PmiToken(text[start:end], first if inside else None, last if inside else None, given, alone, difference)
+
+
+def doubted(response: str, tokens: Sequence[PmiToken], below: float) -> list[tuple[int, int]]:
+    """Runs of the response's tokens that the knowledge makes less likely, out to whole words; disjoint, in order."""
+    words = [match.span() for match in _WORD.finditer(response)]
+    runs: list[tuple[int, int]] = []
+    open_run = False
+    for token in tokens:
+        if token.start is None or token.end is None:
+            continue
+        doubt = token.difference is not None and token.difference < below
+        if doubt and open_run:
+            runs[-1] = runs[-1][0], token.end
+        elif doubt:
+            runs.append((token.start, token.end))
+        open_run = doubt
+    out: list[tuple[int, int]] = []
+    for start, end in runs:
+        touched = [word for word in words if word[0] < end and start < word[1]]
+        if not touched:
+            continue
+        start, end = touched[0][0], touched[-1][1]
+        if out and start < out[-1][1]:
+            # Two runs meet in one word.
+            out[-1] = out[-1][0], max(end, out[-1][1])
+        else:
+            out.append((start, end))
+    return out
+
+
+METRICS = (
+    Metric("pmi", "PMI-Faith", frozenset({"lm"}), pmi),
+    Metric("upmi", "UPMI-Faith", frozenset({"lm"}), partial(pmi, name="upmi")),
+)
