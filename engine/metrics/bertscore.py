@@ -1,0 +1,140 @@
+"""BERTScore: match every token of response and knowledge with the nearest of the other, by contextual vectors.
+
+Source: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT"; the numbers are those of the authors'
+package bert-score 0.3.13. The file reads in the order of the data: texts → token vectors → matches → means → rescaling.
+
+Several passages are embedded one by one, and the response is matched with the tokens of all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groundwire.engine.explanations import BertScoreExplanation, MatchedWord
+from groundwire.engine.options import BertScoreOptions, Options
+from groundwire.engine.records import MetricResult, Request
+from groundwire.engine.words import words
+from groundwire.runtime.backend import Facts
+from groundwire.runtime.calls import Call, CountTokens, Embed, Embedded, TokenCounts
+from groundwire.runtime.embedder import best_matches
+from groundwire.runtime.errors import InvalidRequest
+
+from .base import Metric, Steps
+
+ROLE = "embedder"
+Triple: TypeAlias = tuple[float, float, float]
+"""Precision, recall, F1."""
+Numbers: TypeAlias = NDArray[np.float32]
+
+
+def bertscore(request: Request, options: Options, facts: Facts) -> Steps[MetricResult]:
+    """F1 of greedy matching: a cosine, -1 to 1, or after rescaling 1 for equal texts and about 0 for unrelated ones.
+
+    A response without a token that weighs anything has nothing to verify. ``facts`` are those of the embedder.
+    """
+    settings = options.bertscore
+    baseline = facts.baseline if settings.baseline == "role" else given(settings)
+    response = request.response.strip()  # as the package does
+    passages = [prepared(passage, settings) for passage in request.knowledge]
+    calls: list[Call] = [Embed(response), *map(Embed, passages)]
+    if settings.idf_documents:
+        calls.append(CountTokens(tuple(prepared(text, settings) for text in settings.idf_documents)))
+    found = yield calls
+    counts: TokenCounts | None = found.pop() if settings.idf_documents else None
+    return fold(request.response, found[0], found[1:], counts, baseline)
+
+
+def prepared(text: str, settings: BertScoreOptions) -> str:
+    """A passage or document as it is embedded."""
+    return (text.lower() if settings.lower_knowledge else text).strip()
+
+
+def given(settings: BertScoreOptions) -> Triple | None:
+    """The caller's baseline; InvalidRequest when nothing can be rescaled by it."""
+    if isinstance(settings.baseline, str):
+        return None
+    if len(settings.baseline) != 3 or not all(-1 <= number < 1 for number in settings.baseline):
+        raise InvalidRequest(
+            f"BertScoreOptions.baseline is {settings.baseline}; give precision, recall and F1, each at least -1 and "
+            "below 1, or 'role' or 'none'."
+        )
+    return settings.baseline
+
+
+def fold(
+    text: str, response: Embedded, knowledge: Sequence[Embedded], counts: TokenCounts | None, baseline: Triple | None
+) -> MetricResult:
+    """The score of ``text``, the response, and its explanation."""
+    ours, theirs = weights(response, counts), np.concatenate([weights(passage, counts) for passage in knowledge])
+    if not ours.any():
+        message = "The response has no token that weighs anything."
+        return MetricResult("bertscore", "nothing_to_verify", message=message)
+    matched, recalled = best_matches(response.vectors, np.concatenate([passage.vectors for passage in knowledge]))
+    precision, recall, f1 = rescaled(means(matched, ours, recalled, theirs), baseline)
+    return MetricResult(
+        "bertscore",
+        "scored",
+        f1,
+        explanation=BertScoreExplanation(precision, recall, f1, baseline, matched_words(text, response, matched)),
+        coverage=sum(each.read.characters for each in knowledge) / sum(each.read.total for each in knowledge),
+    )
+
+
+def weights(embedded: Embedded, counts: TokenCounts | None) -> Numbers:
+    """Weight of every token [T]: 1, or its inverse document frequency; 0 for the model's own tokens.
+
+    The model's own tokens may be the best match of others all the same, as in the package.
+    """
+    if counts is None:
+        return 1.0 - np.array(embedded.special, dtype=np.float32)
+    idf = [math.log((counts.texts + 1) / (counts.counts.get(index, 0) + 1)) for index in embedded.ids]
+    return np.where(embedded.special, 0.0, idf).astype(np.float32)
+
+
+def means(matched: Numbers, ours: Numbers, recalled: Numbers, theirs: Numbers) -> Triple:
+    """Weighted means of the matches of the response's tokens and of the knowledge's, and their harmonic mean.
+
+    All 0 when no token of the knowledge weighs anything.
+    """
+    if not theirs.any():
+        return 0.0, 0.0, 0.0
+    precision, recall = float(np.average(matched, weights=ours)), float(np.average(recalled, weights=theirs))
+    return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def rescaled(numbers: Triple, baseline: Triple | None) -> Triple:
+    """``numbers`` on a line on which ``baseline`` is 0 and 1 is 1, each with its own."""
+    if baseline is None:
+        return numbers
+    precision, recall, f1 = ((number - zero) / (1 - zero) for number, zero in zip(numbers, baseline, strict=True))
+    return precision, recall, f1
+
+
+def matched_words(text: str, response: Embedded, matched: Numbers) -> tuple[MatchedWord, ...]:
+    """The words of ``text`` with the mean of their tokens' matches; words without a token are left out."""
+    own = np.flatnonzero(~np.array(response.special))
+    begin = len(text) - len(text.lstrip())
+    ranges = np.array(response.offsets)[own] + begin
+    similarity = matched[own]
+    out = []
+    for word in words(text):
+        # Tokens stand in the order of the text, so those that touch a word are neighbours.
+        first = int(np.searchsorted(ranges[:, 1], word.start, side="right"))
+        last = int(np.searchsorted(ranges[:, 0], word.end, side="left"))
+        if first < last:
+            out.append(MatchedWord(word.text, word.start, word.end, float(similarity[first:last].mean())))
+    return tuple(out)
+
+
+def metric(facts: Facts) -> Metric:
+    """The metric of a bundle's embedder."""
+    return Metric("bertscore", "BERTScore", frozenset({ROLE}), partial(bertscore, facts=facts))
+
+
+METRICS = (metric(Facts()),)

@@ -1,0 +1,137 @@
+"""BLEU, ROUGE-L and METEOR of response and knowledge, computed by the packages that define them.
+
+The packages are no part of the base installation (``pip install 'groundwire[metrics]'``), and some take seconds to
+import: a metric imports its own when it is first asked for, on the caller's thread. Several passages are joined by a
+blank into the one reference that these metrics take.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Literal
+
+from groundwire.engine.options import Options
+from groundwire.engine.records import MetricResult, Request
+from groundwire.engine.words import words
+from groundwire.runtime.errors import InvalidRequest, TooLong
+
+from .base import Metric, Steps, at_once
+
+MAX_CELLS = 4_000_000
+"""ROUGE-L: words of the response times words of the knowledge; its table is filled in plain Python, in a second."""
+MAX_WORDS = 50_000
+"""METEOR: words of the knowledge, which plain Python stems in a second."""
+
+
+def bleu(request: Request, options: Options) -> Steps[MetricResult]:
+    """BLEU of the response with the knowledge as its reference, **0 to 100**, as sacrebleu and the papers print it.
+
+    sacrebleu's ``corpus_bleu`` with its defaults; the knowledge is lower-cased, the response is not (authors' code of
+    Q² and of PMI-Faith). A response that sacrebleu finds no token in has nothing to verify.
+    """
+    sacrebleu = _import("bleu", "sacrebleu")
+
+    def result() -> MetricResult:
+        found = sacrebleu.corpus_bleu([request.response], [[reference(request).lower()]])
+        return MetricResult("bleu", "scored", found.score) if found.sys_len else _nothing("bleu")
+
+    return at_once(result)
+
+
+def rouge_l(request: Request, options: Options) -> Steps[MetricResult]:
+    """F-measure, 0–1, of the longest common subsequence of words, by Google's rouge-score.
+
+    Words are runs of the letters a to z and digits, lower-cased and, with ``LexicalOptions.rouge_stemmer``, stemmed. A
+    response without any has nothing to verify; texts beyond ``MAX_CELLS`` are ``truncated``.
+    """
+    scorers, tokenizers = _import("rouge_l", "rouge_score.rouge_scorer"), _import("rouge_l", "rouge_score.tokenizers")
+
+    def result() -> MetricResult:
+        # Stemming changes no word count, and counting comes before the expensive part.
+        count = tokenizers.DefaultTokenizer(use_stemmer=False).tokenize
+        ours, theirs = len(count(request.response)), len(count(reference(request)))
+        if not ours:
+            return _nothing("rouge_l")
+        if ours * theirs > MAX_CELLS:
+            raise TooLong(
+                f"ROUGE-L compares up to {MAX_CELLS} pairs of words; the response has {ours} and the knowledge "
+                f"{theirs} words. Retrieve fewer passages, or leave rouge_l out."
+            )
+        tokenizer = tokenizers.DefaultTokenizer(options.lexical.rouge_stemmer)
+        scorer = scorers.RougeScorer(["rougeL"], tokenizer=tokenizer)
+        return MetricResult("rouge_l", "scored", scorer.score(reference(request), request.response)["rougeL"].fmeasure)
+
+    return at_once(result)
+
+
+def meteor(request: Request, options: Options) -> Steps[MetricResult]:
+    """METEOR, 0–1, by nltk, over spaCy's English tokens, punctuation included.
+
+    Exact words, then stems, then with ``LexicalOptions.meteor_synonyms`` synonyms are matched; without synonyms values
+    are a little lower than published ones. Knowledge beyond ``MAX_WORDS`` is ``truncated``. InvalidRequest when
+    synonyms are asked for and nltk's WordNet data is not installed.
+    """
+    score = _import("meteor", "nltk.translate.meteor_score").meteor_score
+    wordnet = _synonyms(options.lexical.meteor_synonyms)
+
+    def result() -> MetricResult:
+        ours = [word.text for word in words(request.response)]
+        theirs = [word.text for word in words(reference(request))]
+        if not ours:
+            return _nothing("meteor")
+        if len(theirs) > MAX_WORDS:
+            raise TooLong(
+                f"METEOR reads up to {MAX_WORDS} words of knowledge; these are {len(theirs)}. "
+                "Retrieve fewer passages, or leave meteor out."
+            )
+        return MetricResult("meteor", "scored", score([theirs], ours, wordnet=wordnet))
+
+    return at_once(result)
+
+
+def reference(request: Request) -> str:
+    """The passages as one text."""
+    return " ".join(request.knowledge)
+
+
+class NoSynonyms:
+    """What nltk's METEOR needs of WordNet, without a single synonym."""
+
+    def synsets(self, word: str) -> tuple[()]:
+        """No meanings, so no synonyms, of any word."""
+        return ()
+
+
+def _synonyms(source: Literal["none", "wordnet"]) -> Any:
+    if source == "none":
+        return NoSynonyms()
+    wordnet = _import("meteor", "nltk.corpus").wordnet
+    try:
+        wordnet.ensure_loaded()
+    except LookupError as error:
+        raise InvalidRequest(
+            "LexicalOptions.meteor_synonyms is 'wordnet', but nltk's WordNet data is not installed; run: "
+            "python -m nltk.downloader wordnet (it needs the network), or use 'none'."
+        ) from error
+    return wordnet
+
+
+def _import(metric: str, module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InvalidRequest(
+            f"Metric {metric!r} needs {module.partition('.')[0]}, which cannot be imported ({error}); "
+            "run: pip install 'groundwire[metrics]'."
+        ) from error
+
+
+def _nothing(name: str) -> MetricResult:
+    return MetricResult(name, "nothing_to_verify", message="The response has no words that this metric reads.")
+
+
+METRICS = (
+    Metric("bleu", "BLEU", frozenset(), bleu, "sacrebleu"),
+    Metric("rouge_l", "ROUGE-L", frozenset(), rouge_l, "rouge_score"),
+    Metric("meteor", "METEOR", frozenset(), meteor, "nltk"),
+)

@@ -1,0 +1,56 @@
+"""The words of a text by spaCy's English tokenizer: rules alone, no model, the same for every bundle."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import NamedTuple
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Token
+
+
+class Word(NamedTuple):
+    """A token of a text: ``text == whole[start:end]``, never a blank."""
+
+    text: str
+    start: int
+    end: int
+    lower: str
+    content: bool
+    """Neither a stop word nor punctuation."""
+
+
+def words(text: str) -> tuple[Word, ...]:
+    """The tokens of ``text``, in order.
+
+    spaCy makes a run of blanks a token of its own; those are left out, so every text of blanks has no words.
+
+    >>> [word.text for word in words("It isn't Dr. Dre's!") if word.content]
+    ['Dr.', 'Dre']
+    """
+    # spaCy does not promise that a tokenizer may run in two threads. The zone returns the strings of this text, so a
+    # service does not grow with the words it has seen.
+    with _lock:
+        nlp = _tokenizer()
+        with nlp.memory_zone():
+            return tuple(
+                Word(token.text, token.idx, token.idx + len(token), token.lower_, _is_content(token))
+                for token in nlp.make_doc(text)
+                if not token.is_space
+            )
+
+
+_lock = threading.Lock()
+
+
+@cache
+def _tokenizer() -> Language:
+    nlp = spacy.blank("en")
+    nlp.max_length = 1 << 30  # callers bound their texts; the tokenizer needs little memory
+    return nlp
+
+
+def _is_content(token: Token) -> bool:
+    return not token.is_stop and not token.is_punct

@@ -1,0 +1,78 @@
+"""Embedders against their checkpoints.
+
+What BERTScore sees is compared: of every token of a claim the best cosine in each passage, and of every token of a
+passage the best in each claim. The decision is the passage nearest to a claim, by the F1 of these cosines; for nearly
+all claims that is the passage they were written about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from groundwire.runtime.bundle import Parity
+from groundwire.runtime.embedder import unit
+
+from ..checkpoint import Checkpoint
+from ..session import Arrays, Session
+from ..tokens import Batch
+from .encoder import tensors
+from .outcome import Outcome
+
+Vectors = npt.NDArray[np.float32]
+
+
+class EmbedderReference:
+    """An embedder's vectors of claims and passages."""
+
+    def __init__(self, checkpoint: Checkpoint, claims: list[Batch], passages: list[Batch]) -> None:
+        self._claims = claims
+        self._passages = passages
+        self._outcome = fold(
+            *(
+                [
+                    _texts(checkpoint.model(**tensors(checkpoint, batch)).last_hidden_state.numpy(), batch)
+                    for batch in side
+                ]
+                for side in (claims, passages)
+            )
+        )
+
+    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+        """As ``Reference.compare``."""
+        (graph,) = graphs
+        session = Session(graph)
+        return self._outcome.parity(self._run(session, self._claims, self._passages, {}))
+
+    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> Vectors:
+        """As ``Reference.probe``: one batch of claims and one of passages."""
+        return self._run(sessions[0], self._claims[:1], self._passages[:1], extra[0]).logits
+
+    @staticmethod
+    def _run(session: Session, claims: list[Batch], passages: list[Batch], extra: Arrays) -> Outcome:
+        (output,) = session.outputs
+        return fold(
+            *([_texts(session({**batch, **extra})[output], batch) for batch in side] for side in (claims, passages))
+        )
+
+
+def fold(claims: Iterable[list[Vectors]], passages: Iterable[list[Vectors]]) -> Outcome:
+    """Best cosines and nearest passages; a text is its unit vectors [T, D]."""
+    ours, theirs = ([text for batch in side for text in batch] for side in (claims, passages))
+    table = np.concatenate(ours) @ np.concatenate(theirs).T
+    rows, columns = (np.cumsum([0, *map(len, side[:-1])]) for side in (ours, theirs))
+    of_claims = np.maximum.reduceat(table, columns, axis=1)
+    of_passages = np.maximum.reduceat(table, rows, axis=0)
+    precision = np.add.reduceat(of_claims, rows, axis=0) / np.array([[len(text)] for text in ours])
+    recall = np.add.reduceat(of_passages, columns, axis=1) / np.array([len(text) for text in theirs])
+    total = precision + recall
+    # The harmonic mean but for its factor 2, and 0 where texts have nothing in common.
+    f1 = np.divide(precision * recall, total, out=np.zeros_like(total), where=total > 0)
+    return Outcome(np.concatenate([of_claims.ravel(), of_passages.ravel()]), f1.argmax(axis=1))
+
+
+def _texts(hidden: Vectors, batch: Batch) -> list[Vectors]:
+    return [unit(states[mask == 1]) for states, mask in zip(hidden, batch["attention_mask"], strict=True)]
