@@ -54,9 +54,60 @@ def _spans(data: Data, out: Out, steps: Steps = 3600, seed: Seed = 13) -> None:
     spans.train(data, out, steps, seed)
 
 
+@app.command("judge")
+def _judge(
+    data: Data,
+    out: Out,
+    steps: Steps = 1500,
+    seed: Seed = 13,
+    threads: Threads = 0,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint of the recipe nli to start from; default MiniLM.", file_okay=False)
+    ] = None,
+) -> None:
+    """Inference, consistency and verifiability: three heads on one trunk."""
+    from . import judge
+
+    judge.train(data, out, _schedule(steps, seed, threads), start=start)
+
+
+@app.command("lm")
+def _lm(data: Data, out: Out, steps: Steps = 1500, seed: Seed = 13, threads: Threads = 0) -> None:
+    """The language model that reads a document, for PMI-Faith."""
+    from . import lm
+
+    lm.train(data, out, _schedule(steps, seed, threads))
+
+
+@app.command("detector")
+def _detector(
+    base: Annotated[str, typer.Option(help="BERT checkpoint: a hub id or a directory.")],
+    dialogues: Annotated[Path, typer.Option(help="JSON Lines {knowledge, history, response, label}.", exists=True)],
+    spans: Annotated[str, typer.Option(help="spaCy pipeline that finds the entities to swap.")],
+    out: Out,
+    fever: Annotated[Path | None, typer.Option(help="JSON Lines {claim, evidence, label}.", exists=True)] = None,
+    epochs: Annotated[float, typer.Option(help="Passes over each corpus.", min=0)] = 4,
+    visible: Annotated[
+        bool, typer.Option(help="Leave out what the detector cannot see: swaps in the context.")
+    ] = False,
+    seed: Seed = 13,
+    threads: Threads = 0,
+) -> None:
+    """The paper's detector: a BERT on FEVER, then on Conv-FEVER."""
+    import spacy
+
+    from . import conv_fever, detector
+
+    if threads:
+        torch.set_num_threads(threads)
+    kinds = [kind for kind in conv_fever.KINDS if not (visible and kind == "swap_context")]
+    entities = conv_fever.spacy_entities(spacy.load(spans))
+    detector.train(base, dialogues, out, entities, fever, detector.Preset(epochs=epochs, seed=seed), kinds)
+
+
 @app.command("bundle")
 def _bundle(
-    checkpoints: Annotated[Path, typer.Option(help="Directory with qa, nli, qg and spans.", exists=True)],
+    checkpoints: Annotated[Path, typer.Option(help="Directory with the recipes' outputs, by name.", exists=True)],
     out: Annotated[Path, typer.Option(help="Bundle directory to write.")],
     precision: Annotated[str, typer.Option(help="int8 or fp32.")] = "int8",
     force: Annotated[bool, typer.Option(help="Replace what is there.")] = False,

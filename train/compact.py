@@ -8,21 +8,59 @@ from pathlib import Path
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.runtime.bundle import Bundle, Template
 
+from . import trunk
+
 WINDOW = 256
-"""Tokens the models read at once. They were trained on windows of at most 128, and longer ones are rarely better."""
+"""Tokens the models read at once. They were trained on at most 128, the language model on about 200, and longer
+windows are rarely better."""
+LICENSE = "Apache-2.0 AND CC-BY-SA-4.0 AND CC-BY-4.0 AND MIT"
+CHAT_LICENSE = "CDLA-Sharing-1.0"
+"""Of Topical-Chat, which the judge and the language model have read."""
 
 
 def bundle(
     checkpoints: Path, out: Path, watch: Callable[[str, str], None], *, precision: str = "int8", force: bool = False
 ) -> Bundle:
-    """Export ``checkpoints/{qa,nli,qg,spans}`` as one bundle, with the word embeddings stored once."""
+    """Export what ``checkpoints`` holds as one bundle, with the word embeddings and the judge's trunk stored once."""
+    wanted = roles(checkpoints, precision)
+    chat = any((checkpoints / name).is_dir() for name in ("judge", "lm"))
+    title = Title("compact", "1", f"{LICENSE} AND {CHAT_LICENSE}" if chat else LICENSE)
+    return export_bundle(wanted, out, title=title, force=force, watch=watch)
+
+
+def roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
+    """The roles that can be exported from the recipes' outputs in ``checkpoints``, each in a directory of its name.
+
+    The inference head of ``judge`` goes before that of ``nli``. The embedder is the pretrained trunk itself.
+    ValueError when there is no checkpoint at all.
+    """
     kind = "int8" if precision == "int8" else "fp32"
-    sources = {role: str(checkpoints / role) for role in ("qa", "nli", "qg", "spans")}
-    roles = {
-        "spans": RoleOptions(sources["spans"]),
-        "qg": RoleOptions(sources["qg"], precision=kind, template=Template("{answer}", "{context}"), max_tokens=WINDOW),
-        "qa": RoleOptions(sources["qa"], precision=kind, max_tokens=WINDOW),
-        "nli": RoleOptions(sources["nli"], precision=kind, max_tokens=WINDOW),
+
+    def options(*place: str, template: Template | None = None, sentence: bool = False) -> RoleOptions:
+        return RoleOptions(
+            str(checkpoints.joinpath(*place)),
+            precision=kind,
+            template=template,
+            max_tokens=WINDOW,
+            unit="sentence" if sentence else "response",
+        )
+
+    candidates = {
+        "spans": RoleOptions(str(checkpoints / "spans")),
+        "qg": options("qg", template=Template("{answer}", "{context}")),
+        "qa": options("qa"),
+        "nli": options("judge", "nli") if _complete(checkpoints / "judge" / "nli") else options("nli"),
+        "detector.consistency": options("judge", "consistency"),
+        "detector.verifiability": options("judge", "verifiability", template=Template("{hypothesis}"), sentence=True),
+        "lm": options("lm"),
     }
-    title = Title("compact", "1", "Apache-2.0 AND CC-BY-SA-4.0 AND CC-BY-4.0 AND MIT")
-    return export_bundle(roles, out, title=title, force=force, watch=watch)
+    found = {role: wanted for role, wanted in candidates.items() if _complete(Path(wanted.source))}
+    if not found:
+        names = "qa, nli, qg, spans, judge and lm"
+        raise ValueError(f"{checkpoints} holds no finished checkpoint; the recipes write {names} there.")
+    return {**found, "embedder": RoleOptions(str(trunk.PATH), precision=kind, max_tokens=WINDOW)}
+
+
+def _complete(checkpoint: Path) -> bool:
+    """Whether a recipe has ended there: before that, the directory holds the state of its run only."""
+    return (checkpoint / "config.json").is_file() or (checkpoint / "config.cfg").is_file()

@@ -1,7 +1,8 @@
 """Readers for the training sets, and the text windows the recipes cut from them.
 
 The data directory holds JSON Lines, gzipped where large: SQuAD paragraphs as ``{"title", "context", "qas":
-[{"question", "answers", "answerable"}]}``, inference pairs as ``{"premise", "hypothesis", "label"}``.
+[{"question", "answers", "answerable"}]}``, inference pairs as ``{"premise", "hypothesis", "label"}``, dialogues as
+``{"turns", "split"}``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,16 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     with opener(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
+
+
+def read_dialogues(path: Path, held_out: str = "test_freq") -> Iterator[tuple[str, ...]]:
+    """Yield the turns of each dialogue of Topical-Chat but those of the split ``held_out``.
+
+    Labelled responses of other studies continue dialogues of its test part, so nothing is trained on that part.
+    """
+    for row in read_rows(path):
+        if row["split"] != held_out:
+            yield tuple(row["turns"])
 
 
 def sentence_bounds(text: str) -> list[tuple[int, int]]:

@@ -65,8 +65,11 @@ def batches(
     """Yield the padded batches of the steps from ``start`` on.
 
     ``make(index, rng)`` cuts one example; its ``input_ids`` give its length, and examples of similar length share a
-    batch. ``fill`` names the id lists to pad and their padding values; a list of one number is a label.
+    batch. ``fill`` names the id lists to pad and their padding values; a list of one number is a label. ValueError when
+    there are fewer examples than a batch takes.
     """
+    if count < schedule.batch:
+        raise ValueError(f"{count} examples do not fill a batch of {schedule.batch}; give more, or a smaller batch.")
     step, epoch, span = 0, 0, schedule.batch * 24
     while step < schedule.steps:
         order = list(range(count))
@@ -104,7 +107,6 @@ def fit(
     out.mkdir(parents=True, exist_ok=True)
     place = device()
     model.to(place).train()
-    torch.manual_seed(schedule.seed)
     optimizer = torch.optim.AdamW(
         [{"params": g.parameters, "lr": g.lr} for g in groups], weight_decay=schedule.weight_decay, betas=(0.9, 0.98)
     )
@@ -135,6 +137,8 @@ def fit(
         started = time.monotonic()
         for batch in feed(step):
             batch = {name: value.to(place) for name, value in batch.items()}
+            # Dropout, like the batch, is a function of the seed and the step alone.
+            torch.manual_seed(schedule.seed * 1_000_003 + step)
             with _autocast(schedule.autocast, place):
                 value = loss(model, batch)
             value.backward()

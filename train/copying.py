@@ -1,0 +1,143 @@
+"""A language model that copies before it is trained: weights set by hand.
+
+A response that rests on a document repeats its words, so what PMI-Faith measures is first of all copying: where the
+present word stood before, expect the word that followed it there (an "induction head", Olsson et al. 2022). Models
+find that late, after far more text than a small recipe shows. MiniLM brings half of it: a head of its first layer that
+looks at the previous token and at nothing else. The rest is linear algebra:
+
+- that head reads the previous token as a few numbers and writes them where tokens and positions vary least;
+- heads of the second layer look there for the present token, and so behind its earlier occurrences;
+- the word they find there they add to the stream, where the model's head reads it;
+- the last layer adds a constant that no word answers to, so that the final norm leaves the present word a small logit;
+- the final norm's bias holds how frequent each word is;
+- everything else starts at nothing.
+
+Training starts from there and is free to change all of it. Before any training, responses of unseen articles are more
+probable behind their own document than behind another in all of 120 cases, by 2.5 nats per token; after 80 steps from
+random weights, or from MiniLM's layers, in 74 % and 78 %, by 0.06 and 0.09 nats.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from transformers import GPT2LMHeadModel
+
+SHARPNESS = 2.0
+"""How much sharper than usual their attention is: a match scores ``SHARPNESS * sqrt(width)``."""
+LOUDNESS = 0.3
+"""Size of what the first head writes, in that of the stream."""
+COPIED = 13.0
+"""What a copied word gains in its logit, as far as the copiers see it."""
+QUIET = 12.0
+"""Size of the stream before the final norm, relative to that of the embeddings."""
+_SPECIAL = 1000
+"""The first rows of the vocabulary stand for no words."""
+_SAMPLES = 20_000
+
+
+@torch.no_grad()
+def prepare(model: GPT2LMHeadModel, ids: Tensor, counts: Tensor) -> None:
+    """Set one head of the first layer of ``model``, half of the second's, and the final norm; silence the rest.
+
+    The first layer's norm, queries and keys must be MiniLM's. ``ids`` [1, T] are any text; ``counts`` [V] tell how
+    often each token is to be expected.
+    """
+    body, width, copiers = model.transformer, model.config.n_embd // model.config.n_head, model.config.n_head // 2
+    first, second = body.h[0], body.h[1]
+    for block in body.h:
+        for dense in (block.attn.c_proj, block.mlp.c_proj):
+            dense.weight.zero_()
+            dense.bias.zero_()
+    words = body.wte.weight[min(_SPECIAL, len(body.wte.weight) // 2) :]
+    read = _reading(words, body.wpe.weight, width)
+    room = _room(words, body.wpe.weight, width)
+    middle = words.mean(0) + body.wpe.weight.mean(0)
+
+    own = slice(*(previous_token_head(model, ids) * width + at for at in (0, width)))
+    size = _size(body.wte(ids) + body.wpe(torch.arange(ids.shape[1])))
+    _set(first, 2, own, read, size, middle)
+    loud = LOUDNESS * size * math.sqrt(model.config.n_embd / width)
+    first.attn.c_proj.weight[own] = loud * room.T
+
+    size = _size(model.transformer(ids, output_hidden_states=True).hidden_states[1])
+    axes = torch.linalg.eigh(torch.cov(words.T)).eigenvectors.flip(1)
+    energy = (words - words.mean(0)).square().sum(1).mean()
+    for number in range(copiers):
+        part = slice(number * width, (number + 1) * width)
+        some = axes[:, number : copiers * width : copiers]
+        _set(second, 0, part, math.sqrt(SHARPNESS) * read, size, middle)
+        _set(second, 1, part, math.sqrt(SHARPNESS) / loud * room, size, torch.zeros_like(middle))
+        _set(second, 2, part, some, size, middle)
+        second.attn.c_proj.weight[part] = COPIED * QUIET * size / energy * some.T
+    body.h[-1].mlp.c_proj.bias.copy_(QUIET * size * math.sqrt(model.config.n_embd) * room[:, 0])
+    body.ln_f.bias.copy_(frequencies(body.wte.weight, counts))
+
+
+def frequencies(table: Tensor, counts: Tensor) -> Tensor:
+    """The state [D] whose products with ``table`` [V, D] come nearest to the logarithms of ``counts`` [V].
+
+    Nearest by least squares, frequent words counting more; a small ridge keeps the state short.
+    """
+    share = (counts.double() + 0.05) / (counts.double() + 0.05).sum()
+    weight = share.sqrt()[:, None]
+    rows = torch.cat([table.double(), torch.ones(len(table), 1, dtype=torch.float64)], dim=1)
+    ridge = 1e-3 * weight.sum() * torch.eye(rows.shape[1], dtype=torch.float64)
+    ridge[-1, -1] = 0
+    solved = torch.linalg.solve(rows.T @ (weight * rows) + ridge, rows.T @ (weight[:, 0] * share.log()))
+    return solved[:-1].to(table.dtype)
+
+
+def previous_token_head(model: GPT2LMHeadModel, ids: Tensor) -> int:
+    """The head of the first layer that looks at the previous token most, in the text ``ids`` [1, T]."""
+    block, count = model.transformer.h[0], ids.shape[1]
+    stream = model.transformer.wte(ids) + model.transformer.wpe(torch.arange(count))
+    query, key, _ = block.attn.c_attn(block.ln_1(stream))[0].chunk(3, dim=-1)
+    query, key = (part.view(count, model.config.n_head, -1) for part in (query, key))
+    scores = torch.einsum("thd,shd->hts", query, key) / math.sqrt(query.shape[-1])
+    weights = scores.masked_fill(torch.ones(count, count).triu(1).bool(), -math.inf).softmax(-1)
+    return int(weights[:, range(1, count), range(count - 1)].mean(1).argmax())
+
+
+def _reading(words: Tensor, places: Tensor, width: int) -> Tensor:
+    """[D, width]: the words in ``width`` numbers of unit variance, uncorrelated and blind to position.
+
+    They are random mixtures of the directions in which word embeddings differ most: two words hardly ever agree.
+    """
+    loud = torch.linalg.eigh(torch.cov(places.T)).eigenvectors[:, -width // 2 :]
+    blind = words - words @ loud @ loud.T
+    values, axes = torch.linalg.eigh(torch.cov((blind - blind.mean(1, keepdim=True)).T))
+    rich = min(4 * width, len(values) // 2)
+    generator = torch.Generator().manual_seed(0)
+    mixture = torch.linalg.qr(torch.randn(rich, width, generator=generator)).Q
+    return (axes[:, -rich:] / values[-rich:].sqrt()) @ mixture
+
+
+def _room(words: Tensor, places: Tensor, width: int) -> Tensor:
+    """[D, width]: orthonormal directions in which word plus position varies least; a norm takes away the common one."""
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.randint(len(words), (_SAMPLES,), generator=generator)
+    columns = torch.randint(len(places), (_SAMPLES,), generator=generator)
+    stream = words[rows] + places[columns]
+    axes = torch.linalg.eigh(torch.cov((stream - stream.mean(1, keepdim=True)).T)).eigenvectors
+    return axes[:, 1 : width + 1]
+
+
+def _size(stream: Tensor) -> float:
+    """What a norm divides by, on average."""
+    return float(stream.var(dim=-1, unbiased=False).sqrt().mean())
+
+
+def _set(block: nn.Module, kind: int, part: slice, directions: Tensor, size: float, middle: Tensor) -> None:
+    """Let query (0), key (1) or value (2) in the columns ``part`` be ``directions`` of the stream, off ``middle``.
+
+    They read the stream behind a norm, whose gain, bias and division are undone, the last on average.
+    """
+    norm, weight, bias = block.ln_1, block.attn.c_attn.weight, block.attn.c_attn.bias
+    third = weight.shape[0]
+    columns = slice(kind * third + part.start, kind * third + part.stop)
+    centred = directions - directions.mean(0)
+    weight[:, columns] = size * centred / norm.weight[:, None]
+    bias[columns] = -(norm.bias @ weight[:, columns]) - middle @ centred

@@ -1,0 +1,138 @@
+"""Small changes of a text that make it say something else: another number, another name, another word of a set.
+
+Each takes a text and a random source and returns the changed text, or None where it does not apply. What Kryscinski et
+al. 2020 do with a name recogniser is done with patterns here, because the training texts are edited and well spelled.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+Change: TypeAlias = Callable[[str, random.Random], str | None]
+
+_SETS = """
+january february april june july august september october november december
+monday tuesday wednesday thursday friday saturday sunday
+north south east west
+northern southern eastern western
+red blue green yellow black white brown orange purple pink
+one two three four five six seven eight nine ten eleven twelve
+first second third fourth fifth sixth last
+hundred thousand million billion
+king queen
+father mother
+son daughter
+brother sister
+husband wife
+men women
+male female
+boy girl
+largest smallest
+biggest smallest
+highest lowest
+higher lower
+larger smaller
+longest shortest
+oldest youngest newest
+older younger
+earlier later
+early late
+before after
+above below
+increase decrease
+increased decreased
+more less
+most least
+always never
+best worst
+won lost
+began ended
+begins ends
+upper lower
+major minor
+majority minority
+public private
+urban rural
+summer winter spring autumn
+american british french german italian spanish japanese chinese canadian indian russian
+english french german spanish italian latin greek
+actor singer writer painter musician politician scientist lawyer
+book film song album play poem
+city village town island
+"""
+_GROUPS: dict[str, list[str]] = {}
+for _line in _SETS.strip().splitlines():
+    for _word in _line.split():
+        _GROUPS.setdefault(_word, []).extend(other for other in _line.split() if other != _word)
+_MEMBER = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(_GROUPS, key=len, reverse=True))})(?![\w-])", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\d)")
+_NAME = re.compile(r"(?<=[\w,;] )(?!I\b)[A-Z][\w'’-]*(?:(?: of| of the| de| von| van)? [A-Z][\w'’-]*)*")
+
+
+def other_number(text: str, rng: random.Random) -> str | None:
+    """Another number in the place of one written in digits; a year stays within sixty years.
+
+    >>> other_number("It opened in 1854.", random.Random(1))
+    'It opened in 1837.'
+    """
+    found = list(_NUMBER.finditer(text))
+    if not found:
+        return None
+    chosen = rng.choice(found)
+    return text[: chosen.start()] + another(chosen.group(), rng) + text[chosen.end() :]
+
+
+def another(number: str, rng: random.Random) -> str:
+    """A number in digits that differs from ``number`` and looks like it."""
+    if len(number) == 4 and number.isdigit() and "1000" <= number <= "2100":
+        return str(int(number) + rng.choice((-1, 1)) * rng.randint(1, 60))
+    while True:
+        digits = [rng.choice("0123456789") if c.isdigit() and rng.random() < 0.5 else c for c in number]
+        if digits[0] == "0" and number[0] != "0":
+            digits[0] = rng.choice("123456789")
+        if "".join(digits) != number:
+            return "".join(digits)
+
+
+def other_word(text: str, rng: random.Random) -> str | None:
+    """A word of a closed set (months, colours, opposites) replaced by another of its set.
+
+    >>> other_word("the largest hall", random.Random(0))
+    'the smallest hall'
+    """
+    found = list(_MEMBER.finditer(text))
+    if not found:
+        return None
+    chosen = rng.choice(found)
+    new = rng.choice(_GROUPS[chosen.group().lower()])
+    new = new.capitalize() if chosen.group()[:1].isupper() else new
+    return text[: chosen.start()] + new + text[chosen.end() :]
+
+
+def names(text: str) -> list[str]:
+    """Runs of capitalised words behind a word or comma, where a capital is not the beginning of a sentence.
+
+    >>> names("The band met John of Gaunt in New York, where Ed lived. It rained.")
+    ['John of Gaunt', 'New York', 'Ed']
+    """
+    return [match.group() for match in _NAME.finditer(text)]
+
+
+def other_name(text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
+    """One of the names in ``text`` replaced everywhere by one of ``rivals`` that shares no word with the text."""
+    found = names(text)
+    return replaced(text, rng.choice(found), rivals, rng) if found else None
+
+
+def replaced(text: str, old: str, rivals: Sequence[str], rng: random.Random) -> str | None:
+    """``old`` replaced everywhere in ``text`` by one of ``rivals`` that shares no word with the text."""
+    present = set(re.findall(r"\w+", text.lower()))
+    free = [rival for rival in dict.fromkeys(rivals) if not present & set(re.findall(r"\w{3,}|\d+", rival.lower()))]
+    if not free or not old:
+        return None
+    new = rng.choice(free)
+    changed = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda match: new, text)
+    return changed if changed != text else None

@@ -1,0 +1,215 @@
+"""A question and its answer as one statement, by rules: "When was Elvis born?", "1935" → "Elvis was born in 1935".
+
+Questions of SQuAD were written by people who read the paragraph, so their statements say what it says in other words:
+the paraphrases that copied sentences lack. Where no rule fits, the question is asked and answered ("when …? in 1935").
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+_BE = {"is", "are", "was", "were"}
+_DO = {"do", "does", "did"}
+_AUX = _BE | _DO | {"has", "have", "had", "can", "could", "will", "would", "should", "may", "might", "must"}
+_AT = "by for with to from in of as at on into after under between about during since before until around near"
+_PREPOSITIONS = set(_AT.split())
+_BEFORE_ANSWER = re.compile(rf"\b({_AT.replace(' ', '|')})(?: the| a| an)?\s+$", re.IGNORECASE)
+_PASSIVE = """
+born built made held found founded known written won taken given seen begun drawn driven forbidden broken chosen fought
+bought brought sold told sent spent led lost left met paid put read run set shot shown spoken struck taught thrown worn
+kept laid cut become grown hit hidden withdrawn overthrown undertaken called"""
+_PARTICIPLES = set(_PASSIVE.split())
+_IRREGULAR = """
+become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose come:came cost:cost
+cut:cut deal:dealt do:did draw:drew drive:drove eat:ate fall:fell feel:felt fight:fought find:found fly:flew get:got
+give:gave go:went grow:grew have:had hear:heard hit:hit hold:held keep:kept know:knew lay:laid lead:led leave:left
+lend:lent lose:lost make:made mean:meant meet:met pay:paid put:put read:read ride:rode rise:rose run:ran say:said
+see:saw seek:sought sell:sold send:sent set:set shoot:shot show:showed sing:sang sit:sat speak:spoke spend:spent
+stand:stood steal:stole strike:struck swear:swore take:took teach:taught tell:told think:thought throw:threw
+understand:understood wear:wore win:won withdraw:withdrew write:wrote"""
+_PAST: dict[str, str] = dict(pair.split(":") for pair in _IRREGULAR.split())
+_FINITE = set(_PAST.values()) | {
+    "has",
+    "have",
+    "had",
+    "can",
+    "could",
+    "contains",
+    "includes",
+    "makes",
+    "uses",
+    "causes",
+}
+_NOUN_NEXT = {
+    "the",
+    "a",
+    "an",
+    "his",
+    "her",
+    "its",
+    "their",
+    "this",
+    "that",
+    "these",
+    "those",
+    "it",
+    "he",
+    "she",
+    "they",
+}
+_CLAUSE = {"that", "who", "which", "where", "when", "before", "after", "whose"}
+_WH_DATE = re.compile(
+    r"(?:in |on |during )?(?:what|which) (?:year|date|day|month|century|decade|season)\b", re.IGNORECASE
+)
+_WORD = re.compile(r"[\w'’-]+")
+
+
+def statement(question: str, answer: str, context: str, start: int, rng: random.Random) -> str:
+    """The statement that ``question`` and ``answer`` make; ``start`` is the answer's place in ``context``.
+
+    The context only lends the preposition before the answer and the past tense of the question's verb, so another
+    answer may be put in the place of the right one.
+    """
+    asked = " ".join(question.split()).rstrip(" ?.")
+    told = declare(asked, answer, preposition(context, start), set(_WORD.findall(context.lower())))
+    if told is None or rng.random() < 0.1:
+        told = rng.choice(("{q}? {a}", "{q}? it was {a}", "{q}? i think {a}")).format(q=asked, a=answer)
+    return f"{told[:1].upper()}{told[1:]}."
+
+
+def preposition(context: str, start: int) -> str:
+    """The preposition right before the answer; empty when there is none."""
+    found = _BEFORE_ANSWER.search(context[max(0, start - 32) : start])
+    return found.group(1).lower() if found else ""
+
+
+def declare(asked: str, answer: str, before: str, known: set[str]) -> str | None:
+    """The declarative form of a question, or None when no rule fits.
+
+    ``before`` is the preposition to put before an answer of place or time, ``known`` the lower-cased words of the text
+    that answers the question.
+
+    >>> declare("When did the oil crisis begin", "October 1973", "in", {"began"})
+    'the oil crisis began in October 1973'
+    >>> declare("Who was the album produced by", "Jay Z", "by", set())
+    'the album was produced by Jay Z'
+    >>> declare("How many states does it have", "50", "", set())
+    'it has 50 states'
+    """
+    words = asked.split()
+    low = [word.lower() for word in words]
+    date = _WH_DATE.match(asked)
+    if low[:2] == ["how", "many"]:
+        return _how_many(words, low, answer)
+    if date or low[0] in ("when", "where"):
+        skip = len(date.group().split()) if date else 1
+        own = low[0] if low[0] in _PREPOSITIONS else before
+        return _adverbial(words[skip:], answer, own or ("in" if date or low[0] == "when" else ""), known)
+    if len(words) < 3:
+        return None
+    if low[0] in _PREPOSITIONS and low[1] in ("what", "which", "whom", "how"):
+        place = next((i for i in range(2, min(6, len(words))) if low[i] in _DO | _BE), None)
+        return _adverbial(words[place:], answer, low[0], known) if place is not None else None
+    if low[0] not in ("who", "what", "which"):
+        return _trailing(words, low, answer)
+    if low[1] in _BE:
+        return _copula(words[1], words[2:], answer)
+    if low[1] in _DO:
+        return _past(words[1:], answer, known, beside=True)
+    if low[1] in _AUX:
+        return f"{answer} {' '.join(words[1:])}" if _is_participle(words[2]) or low[2] == "been" else None
+    if low[0] == "who":
+        return f"{answer} {' '.join(words[1:])}"
+    for place in range(2, min(5, len(words) - 1)):
+        if low[place] in _DO:
+            return _past(words[place:], answer, known, beside=True)
+        adjective = words[place + 1].islower() and low[place + 1] not in _NOUN_NEXT and low[-1] not in _PREPOSITIONS
+        if (low[place] in _BE and adjective) or words[place] in _FINITE or words[place].endswith("ed"):
+            return f"{answer} {' '.join(words[place:])}"
+    return None
+
+
+def _how_many(words: list[str], low: list[str], answer: str) -> str | None:
+    places = [i for i, word in enumerate(low) if word in _AUX and i > 2]
+    if not places:
+        return None
+    place = places[0]
+    counted = " ".join(words[2:place])
+    amount = answer if answer.lower().endswith(low[place - 1]) else f"{answer} {counted}"
+    if low[place] in _DO and low[-1] == "have":
+        verb = {"do": "have", "does": "has", "did": "had"}[low[place]]
+        return f"{' '.join(words[place + 1 : -1])} {verb} {amount}"
+    if low[place] in _BE and len(words) > place + 1 and low[place + 1] in ("there", "in"):
+        rest = words[place + 2 :] if low[place + 1] == "there" else words[place + 1 :]
+        return " ".join(["there", words[place], amount, *rest])
+    if low[place] in _BE and len(words) > place + 1 and _is_participle(words[place + 1]):
+        return " ".join([amount, *words[place:]])
+    return None
+
+
+def _adverbial(words: list[str], answer: str, before: str, known: set[str]) -> str | None:
+    """When, where, in what year: the answer goes to the end, behind its preposition."""
+    if len(words) < 3:
+        return None
+    verb, rest = words[0].lower(), words[1:]
+    led = answer.split(" ", 1)[0].lower() in _PREPOSITIONS
+    tail = f"{before} {answer}" if before and not led else answer
+    if verb in _DO:
+        return _past(words, tail, known, beside=False)
+    if verb not in _BE:
+        return None
+    place = next((i for i in range(1, len(rest)) if _is_participle(rest[i])), len(rest))
+    return " ".join([*rest[:place], verb, *rest[place:], tail])
+
+
+def _trailing(words: list[str], low: list[str], answer: str) -> str | None:
+    """… on what date: the answer takes the place of the last words."""
+    place = next((i for i in range(max(2, len(words) - 4), len(words)) if low[i] in ("what", "which", "whom")), None)
+    return " ".join([*words[:place], answer]) if place is not None else None
+
+
+def _copula(verb: str, rest: list[str], answer: str) -> str | None:
+    """Who or what is …: the answer goes before the verb, or to the end if a participle or preposition waits for it."""
+    last = rest[-1].lower()
+    clause = any(word in _CLAUSE for word in rest)
+    if last in _PREPOSITIONS or (_is_participle(rest[-1]) and not clause):
+        cut = next((i for i in range(len(rest) - 1, 0, -1) if _is_participle(rest[i])), None)
+        told = " ".join([*rest[:cut], verb, *rest[cut:]]) if cut is not None else None
+        return f"{told} {answer.removeprefix(f'{last} ')}" if told else None
+    return " ".join([answer, verb, *rest])
+
+
+def _past(words: list[str], tail: str, known: set[str], *, beside: bool) -> str | None:
+    """``did … verb …`` with the verb in its own tense; ``tail`` goes ``beside`` it or to the end.
+
+    The verb is the first word whose inflection the text has, or else the last word of a short question.
+    """
+    did, rest = words[0].lower(), words[1:]
+    for place in range(1, len(rest)):
+        short = place == len(rest) - 1 <= 2 and not any(word.lower() in _PREPOSITIONS for word in rest)
+        form = _inflected(rest[place], did, None if short else known)
+        if form:
+            after = rest[place + 1 :]
+            if beside and not (after and after[-1].lower() in _PREPOSITIONS):
+                return " ".join([*rest[:place], form, tail, *after])
+            return " ".join([*rest[:place], form, *after, tail])
+    return None
+
+
+def _inflected(word: str, did: str, known: set[str] | None) -> str | None:
+    """The form of ``word`` that ``did`` asks for, if ``known`` has it; the regular one when ``known`` is None."""
+    if not (word.islower() and word.isalpha() and len(word) > 1) or did == "do":
+        return None
+    if did == "did" and word in _PAST:
+        return _PAST[word]
+    ending = "s" if did == "does" else "ed"
+    forms = [word + ending, word[:-1] + f"i{'es' if did == 'does' else 'ed'}"]
+    forms += [f"{word}es"] if did == "does" else [f"{word}d", f"{word}{word[-1]}ed"]
+    if known is None:
+        return f"{word}d" if did == "did" and word.endswith("e") else forms[0]
+    return next((form for form in forms if form in known), None)
+
+
+def _is_participle(word: str) -> bool:
+    return word in _PARTICIPLES or (word.islower() and word.endswith("ed") and len(word) > 4)

@@ -1,0 +1,136 @@
+"""Sentences dressed as chat: "yeah , i think …", "did you know that … ?", contractions, asides before and behind.
+
+Responses are chatty and encyclopedias are not. A model trained on undressed sentences would take chattiness for a sign
+of something, so both labels of every recipe get the same dress, drawn without looking at the label. Case and the spaces
+around punctuation are left alone: the trunk's tokenizer lower-cases and splits at punctuation anyway.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+APOSTROPHES = re.compile(r"[‘’´`]")
+
+_ACKNOWLEDGEMENTS = (
+    *(
+        "yes",
+        "yeah",
+        "no",
+        "well",
+        "oh",
+        "wow",
+        "right",
+        "true",
+        "haha",
+        "lol",
+        "yep",
+        "ok",
+        "sure",
+        "i agree",
+        "exactly",
+    ),
+    *(
+        "oh really",
+        "that's true",
+        "that's cool",
+        "that's interesting",
+        "interesting",
+        "i know",
+        "me too",
+        "i see",
+        "nice",
+    ),
+    *("i'm not sure", "i don't know", "you're right", "good question", "absolutely", "of course", "hmm", "actually"),
+    *("yes it is", "i do too", "same here", "very true", "i love that", "so", "and", "also", "but", "no problem"),
+)
+_OPENINGS = (
+    *("i think", "i believe", "i know that", "i heard that", "i read that", "i guess", "i'm pretty sure", "apparently"),
+    *("in fact", "actually", "from what i know", "it's interesting that", "fun fact:", "as far as i know", "they say"),
+)
+_ASKING = ("did you know that", "did you know", "have you heard that")
+_CONTRACTIONS = (
+    *(("it is", "it's"), ("that is", "that's"), ("there is", "there's"), ("he is", "he's"), ("she is", "she's")),
+    *(("they are", "they're"), ("is not", "isn't"), ("was not", "wasn't"), ("did not", "didn't"), ("do not", "don't")),
+    *(
+        ("does not", "doesn't"),
+        ("are not", "aren't"),
+        ("were not", "weren't"),
+        ("cannot", "can't"),
+        ("had not", "hadn't"),
+    ),
+)
+_CONTRACTED = {short: full for full, short in _CONTRACTIONS} | {"can't": "can not"}
+_SHORTEN = re.compile(rf"\b(?:{'|'.join(full for full, _ in _CONTRACTIONS)})\b", re.IGNORECASE)
+_LENGTHEN = re.compile(rf"\b(?:{'|'.join(_CONTRACTED)})(?!\w)", re.IGNORECASE)
+_SHORT = dict(_CONTRACTIONS)
+_SPLIT = re.compile(r"(\w)(n't|'(?:s|m|re|ve|d|ll))\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """Probability of each change to a sentence or a response."""
+
+    acknowledge: float = 0.25
+    """A word or two before it: "yeah ,"."""
+    open: float = 0.15
+    """"i think", "i heard that"."""
+    ask: float = 0.06
+    """"did you know that … ?"."""
+    contract: float = 0.15
+    """Contractions made where there is a full form."""
+    lengthen: float = 0.15
+    """Contractions undone."""
+    split: float = 0.3
+    """"do n't" and "it 's", as tokenized corpora write them."""
+    unend: float = 0.25
+    """The final full stop left out."""
+    before: float = 0.2
+    """A sentence of chat before the response."""
+    behind: float = 0.15
+    """A sentence of chat behind the response."""
+
+
+class Chat:
+    """Dresses texts with asides from ``asides``: sentences of chat that say nothing about the world."""
+
+    def __init__(self, asides: Sequence[str], chances: Chances | None = None) -> None:
+        self._asides = asides
+        self._chances = chances or Chances()
+
+    def sentence(self, text: str, rng: random.Random, *, claim: bool = True) -> str:
+        """One sentence, dressed; only a ``claim`` without a question is reported ("i heard that")."""
+        chances = self._chances
+        text = APOSTROPHES.sub("'", text.strip())
+        if rng.random() < chances.contract:
+            text = _SHORTEN.sub(lambda match: _SHORT[match.group().lower()], text)
+        elif rng.random() < chances.lengthen:
+            text = _LENGTHEN.sub(lambda match: _CONTRACTED[match.group().lower()], text)
+        dice = rng.random()
+        claim &= "?" not in text
+        if claim and dice < chances.ask:
+            text = f"{rng.choice(_ASKING)} {text.rstrip(' .!')}?"
+        elif claim and dice < chances.ask + chances.open:
+            text = f"{rng.choice(_OPENINGS)} {text}"
+        if rng.random() < chances.acknowledge:
+            text = f"{rng.choice(_ACKNOWLEDGEMENTS)}{rng.choice((', ', ' ', '! ', ', '))}{text}"
+        if rng.random() < chances.unend and text.endswith("."):
+            text = text[:-1]
+        if rng.random() < chances.split:
+            text = _SPLIT.sub(r"\1 \2", text)
+        return text
+
+    def response(self, text: str, rng: random.Random) -> str:
+        """A response around ``text``: dressed, and between asides now and then."""
+        text = self.sentence(text, rng)
+        if self._asides and rng.random() < self._chances.before:
+            text = f"{_ended(rng.choice(self._asides))} {text}"
+        if self._asides and rng.random() < self._chances.behind:
+            text = f"{_ended(text)} {rng.choice(self._asides)}"
+        return text
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
