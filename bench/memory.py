@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 from pathlib import Path
 
 
@@ -13,6 +12,16 @@ def resident_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def forget_peak() -> None:
+    """Let ``peak_mb`` begin anew (Linux)."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+
+
 def peak_mb() -> float:
-    """The largest resident size this process had, in MB (Linux)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    """The largest resident size since the process began or forgot its peak, in MB (Linux).
+
+    Not ``ru_maxrss``, which begins at the size of the process that started this one.
+    """
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6

@@ -23,6 +23,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     AlbertConfig,
     AlbertForQuestionAnswering,
+    BloomConfig,
+    BloomForCausalLM,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForSequenceClassification,
@@ -45,12 +47,13 @@ Precision: TypeAlias = Literal["fp32", "int8"]
 
 @dataclass(frozen=True)
 class Size:
-    """Widths and depths of the three models."""
+    """Widths and depths of the models."""
 
     name: str
     albert: dict[str, int]
     roberta: dict[str, int]
     t5: dict[str, int]
+    bloom: dict[str, int]
 
 
 PAPER = Size(
@@ -71,6 +74,7 @@ PAPER = Size(
         "intermediate_size": 4096,
     },
     t5={"vocab_size": 32_128, "d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12},
+    bloom={"vocab_size": 250_880, "hidden_size": 1024, "n_layer": 24, "n_head": 16},
 )
 TINY = Size(
     "tiny",
@@ -90,6 +94,7 @@ TINY = Size(
         "intermediate_size": 128,
     },
     t5={"vocab_size": 800, "d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4},
+    bloom={"vocab_size": 4 * 2048, "hidden_size": 64, "n_layer": 2, "n_head": 4},
 )
 
 
@@ -117,6 +122,19 @@ def checkpoints(work: Path, size: Size) -> dict[str, Path]:
             # Written last: its presence says that the checkpoint is complete.
             fast.save_pretrained(folders[role])
     return folders | {"spans": spans.pipeline(parent / "random-spans")}
+
+
+def language_model(work: Path, size: Size) -> Path:
+    """The checkpoint directory of BLOOM, written where it is not there yet; its words are w00000, w00001, …"""
+    folder = work / f"{size.name}-bloom-checkpoints" / "random-bloom"
+    if not (folder / "tokenizer.json").exists():
+        torch.manual_seed(0)
+        BloomForCausalLM(BloomConfig(**size.bloom, seq_length=2048)).eval().save_pretrained(folder)
+        tokenizer = _words(["<unk>", "<s>", "</s>", "<pad>"], ["Document", "Agent", ":", "."], size.bloom["vocab_size"])
+        fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>")
+        # Written last: its presence says that the checkpoint is complete.
+        fast.save_pretrained(folder)
+    return folder
 
 
 def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle:

@@ -27,26 +27,72 @@ from groundwire.runtime.errors import (
 )
 
 from .api import Engine
-from .explanations import Comparison, Q2Explanation
-from .metrics import METRICS
-from .options import Options, Q2Options
-from .records import MetricResult, Request, Score, Timings, UnsupportedSpan
+from .explanations import (
+    AnsweredPhrase,
+    BertScoreExplanation,
+    Comparison,
+    ContentWord,
+    DetectorExplanation,
+    FeqaExplanation,
+    FlaggedToken,
+    Judged,
+    MatchedWord,
+    NliExplanation,
+    OverlapExplanation,
+    PmiExplanation,
+    PmiToken,
+    Q2Explanation,
+    TokensExplanation,
+    VerifiabilityExplanation,
+)
+from .metrics import GROUPS, METRICS
+from .options import (
+    BertScoreOptions,
+    DetectorOptions,
+    FeqaOptions,
+    LexicalOptions,
+    NliOptions,
+    Options,
+    PmiOptions,
+    Q2Options,
+    TokensOptions,
+)
+from .records import MetricResult, Request, Score, Timings, UnsupportedSpan, Verdict
 
 __all__ = [
+    "GROUPS",
     "METRICS",
+    "AnsweredPhrase",
     "Beam",
+    "BertScoreExplanation",
+    "BertScoreOptions",
     "BundleError",
     "Comparison",
+    "ContentWord",
+    "DetectorExplanation",
+    "DetectorOptions",
     "DeviceError",
     "Engine",
     "EngineClosed",
+    "FeqaExplanation",
+    "FeqaOptions",
+    "FlaggedToken",
     "Greedy",
     "GroundwireError",
     "InvalidRequest",
+    "Judged",
+    "LexicalOptions",
+    "MatchedWord",
     "MetricResult",
     "ModelError",
+    "NliExplanation",
+    "NliOptions",
     "Options",
+    "OverlapExplanation",
     "Overloaded",
+    "PmiExplanation",
+    "PmiOptions",
+    "PmiToken",
     "Q2Explanation",
     "Q2Options",
     "Request",
@@ -54,8 +100,12 @@ __all__ = [
     "Score",
     "TextSpan",
     "Timings",
+    "TokensExplanation",
+    "TokensOptions",
     "TooLong",
     "UnsupportedSpan",
+    "Verdict",
+    "VerifiabilityExplanation",
     "default_engine",
     "score",
 ]
@@ -78,7 +128,7 @@ def score(
     knowledge: str | Sequence[str],
     *,
     history: Sequence[str] = (),
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str] | str | None = None,
     options: Options | None = None,
 ) -> Score:
     """Score one response on the default engine; see ``Engine.score``."""

@@ -7,19 +7,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from groundwire.runtime.backend import LocalRuntime, Runtime
+from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import InvalidRequest, ModelError
 from groundwire.runtime.session import DeviceChoice
 
-from .metrics import Steps, select
+from .metrics import GROUPS, Steps, select
+from .metrics.claims import VERIFIABILITY
 from .options import Options
-from .records import MetricResult, Request, Score, Timings
+from .records import MetricResult, Request, Score, Timings, Verdict
 from .scheduler import Finished, Job, Scheduler
 from .signature import signature
+from .unsupported import fuse
 from .validate import make_request
+from .verdict import decide
 
 IN_FLIGHT = 64
 """Requests ``score_many`` keeps in flight: enough to fill batches, few enough to bound memory."""
@@ -37,12 +41,21 @@ class Engine:
     ...     score.value, score.unsupported
     """
 
-    def __init__(self, runtime: Runtime, *, max_waiting: int = 4096, cache_chars: int = 8_000_000) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        calibration: Calibration | None = None,
+        max_waiting: int = 4096,
+        cache_chars: int = 8_000_000,
+    ) -> None:
         """An engine over any runtime; ``load`` is the usual way.
 
-        ``max_waiting`` bounds the unfinished requests, ``cache_chars`` the characters of cached model calls.
+        ``calibration`` stands for the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_chars``
+        the characters of cached model calls and the bytes of the token vectors among their results.
         """
         self._runtime = runtime
+        self._calibration = calibration or runtime.calibration
         self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_chars=cache_chars)
 
     @classmethod
@@ -53,6 +66,7 @@ class Engine:
         precision: str | None = None,
         threads: int | None = None,
         *,
+        calibration: Path | None = None,
         max_waiting: int = 4096,
         cache_chars: int = 8_000_000,
     ) -> Engine:
@@ -60,10 +74,12 @@ class Engine:
 
         ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; nothing falls back silently. ``precision`` refuses a
         bundle of another one. ``threads`` bounds the CPU threads of a graph run; None takes the usable processors.
-        Raises BundleError, DeviceError or InvalidRequest.
+        ``calibration`` is a file of `groundwire calibrate` to use instead of the bundle's own. Raises BundleError,
+        DeviceError or InvalidRequest.
         """
+        own = None if calibration is None else Calibration.load(calibration)
         runtime = LocalRuntime.load(bundle, device, precision, threads)
-        return cls(runtime, max_waiting=max_waiting, cache_chars=cache_chars)
+        return cls(runtime, calibration=own, max_waiting=max_waiting, cache_chars=cache_chars)
 
     def score(
         self,
@@ -71,22 +87,22 @@ class Engine:
         knowledge: Knowledge,
         *,
         history: Sequence[str] = (),
-        metrics: Sequence[str] | None = None,
+        metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> Score:
         """Score one response and wait for the result.
 
-        ``knowledge`` is a string or several passages; ``history`` the utterances before, oldest first; ``metrics``
-        names from ``METRICS`` (default Q²). Raises InvalidRequest for unusable input; what happens to a valid request
-        is a status of the Score, never an exception.
+        ``knowledge`` is a string or several passages; ``history`` the utterances before, oldest first; ``metrics`` a
+        list of names, or a group: ``all``, ``paper``, ``fast`` (default Q²). Raises InvalidRequest for unusable input;
+        what happens to a valid request is a status of the Score, never an exception.
         """
-        options = options or Options()
+        options = self._checked(options)
         request = make_request(response, knowledge, history, options)
-        job, sign = self._submit(request, metrics, options)
+        flying = self._submit(request, metrics, options)
         try:
-            return _score(job.future.result(), sign)
+            return self._score(flying, flying.job.future.result())
         except BaseException:
-            self._scheduler.cancel(job)
+            self._scheduler.cancel(flying.job)
             raise
 
     async def ascore(
@@ -95,24 +111,24 @@ class Engine:
         knowledge: Knowledge,
         *,
         history: Sequence[str] = (),
-        metrics: Sequence[str] | None = None,
+        metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> Score:
         """``score`` for asyncio; cancelling the awaiting task gives the request up."""
-        options = options or Options()
+        options = self._checked(options)
         request = make_request(response, knowledge, history, options)
-        job, sign = self._submit(request, metrics, options)
+        flying = self._submit(request, metrics, options)
         try:
-            return _score(await asyncio.wrap_future(job.future), sign)
+            return self._score(flying, await asyncio.wrap_future(flying.job.future))
         except asyncio.CancelledError:
-            self._scheduler.cancel(job)
+            self._scheduler.cancel(flying.job)
             raise
 
     def score_many(
         self,
         items: Iterable[Item],
         *,
-        metrics: Sequence[str] | None = None,
+        metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[Score]:
@@ -122,30 +138,30 @@ class Engine:
         ``history``. An unusable item yields status ``invalid`` and the others go on. ``progress`` is called with the
         number of scores yielded so far.
         """
-        options = options or Options()
-        names = self._names(metrics)  # so that a wrong name is told before the first item is read
-        flying: deque[tuple[Job, str] | Score] = deque()
+        options = self._checked(options)
+        names = self.metric_names(metrics)  # so that a wrong name is told before the first item is read
+        flying: deque[_Flying | Score] = deque()
         done = 0
         try:
             for item in items:
                 try:
                     flying.append(self._submit(_as_request(item, options), names, options))
                 except InvalidRequest as error:
-                    flying.append(_invalid(str(error), signature(self._runtime.identity, names, options)))
+                    flying.append(_invalid(str(error), options, self.signature(names, options)))
                 while len(flying) >= IN_FLIGHT:
-                    yield _land(flying.popleft())
+                    yield self._land(flying.popleft())
                     done += 1
                     if progress is not None:
                         progress(done)
             while flying:
-                yield _land(flying.popleft())
+                yield self._land(flying.popleft())
                 done += 1
                 if progress is not None:
                     progress(done)
         finally:
             for one in flying:
                 if not isinstance(one, Score):
-                    self._scheduler.cancel(one[0])
+                    self._scheduler.cancel(one.job)
 
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""
@@ -165,6 +181,11 @@ class Engine:
         return self._runtime
 
     @property
+    def calibration(self) -> Calibration | None:
+        """How the metrics' values are read; None when nobody fitted it, and every verdict is ``unknown``."""
+        return self._calibration
+
+    @property
     def cache_info(self) -> tuple[int, int, int]:
         """Cached model calls, hits and misses."""
         return self._scheduler.cache_info
@@ -177,18 +198,67 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _names(self, metrics: Sequence[str] | None) -> tuple[str, ...]:
+    def metric_names(self, metrics: Sequence[str] | str | None = None) -> tuple[str, ...]:
+        """The metrics that ``score`` computes for this argument: groups spelt out, each name once."""
         if isinstance(metrics, str):
-            raise InvalidRequest(f"metrics={metrics!r} is one string; pass a list of names.")
-        names = DEFAULT_METRICS if metrics is None else tuple(metrics)
-        return tuple(metric.name for metric in select(names, self._runtime.roles))
+            if metrics not in GROUPS:
+                raise InvalidRequest(
+                    f"metrics={metrics!r} is one string; pass a list of names, or one of {', '.join(GROUPS)}."
+                )
+            metrics = (metrics,)
+        usual = self._calibration.metrics if self._calibration else DEFAULT_METRICS
+        names = usual if metrics is None else tuple(metrics)
+        return tuple(metric.name for metric in select(names, self._runtime))
 
-    def _submit(self, request: Request, metrics: Sequence[str] | None, options: Options) -> tuple[Job, str]:
-        names = self._names(metrics)
-        chosen = select(names, self._runtime.roles)
+    def signature(self, metrics: Sequence[str] | str | None = None, options: Options | None = None) -> str:
+        """What ``Score.signature`` says for these metrics and options."""
+        return signature(self._runtime.identity, self.metric_names(metrics), options or Options(), self._calibration)
+
+    def _checked(self, options: Options | None) -> Options:
+        options = options or Options()
+        if self._calibration is not None:
+            self._calibration.profile(options.profile)  # a wrong name is told before anything is computed
+        return options
+
+    def _submit(self, request: Request, metrics: Sequence[str] | str | None, options: Options) -> _Flying:
+        names = self.metric_names(metrics)
+        chosen = select(names, self._runtime)
+        if options.judge == "verifiable" and VERIFIABILITY not in self._runtime.roles:
+            raise InvalidRequest(
+                f"Options.judge is 'verifiable', but the bundle has no role {VERIFIABILITY!r}; "
+                "export one into it, or judge the whole response."
+            )
         tasks = [(metric.name, metric.steps(request, options)) for metric in chosen]
         job = self._scheduler.submit(tasks, options.max_windows, options.deadline_ms)
-        return job, signature(self._runtime.identity, names, options)
+        return _Flying(job, request, options, self.signature(names, options))
+
+    def _land(self, flying: _Flying | Score) -> Score:
+        return flying if isinstance(flying, Score) else self._score(flying, flying.job.future.result())
+
+    def _score(self, flying: _Flying, finished: Finished) -> Score:
+        results = {result.name: result for result in finished.results}
+        first = finished.results[0]
+        coverages = [result.coverage for result in finished.results if result.coverage is not None]
+        return Score(
+            status=first.status,
+            value=first.value,
+            verdict=decide(results, self._calibration, flying.options.profile),
+            metrics=results,
+            unsupported=fuse(flying.request.response, finished.results),
+            coverage=min(coverages) if coverages else None,
+            timings=finished.timings,
+            signature=flying.signature,
+            message=first.message,
+        )
+
+
+class _Flying(NamedTuple):
+    """A request in flight."""
+
+    job: Job
+    request: Request
+    options: Options
+    signature: str
 
 
 def _warm(calls: Sequence[Call]) -> Steps[MetricResult]:
@@ -209,25 +279,6 @@ def _as_request(item: Item, options: Options) -> Request:
     raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")
 
 
-def _land(flying: tuple[Job, str] | Score) -> Score:
-    return flying if isinstance(flying, Score) else _score(flying[0].future.result(), flying[1])
-
-
-def _score(finished: Finished, sign: str) -> Score:
-    first = finished.results[0]
-    coverages = [result.coverage for result in finished.results if result.coverage is not None]
-    spans = {span for result in finished.results for span in result.unsupported}
-    return Score(
-        status=first.status,
-        value=first.value,
-        metrics={result.name: result for result in finished.results},
-        unsupported=tuple(sorted(spans, key=lambda span: (span.start, span.end, span.metric))),
-        coverage=min(coverages) if coverages else None,
-        timings=finished.timings,
-        signature=sign,
-        message=first.message,
-    )
-
-
-def _invalid(message: str, sign: str) -> Score:
-    return Score("invalid", None, {}, (), None, Timings(0.0, {}), sign, message)
+def _invalid(message: str, options: Options, sign: str) -> Score:
+    verdict = Verdict("unknown", profile=options.profile, message=message)
+    return Score("invalid", None, verdict, {}, (), None, Timings(0.0, {}), sign, message)

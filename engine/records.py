@@ -6,7 +6,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from groundwire.runtime.calibration import ProfileName
+
 from .explanations import Explanation
+from .explanations import UnsupportedSpan as UnsupportedSpan
 from .record import Record
 
 Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"]
@@ -23,18 +26,6 @@ class Request(Record, frozen=True):
     """One or more passages."""
     history: tuple[str, ...] = ()
     """Utterances, oldest first."""
-
-
-class UnsupportedSpan(Record, frozen=True):
-    """Words of the response that the knowledge does not support: ``text == response[start:end]``."""
-
-    text: str
-    start: int
-    end: int
-    reason: Literal["no_answer", "contradiction", "mismatch"]
-    """``no_answer``: the knowledge does not say it. ``contradiction``, ``mismatch``: it says something else."""
-    knowledge_says: str = ""
-    metric: str = ""
 
 
 class MetricResult(Record, frozen=True):
@@ -63,17 +54,38 @@ class Timings(Record, frozen=True):
     """By model role: the run time of the batches that carried this request's calls."""
 
 
+Label: TypeAlias = Literal["consistent", "inconsistent", "unverifiable", "unknown"]
+
+
+class Verdict(Record, frozen=True):
+    """What the engine says about a response."""
+
+    label: Label
+    """``unverifiable``: it states nothing that knowledge could confirm. ``unknown``: a needed metric did not score, or
+    the bundle has no calibration; ``message`` says which."""
+    probability: float | None = None
+    """Of being consistent, 0–1; None when the label is ``unknown``."""
+    profile: ProfileName = "balanced"
+    threshold: float | None = None
+    """Probability from which the profile calls a response consistent."""
+    contributions: dict[str, float] | None = None
+    """What each number added to the logit; they and the intercept add up to it."""
+    message: str = ""
+
+
 class Score(Record, frozen=True):
     """How faithful a response is to its knowledge.
 
-    ``value`` and ``status`` are those of the first metric asked for; ``metrics`` has all of them by name.
+    ``verdict`` is drawn from all metrics; ``value`` and ``status`` are those of the first one asked for; ``metrics``
+    has all of them by name.
     """
 
     status: Status
     value: float | None
+    verdict: Verdict
     metrics: dict[str, MetricResult]
     unsupported: tuple[UnsupportedSpan, ...]
-    """Union over the metrics, in the order of the response."""
+    """What the metrics together take for unsupported: disjoint, in the order of the response."""
     coverage: float | None
     """The smallest of the metrics' coverages."""
     timings: Timings

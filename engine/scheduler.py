@@ -18,6 +18,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from groundwire.runtime.backend import Outcome, Runtime
 from groundwire.runtime.calls import Call, role_of
 from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError, Overloaded, TooLong
@@ -291,6 +293,7 @@ class Scheduler:
             self._resume(job, task)
         for job in served:
             self._settle(job)
+        self._feed_host()  # a metric may wait for nothing but the host now, and then the loop goes to sleep
 
     def _feed_host(self) -> None:
         role = None if self._host_busy else self._next_role("host")
@@ -308,7 +311,6 @@ class Scheduler:
         def landed(keys: list[Key], outcomes: list[Outcome], spent_ms: float) -> None:
             self._host_busy = False
             self._deliver(role, keys, outcomes, spent_ms)
-            self._feed_host()
 
         self._host.submit(work)
 
@@ -347,7 +349,7 @@ class Scheduler:
 
 
 class Cache:
-    """Least recently used results, bounded by the characters of their calls."""
+    """Least recently used results, bounded by the characters of their calls and the bytes of arrays in them."""
 
     def __init__(self, max_chars: int) -> None:
         self._max_chars = max_chars
@@ -371,7 +373,7 @@ class Cache:
 
     def put(self, key: Key, outcome: Outcome) -> None:
         """Hold a result, and let go of the oldest ones beyond the bound."""
-        cost = 256 + _chars(key.call)
+        cost = 256 + _chars(key.call) + _array_bytes(outcome)
         if key in self._held or cost > self._max_chars:
             return
         self._held[key] = (outcome, cost)
@@ -387,3 +389,8 @@ def _chars(call: Call) -> int:
         value = getattr(call, name)
         total += len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, tuple) else 0
     return total
+
+
+def _array_bytes(outcome: Outcome) -> int:
+    values = [getattr(outcome, name) for name in getattr(outcome, "__struct_fields__", ())]
+    return sum(value.nbytes for value in values if isinstance(value, np.ndarray))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
@@ -9,14 +10,19 @@ from typing import Any
 import msgspec
 
 from groundwire.runtime.backend import Identity
+from groundwire.runtime.calibration import Calibration
 
 from .options import Options
 
 _NOT_DECISIVE = frozenset({"deadline_ms", "max_response_chars", "max_knowledge_chars", "questions_at_once"})
 
 
-def signature(identity: Identity, metrics: tuple[str, ...], options: Options) -> str:
-    """Version, bundle and its digest, precision, device, metrics, and every option that is not the default.
+def signature(
+    identity: Identity, metrics: tuple[str, ...], options: Options, calibration: Calibration | None = None
+) -> str:
+    """Version, bundle and its digest, precision, device, metrics, every option that is not the default, calibration.
+
+    A long value stands as its digest.
 
     >>> signature(Identity("compact", "0123456789ab", "int8", "cpu"), ("q2",), Options())  # doctest: +ELLIPSIS
     'groundwire:...|bundle:compact@0123456789ab|precision:int8|device:cpu|metrics:q2|options:default'
@@ -30,6 +36,7 @@ def signature(identity: Identity, metrics: tuple[str, ...], options: Options) ->
             f"device:{identity.device}",
             f"metrics:{'+'.join(metrics)}",
             f"options:{','.join(changed) or 'default'}",
+            *([f"calibration:{calibration.digest()}"] if calibration else []),
         )
     )
 
@@ -42,7 +49,16 @@ def _changes(given: dict[str, Any], default: Any, prefix: str = "") -> Iterator[
         if isinstance(value, dict):
             yield from _changes(value, usual, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", str(value).replace(" ", "")
+            yield f"{prefix}{name}", _short(str(value))
 
 
+def _short(value: str) -> str:
+    """``value``, or its digest when it would not fit a line: documents are settings too."""
+    if len(value) <= _SHOWN:
+        return value.replace(" ", "")
+    return f"sha256:{hashlib.sha256(value.encode()).hexdigest()[:12]}"
+
+
+_SHOWN = 80
+"""Characters of a setting that a signature spells out."""
 _DEFAULTS = msgspec.to_builtins(Options())

@@ -8,10 +8,14 @@ from typing import Any
 
 import torch
 from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
     AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
     AutoTokenizer,
+    RobertaTokenizerFast,
 )
 
 from groundwire.runtime.errors import ExportError
@@ -23,10 +27,15 @@ from .trace import quiet
 _LOADERS = {
     "reader": AutoModelForQuestionAnswering,
     "classifier": AutoModelForSequenceClassification,
+    "tagger": AutoModelForTokenClassification,
     "generator": AutoModelForSeq2SeqLM,
+    "embedder": AutoModel,
+    "lm": AutoModelForCausalLM,
 }
 # Position ids of these families start behind the padding id, so that many rows of the table are never reached.
-_OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "roberta-prelayernorm"})
+_OFFSET_POSITIONS = frozenset(
+    {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "roberta-prelayernorm", "mpnet"}
+)
 _UNSET = 100_000
 """Tokenizers without a limit report a huge model_max_length."""
 
@@ -68,13 +77,19 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
                 output_loading_info=True,
             )
             tokenizer = AutoTokenizer.from_pretrained(options.source, revision=options.revision, use_fast=True)
+            if kind == "embedder" and isinstance(tokenizer, RobertaTokenizerFast):
+                # bert-score reads a text as if a blank stood before it, so that its first word is like any other.
+                tokenizer = AutoTokenizer.from_pretrained(
+                    options.source, revision=options.revision, use_fast=True, add_prefix_space=True
+                )
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise ExportError(
             f"The {kind} checkpoint {options.source!r} cannot be loaded: {str(error).strip().splitlines()[0]} "
             "Give a hub id or a directory that save_pretrained wrote (model and tokenizer), of a matching architecture."
         ) from error
-    # A generator's encoder may be built with a pooler that no decoder reads.
-    missing = [key for key in sorted(report["missing_keys"]) if kind != "generator" or ".pooler." not in key]
+    # An encoder may be built with a pooler that no decoder reads and no token vector comes from.
+    pooled = kind in ("generator", "embedder")
+    missing = [key for key in sorted(report["missing_keys"]) if not (pooled and "pooler." in key)]
     if missing:
         raise ExportError(
             f"The checkpoint {options.source!r} lacks weights that a {kind} needs ({', '.join(missing[:4])}): "
@@ -84,7 +99,7 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
     pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else getattr(config, "pad_token_id", None)
     return Checkpoint(
         model=model.eval(),
-        tokenizer=tokens.fast_json(tokenizer, options.source),
+        tokenizer=tokens.fast_json(tokenizer, options.source, one_separator=options.one_separator),
         name=local.resolve().name if local.is_dir() else options.source,
         revision=options.revision or getattr(config, "_commit_hash", None),
         max_tokens=options.max_tokens or _window(config, tokenizer),
@@ -95,7 +110,9 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
 def _window(config: Any, tokenizer: Any) -> int:
     """The longest input in tokens; relative positions have no end of their own, so those take the tokenizer's."""
     source = getattr(config, "encoder", config)
-    positions = getattr(source, "max_position_embeddings", None) or getattr(source, "n_positions", None)
+    # BLOOM's positions have no end, but its configuration says what it was trained on.
+    names = ("max_position_embeddings", "n_positions", "seq_length")
+    positions = next((found for name in names if (found := getattr(source, name, None))), None)
     if positions and source.model_type in _OFFSET_POSITIONS:
         positions -= source.pad_token_id + 1
     limits = [limit for limit in (positions, tokenizer.model_max_length) if limit and limit < _UNSET]

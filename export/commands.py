@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -52,7 +52,10 @@ class PrecisionName(StrEnum):
 def export(
     what: Annotated[
         str,
-        typer.Argument(metavar="PRESET|ROLE", help="paper-q2, paper-q2-small; or qa, qg, nli, detector.NAME, spans."),
+        typer.Argument(
+            metavar="PRESET|ROLE",
+            help="paper-q2, paper-q2-small, paper-pmi; or qa, qg, nli, detector.NAME, embedder, lm, spans.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Bundle directory; made, or given another role.", file_okay=False)],
     precision: Annotated[
@@ -66,6 +69,12 @@ def export(
     labels: Annotated[
         str | None, typer.Option(help="A classifier's labels, comma-separated, in the order of its logits.")
     ] = None,
+    supported: Annotated[
+        str | None, typer.Option(help="The labels of a detector that mean consistent, comma-separated.")
+    ] = None,
+    by_sentence: Annotated[
+        bool, typer.Option("--by-sentence", help="A detector that judges sentences, not whole responses.")
+    ] = False,
     template: Annotated[
         str | None, typer.Option(help="The model input, such as 'answer: {answer}  context: {context}'.")
     ] = None,
@@ -73,6 +82,10 @@ def export(
     strip_prefix: Annotated[str, typer.Option(help="Removed from the front of generated texts.")] = "",
     max_tokens: Annotated[
         int | None, typer.Option(help="Window of the model, special tokens included; default: the checkpoint's.", min=8)
+    ] = None,
+    layer: Annotated[
+        int | None,
+        typer.Option(help="Layers of an embedder to keep; default: what bert-score recommends, else all.", min=1),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: that of its directory.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace roles that the bundle has already.")] = False,
@@ -95,10 +108,13 @@ def export(
         source=source,
         revision=revision,
         replaced=replace or [],
-        labels=None if labels is None else tuple(label.strip() for label in labels.split(",")),
+        labels=_listed(labels),
+        supported=_listed(supported),
+        unit="sentence" if by_sentence else "response",
         template=_template(template, template_second),
         strip_prefix=strip_prefix,
         max_tokens=max_tokens,
+        layer=layer,
         allow_unverified=allow_unverified,
     )
     with _progress() as watch:
@@ -114,9 +130,12 @@ def _roles(
     revision: str | None,
     replaced: list[str],
     labels: tuple[str, ...] | None,
+    supported: tuple[str, ...] | None,
+    unit: Literal["response", "sentence"],
     template: Template | None,
     strip_prefix: str,
     max_tokens: int | None,
+    layer: int | None,
     allow_unverified: bool,
 ) -> dict[str, RoleOptions]:
     import dataclasses
@@ -125,7 +144,14 @@ def _roles(
     from .presets import PRESETS, override, preset
 
     if what in PRESETS:
-        given = {"--source": source, "--revision": revision, "--labels": labels, "--template": template}
+        given = {
+            "--source": source,
+            "--revision": revision,
+            "--labels": labels,
+            "--supported": supported,
+            "--template": template,
+            "--layer": layer,
+        }
         if wrong := [option for option, value in given.items() if value is not None]:
             raise ExportError(f"{', '.join(wrong)} belong to one role; {what} is a preset. Use --replace ROLE=SOURCE.")
         roles = preset(what)
@@ -138,7 +164,16 @@ def _roles(
         kind_of(what)
         if source is None or replaced:
             raise ExportError(f"Give the checkpoint of the role {what} with --source ID_OR_DIR.")
-        options = RoleOptions(source, revision, labels=labels, template=template, strip_prefix=strip_prefix)
+        options = RoleOptions(
+            source,
+            revision,
+            labels=labels,
+            supported=supported,
+            unit=unit,
+            template=template,
+            strip_prefix=strip_prefix,
+            layer=layer,
+        )
         roles = {what: options}
     return {
         role: dataclasses.replace(
@@ -149,6 +184,10 @@ def _roles(
         )
         for role, options in roles.items()
     }
+
+
+def _listed(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(","))
 
 
 def _template(first: str | None, second: str | None) -> Template | None:

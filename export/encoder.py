@@ -1,4 +1,4 @@
-"""Encoder-only checkpoints (readers and classifiers) as one ONNX graph, through optimum's exporter."""
+"""Encoder-only checkpoints (readers, classifiers, embedders) as one ONNX graph, through optimum's exporter."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import onnx_ir as ir
 
 from groundwire.runtime.errors import ExportError
 
-from .trace import OPSET, quiet, single_activations, tidy
+from .trace import OPSET, quiet, single_activations, straight, tidy
 
-Task = Literal["question-answering", "text-classification"]
+Task = Literal["question-answering", "text-classification", "token-classification", "feature-extraction"]
 OUTPUTS: dict[Task, tuple[str, ...]] = {
     "question-answering": ("start_logits", "end_logits"),
     "text-classification": ("logits",),
+    "token-classification": ("logits",),
+    "feature-extraction": ("last_hidden_state",),
 }
 
 
@@ -39,7 +41,7 @@ def graph(model: Any, task: Task) -> ir.Model:
                 f"optimum cannot export {type(model).__name__} ({model.config.model_type!r}) for {task}: {error}"
             ) from error
         config = configure(model.config)
-        with tempfile.TemporaryDirectory(prefix="groundwire-") as folder, single_activations(model):
+        with tempfile.TemporaryDirectory(prefix="groundwire-") as folder, single_activations(model), straight(model):
             path = Path(folder, "model.onnx")
             _, outputs = export_pytorch(model, config, OPSET, path, do_constant_folding=False)
             exported = onnx.load(path)

@@ -12,6 +12,9 @@ _NLI = {
     "neutral": ("neutral", "not enough info", "nei", "n"),
     "contradiction": ("contradiction", "contradict", "contradicts", "refutes", "refuted", "c"),
 }
+_SUPPORTED = frozenset(
+    {*_NLI["entailment"], "correct", "consistent", "faithful", "factual", "grounded", "attributable", "verifiable", "o"}
+)
 _NLI_NAME = {synonym: label for label, synonyms in _NLI.items() for synonym in synonyms}
 
 
@@ -37,8 +40,28 @@ def read(role: str, id2label: dict[int, str], given: Sequence[str] | None) -> tu
     return _nli(labels) if role == "nli" else labels
 
 
+def supported(role: str, labels: tuple[str, ...], given: Sequence[str] | None) -> tuple[str, ...]:
+    """Those of a detector's labels that mean "consistent": ``given``, or the ones with a usual name.
+
+    ExportError when none has, or all have: then the decision would be a guess.
+    """
+    found = tuple(given) if given is not None else tuple(label for label in labels if _plain(label) in _SUPPORTED)
+    unknown = [label for label in found if label not in labels]
+    if unknown or not found or len(found) == len(labels):
+        what = f"names {', '.join(unknown)}, which it lacks" if unknown else "cannot be told from them"
+        raise ExportError(
+            f"{role!r} has the labels {', '.join(labels)}; which of them mean that a response is consistent {what}. "
+            "Give them with --supported, for example --supported SUPPORTS."
+        )
+    return found
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"[\s_-]+", " ", label.strip().lower())
+
+
 def _nli(labels: tuple[str, ...]) -> tuple[str, ...]:
-    named = tuple(_NLI_NAME.get(re.sub(r"[\s_-]+", " ", label.strip().lower()), label) for label in labels)
+    named = tuple(_NLI_NAME.get(_plain(label), label) for label in labels)
     if sorted(named) != sorted(_NLI):
         raise ExportError(
             f"The role nli needs entailment, neutral and contradiction; the checkpoint has {', '.join(labels)}. "

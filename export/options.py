@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ExportError
 
-Kind: TypeAlias = Literal["reader", "classifier", "generator", "spans"]
+Kind: TypeAlias = Literal["reader", "classifier", "generator", "tagger", "embedder", "lm", "spans"]
 Wanted: TypeAlias = Literal["fp32", "fp16", "int8"]
 QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
 """The input text of the Q² authors' question generator: two spaces before ``context``."""
@@ -18,8 +18,9 @@ QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
 class Gate:
     """How close an exported graph must be to its checkpoint to be saved.
 
-    A verdict rests on decisions (label, no answer, next token) and on spans, so those are gated first; a share of 0.97
-    of 64 texts allows one that stood on the edge. The logit bound catches graphs that agree by luck.
+    A verdict rests on decisions (label, no answer, next token, the passage that makes a text more probable) and on
+    spans, so those are gated first; a share of 0.97 of 64 texts allows one that stood on the edge. The logit bound
+    catches graphs that agree by luck.
     """
 
     decision_agreement: float = 0.97
@@ -57,12 +58,25 @@ class RoleOptions:
     """int8 for CPUs, fp16 for GPUs. int8 that fails its gate becomes mixed, then fp32."""
     labels: tuple[str, ...] | None = None
     """Labels in the order of the logits; None reads the checkpoint's ``id2label``."""
+    supported: tuple[str, ...] | None = None
+    """Detectors and taggers: the labels that mean "consistent"; None recognises the usual names."""
+    unit: Literal["response", "sentence"] = "response"
+    """Detectors: what is judged at once."""
+    one_separator: bool = False
+    """Pairs are read with one separator between the texts where the tokenizer would put two: models that were trained
+    on texts joined by their end token (MiniCheck's RoBERTa)."""
     template: Template | None = None
     """How the fields become model inputs; None takes the role's default."""
     strip_prefix: str = ""
     """Removed from the front of generated texts."""
     max_tokens: int | None = None
     """Window, special tokens included; None takes the checkpoint's."""
+    layer: int | None = None
+    """Embedders: how many of the encoder's layers to keep. None takes the layer that bert-score recommends for the
+    checkpoint, or all of them where it has none to recommend (``export/embedder.py``)."""
+    baseline: tuple[float, float, float] | None = None
+    """Embedders: precision, recall and F1 of unrelated sentences, for rescaling BERTScore. None takes bert-score's for
+    the checkpoint at the recommended layer, or leaves scores as they are."""
     gate: Gate = field(default_factory=Gate)
     allow_unverified: bool = False
     """Save even when the gate fails, marked ``waived``: for benchmarks on random weights."""
@@ -75,13 +89,19 @@ def kind_of(role: str) -> Kind:
             return "reader"
         case "qg":
             return "generator"
+        case "tokens":
+            return "tagger"
+        case "embedder":
+            return "embedder"
+        case "lm":
+            return "lm"
         case "spans":
             return "spans"
         case "nli":
             return "classifier"
         case _ if role.startswith("detector.") and len(role) > len("detector."):
             return "classifier"
-    raise ExportError(f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME and spans.")
+    raise ExportError(f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, tokens, embedder, lm and spans.")
 
 
 def wanted(precision: str) -> Wanted:

@@ -9,9 +9,18 @@ from typing import Literal, TypeAlias
 
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import Bundle, ClassifierRole, GeneratorRole, ReaderRole, Template
+from groundwire.runtime.bundle import (
+    Bundle,
+    ClassifierRole,
+    EmbedderRole,
+    GeneratorRole,
+    LanguageModelRole,
+    ReaderRole,
+    TaggerRole,
+    Template,
+)
 
-from . import checkpoint, encoder, generator, labels, spans, store
+from . import checkpoint, embedder, encoder, generator, labels, lm, spans, store
 from .checkpoint import Checkpoint
 from .options import QUESTION_TEMPLATE, Kind, RoleOptions, kind_of
 from .passes import fold_transposes
@@ -21,6 +30,8 @@ from .verify import reference
 from .verify.generator import eos_ids, start_id
 
 Stage: TypeAlias = Literal["load", "convert", "optimize", "quantize", "verify", "save"]
+CONTEXT = 64
+"""Tokens that neighbouring windows of an embedder share, so that no token stands at an edge without its neighbours."""
 Watcher: TypeAlias = Callable[[str, Stage], None]
 """Called with the role and the stage that begins."""
 
@@ -76,8 +87,14 @@ def _make(role: str, options: RoleOptions, watch: Callable[[Stage], None]) -> Ro
             return _reader(role, loaded, options, watch)
         case "classifier":
             return _classifier(role, loaded, options, watch)
+        case "tagger":
+            return _tagger(role, loaded, options, watch)
         case "generator":
             return _generator(role, loaded, options, watch)
+        case "embedder":
+            return _embedder(role, loaded, options, watch)
+        case "lm":
+            return _language_model(role, loaded, options, watch)
 
 
 def _reader(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
@@ -95,11 +112,12 @@ def _reader(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable
         parity=lowered.parity,
         graph=f"{role}.onnx",
     )
-    return RoleFiles(record, {record.graph: lowered.graphs[0]}, {record.tokenizer: loaded.tokenizer})
+    return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
 
 
 def _classifier(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
     names = labels.read(role, loaded.model.config.id2label, options.labels)
+    supported = () if role == "nli" else labels.supported(role, names, options.supported)
     watch("convert")
     graph = encoder.graph(loaded.model, "text-classification")
     template = options.template or Template("{premise}", "{hypothesis}")
@@ -116,8 +134,34 @@ def _classifier(role: str, loaded: Checkpoint, options: RoleOptions, watch: Call
         graph=f"{role}.onnx",
         labels=names,
         template=template,
+        supported=supported,
+        unit=options.unit,
     )
-    return RoleFiles(record, {record.graph: lowered.graphs[0]}, {record.tokenizer: loaded.tokenizer})
+    return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
+
+
+def _tagger(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    names = labels.read(role, loaded.model.config.id2label, options.labels)
+    (supported,) = labels.supported(role, names, options.supported)
+    watch("convert")
+    graph = encoder.graph(loaded.model, "token-classification")
+    template = options.template or Template("{premise}", "{hypothesis}")
+    lowered = _lowered("tagger", loaded, (graph,), template, options, watch)
+    record = TaggerRole(
+        source=loaded.name,
+        revision=loaded.revision,
+        architecture=loaded.architecture,
+        precision=lowered.precision,
+        tokenizer=f"{role}.tokenizer.json",
+        max_tokens=loaded.max_tokens,
+        pad_id=loaded.pad_id,
+        parity=lowered.parity,
+        graph=f"{role}.onnx",
+        labels=names,
+        template=template,
+        supported=supported,
+    )
+    return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
 
 
 def _generator(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
@@ -146,7 +190,55 @@ def _generator(role: str, loaded: Checkpoint, options: RoleOptions, watch: Calla
         strip_prefix=options.strip_prefix,
     )
     graphs = dict(zip((record.encoder, record.decoder), lowered.graphs, strict=True))
-    return RoleFiles(record, graphs, {record.tokenizer: loaded.tokenizer})
+    return RoleFiles(record, graphs, loaded.tokenizer)
+
+
+def _embedder(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    found = embedder.known(options.source)
+    layer = options.layer
+    if layer is None:
+        layer = found.layer if found else loaded.model.config.num_hidden_layers
+    baseline = options.baseline or (found.baseline if found and found.layer == layer else None)
+    watch("convert")
+    embedder.cut(loaded.model, layer)
+    graph = embedder.graph(loaded.model)
+    lowered = _lowered("embedder", loaded, (graph,), Template("{text}"), options, watch)
+    record = EmbedderRole(
+        source=loaded.name,
+        revision=loaded.revision,
+        architecture=loaded.architecture,
+        precision=lowered.precision,
+        tokenizer=f"{role}.tokenizer.json",
+        max_tokens=loaded.max_tokens,
+        pad_id=loaded.pad_id,
+        parity=lowered.parity,
+        graph=f"{role}.onnx",
+        layer=layer,
+        baseline=baseline,
+        stride=CONTEXT,
+    )
+    return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
+
+
+def _language_model(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    watch("convert")
+    made = lm.scoring(loaded.model, streamed=options.precision != "fp16")
+    lowered = _lowered("lm", loaded, (made.graph,), Template("{text}"), options, watch)
+    record = LanguageModelRole(
+        source=loaded.name,
+        revision=loaded.revision,
+        architecture=loaded.architecture,
+        precision=lowered.precision,
+        tokenizer=f"{role}.tokenizer.json",
+        max_tokens=loaded.max_tokens,
+        pad_id=loaded.pad_id,
+        parity=lowered.parity,
+        graph=f"{role}.onnx",
+        layers=made.layers,
+        heads=made.heads,
+        head_dim=made.head_dim,
+    )
+    return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
 
 
 def _lowered(

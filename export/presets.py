@@ -91,6 +91,64 @@ def _paper_q2_small() -> dict[str, RoleOptions]:
     }
 
 
+def _paper_detectors() -> dict[str, RoleOptions]:
+    """The detectors that the papers compare: pair order (evidence, claim), labels as each checkpoint names them.
+
+    A checkpoint that only says LABEL_0, LABEL_1, … is refused until ``--replace`` or a role of its own gives labels.
+    BERT on Conv-FEVER is published by nobody; ``groundwire.train`` has its recipe.
+    """
+    return {
+        "detector.vitaminc": RoleOptions("tals/albert-base-vitaminc"),
+        "detector.vitaminc-fever": RoleOptions("tals/albert-base-vitaminc-fever"),
+        "detector.mnli": RoleOptions("tals/albert-base-mnli"),
+        "detector.vitaminc-mnli": RoleOptions("tals/albert-base-vitaminc-mnli"),
+        "detector.factcc": RoleOptions("manueldeprada/FactCC", labels=("CORRECT", "INCORRECT")),
+        "detector.faithcritic": RoleOptions(
+            "McGill-NLP/roberta-large-faithcritic", labels=("faithful", "hallucinated")
+        ),
+    }
+
+
+def _minicheck() -> dict[str, RoleOptions]:
+    """MiniCheck (Tang et al. 2024): (document, claim), each sentence of the response by itself, the worst one counts.
+
+    Its RoBERTa reads the pair joined by one end token; its DeBERTa's pairs have one separator anyway. The second logit
+    is "supported" in the authors' code.
+    """
+    labels = ("unsupported", "supported")
+    return {
+        "detector.minicheck-roberta": RoleOptions(
+            "lytang/MiniCheck-RoBERTa-Large", labels=labels, unit="sentence", one_separator=True
+        ),
+        "detector.minicheck-deberta": RoleOptions("lytang/MiniCheck-DeBERTa-v3-Large", labels=labels, unit="sentence"),
+    }
+
+
+def _lettucedetect() -> dict[str, RoleOptions]:
+    """LettuceDetect (Kovács and Recski 2025): a ModernBERT that flags the tokens of an answer; label 1 is a flag.
+
+    Each passage is read in the model's prompt for texts without a question. Where several passages or windows are read,
+    a token counts as supported when one of them supports it; the authors' code asks that all do.
+    """
+    return {
+        "tokens": RoleOptions(
+            "KRLabsOrg/lettucedect-base-modernbert-en-v1",
+            labels=("supported", "hallucinated"),
+            template=Template("Summarize the following text:\n{premise}\noutput:", "{hypothesis}"),
+        )
+    }
+
+
+def _nli_deberta() -> dict[str, RoleOptions]:
+    """A DeBERTa-v3 cross-encoder for the inference role, stronger than the papers' RoBERTa at a third of its size."""
+    return {"nli": RoleOptions("cross-encoder/nli-deberta-v3-base", labels=("contradiction", "entailment", "neutral"))}
+
+
+def _paper_pmi() -> dict[str, RoleOptions]:
+    """PMI-Faith's language model. It was trained on texts of 2,048 tokens, which its configuration need not say."""
+    return {"lm": RoleOptions("bigscience/bloom-560m", max_tokens=2048)}
+
+
 def _spans() -> str:
     """The installed spaCy pipeline of the paper, else the one of the embedded bundle."""
     if importlib.util.find_spec(SPACY_PIPELINE) is None:
@@ -104,6 +162,14 @@ def _spans() -> str:
 
 
 PRESETS: Mapping[str, Callable[[], dict[str, RoleOptions]]] = MappingProxyType(
-    {"paper-q2": _paper_q2, "paper-q2-small": _paper_q2_small}
+    {
+        "paper-q2": _paper_q2,
+        "paper-q2-small": _paper_q2_small,
+        "paper-pmi": _paper_pmi,
+        "paper-detectors": _paper_detectors,
+        "minicheck": _minicheck,
+        "lettucedetect": _lettucedetect,
+        "nli-deberta": _nli_deberta,
+    }
 )
 """By name; each call makes a fresh set."""

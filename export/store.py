@@ -1,7 +1,8 @@
 """Writing bundles: graphs over one shared ``weights.bin``, put in place at once or not at all.
 
 A weight is addressed by its content, so an initializer that several graphs hold, the word embeddings of a common
-encoder for example, is stored once. Adding a role rewrites the directory beside the old one and swaps the two.
+encoder for example, is stored once; so is a tokenizer. Adding a role rewrites the directory beside the old one and
+swaps the two.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class RoleFiles:
     record: Role
     graphs: Mapping[str, ir.Model] = field(default_factory=dict)
     """By file name; weights inside."""
-    texts: Mapping[str, str] = field(default_factory=dict)
-    """Small files by name: tokenizers."""
+    tokenizer: str | None = None
+    """Content of ``tokenizer.json``."""
     tree: Path | None = None
     """A directory copied to ``record.path``: a spaCy pipeline."""
 
@@ -107,10 +108,11 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
             graphs |= _keep(old, record, folder)
         _write_graphs(folder, graphs)
         for role in roles.values():
-            for name, text in role.texts.items():
-                (folder / name).write_text(text, encoding="utf-8")
             if role.tree is not None and isinstance(role.record, SpansRole):
                 shutil.copytree(role.tree, folder / role.record.path)
+        texts = {name: (record, _tokenizer(old, record)) for name, record in kept.items()}
+        texts |= {name: (role.record, role.tokenizer) for name, role in roles.items()}
+        records = _write_tokenizers(folder, texts)
         written = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
         manifest = Manifest(
             schema=SCHEMA,
@@ -118,7 +120,7 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
             version=title.version,
             license=title.license,
             created_with=title.created_with,
-            roles=dict(sorted((kept | {name: role.record for name, role in roles.items()}).items())),
+            roles=dict(sorted(records.items())),
             files={
                 path.as_posix(): FileEntry((folder / path).stat().st_size, sha256(folder / path))
                 for path in written
@@ -128,6 +130,25 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
         (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
         Bundle.open(folder)
     return Bundle.open(out)
+
+
+def _tokenizer(bundle: Bundle | None, record: Role) -> str | None:
+    if bundle is None or isinstance(record, SpansRole):
+        return None
+    return bundle.file(record.tokenizer).read_text(encoding="utf-8")
+
+
+def _write_tokenizers(folder: Path, roles: Mapping[str, tuple[Role, str | None]]) -> dict[str, Role]:
+    """Write each different tokenizer once, named after the first role that has it; the records say where it is."""
+    names: dict[str, str] = {}
+    records: dict[str, Role] = {}
+    for role, (record, content) in sorted(roles.items()):
+        if content is not None and not isinstance(record, SpansRole):
+            record = msgspec.structs.replace(record, tokenizer=names.setdefault(content, f"{role}.tokenizer.json"))
+        records[role] = record
+    for content, name in names.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return records
 
 
 def _write_graphs(folder: Path, graphs: Mapping[str, ir.Model]) -> None:
@@ -140,7 +161,8 @@ def _write_graphs(folder: Path, graphs: Mapping[str, ir.Model]) -> None:
                 if tensor is None or tensor.nbytes <= INLINE_BYTES:
                     continue
                 content = tensor.tobytes()
-                key = hashlib.sha256(f"{tensor.dtype.name}{tensor.shape}".encode() + content).digest()
+                # Type and shape are the graph's: it may read the same bytes as blocks, or as unsigned.
+                key = hashlib.sha256(content).digest()
                 if key not in places:
                     file.write(b"\0" * (-file.tell() % ALIGNMENT))
                     places[key] = (file.tell(), len(content))
@@ -166,7 +188,6 @@ def _keep(old: Bundle, record: Role, folder: Path) -> dict[str, ir.Model]:
     if isinstance(record, SpansRole):
         shutil.copytree(old.file(record.path), folder / record.path)
         return {}
-    shutil.copy2(old.file(record.tokenizer), folder / record.tokenizer)
     return {name: ir.load(old.file(name)) for name in graph_files(record)}
 
 

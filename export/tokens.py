@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.processors import TemplateProcessing
 from transformers.convert_slow_tokenizer import convert_slow_tokenizer
 
 from groundwire.runtime.errors import ExportError
@@ -16,8 +18,11 @@ Ids: TypeAlias = npt.NDArray[np.int64]
 Batch: TypeAlias = dict[str, Ids]
 
 
-def fast_json(tokenizer: Any, source: str) -> str:
-    """The content of ``tokenizer.json`` without truncation and padding; ExportError when there is no fast tokenizer."""
+def fast_json(tokenizer: Any, source: str, *, one_separator: bool = False) -> str:
+    """The content of ``tokenizer.json`` without truncation and padding; ExportError when there is no fast tokenizer.
+
+    With ``one_separator`` a pair is start, first text, separator, second text, separator.
+    """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         try:
@@ -29,7 +34,21 @@ def fast_json(tokenizer: Any, source: str) -> str:
             ) from error
     content = json.loads(backend.to_str())
     content["truncation"] = content["padding"] = None
+    if one_separator:
+        content["post_processor"] = _one_separator(tokenizer)
     return json.dumps(content, ensure_ascii=False)
+
+
+def _one_separator(tokenizer: Any) -> Any:
+    """The post-processor of pairs with one separator, in the form of ``tokenizer.json``."""
+    start, end = tokenizer.cls_token, tokenizer.sep_token
+    plain = Tokenizer(WordLevel({}))
+    plain.post_processor = TemplateProcessing(
+        single=f"{start} $A {end}",
+        pair=f"{start} $A {end} $B {end}",
+        special_tokens=[(start, tokenizer.cls_token_id), (end, tokenizer.sep_token_id)],
+    )
+    return json.loads(plain.to_str())["post_processor"]
 
 
 class Batcher:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -31,12 +32,13 @@ def trace(
         quiet(),
         torch.no_grad(),
         single_activations(module),
+        straight(module),
     ):
         path = Path(folder, "model.onnx")
         torch.onnx.export(
             module,
             tuple(example for _, example, _ in inputs),
-            path,
+            str(path),  # a model beyond protobuf's 2 GiB goes to several files, beside a name but not beside a Path
             dynamo=False,
             opset_version=OPSET,
             # Folding would give every weight a copy per use and an anonymous name; passes/weights.py folds by content.
@@ -84,6 +86,24 @@ def single_activations(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for parent, name, child in swapped:
             setattr(parent, name, child)
+
+
+@contextmanager
+def straight(model: torch.nn.Module) -> Iterator[None]:
+    """Keep DeBERTa's scripted branch out of the graph while ``model`` is traced.
+
+    ``build_rpos`` is compiled with an ``if`` for queries and keys of different lengths, which no encoder has; traced,
+    it becomes a subgraph that the passes after it cannot look into. Only its other branch is needed.
+    """
+    modules = {sys.modules[type(part).__module__] for part in model.modules()}
+    branching = [(module, module.build_rpos) for module in modules if hasattr(module, "build_rpos")]
+    try:
+        for module, _ in branching:
+            module.build_rpos = lambda query, key, relative, *sizes: relative  # type: ignore[attr-defined]
+        yield
+    finally:
+        for module, scripted in branching:
+            module.build_rpos = scripted  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -8,18 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from .bundle import Bundle, ClassifierRole, GeneratorRole, ReaderRole, SpansRole
-from .calls import Answer, Beam, Call, Classify, FindSpans, GenerateQuestions, IsPersonal, Result
+from .bundle import (
+    Bundle,
+    ClassifierRole,
+    EmbedderRole,
+    GeneratorRole,
+    LanguageModelRole,
+    ReaderRole,
+    SpansRole,
+    TaggerRole,
+)
+from .calibration import Calibration
+from .calls import (
+    Answer,
+    Beam,
+    Call,
+    Classify,
+    Embed,
+    FindSpans,
+    GenerateQuestions,
+    IsPersonal,
+    Result,
+    ScoreText,
+    TagTokens,
+)
 from .classifier import Classifier
+from .embedder import Embedder
 from .errors import BundleError, GroundwireError, InvalidRequest, ModelError
 from .generator import Generator
+from .lm import LanguageModel
 from .reader import Reader
 from .session import DeviceChoice, Profile, choose_device
 from .spans import SpanFinder
+from .tagger import Tagger
 
 Outcome = Result | GroundwireError
 
@@ -33,6 +59,19 @@ class Identity(msgspec.Struct, frozen=True):
     device: str
 
 
+class Facts(msgspec.Struct, frozen=True):
+    """What a metric must know of a role to ask it well."""
+
+    labels: tuple[str, ...] = ()
+    """Of a classifier or tagger, in the order of its logits."""
+    supported: tuple[str, ...] = ()
+    """Those that mean "consistent"."""
+    unit: Literal["response", "sentence"] = "response"
+    """What a detector judges at once."""
+    baseline: tuple[float, float, float] | None = None
+    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None when nobody measured them."""
+
+
 class Runtime(Protocol):
     """Runs model calls. ``run`` may be called from one thread at a time for each lane."""
 
@@ -44,6 +83,15 @@ class Runtime(Protocol):
     @property
     def identity(self) -> Identity:
         """What determines its results."""
+        ...
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How to read the values of the metrics; None when nobody fitted it."""
+        ...
+
+    def facts(self, role: str) -> Facts:
+        """What the bundle says about one of ``roles``."""
         ...
 
     def lane(self, role: str) -> str:
@@ -112,6 +160,12 @@ class LocalRuntime:
                     models[name] = Classifier.load(opened, role, profile)
                 case GeneratorRole():
                     models[name] = Generator.load(opened, role, profile)
+                case EmbedderRole():
+                    models[name] = Embedder.load(opened, role, profile)
+                case TaggerRole():
+                    models[name] = Tagger.load(opened, role, profile)
+                case LanguageModelRole():
+                    models[name] = LanguageModel.load(opened, role, profile)
                 case SpansRole():
                     models[name] = SpanFinder.load(opened.file(role.path))
         return cls(opened, profile, models)
@@ -126,6 +180,22 @@ class LocalRuntime:
         """Bundle, digest, precision and device."""
         return self._identity
 
+    @property
+    def calibration(self) -> Calibration | None:
+        """From the manifest."""
+        return self.bundle.manifest.calibration
+
+    def facts(self, role: str) -> Facts:
+        """From the manifest."""
+        match self.bundle.manifest.roles.get(role):
+            case ClassifierRole(labels=labels, supported=supported, unit=unit):
+                return Facts(labels, supported, unit)
+            case TaggerRole(labels=labels, supported=supported):
+                return Facts(labels, (supported,))
+            case EmbedderRole(baseline=baseline):
+                return Facts(baseline=baseline)
+        return Facts()
+
     def lane(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""
         return "host" if role == "spans" else "device"
@@ -136,6 +206,9 @@ class LocalRuntime:
             return 8
         if isinstance(self._models.get(role), Generator):
             return max(1, self.profile.max_beams // Beam().beams)
+        if isinstance(self._models.get(role), LanguageModel):
+            # Each call may bring a prefix of its own, which is a long text to read.
+            return max(1, self.profile.max_rows // 2)
         return self.profile.max_rows
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
@@ -165,6 +238,12 @@ class LocalRuntime:
                     calls.append(Answer("when?", (text,)))
                 case Classifier():
                     calls.append(Classify(role, (text,), text))
+                case Embedder():
+                    calls.append(Embed(text))
+                case LanguageModel():
+                    calls.append(ScoreText((text,), text))
+                case Tagger():
+                    calls.append(TagTokens(role, (text,), text))
         return calls
 
     def close(self) -> None:
@@ -176,6 +255,7 @@ class FakeRuntime:
     """Answers calls from plain functions; records the batches it was given.
 
     ``answers`` maps a role to a function of one call; an exception of the tree it raises is that call's outcome.
+    ``facts`` and ``calibration`` are what the bundle would say about its roles and their values.
 
     >>> from groundwire.runtime.calls import Classify, Classified, Read
     >>> label = lambda call: Classified("neutral", {"neutral": 1.0}, 0, Read(1, 3, 3))
@@ -184,8 +264,16 @@ class FakeRuntime:
     'neutral'
     """
 
-    def __init__(self, answers: Mapping[str, Callable[[Any], Outcome]], batch: int = 64) -> None:
+    def __init__(
+        self,
+        answers: Mapping[str, Callable[[Any], Outcome]],
+        batch: int = 64,
+        facts: Mapping[str, Facts] = MappingProxyType({}),
+        calibration: Calibration | None = None,
+    ) -> None:
+        self._calibration = calibration
         self._answers = dict(answers)
+        self._facts = dict(facts)
         self._batch = batch
         self.batches: list[tuple[str, tuple[Call, ...]]] = []
         self.closed = False
@@ -199,6 +287,15 @@ class FakeRuntime:
     def identity(self) -> Identity:
         """A fixed identity."""
         return Identity("fake", "0" * 12, "fp32", "cpu")
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The one given at construction, or none."""
+        return self._calibration
+
+    def facts(self, role: str) -> Facts:
+        """Those given at construction, or none."""
+        return self._facts.get(role, Facts())
 
     def lane(self, role: str) -> str:
         """As the local runtime."""

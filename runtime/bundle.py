@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from .calibration import Calibration
 from .errors import BundleError
 
 SCHEMA = 1
@@ -24,11 +25,12 @@ class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     texts: int
     max_logit_error: float
-    """Largest absolute difference of a logit (generator: of a teacher-forced log-probability)."""
+    """Largest absolute difference of a logit (generator, language model: of a token's log-probability)."""
     logit_std: float
     """Standard deviation of the checkpoint's logits on the same texts, the scale of the error."""
     decision_agreement: float
-    """Share of texts with the same decision: label, no-answer, or next token."""
+    """Share of texts with the same decision: label, no-answer, next token, or the passage that makes it more probable
+    (language models)."""
     span_agreement: float | None = None
     """Share of texts with the same answer span (readers only)."""
     kept_float: tuple[str, ...] = ()
@@ -79,6 +81,10 @@ class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     window_order: tuple[str, ...] = ()
     """When windows of a long premise disagree, the first of these labels that any window has is the answer. Empty:
     entailment, contradiction, neutral for an inference model, else the order of ``labels``."""
+    supported: tuple[str, ...] = ()
+    """Labels of a detector that mean "consistent"; then the window that supports the hypothesis most decides."""
+    unit: Literal["response", "sentence"] = "response"
+    """What a detector judges at once: the whole response, or each sentence, the worst of which counts."""
 
 
 class GeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="generator"):
@@ -159,12 +165,15 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     license: str
     created_with: str
     roles: dict[str, Role]
+    calibration: Calibration | None = None
+    """How to read the values of the bundle's metrics; None when nobody fitted it."""
     files: dict[str, FileEntry]
     """Every file of the bundle but the manifest and README, by its path with forward slashes."""
 
     def digest(self) -> str:
-        """Twelve hexadecimal digits that change with any file of the bundle or any field of its roles."""
-        content = msgspec.json.encode([self.roles, self.files], order="deterministic")
+        """Twelve hexadecimal digits that change with any file of the bundle, any field of its roles or calibration."""
+        parts = [self.roles, self.files, *([self.calibration] if self.calibration else [])]
+        content = msgspec.json.encode(parts, order="deterministic")
         return hashlib.sha256(content).hexdigest()[:12]
 
 

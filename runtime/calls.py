@@ -122,6 +122,12 @@ class Embed(msgspec.Struct, frozen=True):
     text: str
 
 
+class CountTokens(msgspec.Struct, frozen=True):
+    """In how many of ``texts`` each token of role ``embedder`` stands → ``TokenCounts``. Runs no model."""
+
+    texts: tuple[str, ...]
+
+
 class TagTokens(msgspec.Struct, frozen=True):
     """A label for every token of ``text`` in the light of ``premises``, by the tagger of ``role`` → ``Tagged``."""
 
@@ -173,6 +179,8 @@ class Classified(msgspec.Struct, frozen=True):
     window: int
     """Which window of the premises decided; 0 when there is one."""
     read: Read
+    supported: float | None = None
+    """Probability of the labels that mean "consistent", for roles that name them."""
 
 
 class TextScored(msgspec.Struct, frozen=True):
@@ -193,9 +201,20 @@ class Embedded(msgspec.Struct, frozen=True, eq=False):
     """[T, D], each of length 1."""
     ids: tuple[int, ...]
     """Token ids [T]."""
+    offsets: tuple[tuple[int, int], ...]
+    """Character range of every token in the text [T]; (0, 0) for special ones."""
     special: tuple[bool, ...]
     """Which tokens belong to the model rather than the text [T]."""
     read: Read
+
+
+class TokenCounts(msgspec.Struct, frozen=True):
+    """Document frequencies of tokens."""
+
+    texts: int
+    """How many texts were counted."""
+    counts: dict[int, int]
+    """Token id → number of texts that have it, special tokens included; ids that none has are left out."""
 
 
 class TokenTag(msgspec.Struct, frozen=True):
@@ -214,9 +233,19 @@ class Tagged(msgspec.Struct, frozen=True):
     read: Read
 
 
-Call: TypeAlias = FindSpans | IsPersonal | GenerateQuestions | Answer | Classify | ScoreText | Embed | TagTokens
+Call: TypeAlias = (
+    FindSpans | IsPersonal | GenerateQuestions | Answer | Classify | ScoreText | Embed | CountTokens | TagTokens
+)
 Result: TypeAlias = (
-    tuple[TextSpan, ...] | bool | tuple[Generated, ...] | Answered | Classified | TextScored | Embedded | Tagged
+    tuple[TextSpan, ...]
+    | bool
+    | tuple[Generated, ...]
+    | Answered
+    | Classified
+    | TextScored
+    | Embedded
+    | TokenCounts
+    | Tagged
 )
 
 
@@ -231,7 +260,7 @@ def role_of(call: Call) -> str:
             return "qa"
         case ScoreText():
             return "lm"
-        case Embed():
+        case Embed() | CountTokens():
             return "embedder"
         case Classify() | TagTokens():
             return call.role

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .bundle import Bundle, ClassifierRole
 from .calls import Classified, Classify, Read
-from .errors import BundleError, GroundwireError, TooLong
+from .errors import BundleError, GroundwireError, ModelError, TooLong
 from .forward import forward
 from .session import Profile, Session
 from .text import TextEncoder, Window
@@ -35,8 +35,9 @@ class Classifier:
         self._profile = profile
         inference = _INFERENCE if set(role.labels) == set(_INFERENCE) else role.labels
         self._order = role.window_order or inference
-        if set(self._order) - set(role.labels):
-            raise BundleError(f"window_order {self._order} names labels that the role lacks; it has {role.labels}.")
+        for name, given in (("window_order", self._order), ("supported", role.supported)):
+            if set(given) - set(role.labels):
+                raise BundleError(f"{name} {given} names labels that the role lacks; it has {role.labels}.")
 
     @classmethod
     def load(cls, bundle: Bundle, role: ClassifierRole, profile: Profile) -> Classifier:
@@ -65,27 +66,39 @@ class Classifier:
                 out[index] = self.fold(call, table[rows_of[index]])
         return [out[index] for index in range(len(calls))]
 
-    def fold(self, call: Classify, table: NDArray[np.float64]) -> Classified:
-        """The decisive window: the first label in window order that any window has, where it is most probable.
+    def fold(self, call: Classify, table: NDArray[np.float64]) -> Classified | GroundwireError:
+        """The decisive window. One entailing passage supports a hypothesis, whatever the others do not say.
 
-        One entailing passage supports a hypothesis, whatever the others do not say; so entailment goes first.
+        A detector's is the window that supports the hypothesis most. Otherwise it is the first label in window order
+        that any window has, where it is most probable.
         """
+        if not np.isfinite(table).all():
+            return ModelError(f"The classifier of {call.role!r} gave numbers that are not finite; its graph is broken.")
         labels = self._role.labels
         winners = table.argmax(axis=1)
-        column = next(labels.index(label) for label in self._order if (winners == labels.index(label)).any())
-        window = int(np.where(winners == column, table[:, column], -1.0).argmax())
+        supported = None
+        if self._role.supported:
+            support = table[:, [labels.index(label) for label in self._role.supported]].sum(axis=1)
+            window = int(support.argmax())
+            supported = min(1.0, float(support[window]))
+        else:
+            column = next(labels.index(label) for label in self._order if (winners == labels.index(label)).any())
+            window = int(np.where(winners == column, table[:, column], -1.0).argmax())
         total = sum(len(premise) for premise in call.premises)
         return Classified(
-            labels[column],
+            labels[winners[window]],
             dict(zip(labels, table[window].tolist(), strict=True)),
             window,
             Read(windows=len(table), characters=total, total=total),
+            supported,
         )
 
     def _pieces(self, index: int, call: Classify, max_windows: int) -> list[Piece]:
         template, pieces = self._role.template, []
         windowed = 0 if "{premise}" in template.first else 1
-        for premise in call.premises:
+        # A model of the hypothesis alone reads it once, however many passages there are.
+        alone = "{premise}" not in f"{template.first}{template.second}"
+        for premise in ("",) if alone else call.premises:
             first, second = self._encoder.render(template, {"premise": premise, "hypothesis": call.hypothesis})
             if second is None:
                 pieces.append(Piece(index, self._encoder.single(first)))

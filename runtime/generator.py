@@ -13,7 +13,7 @@ from . import _native
 from .bundle import Bundle, GeneratorRole
 from .calls import Beam, Decoding, Generated, GenerateQuestions, Greedy, Sampling
 from .classifier import softmax
-from .errors import GroundwireError, InvalidRequest
+from .errors import GroundwireError, InvalidRequest, ModelError
 from .forward import forward
 from .session import Array, Profile, Session
 from .text import TextEncoder, Window
@@ -178,7 +178,10 @@ class _Decoder:
         }
         out = self._session.run_values(feeds, host=("scores", "candidates"))
         self._past = {name: out[f"present.{name}"] for name in self._past}
-        return out["scores"].numpy(), out["candidates"].numpy()
+        scores = out["scores"].numpy()
+        if np.isnan(scores).any():
+            raise ModelError("The generator gave numbers that are not finite; its graph is broken.")
+        return scores, out["candidates"].numpy()
 
     def keep(self, rows: NDArray[np.int64]) -> None:
         """Drop the sources that are closed; ``rows`` are the positions of those still open."""

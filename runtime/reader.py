@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from . import _native
 from .bundle import Bundle, ReaderRole
 from .calls import Answer, Answered, Read
-from .errors import GroundwireError, TooLong
+from .errors import GroundwireError, ModelError, TooLong
 from .forward import forward
 from .session import Array, Profile, Session
 from .text import TextEncoder, Window
@@ -67,6 +67,9 @@ class Reader:
         windows = [piece.window for piece in pieces]
         for rows, lengths, (start, end) in forward(self._session, windows, self._role.pad_id, self._profile):
             batch = [pieces[row] for row in rows]
+            for piece, length, *logits in zip(batch, lengths, start, end, strict=True):
+                if not all(np.isfinite(row[:length]).all() for row in logits):
+                    out[piece.call] = ModelError("The reader gave numbers that are not finite; its graph is broken.")
             for rule, decide in (("independent", _independent), ("joint", _joint)):
                 if any(calls[piece.call].rule == rule for piece in batch):
                     for piece, one in zip(batch, decide(start, end, lengths, batch), strict=True):

@@ -7,6 +7,7 @@ that spells a special token (``</s>``, ``[SEP]``) is data: it never becomes that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +40,13 @@ class Window(NamedTuple):
             if covered:
                 pieces.append(whole[covered[0][0] : covered[-1][1]].strip())
         return " ".join(pieces)
+
+
+class Part(NamedTuple):
+    """A window of a text, and the positions ``own[0]`` to ``own[1] - 1`` in it that no other window speaks for."""
+
+    window: Window
+    own: tuple[int, int]
 
 
 class TextEncoder:
@@ -100,6 +108,42 @@ class TextEncoder:
         window = _window(whole)
         return [_cut(window, first_place + a, room, first_place, last_place) for a in starts]
 
+    def parts(self, text: str, stride: int) -> list[Part]:
+        """One text in as many windows as it needs, of which each owns a stretch of the tokens.
+
+        The stretches follow one another and cover the text: joined, they are its ids as if no window were bounded, the
+        special tokens in front with the first and those behind with the last. Neighbouring windows share ``stride``
+        tokens, at most half a window; each owns the half of them that lies deeper inside it.
+        """
+        whole = _window(self._encode(text, None))
+        if len(whole.ids) <= self.max_tokens:
+            return [Part(whole, (0, len(whole.ids)))]
+        first, last = whole.tokens_of(0)
+        length = last - first + 1
+        room = self.max_tokens - (len(whole.ids) - length)
+        starts = [*range(0, length - room, room - min(stride, room // 2)), length - room]
+        # Where the stretch of one window ends and the next begins: in the middle of what both see.
+        bounds = [0, *((a + room + b + 1) // 2 for a, b in pairwise(starts)), length]
+        return [
+            Part(
+                _cut(whole, first + start, room, first, last),
+                # A window's tokens stand behind the special ones in front.
+                (
+                    first + begin - start if begin else 0,
+                    first + end - start if end < length else self.max_tokens,
+                ),
+            )
+            for start, begin, end in zip(starts, bounds, bounds[1:], strict=False)
+        ]
+
+    def plain(self, text: str) -> Window:
+        """One text of any length without special tokens, also where the tokenizer would add some."""
+        return _window(self._encode(text, None, add_special=False))
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of one text of any length, special tokens included."""
+        return list(self._encode(text, None).ids)
+
     def render(self, template: Template, fields: dict[str, str]) -> tuple[str, str | None]:
         """The texts of a template with its fields filled in; braces inside a field are text."""
         return _fill(template.first, fields), None if template.second is None else _fill(template.second, fields)
@@ -108,11 +152,11 @@ class TextEncoder:
         """The text of generated ids, without special tokens."""
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
 
-    def _encode(self, first: str, second: str | None) -> Encoding:
+    def _encode(self, first: str, second: str | None, *, add_special: bool = True) -> Encoding:
         # A unigram vocabulary holds "</s>" as an ordinary piece, and normalisation can spell one from look-alikes, so
         # the ids are checked and the first character of an offending piece is blanked, which keeps every offset.
         for _ in range(8):
-            encoding = self._tokenizer.encode(first, second)
+            encoding = self._tokenizer.encode(first, second, add_special_tokens=add_special)
             clash = [
                 (sequence, start)
                 for index, mask, sequence, (start, _) in zip(

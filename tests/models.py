@@ -21,6 +21,7 @@ from transformers import (
     AlbertConfig,
     AlbertForQuestionAnswering,
     AlbertForSequenceClassification,
+    AlbertModel,
     AlbertTokenizerFast,
     BartConfig,
     BartForConditionalGeneration,
@@ -28,15 +29,32 @@ from transformers import (
     BertConfig,
     BertForQuestionAnswering,
     BertForSequenceClassification,
+    BertForTokenClassification,
     BertLMHeadModel,
     BertModel,
     BertTokenizerFast,
+    BloomConfig,
+    BloomForCausalLM,
+    BloomTokenizerFast,
+    DebertaV2Config,
+    DebertaV2ForSequenceClassification,
     EncoderDecoderModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPT2TokenizerFast,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MPNetConfig,
+    MPNetModel,
+    MPNetTokenizerFast,
+    OPTConfig,
+    OPTForCausalLM,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForQuestionAnswering,
     RobertaForSequenceClassification,
+    RobertaModel,
     RobertaTokenizerFast,
     T5Config,
     T5ForConditionalGeneration,
@@ -69,6 +87,7 @@ answer: the first shop context: question: what is the name of the show? which ci
 torch.set_num_threads(1)  # models this small lose time to a pool
 
 LABELS = ("entailment", "neutral", "contradiction")
+FLAGS = ("supported", "hallucinated")
 MAX_TOKENS = 96
 """The window of every tiny model, special tokens included."""
 HIDDEN, LAYERS, HEADS = 32, 2, 4
@@ -87,6 +106,21 @@ def reader(folder: Path, family: str, seed: int = 0) -> Path:
 def classifier(folder: Path, family: str, seed: int = 0, labels: tuple[str, ...] = LABELS) -> Path:
     """Write a tiny pair classifier of one of ``CLASSIFIERS``; return ``folder``."""
     return _save(folder, seed, lambda: CLASSIFIERS[family](labels))
+
+
+def tagger(folder: Path, family: str, seed: int = 0) -> Path:
+    """Write a tiny token classifier of one of ``TAGGERS`` with the labels of ``FLAGS``; return ``folder``."""
+    return _save(folder, seed, TAGGERS[family])
+
+
+def language_model(folder: Path, family: str, seed: int = 0) -> Path:
+    """Write a tiny causal language model of one of ``LANGUAGE_MODELS``; return ``folder``."""
+    return _save(folder, seed, LANGUAGE_MODELS[family])
+
+
+def embedder(folder: Path, family: str, seed: int = 0) -> Path:
+    """Write a tiny encoder without a head of one of ``EMBEDDERS``; return ``folder``."""
+    return _save(folder, seed, EMBEDDERS[family])
 
 
 Checkpoint = tuple[PreTrainedModel, PreTrainedTokenizerFast]
@@ -121,7 +155,7 @@ def _balance(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast) -> None
         _raise(model.qa_outputs, torch.cat(inside).mean(0) - torch.cat(states).mean(0), 2.0)
         _raise(model.qa_outputs, torch.stack([state[0] for state in states]).mean(0) - torch.cat(inside).mean(0), 3.0)
     elif hasattr(model, "classifier"):
-        logits = torch.cat([model(**pair).logits for pair in pairs])
+        logits = torch.cat([model(**pair).logits.flatten(0, -2) for pair in pairs])
         getattr(model.classifier, "out_proj", model.classifier).bias -= logits.mean(0)
 
 
@@ -147,6 +181,22 @@ def word_pieces() -> BertTokenizerFast:
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     return BertTokenizerFast(tokenizer_object=tokenizer, model_max_length=MAX_TOKENS)
+
+
+def word_pieces_mpnet() -> MPNetTokenizerFast:
+    """MPNet's tokenizer: BERT's word pieces between RoBERTa's special tokens."""
+    tokenizer = word_pieces().backend_tokenizer
+    special = {"[PAD]": "<pad>", "[CLS]": "<s>", "[SEP]": "</s>", "[MASK]": "<mask>"}
+    vocabulary = {special.get(piece, piece): index for piece, index in tokenizer.get_vocab(False).items()}
+    # Positions start behind the padding id, which is 1 in published checkpoints.
+    vocabulary["<pad>"], vocabulary["[UNK]"] = 1, 0
+    other = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    other.normalizer, other.pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
+    other.decoder = tokenizer.decoder
+    other.post_processor = processors.RobertaProcessing(
+        ("</s>", vocabulary["</s>"]), ("<s>", vocabulary["<s>"]), trim_offsets=False, add_prefix_space=False
+    )
+    return MPNetTokenizerFast(tokenizer_object=other, model_max_length=MAX_TOKENS)
 
 
 def unigrams_t5() -> T5TokenizerFast:
@@ -187,7 +237,34 @@ def byte_pairs_bart() -> BartTokenizerFast:
     return BartTokenizerFast(tokenizer_object=_byte_pairs(), model_max_length=MAX_TOKENS)
 
 
+def byte_pairs_gpt2() -> GPT2TokenizerFast:
+    """GPT-2's byte-level BPE: nothing is added to a text."""
+    return GPT2TokenizerFast(tokenizer_object=_trained_pairs(["<|endoftext|>"]), model_max_length=MAX_TOKENS)
+
+
+def byte_pairs_bloom() -> BloomTokenizerFast:
+    """BLOOM's byte-level BPE: nothing is added to a text."""
+    return BloomTokenizerFast(tokenizer_object=_trained_pairs(["<unk>", "<s>", "</s>", "<pad>"]))
+
+
+def byte_pairs_opt() -> GPT2TokenizerFast:
+    """OPT's byte-level BPE: texts begin with ``</s>``."""
+    tokenizer = _trained_pairs(["<s>", "<pad>", "</s>", "<unk>"])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="</s> $A", pair="</s> $A </s> $B", special_tokens=[("</s>", 2)]
+    )
+    return GPT2TokenizerFast(
+        tokenizer_object=tokenizer, bos_token="</s>", eos_token="</s>", pad_token="<pad>", model_max_length=MAX_TOKENS
+    )
+
+
 def _byte_pairs() -> Tokenizer:
+    tokenizer = _trained_pairs(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return tokenizer
+
+
+def _trained_pairs(special: list[str]) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -195,12 +272,11 @@ def _byte_pairs() -> Tokenizer:
         TEXT.splitlines(),
         trainers.BpeTrainer(
             vocab_size=600,
-            special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+            special_tokens=special,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         ),
     )
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
     return tokenizer
 
 
@@ -364,6 +440,65 @@ def _bert() -> tuple[BertConfig, PreTrainedTokenizerFast]:
     return _bert_config(tokenizer), tokenizer
 
 
+def _gpt2() -> Checkpoint:
+    tokenizer = byte_pairs_gpt2()
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_positions=MAX_TOKENS,
+        n_embd=HIDDEN,
+        n_layer=LAYERS,
+        n_head=HEADS,
+        initializer_range=0.3,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    return GPT2LMHeadModel(config), tokenizer
+
+
+def _bloom() -> Checkpoint:
+    tokenizer = byte_pairs_bloom()
+    config = BloomConfig(
+        vocab_size=3 * 2048,  # published ones have more rows than pieces too, and here the head has several blocks
+        hidden_size=48,
+        n_layer=LAYERS,
+        n_head=6,  # ALiBi's slopes have a second rule where the heads are no power of two
+        initializer_range=0.3,
+        seq_length=MAX_TOKENS,
+        pad_token_id=3,
+    )
+    return BloomForCausalLM(config), tokenizer
+
+
+def _opt() -> Checkpoint:
+    tokenizer = byte_pairs_opt()
+    config = OPTConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=HIDDEN,
+        word_embed_proj_dim=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        ffn_dim=64,
+        max_position_embeddings=MAX_TOKENS,
+        init_std=0.3,
+    )
+    return OPTForCausalLM(config), tokenizer
+
+
+def _llama() -> Checkpoint:
+    tokenizer = byte_pairs_opt()
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS,
+        initializer_range=0.3,
+    )
+    return LlamaForCausalLM(config), tokenizer
+
+
 ENCODERS: dict[str, tuple[Callable[[], tuple[Any, PreTrainedTokenizerFast]], Any, Any]] = {
     "albert": (_albert, AlbertForQuestionAnswering, AlbertForSequenceClassification),
     "bert": (_bert, BertForQuestionAnswering, BertForSequenceClassification),
@@ -391,6 +526,95 @@ def _classifier(family: str, labels: tuple[str, ...]) -> Checkpoint:
     return architecture(config), tokenizer
 
 
+def _deberta(labels: tuple[str, ...]) -> Checkpoint:
+    tokenizer = word_pieces()
+    config = DebertaV2Config(
+        **_named(labels),
+        vocab_size=len(tokenizer),
+        hidden_size=HIDDEN,
+        pooler_hidden_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS,
+        initializer_range=0.3,
+        relative_attention=True,
+        position_buckets=8,
+        pos_att_type=["p2c", "c2p"],
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        position_biased_input=False,
+        type_vocab_size=0,
+    )
+    return DebertaV2ForSequenceClassification(config), tokenizer
+
+
+def _bert_tagger() -> Checkpoint:
+    config, tokenizer = _bert()
+    config.update(_named(FLAGS))
+    return BertForTokenClassification(config), tokenizer
+
+
+def _modernbert() -> Checkpoint:
+    # Importing it takes seconds, because it compiles.
+    from transformers import ModernBertConfig, ModernBertForTokenClassification
+
+    tokenizer = word_pieces()
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    config = ModernBertConfig(
+        **_named(FLAGS),
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        hidden_size=HIDDEN,
+        num_hidden_layers=3,
+        num_attention_heads=HEADS,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS,
+        initializer_range=0.3,
+        local_attention=16,  # shorter than the texts, so that its window matters
+        global_attn_every_n_layers=2,
+        reference_compile=False,
+    )
+    return ModernBertForTokenClassification(config), tokenizer
+
+
+def _named(labels: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "num_labels": len(labels),
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: index for index, label in enumerate(labels)},
+    }
+
+
+def _headless(family: str) -> Checkpoint:
+    settings, architecture = HEADLESS[family]
+    config, tokenizer = settings()
+    config.num_hidden_layers = LAYERS + 1  # so that cutting one off leaves several
+    return architecture(config), tokenizer
+
+
+def _mpnet() -> tuple[MPNetConfig, PreTrainedTokenizerFast]:
+    tokenizer = word_pieces_mpnet()
+    config = MPNetConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS + 2,
+        initializer_range=0.4,
+        pad_token_id=1,
+    )
+    return config, tokenizer
+
+
+HEADLESS: dict[str, tuple[Callable[[], tuple[Any, PreTrainedTokenizerFast]], Any]] = {
+    "albert": (_albert, AlbertModel),
+    "bert": (_bert, BertModel),
+    "mpnet": (_mpnet, MPNetModel),
+    "roberta": (_roberta, RobertaModel),
+}
+EMBEDDERS: dict[str, Callable[[], Checkpoint]] = {name: (lambda name=name: _headless(name)) for name in HEADLESS}
 GENERATORS: dict[str, Callable[[], Checkpoint]] = {
     "t5": lambda: _t5(gated=False),
     "t5-gated": lambda: _t5(gated=True),
@@ -399,9 +623,11 @@ GENERATORS: dict[str, Callable[[], Checkpoint]] = {
     "bert-bridged": lambda: _encoder_decoder(bridge=True),
 }
 READERS: dict[str, Callable[[], Checkpoint]] = {name: (lambda name=name: _reader(name)) for name in ENCODERS}
+LANGUAGE_MODELS: dict[str, Callable[[], Checkpoint]] = {"gpt2": _gpt2, "bloom": _bloom, "opt": _opt, "llama": _llama}
 CLASSIFIERS: dict[str, Callable[[tuple[str, ...]], Checkpoint]] = {
     name: (lambda labels, name=name: _classifier(name, labels)) for name in ENCODERS
-}
+} | {"deberta": lambda labels: _deberta(labels)}
+TAGGERS: dict[str, Callable[[], Checkpoint]] = {"bert": lambda: _bert_tagger(), "modernbert": lambda: _modernbert()}
 
 
 def sentences() -> Iterator[str]:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from groundwire.engine.explanations import Q2Explanation
-from groundwire.engine.metrics import METRICS
+from groundwire.engine.metrics import GROUPS, METRICS
 from groundwire.engine.options import Options, Q2Options
 from groundwire.engine.records import MetricResult, Score
 from groundwire.runtime.calls import Beam, Decoding, Greedy, Sampling
@@ -22,7 +22,13 @@ BundleOption = Annotated[
     str, typer.Option(help="An embedded bundle's name, or a directory made by `groundwire export`.")
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or tensorrt; nothing falls back silently.")]
-MetricsOption = Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(METRICS)}.")]
+MetricsOption = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Comma-separated, of: {', '.join(METRICS)}, detector.NAME, tokens; or a group: {', '.join(GROUPS)}. "
+        "Default: those of the bundle's verdict, else q2."
+    ),
+]
 ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of one model run; default: all usable.", min=1)]
 DecodingOption = Annotated[str, typer.Option(help="How questions are generated: beam, greedy or sampling.")]
 QuestionsOption = Annotated[str, typer.Option(help="single: the first valid question of a span; all: every valid one.")]
@@ -33,6 +39,10 @@ REASONS = {
     "no_answer": "the knowledge does not say",
     "contradiction": "the knowledge says otherwise",
     "mismatch": "the knowledge says something else",
+    "not_entailed": "the knowledge does not imply it",
+    "detected": "a detector finds no support",
+    "not_in_knowledge": "the knowledge does not have the word",
+    "less_likely": "the document makes these words less likely",
 }
 
 
@@ -59,6 +69,11 @@ def make_options(decoding: str, questions: str, personal: bool, deadline_ms: flo
     return Options(q2=q2, deadline_ms=deadline_ms)
 
 
+def metric_names(given: str | None) -> tuple[str, ...] | None:
+    """The names in a --metrics value; None leaves the choice to the bundle."""
+    return None if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+
+
 def interactive() -> bool:
     """Whether someone watches: progress bars only then."""
     return sys.stderr.isatty()
@@ -67,6 +82,20 @@ def interactive() -> bool:
 def stdout() -> Console:
     """The console results go to; as wide as the terminal, or 120 columns in a pipe."""
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+
+
+LABEL_COLOURS = {"consistent": "green", "inconsistent": "red", "unverifiable": "yellow", "unknown": "dim"}
+
+
+def verdict_of(score: Score) -> str:
+    """The verdict's label and probability."""
+    verdict = score.verdict
+    chance = "" if verdict.probability is None else f" {verdict.probability:.2f}"
+    return f"[{LABEL_COLOURS[verdict.label]}]{verdict.label}{chance}[/]"
+
+
+UNBOUNDED = frozenset({"bleu", "pmi", "upmi", "bertscore"})
+"""Metrics whose values do not go from 0 to 1."""
 
 
 def colour(value: float | None) -> str:
@@ -98,9 +127,10 @@ def reasons(score: Score) -> Text:
     return Text("\n".join(dict.fromkeys(lines)))
 
 
-def verdict_of(result: MetricResult) -> str:
+def value_of(result: MetricResult) -> str:
     """A metric's value, or its status."""
     if result.value is None:
         return f"[dim]{escape(result.status)}[/]"
     fallback = isinstance(result.explanation, Q2Explanation) and result.explanation.fallback is not None
-    return f"[{colour(result.value)}]{result.value:.2f}[/]" + ("[dim]*[/]" if fallback else "")
+    shade = "default" if result.name in UNBOUNDED else colour(result.value)
+    return f"[{shade}]{result.value:.2f}[/]" + ("[dim]*[/]" if fallback else "")

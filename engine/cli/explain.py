@@ -29,7 +29,7 @@ def explain(
     history: Annotated[
         list[str] | None, typer.Option("--history", "-h", help="An utterance before; repeat, oldest first.")
     ] = None,
-    metrics: common.MetricsOption = "q2",
+    metrics: common.MetricsOption = None,
     bundle: common.BundleOption = "compact",
     device: common.DeviceOption = "auto",
     decoding: common.DecodingOption = "beam",
@@ -42,19 +42,25 @@ def explain(
     groundwire explain "Elvis was born in 1936." -k "Elvis Presley was born on January 8, 1935."
     """
     options = common.make_options(decoding, questions, personal, None)
-    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    names = common.metric_names(metrics)
     with Engine.load(bundle, common.device_choice(device)) as engine:
         score = engine.score(response, knowledge, history=history or (), metrics=names, options=options)
     if json:
         typer.echo(score.to_json())
         return
     console = common.stdout()
+    verdict = score.verdict
+    if verdict.threshold is not None:
+        line = f"({verdict.profile} draws the line at {verdict.threshold:.2f})"
+        console.print(f"verdict: {common.verdict_of(score)} [dim]{line}[/]")
+    elif engine.calibration is not None:
+        console.print(f"verdict: {common.verdict_of(score)} [dim]{escape(verdict.message)}[/]")
     body = Text.assemble(common.marked(response, score))
     console.print(Panel(body, title="response", title_align="left"))
     for passage in knowledge:
         console.print(Panel(Text(passage), title="knowledge", title_align="left", border_style="dim"))
     for result in score.metrics.values():
-        console.print(f"[bold]{result.name}[/] {common.verdict_of(result)} {escape(result.message)}")
+        console.print(f"[bold]{result.name}[/] {common.value_of(result)} {escape(result.message)}")
         if isinstance(result.explanation, Q2Explanation):
             _questions(console.print, result, result.explanation)
     stages = ", ".join(f"{role} {spent:.0f}" for role, spent in score.timings.stages_ms.items())

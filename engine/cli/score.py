@@ -16,7 +16,6 @@ from rich.table import Table
 
 from groundwire.engine.api import Engine
 from groundwire.engine.records import Score
-from groundwire.engine.signature import signature
 from groundwire.runtime.errors import InvalidRequest
 
 from . import common
@@ -24,6 +23,8 @@ from .reading import Line, lines
 
 BAD_LINES = 3
 """Exit code when lines were skipped."""
+COLUMNS = 4
+"""Metrics that get a column each; more stand below each other."""
 
 
 class Output:
@@ -78,7 +79,7 @@ def score(
         Path, typer.Argument(help="JSON Lines or CSV with response, knowledge and perhaps history; - reads stdin.")
     ],
     out: Annotated[Path | None, typer.Option(help="Write JSON Lines here; an interrupted run is continued.")] = None,
-    metrics: common.MetricsOption = "q2",
+    metrics: common.MetricsOption = None,
     bundle: common.BundleOption = "compact",
     device: common.DeviceOption = "auto",
     threads: common.ThreadsOption = None,
@@ -96,17 +97,17 @@ def score(
     """
     errors = Console(stderr=True, highlight=False)
     options = common.make_options(decoding, questions, personal, deadline_ms)
-    names = tuple(name.strip() for name in metrics.split(",") if name.strip())
     bad = 0
     with contextlib.ExitStack() as stack:
         found = stack.enter_context(lines(source))
         engine = stack.enter_context(Engine.load(bundle, common.device_choice(device), threads=threads))
-        output = Output(out, signature(engine.runtime.identity, names, options)) if out else None
+        names = engine.metric_names(common.metric_names(metrics))
+        output = Output(out, engine.signature(names, options)) if out else None
         if output is not None:
             stack.callback(output.close)
             if output.done:
                 errors.print(f"Continuing {escape(str(out))}: {len(output.done)} lines are done.", soft_wrap=True)
-        table = _table(names)
+        table = _table(names, judged=engine.calibration is not None)
         todo: list[Line] = []
 
         def wanted() -> Iterator[dict[str, Any]]:
@@ -131,7 +132,7 @@ def score(
                 elif output is not None:
                     output.write(line, result)
                 else:
-                    _add(table, line, result, names)
+                    _add(table, line, result, names, judged=engine.calibration is not None)
     if output is None and table.row_count:
         console = common.stdout()
         console.print(table)
@@ -144,21 +145,30 @@ def score(
         raise typer.Exit(BAD_LINES)
 
 
-def _table(names: tuple[str, ...]) -> Table:
+def _table(names: tuple[str, ...], *, judged: bool) -> Table:
     table = Table(show_lines=True, expand=True)
     table.add_column("#", justify="right", style="dim")
-    for name in names:
-        table.add_column(name, justify="right")
+    if judged:
+        table.add_column("verdict", no_wrap=True)
+    if len(names) <= COLUMNS:
+        for name in names:
+            table.add_column(name, justify="right")
+    else:
+        table.add_column("metric", no_wrap=True)
+        table.add_column("value", justify="right", no_wrap=True)
     table.add_column("response, unsupported words marked", ratio=5)
     table.add_column("why", ratio=4)
     return table
 
 
-def _add(table: Table, line: Line, score: Score, names: tuple[str, ...]) -> None:
+def _add(table: Table, line: Line, score: Score, names: tuple[str, ...], *, judged: bool) -> None:
     assert line.row is not None
-    values = [common.verdict_of(score.metrics[name]) for name in names]
+    values = [common.value_of(score.metrics[name]) for name in names]
+    if len(names) > COLUMNS:
+        values = ["\n".join(names), "\n".join(values)]
     why = common.reasons(score) if score.status == "scored" else score.message
-    table.add_row(str(line.number), *values, common.marked(line.row["response"], score), why)
+    verdict = [common.verdict_of(score)] if judged else []
+    table.add_row(str(line.number), *verdict, *values, common.marked(line.row["response"], score), why)
 
 
 @contextlib.contextmanager

@@ -2,27 +2,89 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Iterator, Sequence
+
+from groundwire.runtime.backend import Runtime
 from groundwire.runtime.errors import InvalidRequest
 
-from . import q2
+from . import bertscore, detector, feqa, libraries, nli, overlap, pmi, q2, tokens, verifiability
 from .base import Metric, Steps, Wave
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in q2.METRICS}
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for family in (q2, nli, feqa, verifiability, overlap, libraries, bertscore, pmi)
+    for metric in family.METRICS
+}
+"""Those that every bundle with their roles has. Detectors and the token classifier come with their bundle."""
 
-__all__ = ["METRICS", "Metric", "Steps", "Wave", "select"]
+FAST = frozenset({"overlap", "overlap_precision", "unigram_f1", "nli", "verifiability", "pmi", "upmi"})
+"""Metrics that generate nothing: one or two forward passes each. Detectors belong to them too."""
+NOT_PUBLISHED = frozenset({"overlap_precision", "unigram_f1", "rouge_l", "meteor", "tokens"})
+"""Metrics that none of the four papers proposes or compares with in its main tables."""
+GROUPS = {
+    "all": "every metric that the bundle has the models for",
+    "paper": "those of the papers' tables",
+    "fast": "those that generate no text",
+}
+
+__all__ = ["GROUPS", "METRICS", "Metric", "Steps", "Wave", "available", "select"]
 
 
-def select(names: tuple[str, ...], roles: frozenset[str]) -> tuple[Metric, ...]:
-    """The named metrics; InvalidRequest for a name that does not exist or whose models the bundle lacks."""
+def available(runtime: Runtime) -> dict[str, Metric]:
+    """The metrics whose models the runtime has, by name."""
+    found = {
+        name: metric for name, metric in METRICS.items() if not metric.roles - runtime.roles and _installed(metric)
+    }
+    return found | _own(runtime)
+
+
+def select(names: Sequence[str], runtime: Runtime) -> tuple[Metric, ...]:
+    """The named metrics and groups, each once; InvalidRequest for a name that does not exist or cannot be computed."""
     if not names:
-        raise InvalidRequest(f"metrics is empty; name at least one of {', '.join(METRICS)}.")
+        raise InvalidRequest(f"metrics is empty; name at least one of {', '.join(METRICS)}, or a group.")
+    own = METRICS | _own(runtime)
+    chosen: dict[str, Metric] = {}
     for name in names:
-        if name not in METRICS:
-            raise InvalidRequest(f"Unknown metric {name!r}; known are {', '.join(METRICS)}.")
-        missing = METRICS[name].roles - roles
+        if name in GROUPS:
+            found = available(runtime)
+            chosen |= {each: found[each] for each in _members(name, found)}
+            continue
+        if name not in own:
+            raise InvalidRequest(f"Unknown metric {name!r}; known are {', '.join(own)}, and {', '.join(GROUPS)}.")
+        metric = own[name]
+        missing = metric.roles - runtime.roles
         if missing:
             raise InvalidRequest(
                 f"Metric {name!r} needs the roles {', '.join(sorted(missing))}, which the bundle lacks "
-                f"(it has {', '.join(sorted(roles))}). Export them into it, or load another bundle."
+                f"(it has {', '.join(sorted(runtime.roles))}). Export them into it, or load another bundle."
             )
-    return tuple(METRICS[name] for name in dict.fromkeys(names))
+        if not _installed(metric):
+            raise InvalidRequest(
+                f"Metric {name!r} needs the package {metric.package}; run: pip install 'groundwire[metrics]'."
+            )
+        chosen[name] = metric
+    return tuple(chosen.values())
+
+
+def _own(runtime: Runtime) -> dict[str, Metric]:
+    """The metrics that the bundle's roles bring along."""
+    found = {role: detector.metric(role, runtime.facts(role)) for role in detector.roles(runtime.roles)}
+    if tokens.ROLE in runtime.roles:
+        found["tokens"] = tokens.metric(runtime.facts(tokens.ROLE))
+    if bertscore.ROLE in runtime.roles:
+        found["bertscore"] = bertscore.metric(runtime.facts(bertscore.ROLE))
+    return found
+
+
+def _members(group: str, found: dict[str, Metric]) -> Iterator[str]:
+    for name in found:
+        if group == "fast" and name not in FAST and not name.startswith(detector.PREFIX):
+            continue
+        if group == "paper" and name in NOT_PUBLISHED:
+            continue
+        yield name
+
+
+def _installed(metric: Metric) -> bool:
+    return not metric.package or importlib.util.find_spec(metric.package) is not None

@@ -27,3 +27,11 @@ class Metric(NamedTuple):
     roles: frozenset[str]
     """Bundle roles it needs."""
     steps: Callable[[Request, Options], Steps[MetricResult]]
+    package: str = ""
+    """A module that must be installed for it; empty when the base installation is enough."""
+
+
+def at_once(result: Callable[[], MetricResult]) -> Steps[MetricResult]:
+    """The steps of a metric that asks no model: one, which gives its result."""
+    yield from ()  # what makes this a generator
+    return result()

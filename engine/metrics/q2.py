@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from groundwire.engine.explanations import Comparison, Q2Explanation
 from groundwire.engine.options import Options, Q2Options
 from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.sentences import Sentence
 from groundwire.runtime import _native
 from groundwire.runtime.calls import (
     Answer,
@@ -29,6 +30,7 @@ from groundwire.runtime.calls import (
 from groundwire.runtime.errors import InvalidRequest
 
 from .base import Metric, Steps
+from .claims import claims, joined, nothing_to_verify, within
 
 LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 """Value of the end-to-end label when no question is valid (§5.1 and the authors' code)."""
@@ -51,30 +53,35 @@ class Question(NamedTuple):
 def q2(request: Request, options: Options, name: str = "q2", nli: bool = True) -> Steps[MetricResult]:
     """Score a request by Q²: the mean over valid questions of how well the knowledge's answers match, 0–1."""
     settings = options.q2
-    spans = yield from informative_spans(request, settings)
+    judged = yield from claims(request, options)
+    if not judged:
+        return nothing_to_verify(name)
+    spans = yield from informative_spans(request, settings.spans, judged)
     beams = yield [GenerateQuestions(span.text, request.response, settings.decoding) for span in spans]
     questions = yield from ask_response(request, spans, beams, settings)
     kept = [question for question in questions if not question.discarded]
     if not kept:
-        return (yield from end_to_end(request, settings, name, spans, questions))
+        return (yield from end_to_end(request, joined(request, judged), settings, name, spans, questions))
     answers = yield [Answer(question.text, request.knowledge, settings.rule) for question in kept]
     labels = yield from compare(kept, answers, settings.nli and nli)
     return fold(name, spans, questions, answers, labels)
 
 
-def informative_spans(request: Request, settings: Q2Options) -> Steps[tuple[TextSpan, ...]]:
-    """Named entities and noun phrases of the response, or the caller's own ranges."""
-    if settings.spans is None:
+def informative_spans(
+    request: Request, given: Sequence[tuple[int, int]] | None, judged: Sequence[Sentence]
+) -> Steps[tuple[TextSpan, ...]]:
+    """Named entities and noun phrases of the sentences to judge, or the caller's own ranges."""
+    if given is None:
         (spans,) = yield [FindSpans(request.response)]
-        return tuple(spans)
+        return within(spans, judged)
     length = len(request.response)
-    for start, end in settings.spans:
+    for start, end in given:
         if not 0 <= start < end <= length:
             raise InvalidRequest(
                 f"Q2Options.spans has ({start}, {end}); a range must satisfy 0 <= start < end <= {length}, "
                 "the length of the response in characters."
             )
-    return tuple(TextSpan(request.response[start:end], start, end) for start, end in settings.spans)
+    return tuple(TextSpan(request.response[start:end], start, end) for start, end in given)
 
 
 def ask_response(
@@ -174,9 +181,14 @@ def unsupported(name: str, comparisons: Sequence[Comparison]) -> tuple[Unsupport
 
 
 def end_to_end(
-    request: Request, settings: Q2Options, name: str, spans: Sequence[TextSpan], questions: Sequence[Question]
+    request: Request,
+    text: str,
+    settings: Q2Options,
+    name: str,
+    spans: Sequence[TextSpan],
+    questions: Sequence[Question],
 ) -> Steps[MetricResult]:
-    """Without a valid question: classify the whole response against the knowledge, both lower-cased."""
+    """Without a valid question: classify the whole ``text`` against the knowledge, both lower-cased."""
     comparisons = tuple(map(_discarded, questions))
     if not settings.fallback:
         message = "No valid question could be asked about the response; turn the fallback on to classify it as a whole."
@@ -184,7 +196,7 @@ def end_to_end(
             name, "nothing_to_verify", message=message, explanation=Q2Explanation(tuple(spans), comparisons)
         )
     premises = tuple(passage.lower() for passage in request.knowledge)
-    (found,) = yield [Classify("nli", premises, request.response.lower())]
+    (found,) = yield [Classify("nli", premises, text.lower())]
     return MetricResult(
         name,
         "scored",

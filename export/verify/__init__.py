@@ -1,10 +1,12 @@
 """The parity certificate: an exported graph against its PyTorch checkpoint on the fixed texts.
 
 The checkpoint answers once, into a ``Reference``; every candidate graph is then compared with that. Batches are padded,
-so masks are compared too. ``encoder.py`` and ``generator.py`` say what is compared.
+so masks are compared too. The modules beside this one say what is compared.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import torch
 
@@ -13,10 +15,12 @@ from groundwire.runtime.bundle import Template
 from ..checkpoint import Checkpoint
 from ..options import Kind
 from ..texts import EXAMPLES, Example
-from ..tokens import Batcher
+from ..tokens import Batch, Batcher
 from ..trace import quiet
+from .embedder import EmbedderReference
 from .encoder import EncoderReference
 from .generator import GeneratorReference
+from .lm import LanguageModelReference
 from .outcome import Reference
 
 __all__ = ["Reference", "fill", "reference"]
@@ -26,14 +30,24 @@ ROWS = 8
 
 
 def reference(kind: Kind, checkpoint: Checkpoint, template: Template) -> Reference:
-    """Run the checkpoint on the fixed texts."""
+    """Run the checkpoint on the fixed texts; embedders and language models take them without ``template``."""
     batcher = Batcher(checkpoint.tokenizer, checkpoint.pad_id, checkpoint.max_tokens)
-    texts = sorted((fill(template, example) for example in EXAMPLES), key=lambda pair: len(pair[0]))
-    batches = [batcher(texts[start : start + ROWS]) for start in range(0, len(texts), ROWS)]
+
+    def batched(texts: Iterable[tuple[str, str | None]]) -> list[Batch]:
+        ordered = sorted(texts, key=lambda pair: len(pair[0]))
+        return [batcher(ordered[start : start + ROWS]) for start in range(0, len(ordered), ROWS)]
+
     with torch.inference_mode(), quiet():
+        if kind == "lm":
+            return LanguageModelReference(checkpoint)
+        if kind == "embedder":
+            claims = ((example.claim, None) for example in EXAMPLES)
+            passages = dict.fromkeys((example.passage, None) for example in EXAMPLES)
+            return EmbedderReference(checkpoint, batched(claims), batched(passages))
+        batches = batched(fill(template, example) for example in EXAMPLES)
         if kind == "generator":
             return GeneratorReference(checkpoint, batches)
-        return EncoderReference(checkpoint, batches, reader=kind == "reader")
+        return EncoderReference(checkpoint, batches, kind)
 
 
 def fill(template: Template, example: Example) -> tuple[str, str | None]:

@@ -1,7 +1,8 @@
-"""Readers and classifiers against their checkpoints.
+"""Readers, classifiers and taggers against their checkpoints.
 
 Readers: start and end logits at the real tokens; the decision is "no answer" (both best at position 0) or an answer,
-the span is the pair of best positions. Classifiers: logits; the decision is the best label.
+the span is the pair of best positions. Classifiers: logits; the decision is the best label. Taggers: logits at the real
+tokens; the decision is the best label of each.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 from groundwire.runtime.bundle import Parity
 
 from ..checkpoint import Checkpoint
+from ..options import Kind
 from ..session import Arrays, Session
 from ..tokens import Batch
 from .outcome import Outcome
@@ -25,15 +27,15 @@ PROBED = 2
 
 
 class EncoderReference:
-    """A reader's or classifier's logits."""
+    """A reader's, classifier's or tagger's logits."""
 
-    def __init__(self, checkpoint: Checkpoint, batches: list[Batch], *, reader: bool) -> None:
+    def __init__(self, checkpoint: Checkpoint, batches: list[Batch], kind: Kind) -> None:
         self._batches = batches
-        self._reader = reader
+        self._kind = kind
         answers: list[list[npt.NDArray[np.float32]]] = []
         for batch in batches:
             output = checkpoint.model(**tensors(checkpoint, batch))
-            found = (output.start_logits, output.end_logits) if reader else (output.logits,)
+            found = (output.start_logits, output.end_logits) if kind == "reader" else (output.logits,)
             answers.append([value.numpy() for value in found])
         self._outcome = self._fold(answers, batches)
 
@@ -51,15 +53,21 @@ class EncoderReference:
         return self._fold(answers, batches).logits
 
     def _fold(self, answers: list[list[npt.NDArray[np.float32]]], batches: list[Batch]) -> Outcome:
-        if not self._reader:
-            logits = np.concatenate([values[0] for values in answers])
+        if self._kind != "reader":
+            real = [batch["attention_mask"] == 1 for batch in batches]
+            logits = np.concatenate(
+                [
+                    values[mask] if self._kind == "tagger" else values
+                    for (values,), mask in zip(answers, real, strict=True)
+                ]
+            )
             return Outcome(logits.ravel(), logits.argmax(axis=1))
         numbers, spans = [], []
         for batch, (start, end) in zip(batches, answers, strict=True):
-            real = batch["attention_mask"] == 1
-            numbers += [start[real], end[real]]
+            here = batch["attention_mask"] == 1
+            numbers += [start[here], end[here]]
             floor = np.float32(-np.inf)
-            spans.append(np.stack([np.where(real, values, floor).argmax(axis=1) for values in (start, end)], axis=1))
+            spans.append(np.stack([np.where(here, values, floor).argmax(axis=1) for values in (start, end)], axis=1))
         found = np.concatenate(spans)
         return Outcome(np.concatenate(numbers), (found == 0).all(axis=1).astype(np.int64), found)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from ..passes.int8 import DEFAULT, MICROSOFT, Quantizer, Scheme, products, tables
+from ..passes.int8 import DEFAULT, Quantizer, Scheme, quantizable
 from ..session import Session
 from .outcome import Reference
 
@@ -47,26 +47,19 @@ def by_sensitivity(
 def switching(graph: ir.Model, scheme: Scheme = DEFAULT) -> tuple[ir.Model, list[str]]:
     """A copy of ``graph`` with both forms of its weights, and their names in the order of the switches."""
     copy = graph.clone()
-    copy.opset_imports[MICROSOFT] = 1
-    found, looked_up = list(products(copy.graph, scheme)), list(tables(copy.graph, scheme))
-    weights = [str(product.weight.name) for product in found] + [str(table.name) for table in looked_up]
-    names = list(dict.fromkeys(weights))
-    work = _Switcher(copy.graph, scheme, names)
-    for product in found:
-        work.product(product)
-    for table in looked_up:
-        work.table(table)
+    names = quantizable(copy, scheme)
+    _Switcher(copy, scheme, names).run()
     return copy, names
 
 
 class _Switcher(Quantizer):
     """Puts the int8 form of a weight beside the float one instead of in its place."""
 
-    def __init__(self, graph: ir.Graph, scheme: Scheme, names: list[str]) -> None:
-        super().__init__(graph, scheme)
+    def __init__(self, model: ir.Model, scheme: Scheme, names: list[str]) -> None:
+        super().__init__(model, scheme)
         self._names = names
         self._switches = ir.Value(name=SWITCHES, type=ir.TensorType(ir.DataType.BOOL), shape=ir.Shape([len(names)]))
-        graph.inputs.append(self._switches)
+        model.graph.inputs.append(self._switches)
 
     def replace(self, node: ir.Node, weight: ir.Value, result: ir.Value) -> None:
         """Choose between ``result`` and the output of ``node`` by the weight's switch."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench import compact, models, native, paper_size
-from bench.common import Target, Timing, WrongAnswer, interleaved
+from bench import compact, language_model, models, native, paper_size
+from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
 
@@ -52,6 +54,36 @@ def test_paper_size(tmp_path: Path, work: Path) -> None:
     q2 = report["results"]["q2"]
     assert q2["questions"] == 5 * q2["spans"] == 20
     assert q2["engine_work"]["qa"]["calls"] == q2["peer_work"]["qa"]["calls"] == 2 * q2["questions"]
+
+
+@pytest.mark.slow
+def test_language_model(tmp_path: Path, work: Path) -> None:
+    language_model.main(work=work, tiny=True, out=tmp_path / "language_model.json")
+    report = written(tmp_path / "language_model.json")
+    assert report["targets"] == []
+    results = report["results"]
+    assert abs(results["engine"]["value"] - results["peer"]["value"]) < 0.1
+    for side in ("engine", "peer"):
+        memory = results[side]
+        assert memory["peak_mb"] >= memory["scoring_peak_mb"] >= memory["imported_mb"] > 0
+    assert results["score"]["fp32_error"] < 1e-3 < results["score"]["int8_error"] < 0.1
+    assert results["rank"]["candidates"] == report["settings"]["candidates"] == 16
+    assert results["rank"]["all"]["repeats"] == 2
+
+
+def test_a_fresh_process_knows_its_own_peak_only() -> None:
+    """What the process that starts it holds is not counted, and a peak can be forgotten."""
+    ballast = bytearray(200_000_000)
+    code = (
+        "from bench.memory import *; first = peak_mb(); b = bytearray(50_000_000); second = peak_mb(); del b; "
+        "forget_peak(); print(first, second, peak_mb())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    first, second, third = map(float, done.stdout.split())
+    assert len(ballast) == 200_000_000
+    assert first < 100
+    assert 45 < second - first < 60
+    assert third < second - 40
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overl
 from groundwire.engine.metrics.base import Steps
 from groundwire.engine.scheduler import Cache, Key, Scheduler
 from groundwire.runtime.backend import FakeRuntime, Outcome
-from groundwire.runtime.calls import Answer, Call, Classified, Classify, Read
+from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
 from groundwire.runtime.errors import ModelError, TooLong
 
 from .fakes import answer, world
@@ -30,6 +30,18 @@ def ask(*names: str) -> Steps[MetricResult]:
         (found,) = yield [Classify("nli", ("p",), name)]
         assert found.label == name
     return MetricResult("m", "scored", 1.0)
+
+
+def test_a_metric_may_go_on_from_the_device_to_the_host_alone() -> None:
+    def steps() -> Steps[MetricResult]:
+        yield [Classify("nli", ("p",), "x")]
+        (personal,) = yield [IsPersonal("what is my name?")]
+        return MetricResult("m", "scored", float(personal))
+
+    scheduler = Scheduler(FakeRuntime({"nli": label, "spans": lambda call: True}))
+    job = scheduler.submit([("m", steps())], 8, None)
+    assert job.future.result(5).results[0].value == 1.0
+    scheduler.close()
 
 
 class Gate(FakeRuntime):

@@ -17,6 +17,8 @@ _WRITE: dict[Kind, Callable[[Path, str], Path]] = {
     "reader": models.reader,
     "classifier": models.classifier,
     "generator": models.generator,
+    "embedder": models.embedder,
+    "lm": models.language_model,
 }
 
 

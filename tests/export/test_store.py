@@ -33,7 +33,7 @@ def graph(*tables: np.ndarray) -> ir.Model:
     return ir.from_proto(onnx.helper.make_model(proto, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=9))
 
 
-def role(name: str, *tables: np.ndarray) -> RoleFiles:
+def role(name: str, *tables: np.ndarray, tokenizer: str = "{}") -> RoleFiles:
     record = ReaderRole(
         source="test",
         architecture="Test",
@@ -43,7 +43,7 @@ def role(name: str, *tables: np.ndarray) -> RoleFiles:
         pad_id=0,
         graph=f"{name}.onnx",
     )
-    return RoleFiles(record, {record.graph: graph(*tables)}, {record.tokenizer: "{}"})
+    return RoleFiles(record, {record.graph: graph(*tables)}, tokenizer)
 
 
 def run(bundle: Bundle, name: str) -> np.ndarray:
@@ -74,7 +74,7 @@ def test_another_shape_or_type_is_another_weight(tmp_path: Path) -> None:
     extra = ir.Value(name="square")
     extra.const_value = ir.tensor(square)
     graphs["a.onnx"].graph.register_initializer(extra)
-    bundle = write(tmp_path / "b", Title("t"), {"qa": RoleFiles(role("qa").record, graphs, role("qa").texts)})
+    bundle = write(tmp_path / "b", Title("t"), {"qa": RoleFiles(role("qa").record, graphs, role("qa").tokenizer)})
     assert (bundle.directory / store.WEIGHTS).stat().st_size == 2 * TABLE.nbytes
 
 
@@ -94,6 +94,20 @@ def test_weights_are_aligned_and_small_ones_stay_inside(tmp_path: Path) -> None:
 def test_a_bundle_of_small_graphs_has_no_weights_file(tmp_path: Path) -> None:
     bundle = write(tmp_path / "b", Title("t"), {"qa": role("qa", TABLE[:8])})
     assert set(bundle.manifest.files) == {"qa.onnx", "qa.tokenizer.json"}
+
+
+def test_equal_tokenizers_are_stored_once_and_outlive_the_role_they_are_named_after(tmp_path: Path) -> None:
+    def told(bundle: Bundle) -> dict[str, str]:
+        records = {name: record for name, record in bundle.manifest.roles.items() if isinstance(record, ReaderRole)}
+        return {name: bundle.file(record.tokenizer).read_text() for name, record in records.items()}
+
+    out = tmp_path / "b"
+    first = write(out, Title("t"), {"qa": role("qa"), "qa2": role("qa2"), "qa3": role("qa3", tokenizer="[]")})
+    assert {name for name in first.manifest.files if "tokenizer" in name} == {"qa.tokenizer.json", "qa3.tokenizer.json"}
+    assert told(first) == {"qa": "{}", "qa2": "{}", "qa3": "[]"}
+    second = write(out, Title("t"), {"qa": role("qa", tokenizer="[1]")}, force=True)
+    assert told(second) == {"qa": "[1]", "qa2": "{}", "qa3": "[]"}
+    second.verify()
 
 
 def test_adding_and_replacing_roles(tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ from typing import Any
 
 import torch
 from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
     AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
     AutoTokenizer,
     PreTrainedTokenizerFast,
 )
@@ -17,9 +20,12 @@ from transformers import (
 from groundwire.export import RoleOptions, export_role
 from groundwire.runtime.bundle import Bundle, Template
 from groundwire.runtime.classifier import Classifier
+from groundwire.runtime.embedder import Embedder
 from groundwire.runtime.generator import Generator
+from groundwire.runtime.lm import LanguageModel
 from groundwire.runtime.reader import Reader
 from groundwire.runtime.session import Profile
+from groundwire.runtime.tagger import Tagger
 from tests import models
 
 PROFILE = Profile.of("cpu", 1)
@@ -29,22 +35,29 @@ LABELS = {
     "albert": ("entailment", "neutral", "contradiction"),
     "bert": ("contradiction", "entailment", "neutral"),
     "roberta": ("neutral", "contradiction", "entailment"),
+    "deberta": ("neutral", "entailment", "contradiction"),
 }
 """The order of the logits of each family's classifier: every published checkpoint has its own."""
 _WRITE = {
     "qg": models.generator,
     "qa": models.reader,
+    "embedder": models.embedder,
+    "lm": models.language_model,
     "nli": lambda folder, family: models.classifier(folder, family, labels=LABELS[family]),
+    "tokens": models.tagger,
 }
 _LOAD = {
     "qg": AutoModelForSeq2SeqLM,
     "qa": AutoModelForQuestionAnswering,
+    "embedder": AutoModel,
+    "lm": AutoModelForCausalLM,
     "nli": AutoModelForSequenceClassification,
+    "tokens": AutoModelForTokenClassification,
 }
 
 
 class Zoo:
-    """Checkpoints and bundles by role (``qg``, ``qa``, ``nli``) and family, made when first asked for."""
+    """Checkpoints and bundles by role (``qg``, ``qa``, ``nli``, ``embedder``, ``lm``) and family, made when needed."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -90,6 +103,18 @@ class Zoo:
     def classifier(self, family: str, precision: str = "fp32") -> Classifier:
         """The exported classifier."""
         return self._model(Classifier, "nli", family, precision)
+
+    def embedder(self, family: str, precision: str = "fp32") -> Embedder:
+        """The exported embedder, all its layers."""
+        return self._model(Embedder, "embedder", family, precision)
+
+    def tagger(self, family: str, precision: str = "fp32") -> Tagger:
+        """The exported token classifier."""
+        return self._model(Tagger, "tokens", family, precision)
+
+    def language_model(self, family: str, precision: str = "fp32") -> LanguageModel:
+        """The exported language model."""
+        return self._model(LanguageModel, "lm", family, precision)
 
     def _model(self, kind: Any, role: str, family: str, precision: str) -> Any:
         key = (role, family, precision)

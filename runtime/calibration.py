@@ -1,0 +1,104 @@
+"""What a bundle knows about its metrics' values: their calibration, how to fuse them, where to draw the line.
+
+Numbers only, fitted on labelled development sets and stored in the manifest or in a user's own file; what they mean is
+computed in ``groundwire.engine.verdict``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .errors import BundleError, InvalidRequest
+
+ProfileName: TypeAlias = Literal["balanced", "strict", "lenient"]
+SCHEMA = 1
+
+
+class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The calibration of one metric."""
+
+    low: float
+    high: float
+    """Smallest and largest value on the development set: 0 and 1 of the min-max form (PMI-Faith, table 9)."""
+    threshold: float
+    """On the min-max form, 0–1: from here on a response counts as consistent, by the best F1 on the development set."""
+    knots: tuple[tuple[float, float], ...]
+    """Value and probability of "consistent", both ascending: isotonic regression, linear between the knots."""
+
+
+class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One input of the fusion: ``weight · (value − mean) / deviation`` is added to the logit."""
+
+    name: str
+    """A metric, or a number of its explanation (``groundwire.engine.features`` lists them)."""
+    mean: float
+    deviation: float
+    weight: float
+    needed: bool = False
+    """Without it there is no verdict; another feature that is missing counts as its mean."""
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An operating point and what it costs, as measured when it was fitted."""
+
+    threshold: float
+    """Probability, 0–1, from which a response is called consistent."""
+    false_alarms: float
+    """Share, 0–1, of consistent responses called inconsistent."""
+    misses: float
+    """Share, 0–1, of inconsistent responses called consistent."""
+
+
+class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Everything a verdict needs besides the metrics."""
+
+    schema: int = SCHEMA
+    fitted_on: tuple[str, ...]
+    """Names of the labelled sets."""
+    rows: int
+    """How many labelled responses they have."""
+    metrics: tuple[str, ...]
+    """The metrics that the fusion reads; the default of ``Engine.score``."""
+    intercept: float
+    features: tuple[Feature, ...]
+    profiles: dict[ProfileName, Profile]
+    scales: dict[str, Scale]
+    """By metric."""
+    verifiable: float | None = 0.5
+    """Verifiability below which a response is ``unverifiable``; None never says so."""
+
+    @classmethod
+    def load(cls, path: Path) -> Calibration:
+        """Read a file that ``groundwire calibrate`` wrote; BundleError when it is missing, damaged or newer."""
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise BundleError(f"The calibration {path} cannot be read ({error.strerror}).") from error
+        try:
+            found = msgspec.json.decode(raw, type=cls)
+        except msgspec.MsgspecError as error:
+            raise BundleError(f"{path} is no calibration: {error}. Write it with `groundwire calibrate`.") from error
+        if found.schema > SCHEMA:
+            raise BundleError(
+                f"{path} has schema {found.schema}; this version of Groundwire reads up to {SCHEMA}. "
+                "Upgrade groundwire, or calibrate again."
+            )
+        return found
+
+    def save(self, path: Path) -> None:
+        """Write the file ``load`` reads."""
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
+
+    def digest(self) -> str:
+        """Eight hexadecimal digits that change with any number."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:8]
+
+    def profile(self, name: ProfileName) -> Profile:
+        """The operating point ``name``; InvalidRequest when the calibration lacks it."""
+        if name not in self.profiles:
+            raise InvalidRequest(f"The calibration has no profile {name!r}; it has {', '.join(self.profiles)}.")
+        return self.profiles[name]
