@@ -57,7 +57,7 @@ from .options import (
     Q2Options,
     TokensOptions,
 )
-from .records import MetricResult, Request, Score, Timings, UnsupportedSpan, Verdict
+from .records import MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
 
 __all__ = [
     "GROUPS",
@@ -95,6 +95,7 @@ __all__ = [
     "PmiToken",
     "Q2Explanation",
     "Q2Options",
+    "Ranked",
     "Request",
     "Sampling",
     "Score",

@@ -18,7 +18,7 @@ from groundwire.runtime.session import DeviceChoice
 from .metrics import GROUPS, Steps, select
 from .metrics.claims import VERIFIABILITY
 from .options import Options
-from .records import MetricResult, Request, Score, Timings, Verdict
+from .records import MetricResult, Ranked, Request, Score, Timings, Verdict
 from .scheduler import Finished, Job, Scheduler
 from .signature import signature
 from .unsupported import fuse
@@ -163,6 +163,41 @@ class Engine:
                 if not isinstance(one, Score):
                     self._scheduler.cancel(one.job)
 
+    def rank(
+        self,
+        candidates: Sequence[str],
+        knowledge: Knowledge,
+        *,
+        history: Sequence[str] = (),
+        metric: str = "pmi",
+        options: Options | None = None,
+    ) -> tuple[Ranked, ...]:
+        """Order candidate responses to one turn by a metric, best first; those that did not score come last.
+
+        All candidates are asked about at once, so what they share is computed once: equal calls, and for ``pmi`` the
+        document and the history, which the language model reads a single time. Ties keep their order. Raises
+        InvalidRequest for unusable input, as ``score`` does.
+        """
+        if isinstance(candidates, str) or not candidates:
+            raise InvalidRequest("candidates is one string or empty; pass a list of responses.")
+        options = self._checked(options)
+        requests = [make_request(candidate, knowledge, history, options) for candidate in candidates]
+        names = self.metric_names((metric,))
+        if len(names) > 1:
+            raise InvalidRequest(f"metric={metric!r} is a group; rank by one of {', '.join(names)}.")
+        (chosen,) = select(names, self._runtime)
+        tasks = [(chosen.name, chosen.steps(request, options)) for request in requests]
+        job = self._scheduler.submit(tasks, options.max_windows, options.deadline_ms)
+        try:
+            results = job.future.result().results
+        except BaseException:
+            self._scheduler.cancel(job)
+            raise
+        found = [
+            Ranked(request.response, i, one) for i, (request, one) in enumerate(zip(requests, results, strict=True))
+        ]
+        return tuple(sorted(found, key=lambda one: (one.result.value is None, -(one.result.value or 0.0))))
+
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""
         job = self._scheduler.submit([("warmup", _warm(self._runtime.warm_calls()))], Options().max_windows, None)
@@ -218,16 +253,16 @@ class Engine:
         options = options or Options()
         if self._calibration is not None:
             self._calibration.profile(options.profile)  # a wrong name is told before anything is computed
-        return options
-
-    def _submit(self, request: Request, metrics: Sequence[str] | str | None, options: Options) -> _Flying:
-        names = self.metric_names(metrics)
-        chosen = select(names, self._runtime)
         if options.judge == "verifiable" and VERIFIABILITY not in self._runtime.roles:
             raise InvalidRequest(
                 f"Options.judge is 'verifiable', but the bundle has no role {VERIFIABILITY!r}; "
                 "export one into it, or judge the whole response."
             )
+        return options
+
+    def _submit(self, request: Request, metrics: Sequence[str] | str | None, options: Options) -> _Flying:
+        names = self.metric_names(metrics)
+        chosen = select(names, self._runtime)
         tasks = [(metric.name, metric.steps(request, options)) for metric in chosen]
         job = self._scheduler.submit(tasks, options.max_windows, options.deadline_ms)
         return _Flying(job, request, options, self.signature(names, options))

@@ -46,6 +46,15 @@ class MetricResult(Record, frozen=True):
             raise ValueError(f"{self.name}: status {self.status!r} with value {self.value!r}")
 
 
+class Ranked(Record, frozen=True):
+    """One of several candidate responses, in its place."""
+
+    response: str
+    index: int
+    """Its place among the candidates as they were given, from 0."""
+    result: MetricResult
+
+
 class Timings(Record, frozen=True):
     """Milliseconds. Stages of requests that share batches overlap, so they may add up to more than the total."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import onnx_ir as ir
 
@@ -102,14 +102,7 @@ def _reader(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable
     graph = encoder.graph(loaded.model, "question-answering")
     lowered = _lowered("reader", loaded, (graph,), Template("{question}", "{passage}"), options, watch)
     record = ReaderRole(
-        source=loaded.name,
-        revision=loaded.revision,
-        architecture=loaded.architecture,
-        precision=lowered.precision,
-        tokenizer=f"{role}.tokenizer.json",
-        max_tokens=loaded.max_tokens,
-        pad_id=loaded.pad_id,
-        parity=lowered.parity,
+        **_common(role, loaded, lowered),
         graph=f"{role}.onnx",
     )
     return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
@@ -123,14 +116,7 @@ def _classifier(role: str, loaded: Checkpoint, options: RoleOptions, watch: Call
     template = options.template or Template("{premise}", "{hypothesis}")
     lowered = _lowered("classifier", loaded, (graph,), template, options, watch)
     record = ClassifierRole(
-        source=loaded.name,
-        revision=loaded.revision,
-        architecture=loaded.architecture,
-        precision=lowered.precision,
-        tokenizer=f"{role}.tokenizer.json",
-        max_tokens=loaded.max_tokens,
-        pad_id=loaded.pad_id,
-        parity=lowered.parity,
+        **_common(role, loaded, lowered),
         graph=f"{role}.onnx",
         labels=names,
         template=template,
@@ -148,14 +134,7 @@ def _tagger(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable
     template = options.template or Template("{premise}", "{hypothesis}")
     lowered = _lowered("tagger", loaded, (graph,), template, options, watch)
     record = TaggerRole(
-        source=loaded.name,
-        revision=loaded.revision,
-        architecture=loaded.architecture,
-        precision=lowered.precision,
-        tokenizer=f"{role}.tokenizer.json",
-        max_tokens=loaded.max_tokens,
-        pad_id=loaded.pad_id,
-        parity=lowered.parity,
+        **_common(role, loaded, lowered),
         graph=f"{role}.onnx",
         labels=names,
         template=template,
@@ -170,14 +149,7 @@ def _generator(role: str, loaded: Checkpoint, options: RoleOptions, watch: Calla
     template = options.template or QUESTION_TEMPLATE
     lowered = _lowered("generator", loaded, generator.graphs(halves), template, options, watch)
     record = GeneratorRole(
-        source=loaded.name,
-        revision=loaded.revision,
-        architecture=loaded.architecture,
-        precision=lowered.precision,
-        tokenizer=f"{role}.tokenizer.json",
-        max_tokens=loaded.max_tokens,
-        pad_id=loaded.pad_id,
-        parity=lowered.parity,
+        **_common(role, loaded, lowered),
         encoder=f"{role}.encoder.onnx",
         decoder=f"{role}.decoder.onnx",
         template=template,
@@ -204,14 +176,7 @@ def _embedder(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callab
     graph = embedder.graph(loaded.model)
     lowered = _lowered("embedder", loaded, (graph,), Template("{text}"), options, watch)
     record = EmbedderRole(
-        source=loaded.name,
-        revision=loaded.revision,
-        architecture=loaded.architecture,
-        precision=lowered.precision,
-        tokenizer=f"{role}.tokenizer.json",
-        max_tokens=loaded.max_tokens,
-        pad_id=loaded.pad_id,
-        parity=lowered.parity,
+        **_common(role, loaded, lowered),
         graph=f"{role}.onnx",
         layer=layer,
         baseline=baseline,
@@ -225,20 +190,27 @@ def _language_model(role: str, loaded: Checkpoint, options: RoleOptions, watch: 
     made = lm.scoring(loaded.model, streamed=options.precision != "fp16")
     lowered = _lowered("lm", loaded, (made.graph,), Template("{text}"), options, watch)
     record = LanguageModelRole(
-        source=loaded.name,
-        revision=loaded.revision,
-        architecture=loaded.architecture,
-        precision=lowered.precision,
-        tokenizer=f"{role}.tokenizer.json",
-        max_tokens=loaded.max_tokens,
-        pad_id=loaded.pad_id,
-        parity=lowered.parity,
+        **_common(role, loaded, lowered),
         graph=f"{role}.onnx",
         layers=made.layers,
         heads=made.heads,
         head_dim=made.head_dim,
     )
     return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
+
+
+def _common(role: str, loaded: Checkpoint, lowered: Lowered) -> dict[str, Any]:
+    """What every model's record says."""
+    return {
+        "source": loaded.name,
+        "revision": loaded.revision,
+        "architecture": loaded.architecture,
+        "precision": lowered.precision,
+        "tokenizer": f"{role}.tokenizer.json",
+        "max_tokens": loaded.max_tokens,
+        "pad_id": loaded.pad_id,
+        "parity": lowered.parity,
+    }
 
 
 def _lowered(
