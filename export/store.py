@@ -120,6 +120,8 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
             version=title.version,
             license=title.license,
             created_with=title.created_with,
+            # Fitted on the values of the models that it was fitted on: another model makes it wrong, one more does not.
+            calibration=old.manifest.calibration if old and len(kept) == len(old.manifest.roles) else None,
             roles=dict(sorted(records.items())),
             files={
                 path.as_posix(): FileEntry((folder / path).stat().st_size, sha256(folder / path))

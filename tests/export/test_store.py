@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import onnx
 import onnx_ir as ir
@@ -12,7 +13,8 @@ import pytest
 
 from groundwire.export import store
 from groundwire.export.store import RoleFiles, Title, write
-from groundwire.runtime.bundle import Bundle, ReaderRole, SpansRole
+from groundwire.runtime.bundle import MANIFEST, Bundle, ReaderRole, SpansRole
+from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import ExportError
 
 TABLE = np.random.default_rng(0).normal(size=(300, 64)).astype(np.float32)
@@ -200,3 +202,15 @@ def test_a_directory_that_is_no_bundle_is_left_alone(tmp_path: Path) -> None:
 
 def test_an_empty_directory_may_become_a_bundle(tmp_path: Path) -> None:
     assert set(write(tmp_path, Title("t"), {"qa": role("qa", TABLE)}).manifest.roles) == {"qa"}
+
+
+def test_a_calibration_stays_until_a_model_is_replaced(tmp_path: Path) -> None:
+    out = tmp_path / "b"
+    first = write(out, Title("t"), {"qa": role("qa")})
+    fitted = Calibration(
+        fitted_on=("dev",), rows=1, metrics=("q2",), intercept=0.0, features=(), profiles={}, scales={}
+    )
+    manifest = msgspec.structs.replace(first.manifest, calibration=fitted)
+    (out / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+    assert write(out, Title("t"), {"qa2": role("qa2")}).manifest.calibration == fitted
+    assert write(out, Title("t"), {"qa": role("qa", TABLE)}, force=True).manifest.calibration is None
