@@ -12,9 +12,10 @@ looks at the previous token and at nothing else. The rest is linear algebra:
 - the final norm's bias holds how frequent each word is;
 - everything else starts at nothing.
 
-Training starts from there and is free to change all of it. Before any training, responses of unseen articles are more
-probable behind their own document than behind another in all of 120 cases, by 2.5 nats per token; after 80 steps from
-random weights, or from MiniLM's layers, in 74 % and 78 %, by 0.06 and 0.09 nats.
+Training starts from there and is free to change all of it. Measured on responses to unseen articles, by how much more
+probable they are behind their own document than behind other sentences, half of those of the same article (nats per
+token; share of the responses): before training 2.5, all; after 80 steps 2.1, 94 %. After 80 steps from random weights
+it is 0.06, 74 %, and from four layers of MiniLM 0.09, 78 %.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ def build(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
     """The model before training: MiniLM's embeddings, and in GPT-2's layers what ``copying`` sets by hand.
 
     ``counts`` [V] tell how often each token is to be expected. More of MiniLM does not help: its layers see both sides
-    and normalise behind a block instead of before it, and after 80 steps a model that started from four of them was
-    behind one that started from random weights (loss 5.45 and 5.32).
+    and normalise behind a block instead of before it. After 80 steps the loss was 5.45 from four of them, 5.32 from
+    random weights and 4.78 from here.
     """
     source = BertModel.from_pretrained(trunk.PATH, add_pooling_layer=False)
     tokens = trunk.tokenizer()
