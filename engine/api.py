@@ -74,7 +74,7 @@ class Engine:
 
         ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; nothing falls back silently. ``precision`` refuses a
         bundle of another one. ``threads`` bounds the CPU threads of a graph run; None takes the usable processors.
-        ``calibration`` is a file of `groundwire calibrate` to use instead of the bundle's own. Raises BundleError,
+        ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. Raises BundleError,
         DeviceError or InvalidRequest.
         """
         own = None if calibration is None else Calibration.load(calibration)

@@ -20,7 +20,7 @@ from .records import Label, MetricResult, Verdict
 def decide(results: Mapping[str, MetricResult], calibration: Calibration | None, profile: ProfileName) -> Verdict:
     """The verdict on the metrics' results; InvalidRequest when the calibration lacks the profile."""
     if calibration is None:
-        return Verdict("unknown", profile=profile, message="The bundle has no calibration; run `groundwire calibrate`.")
+        return Verdict("unknown", profile=profile, message="The bundle has no calibration; load one with it.")
     point = calibration.profile(profile)
     numbers = features(results)
     missing = [feature.name for feature in calibration.features if feature.needed and feature.name not in numbers]

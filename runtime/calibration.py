@@ -73,7 +73,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     @classmethod
     def load(cls, path: Path) -> Calibration:
-        """Read a file that ``groundwire calibrate`` wrote; BundleError when it is missing, damaged or newer."""
+        """Read a file that ``save`` wrote; BundleError when it is missing, damaged or newer."""
         try:
             raw = path.read_bytes()
         except OSError as error:
@@ -81,7 +81,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         try:
             found = msgspec.json.decode(raw, type=cls)
         except msgspec.MsgspecError as error:
-            raise BundleError(f"{path} is no calibration: {error}. Write it with `groundwire calibrate`.") from error
+            raise BundleError(f"{path} is no calibration: {error}. Write one with Calibration.save.") from error
         if found.schema > SCHEMA:
             raise BundleError(
                 f"{path} has schema {found.schema}; this version of Groundwire reads up to {SCHEMA}. "
