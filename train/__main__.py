@@ -118,6 +118,18 @@ def _bundle(
     compact.bundle(checkpoints, out, lambda role, stage: print(role, stage), precision=precision, force=force)
 
 
+@app.command("restore")
+def _restore(
+    bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],
+    role: Annotated[str, typer.Option(help="A reader or classifier of it: qa, nli, detector.NAME.")],
+    out: Annotated[Path, typer.Option(help="Checkpoint directory to write.")],
+) -> None:
+    """Turn a bundle's graph back into a checkpoint, to train it further."""
+    from . import restore
+
+    restore.save(bundle, role, out)
+
+
 @app.command("evaluate")
 def _evaluate(
     bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],

@@ -1,6 +1,7 @@
 """One MiniLM trunk with three heads, trained together: inference, consistency, verifiability.
 
-- ``nli``: (premise, hypothesis) → entailment, neutral, contradiction, as ``nli`` alone trains it;
+- ``nli``: (premise, hypothesis) → entailment, neutral, contradiction, as ``nli`` alone trains it, and on those of
+  ``pairs`` whose making tells the three apart;
 - ``consistency``: (knowledge, response) → consistent, inconsistent, on ``pairs``;
 - ``verifiability``: one sentence → verifiable, non-verifiable, on ``verifiability``.
 
@@ -34,8 +35,14 @@ HEADS: dict[str, tuple[str, ...]] = {
 }
 SHARES = {"nli": 0.35, "consistency": 0.5, "verifiability": 0.15}
 """Of the examples. Sentences are short and their question is easy; consistency is the hardest."""
-COMPARISONS = 0.3
-"""Of the inference pairs, made in the form that Q² asks."""
+INFERENCE = {"pair": 0.4, "comparison": 0.25, "statement": 0.35}
+"""Of the inference examples: pairs of the inference sets, pairs in the form that Q² asks, statements and knowledge."""
+STATEMENTS: dict[str, str] = {
+    "consistent": "entailment",
+    **dict.fromkeys(("answer", "response", "knowledge", "negation"), "contradiction"),
+    **dict.fromkeys(("unsupported", "addition", "random"), "neutral"),
+}
+"""What a made pair is to inference, by its kind; the other kinds do not tell."""
 EPOCH = 100_000
 """Examples between two shuffles; nearly all are drawn anew each time."""
 MAX_TOKENS = 128
@@ -167,11 +174,8 @@ class Examples:
         second: str | None
         match head:
             case "nli":
-                made = self._comparisons is not None and rng.random() < COMPARISONS
-                first, second, label = (
-                    self._comparisons.draw(rng) if self._comparisons and made else rng.choice(self._inference)
-                )
-                how = "comparison" if made else "pair"
+                how = rng.choices(list(INFERENCE), list(INFERENCE.values()))[0] if self._comparisons else "pair"
+                first, second, label = self._inferred(how, rng)
             case "consistency":
                 pair = self._consistency.draw(rng)
                 first, second, label, how = pair.knowledge, pair.response, pair.label, pair.kind
@@ -181,6 +185,17 @@ class Examples:
         row: Row = {name: encoded[name] for name in trunk.INPUTS}
         row |= {"labels": [HEADS[head].index(label)], "head": [list(HEADS).index(head)]}
         return row, how
+
+    def _inferred(self, how: str, rng: random.Random) -> tuple[str, str, str]:
+        """A premise, a hypothesis and the label between them."""
+        if how == "comparison" and self._comparisons is not None:
+            return self._comparisons.draw(rng)
+        if how == "pair":
+            return rng.choice(self._inference)
+        while True:
+            pair = self._consistency.draw(rng)
+            if pair.kind in STATEMENTS:
+                return pair.knowledge, pair.response, STATEMENTS[pair.kind]
 
 
 def measure(model: Judge, examples: Examples, count: int, seed: int = 7) -> dict[str, Any]:
