@@ -31,9 +31,18 @@ def _schedule(steps: int, seed: int, threads: int) -> Schedule:
 
 
 @app.command("qa")
-def _qa(data: Data, out: Out, steps: Steps = 2400, seed: Seed = 13, threads: Threads = 0) -> None:
+def _qa(
+    data: Data,
+    out: Out,
+    steps: Steps = 2400,
+    seed: Seed = 13,
+    threads: Threads = 0,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint to start from; default MiniLM.", file_okay=False)
+    ] = None,
+) -> None:
     """Extractive question answering with "no answer"."""
-    qa.train(data, out, _schedule(steps, seed, threads))
+    qa.train(data, out, _schedule(steps, seed, threads), start=start)
 
 
 @app.command("nli")

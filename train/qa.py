@@ -1,31 +1,36 @@
 """Extractive question answering with "no answer", on SQuAD 1.1 windows and unanswerable questions made from them.
 
-A window is one to five sentences, because a knowledge snippet is usually short; longer ones are read in windows. A
-third of the examples are unanswerable: the same question over sentences of the same article that share many of its
-words but lack its answer. Their label is position 0 for both ends, as in SQuAD 2.0 models.
+A window is one to nine sentences: knowledge snippets are usually short, paragraphs are not. Two fifths of the examples
+are unanswerable, in two ways. The window may lack the answer: sentences of the same article that share many of the
+question's words. Or the question may ask for something else than the window says, as those that people wrote for
+SQuAD 2.0 do: a name, a number or a word of a set is exchanged in it, or it is negated. Their label is position 0 for
+both ends, as in SQuAD 2.0 models.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
 from transformers import BertForQuestionAnswering
 
-from . import trunk
+from . import facts, trunk
+from .conv_fever import negate
 from .corpus import Question, Squad
 from .loop import Group, Row, Schedule, batches, fit
 
-MAX_TOKENS = 128
+MAX_TOKENS = 160
 FILL = dict.fromkeys((*trunk.INPUTS, "start_positions", "end_positions"), 0)
-UNANSWERABLE = 0.33
-_SENTENCES = (1, 1, 1, 1, 2, 2, 3, 5)
+UNANSWERABLE = 0.4
+ALTERED = 0.45
+"""Of the unanswerable ones: the question is altered, and not the window."""
+_SENTENCES = (1, 1, 1, 2, 2, 3, 5, 9)
 
 
-def train(data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4) -> None:
-    """Train from the MiniLM encoder and save a ``BertForQuestionAnswering`` checkpoint in ``out``."""
+def train(data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4, start: Path | None = None) -> None:
+    """Train from MiniLM, or from the checkpoint ``start``, and save a ``BertForQuestionAnswering`` in ``out``."""
     squad = Squad.read(data / "squad1_train.jsonl.gz")
     tokens = trunk.tokenizer()
     questions = squad.questions
@@ -36,7 +41,7 @@ def train(data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4) -> None
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
         return batches(len(questions), make, FILL, schedule, start)
 
-    model = BertForQuestionAnswering.from_pretrained(trunk.PATH)
+    model = BertForQuestionAnswering.from_pretrained(start or trunk.PATH)
     fit(model, [Group(trunk.freeze_words(model), lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
     model.save_pretrained(out)
     tokens.save_pretrained(out)
@@ -45,11 +50,32 @@ def train(data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4) -> None
 def example(squad: Squad, question: Question, sentences: int, rng: random.Random) -> tuple[str, str, int, int]:
     """One training example: question, window, and the answer's character range (-1, -1 when the window lacks it)."""
     if rng.random() < UNANSWERABLE:
+        asked = altered(squad, question, rng) if rng.random() < ALTERED else None
+        if asked is not None:
+            return asked, squad.window(question, sentences, rng)[0], -1, -1
         passage = squad.distractor(question, min(sentences, 4), rng)
         if passage:
             return question.text, passage, -1, -1
     passage, start = squad.window(question, sentences, rng)
     return question.text, passage, start, start + len(question.answer)
+
+
+def altered(squad: Squad, question: Question, rng: random.Random) -> str | None:
+    """The question about something else: another name, number or word of a set, or the opposite.
+
+    None where nothing of that applies. Other names are those of the same article, because a stranger's would be easy.
+    """
+    members = squad.articles[squad.titles[question.paragraph]]
+    near = [question.paragraph, *rng.sample(members, min(2, len(members)))]
+    changes: list[Callable[[], str | None]] = [
+        lambda: facts.other_name(question.text, [n for i in near for n in facts.names(squad.contexts[i])], rng),
+        lambda: facts.other_number(question.text, rng),
+        lambda: facts.other_word(question.text, rng),
+        lambda: negate(question.text, rng),
+    ]
+    # A negation applies nearly always, so it comes last most of the time.
+    order = [*rng.sample(changes[:3], 3), changes[3]] if rng.random() < 0.7 else rng.sample(changes, 4)
+    return next((asked for change in order if (asked := change()) is not None), None)
 
 
 def encode(tokens: trunk.PreTrainedTokenizerFast, question: str, passage: str, start: int, end: int) -> Row:
