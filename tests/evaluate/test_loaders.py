@@ -277,7 +277,7 @@ USR = [
         "annotators": ["a"],
         "responses": [{"response": "indeed", "model": "New Human Generated", "Uses Knowledge": [0], "Overall": [5]}],
     },
-]  # fmt: skip
+]
 
 
 def test_usr(tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ def test_faithdial(tmp_path: Path) -> None:
         },
         wizard | {"response": "China drank it first.", "original_response": None, "BEGIN": ["Entailment"]},
         wizard | {"response": "It began in China.", "original_response": "Oh yes.", "BEGIN": ["Generic"]},
-    ]  # fmt: skip
+    ]
     rows = read(save(tmp_path, "train.json", json.dumps([{"utterances": utterances}])))
     assert rows[0] == Row(
         id="0-1-wow",

@@ -159,7 +159,7 @@ LABELS = {
         table(KG, ("Hello.", "", "")),
         "Messages is not a JSON list of messages",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LABELS)
