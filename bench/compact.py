@@ -10,7 +10,8 @@ in the latency and throughput parts (it is off there); the memory part runs with
 - throughput: distinct responses, one at a time, through ``score_many``, and from 8 threads at once; all three must give
   the same values to 1e-6, and the peer is the first;
 - twin, with ``--checkpoints``: the examples one at a time against Q² in PyTorch float32 (``twin.py``);
-- growth: distinct responses through ``score_many``; the slope of the resident size after the first fifth.
+- growth: distinct responses through ``score_many`` in a process of their own (``growth.py``): the slopes of the
+  resident size and of what is in use, after the first fifth.
 """
 
 from __future__ import annotations
@@ -24,19 +25,16 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import numpy as np
 import typer
-from rich.progress import track
 
 from groundwire.engine import Beam, Engine, Options, Q2Options, Score
 from groundwire.runtime.backend import LocalRuntime
 from groundwire.runtime.session import usable_cores
 
-from . import common, twin
+from . import common, growth, twin
 from .common import Target, Timing, check
 from .dialogues import Dialogue, distinct, examples
 from .fresh import Start
-from .memory import resident_mb
 from .observed import Observed, Stage
 from .twin import Twin
 
@@ -66,18 +64,6 @@ class Throughput(msgspec.Struct, frozen=True):
     """Of one pass; calls by batches tells how well requests share batches."""
 
 
-class Growth(msgspec.Struct, frozen=True):
-    """Resident size over many distinct requests."""
-
-    requests: int
-    per_second: float
-    resident_mb: tuple[tuple[int, float], ...]
-    """After so many requests."""
-    slope_mb: float
-    """Per thousand requests, least squares over the last four fifths."""
-    cached_calls: int
-
-
 class Results(msgspec.Struct, frozen=True):
     """Every part."""
 
@@ -87,7 +73,7 @@ class Results(msgspec.Struct, frozen=True):
     latency: Latency
     throughput: tuple[Throughput, ...]
     twin: Twin | None
-    growth: Growth
+    growth: growth.Growth
 
 
 def main(
@@ -125,8 +111,7 @@ def main(
             texts = examples()[: 3 if tiny else None]
             compared = twin.measure(engine, runtime.bundle, checkpoints, options, texts, threads)
         ways = throughput(engine, observed, options, list(distinct(batch)), repeats)
-    with Engine.load(bundle, "cpu", threads=threads) as engine:
-        memory = growth(engine, options, requests)
+    memory = growth.measure(bundle, threads, requests, decoding.max_length)
     size = sum(entry.bytes for entry in runtime.bundle.manifest.files.values()) / 1e6
     results = Results(signature, size, started, one_by_one, ways, compared, memory)
     show(results)
@@ -194,26 +179,6 @@ def throughput(
     )
 
 
-def growth(engine: Engine, options: Options, requests: int) -> Growth:
-    """Score distinct responses and watch the resident size."""
-    every = max(1, requests // 50)
-    points: list[tuple[int, float]] = []
-
-    def score() -> None:
-        scores = track(
-            engine.score_many(distinct(requests), metrics=("q2",), options=options), "memory", requests, transient=True
-        )
-        for done, result in enumerate(scores, 1):
-            check(result.status == "scored", f"request {done} of the memory part: {result.status}, {result.message}")
-            if done % every == 0:
-                points.append((done, resident_mb()))
-
-    spent, _ = common.timed(score)
-    later = np.array([point for point in points if point[0] > requests / 5])
-    slope = float(np.polyfit(later[:, 0], later[:, 1], 1)[0]) * 1000
-    return Growth(requests, requests / spent * 1000, tuple(points), slope, engine.cache_info[0])
-
-
 def targets(results: Results) -> Iterator[Target]:
     """The bounds the project set itself for the embedded bundle on two CPU cores."""
     loads = Timing.of(start.load_ms for start in results.start)
@@ -222,7 +187,7 @@ def targets(results: Results) -> Iterator[Target]:
     yield Target.at_most("latency p50", results.latency.total.p50_ms, 150, "ms")
     if results.twin is not None:
         yield Target.at_least("responses with PyTorch's value", results.twin.same_values, 0.9, "")
-    yield Target.at_most("growth per 1,000 requests", results.growth.slope_mb, 0.5, "MB")
+    yield Target.at_most("kept per 1,000 requests", results.growth.in_use_slope_mb, 0.1, "MB")
 
 
 def show(results: Results) -> None:
@@ -257,11 +222,13 @@ def show(results: Results) -> None:
             f"against PyTorch, one at a time: engine {both.engine.p50_ms:.0f} ms p50, PyTorch {both.peer.p50_ms:.0f}, "
             f"{both.ratio:.2f} ×; {both.same_values:.0%} of values equal, mean difference {both.mean_difference:.3f}"
         )
-    points = results.growth.resident_mb
+    memory = results.growth
+    first, last = memory.points[0], memory.points[-1]
     screen.print(
-        f"memory over {results.growth.requests} requests: {points[0][1]:.0f} MB after {points[0][0]}, "
-        f"{points[-1][1]:.0f} MB at the end, {results.growth.slope_mb:+.2f} MB per 1,000 after the first fifth; "
-        f"{results.growth.per_second:.1f} responses/s, {results.growth.cached_calls} calls cached"
+        f"memory over {memory.requests} requests: {first.resident_mb:.0f} MB resident, {first.in_use_mb:.1f} in use "
+        f"after {first.requests}; {last.resident_mb:.0f} and {last.in_use_mb:.1f} at the end; after the first fifth "
+        f"{memory.resident_slope_mb:+.2f} and {memory.in_use_slope_mb:+.3f} MB per 1,000; "
+        f"{memory.per_second:.1f} responses/s, {memory.cached_calls} calls cached"
     )
 
 

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
+
+
+class _Mallinfo(ctypes.Structure):
+    """glibc's ``struct mallinfo2``."""
+
+    _FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in _FIELDS.split()]
+
+
+def in_use_mb() -> float:
+    """Memory that was allocated from the C library and not freed, in MB (glibc)."""
+    ask = ctypes.CDLL("libc.so.6").mallinfo2
+    ask.restype = _Mallinfo
+    info = ask()
+    return float(info.uordblks + info.hblkhd) / 1e6
 
 
 def resident_mb() -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import spacy
-from spacy.language import Language
+if TYPE_CHECKING:
+    from spacy.language import Language
 
 
 class Sentence(NamedTuple):
@@ -43,6 +43,8 @@ _lock = threading.Lock()
 
 @cache
 def _pipeline() -> Language:
+    import spacy  # as in ``words``: only for those who need it
+
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     nlp.max_length = 1 << 30  # callers bound their texts; these rules need little memory

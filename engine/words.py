@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import spacy
-from spacy.language import Language
-from spacy.tokens import Token
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Token
 
 
 class Word(NamedTuple):
@@ -47,6 +47,8 @@ _lock = threading.Lock()
 
 @cache
 def _tokenizer() -> Language:
+    import spacy  # 70 MB and half a second, which metrics without words do not pay
+
     nlp = spacy.blank("en")
     nlp.max_length = 1 << 30  # callers bound their texts; the tokenizer needs little memory
     return nlp

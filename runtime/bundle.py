@@ -171,9 +171,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Every file of the bundle but the manifest and README, by its path with forward slashes."""
 
     def digest(self) -> str:
-        """Twelve hexadecimal digits that change with any file of the bundle, any field of its roles or calibration."""
-        parts = [self.roles, self.files, *([self.calibration] if self.calibration else [])]
-        content = msgspec.json.encode(parts, order="deterministic")
+        """Twelve hexadecimal digits that change with any file of the bundle and any field of its roles.
+
+        Not with its calibration, which has a digest of its own: it reads the metrics' values and changes none.
+        """
+        content = msgspec.json.encode([self.roles, self.files], order="deterministic")
         return hashlib.sha256(content).hexdigest()[:12]
 
 
@@ -238,6 +240,23 @@ class Bundle:
         if not path.exists():
             raise BundleError(f"{path} is missing, although the manifest lists it: restore it or export again.")
         return path
+
+    def calibrate(self, calibration: Calibration | None) -> Bundle:
+        """Write another calibration, or none, into the manifest, and return the bundle as it is then.
+
+        The manifest is replaced in one step; BundleError when its directory cannot be written.
+        """
+        manifest = msgspec.structs.replace(self.manifest, calibration=calibration)
+        path = self.directory / MANIFEST
+        partial = path.with_suffix(".part")
+        try:
+            partial.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+            partial.replace(path)
+        except OSError as error:
+            raise BundleError(
+                f"{path} cannot be written ({error.strerror}); copy the bundle, or write a file."
+            ) from error
+        return Bundle(self.directory, manifest)
 
     def verify(self) -> None:
         """Compare every file with its digest; BundleError names the first that differs, and both digests."""

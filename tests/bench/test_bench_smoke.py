@@ -97,7 +97,7 @@ def test_compact(tmp_path: Path, work: Path) -> None:
     assert results["latency"]["stages"]["qg"]["calls"] > 0
     assert [way["way"] for way in results["throughput"]] == ["one at a time", "score_many", "8 threads"]
     assert results["twin"]["engine"]["repeats"] == results["twin"]["peer"]["repeats"] == 3
-    assert results["growth"]["resident_mb"][-1][0] == results["growth"]["requests"]
+    assert results["growth"]["points"][-1]["requests"] == results["growth"]["requests"]
 
 
 @pytest.mark.parametrize(

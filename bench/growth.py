@@ -1,0 +1,89 @@
+"""What many requests leave behind in a process. Run by compact.py: ``python -m bench.growth compact 2 10000 128``.
+
+The resident size alone cannot tell: pages of a mapped file count from the moment a rare word's row is read, and freed
+memory is given back late and in pieces. So the bytes that are in use are asked of the C library (glibc), and Python is
+told to take all of its memory from there (``PYTHONMALLOC=malloc``). PyTorch is hidden, as in fresh.py.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import msgspec
+import numpy as np
+
+from . import common
+from .common import check
+from .dialogues import distinct
+from .memory import in_use_mb, resident_mb
+
+POINTS = 50
+
+
+class Point(msgspec.Struct, frozen=True):
+    """The process after so many requests."""
+
+    requests: int
+    resident_mb: float
+    in_use_mb: float
+    """Allocated and not freed."""
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """Memory over many distinct requests."""
+
+    requests: int
+    per_second: float
+    points: tuple[Point, ...]
+    resident_slope_mb: float
+    """Per thousand requests, least squares over the last four fifths, when the cache is full."""
+    in_use_slope_mb: float
+    """The same of what is in use: what the engine keeps."""
+    cached_calls: int
+
+
+def measure(bundle: str, threads: int, requests: int, max_length: int) -> Growth:
+    """Score distinct responses in a process of its own, with the default cache, as a service would."""
+    command = [sys.executable, "-m", "bench.growth", bundle, *map(str, (threads, requests, max_length))]
+    env = os.environ | {"PYTHONMALLOC": "malloc"}
+    found = subprocess.run(command, cwd=common.ROOT, check=True, stdout=subprocess.PIPE, env=env)
+    return msgspec.json.decode(found.stdout, type=Growth)
+
+
+def main(bundle: str, threads: int, requests: int, max_length: int) -> Growth:
+    """What ``measure`` runs."""
+    sys.modules["torch"] = None  # type: ignore[assignment]  # what the import system takes for "not installed"
+    from rich.console import Console
+    from rich.progress import track
+
+    from groundwire.engine import Beam, Engine, Options, Q2Options
+
+    options, every, points = Options(Q2Options(Beam(max_length=max_length))), max(1, requests // POINTS), []
+    screen = Console(stderr=True)
+    with Engine.load(bundle, "cpu", threads=threads) as engine:
+
+        def score() -> None:
+            found = engine.score_many(distinct(requests), metrics=("q2",), options=options)
+            watched = track(found, "memory", requests, transient=True, console=screen, disable=not screen.is_terminal)
+            for done, result in enumerate(watched, 1):
+                check(
+                    result.status == "scored", f"request {done} of the memory part: {result.status}, {result.message}"
+                )
+                if done % every == 0:
+                    points.append(Point(done, resident_mb(), in_use_mb()))
+
+        spent, _ = common.timed(score)
+        cached = engine.cache_info[0]
+    later = [point for point in points if point.requests > requests / 5]
+
+    def slope(sizes: list[float]) -> float:
+        return float(np.polyfit([point.requests for point in later], sizes, 1)[0]) * 1000
+
+    resident, in_use = ([getattr(point, name) for point in later] for name in ("resident_mb", "in_use_mb"))
+    return Growth(requests, requests / spent * 1000, tuple(points), slope(resident), slope(in_use), cached)
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(main(sys.argv[1], *map(int, sys.argv[2:]))).decode())
