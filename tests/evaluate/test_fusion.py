@@ -1,0 +1,147 @@
+"""The fit behind a verdict: weights of the right sign, rates that unseen rows have, thresholds worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, roc_auc_score
+
+pytest.importorskip("sklearn")
+
+from groundwire.engine.records import MetricResult
+from groundwire.engine.verdict import calibrated, decide
+from groundwire.evaluate import fusion
+from groundwire.evaluate.fusion import Choice, Example, best_f1, calibrate, fit, profiles
+from groundwire.runtime.errors import InvalidRequest
+
+
+def rows(count: int = 400, seed: int = 0, name: str = "one", **noise: float) -> list[Example]:
+    """Rows whose numbers are the label and noise; ``noise`` gives each number's spread, negative ones turn it round."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for index in range(count):
+        label = index % 2
+        numbers = {
+            key: float((label if spread > 0 else -label) + abs(spread) * rng.normal()) for key, spread in noise.items()
+        }
+        out.append(Example(name, f"g{index // 4}", label, numbers))
+    return out
+
+
+def test_without_the_bounds_at_work_it_is_logistic_regression() -> None:
+    examples = rows(q2=0.8, nli=1.2)
+    x = np.array([list(example.numbers.values()) for example in examples])
+    x = (x - x.mean(0)) / x.std(0)
+    y = np.array([example.label for example in examples])
+    # sklearn's loss is C times the summed log-loss plus half the squared weights.
+    peer = LogisticRegression(C=1 / (2 * 0.01 * len(y)), tol=1e-8).fit(x, y)
+    found = fit(examples, ("q2", "nli"), 0.01)
+    assert found.weight == pytest.approx(peer.coef_[0], abs=1e-3)
+    assert found.intercept == pytest.approx(peer.intercept_[0], abs=1e-3)
+
+
+def test_a_number_on_the_wrong_side_counts_nothing() -> None:
+    found = fit(rows(q2=0.8, nli=-0.5), ("q2", "nli"), 0.01)
+    assert found.weight[1] == 0
+    assert found.weight[0] > 0.5
+    turned = rows(**{"q2": 0.8, "q2.no_answer": -0.5})
+    assert fit(turned, ("q2", "q2.no_answer"), 0.01).weight[1] < -0.5
+
+
+def test_a_missing_number_counts_as_its_mean() -> None:
+    model = fit(rows(q2=0.8, nli=1.2), ("q2", "nli"), 0.01)
+    whole, part = model.probabilities([{"q2": 0.7, "nli": float(model.mean[1])}, {"q2": 0.7}])
+    assert part == pytest.approx(whole)
+
+
+def test_every_set_and_class_counts_the_same() -> None:
+    few, many = rows(40, 1, "few", q2=0.5), rows(400, 2, "many", q2=0.5)
+    weights = fusion._weights([*few, *many[:200]])
+    assert weights[:40].sum() == pytest.approx(weights[40:].sum()) == pytest.approx(0.5)
+
+
+def test_the_calibration_says_what_the_fit_says() -> None:
+    examples = [*rows(200, 1, "a", q2=0.6, nli=1.0, **{"nli.worst": 0.9}), *rows(200, 2, "b", q2=0.7, nli=0.9)]
+    found = calibrate(examples, ("q2", "nli", "verifiability"))
+    assert found.fitted_on == ("a", "b")
+    assert found.metrics == ("q2", "nli", "verifiability")
+    # Half of the rows lack it, so it is not read.
+    assert {feature.name for feature in found.features} == {"q2", "nli"}
+    assert [feature.needed for feature in found.features] == [True, False]
+    model, _ = fusion.choose(examples, Choice())
+    row = examples[3].numbers
+    verdict = decide({n: MetricResult(n, "scored", row[n]) for n in ("q2", "nli")}, found, "balanced")
+    assert verdict.probability == pytest.approx(float(model.probabilities([row])[0]), abs=1e-4)
+
+
+def test_the_stated_rates_are_those_of_unseen_rows() -> None:
+    fitted = calibrate(rows(2000, 3, q2=0.7, nli=1.1), ("q2", "nli"))
+    fresh = rows(4000, 4, q2=0.7, nli=1.1)
+    for name, point in fitted.profiles.items():
+        verdicts = [
+            decide({n: MetricResult(n, "scored", v) for n, v in e.numbers.items()}, fitted, name).label for e in fresh
+        ]
+        alarms = np.mean([v == "inconsistent" for v, e in zip(verdicts, fresh, strict=True) if e.label == 1])
+        misses = np.mean([v == "consistent" for v, e in zip(verdicts, fresh, strict=True) if e.label == 0])
+        assert alarms == pytest.approx(point.false_alarms, abs=0.05)
+        assert misses == pytest.approx(point.misses, abs=0.05)
+    points = fitted.profiles
+    assert points["lenient"].threshold <= points["balanced"].threshold <= points["strict"].threshold
+    assert points["strict"].misses <= 0.1
+    assert points["lenient"].false_alarms <= 0.05
+
+
+def test_profiles_by_hand() -> None:
+    probabilities = np.array([0.1, 0.2, 0.4, 0.6, 0.7, 0.9])
+    labels = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])
+    found = profiles(probabilities, labels, np.full(6, 1 / 6))
+    # Between 0.2 and 0.4 one of three wrong ones is missed; from 0.65 on one of three right ones is an alarm.
+    assert found["balanced"].threshold == pytest.approx(0.3)
+    assert (found["balanced"].misses, found["balanced"].false_alarms) == (pytest.approx(1 / 3, abs=1e-4), 0)
+    assert found["strict"].threshold == pytest.approx(0.65)
+    assert (found["strict"].misses, found["strict"].false_alarms) == (0, pytest.approx(1 / 3, abs=1e-4))
+    assert found["lenient"].threshold == pytest.approx(0.3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=40))
+def test_best_f1_is_the_best(found: list[tuple[int, bool]]) -> None:
+    values, labels = np.array([float(v) for v, _ in found]), np.array([float(label) for _, label in found])
+    if not labels.any():
+        return
+    chosen = best_f1(values, labels)
+    scores = {c: f1_score(labels, values >= c) for c in sorted(set(values))}
+    assert scores[chosen] == pytest.approx(max(scores.values()))
+    assert chosen == min(c for c, score in scores.items() if score == pytest.approx(max(scores.values())))
+
+
+def test_a_scale_rises_and_ranks_as_the_metric_does() -> None:
+    examples = rows(600, 5, pmi=1.0)
+    scale = calibrate(examples, ("pmi",)).scales["pmi"]
+    assert len(scale.knots) <= fusion.KNOTS
+    assert all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(scale.knots, scale.knots[1:], strict=False))
+    values = [example.numbers["pmi"] for example in examples]
+    labels = [example.label for example in examples]
+    assert roc_auc_score(labels, [calibrated(value, scale) for value in values]) > roc_auc_score(labels, values) - 0.02
+
+
+def test_a_set_left_out_is_ranked_by_what_the_others_teach() -> None:
+    examples = [*rows(200, 1, "a1", q2=0.8, bleu=0.4), *rows(200, 2, "a2", q2=0.8, bleu=-0.4)]
+    examples += rows(200, 3, "b", q2=0.8, bleu=0.1)
+    scorers = fusion.leave_one_out(examples, {"a1": "a", "a2": "a", "b": "b"})
+    assert set(scorers) == {"a1", "a2", "b"}
+    only_b = scorers["a2"]([{"q2": 0.5, "bleu": 0.0}, {"q2": 0.5, "bleu": 1.0}])
+    assert only_b[1] > only_b[0]
+
+
+@pytest.mark.parametrize("examples", [[], rows(30, q2=0.5), [e for e in rows(200, q2=0.5) if e.label]])
+def test_too_few_rows_are_refused(examples: list[Example]) -> None:
+    with pytest.raises(InvalidRequest, match="at least 20 of each"):
+        calibrate(examples, ("q2",))
+
+
+def test_rows_without_numbers_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="No metric scored"):
+        calibrate([example._replace(numbers={}) for example in rows(q2=0.5)], ("q2",))
