@@ -37,7 +37,7 @@ def restore(bundle: Path, role: str) -> PreTrainedModel:
             config.label2id = {label: index for index, label in enumerate(record.labels)}
             model = BertForSequenceClassification(config)
         case _:
-            raise ValueError(f"{role!r} of {bundle} is {record and record.kind}; give a reader or a classifier.")
+            raise ValueError(f"{bundle} has no {role!r} that can be trained on; give a reader or a classifier of it.")
     held = weights(ir.load(opened.file(record.graph)))
     words = "bert.embeddings.word_embeddings.weight"
     held[words] = BertModel.from_pretrained(trunk.PATH).get_input_embeddings().weight.detach().numpy().copy()

@@ -107,6 +107,9 @@ def test_taggers_export(tmp_path: Path, family: str, precision: str) -> None:
     assert np.isfinite(role.parity.max_logit_error)
 
 
+PARTS = ("paper-q2", "paper-pmi", "paper-detectors")
+
+
 @pytest.mark.parametrize("name", ["paper-detectors", "minicheck", "lettucedetect", "nli-deberta"])
 def test_presets_name_roles_that_exist(name: str) -> None:
     from groundwire.export.options import kind_of
@@ -117,3 +120,10 @@ def test_presets_name_roles_that_exist(name: str) -> None:
         assert kind_of(role) in ("classifier", "tagger")
         if options.labels and role != "nli":
             assert labels.supported(role, options.labels, options.supported)
+
+
+def test_one_preset_has_the_models_of_all_papers() -> None:
+    everything = preset("paper-all")
+    for name in PARTS:
+        assert {role: everything[role] for role in preset(name)} == preset(name)
+    assert set(everything) - {role for name in PARTS for role in preset(name)} == {"embedder"}
