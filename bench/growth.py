@@ -1,4 +1,4 @@
-"""What many requests leave behind in a process. Run by compact.py: ``python -m bench.growth compact 2 10000 128``.
+"""What many requests leave behind in a process. Run by compact.py: ``python -m bench.growth compact 2 10000 128 q2``.
 
 The resident size alone cannot tell: pages of a mapped file count from the moment a rare word's row is read, and freed
 memory is given back late and in pieces. So the bytes that are in use are asked of the C library (glibc), and Python is
@@ -44,15 +44,15 @@ class Growth(msgspec.Struct, frozen=True):
     cached_calls: int
 
 
-def measure(bundle: str, threads: int, requests: int, max_length: int) -> Growth:
+def measure(bundle: str, threads: int, requests: int, max_length: int, metrics: str = "q2") -> Growth:
     """Score distinct responses in a process of its own, with the default cache, as a service would."""
-    command = [sys.executable, "-m", "bench.growth", bundle, *map(str, (threads, requests, max_length))]
+    command = [sys.executable, "-m", "bench.growth", bundle, *map(str, (threads, requests, max_length)), metrics]
     env = os.environ | {"PYTHONMALLOC": "malloc"}
     found = subprocess.run(command, cwd=common.ROOT, check=True, stdout=subprocess.PIPE, env=env)
     return msgspec.json.decode(found.stdout, type=Growth)
 
 
-def main(bundle: str, threads: int, requests: int, max_length: int) -> Growth:
+def main(bundle: str, threads: int, requests: int, max_length: int, metrics: tuple[str, ...]) -> Growth:
     """What ``measure`` runs."""
     sys.modules["torch"] = None  # type: ignore[assignment]  # what the import system takes for "not installed"
     from rich.console import Console
@@ -65,7 +65,7 @@ def main(bundle: str, threads: int, requests: int, max_length: int) -> Growth:
     with Engine.load(bundle, "cpu", threads=threads) as engine:
 
         def score() -> None:
-            found = engine.score_many(distinct(requests), metrics=("q2",), options=options)
+            found = engine.score_many(distinct(requests), metrics=metrics, options=options)
             watched = track(found, "memory", requests, transient=True, console=screen, disable=not screen.is_terminal)
             for done, result in enumerate(watched, 1):
                 check(
@@ -86,4 +86,4 @@ def main(bundle: str, threads: int, requests: int, max_length: int) -> Growth:
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(main(sys.argv[1], *map(int, sys.argv[2:]))).decode())
+    print(msgspec.json.encode(main(sys.argv[1], *map(int, sys.argv[2:5]), tuple(sys.argv[5].split(",")))).decode())
