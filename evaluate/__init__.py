@@ -3,11 +3,46 @@
 ``groundwire evaluate`` scores labelled responses, measures every metric against the labels and writes a report;
 ``groundwire compare`` puts two such runs side by side; ``groundwire calibrate`` fits what a verdict needs. A row is
 scored once: everything behind it reads stored scores and runs no model.
+
+Names are imported on first use, so that the command line can list this package's commands without its extra; the first
+use without the extra raises ImportError with the install command.
 """
 
-import importlib.util
+from __future__ import annotations
 
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .analysis import Development, analyse
+    from .compare import Comparison, Run, compare_runs
+    from .results import Results
+    from .rows import Row
+
+__all__ = ["Comparison", "Development", "Results", "Row", "Run", "analyse", "compare_runs"]
+
+_HOMES = {
+    "Comparison": "compare",
+    "Development": "analysis",
+    "Results": "results",
+    "Row": "rows",
+    "Run": "compare",
+    "analyse": "analysis",
+    "compare_runs": "compare",
+}
 _NEEDED = ("sklearn", "scipy", "matplotlib", "jinja2")
-_missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
-if _missing:
-    raise ImportError(f"groundwire.evaluate needs {', '.join(_missing)}; run: pip install 'groundwire[evaluate]'")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require()
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def require() -> None:
+    """Raise ImportError with the install command when a library of the extra ``evaluate`` is missing."""
+    missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
+    if missing:
+        raise ImportError(f"groundwire.evaluate needs {', '.join(missing)}; run: pip install 'groundwire[evaluate]'")

@@ -12,6 +12,7 @@ import msgspec
 
 from groundwire.engine.record import Record
 from groundwire.engine.records import UnsupportedSpan
+from groundwire.runtime.errors import InvalidRequest
 
 SCHEMA = 1
 
@@ -46,11 +47,14 @@ class Decision(Record, frozen=True):
     """Value of the metric from which a response counts as consistent."""
     origin: str
     """Where it comes from: ``0.5``, or the name of the development set it was tuned on (best F1 of the class
-    inconsistent or consistent after min-max, as the PMI-Faith paper does)."""
+    consistent, as the PMI-Faith paper does; its min-max form changes no decision)."""
     accuracy: Estimate
     balanced_accuracy: Estimate
     consistent: ClassFigures
     inconsistent: ClassFigures
+    tuned_on: int = 0
+    """Rows of the development set that the threshold comes from; those that share knowledge with this set are not
+    among them."""
 
 
 class Histogram(Record, frozen=True):
@@ -105,7 +109,7 @@ class MetricFigures(Record, frozen=True):
     histogram: Histogram | None = None
     reliability: Reliability | None = None
     """Only for probabilities: ``fused``, detectors."""
-    by_source: dict[str, Estimate] = {}
+    by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
     """ROC-AUC by ``Row.source`` and, where there are several systems, by ``Row.system`` (``system=NAME``)."""
 
 
@@ -122,6 +126,16 @@ class VerdictFigures(Record, frozen=True):
     alarms_on_unverifiable: Estimate | None = None
     """Share of ``inconsistent`` among rows that state nothing to check."""
     verifiability_accuracy: Estimate | None = None
+
+
+class VerifiabilityFigures(Record, frozen=True):
+    """How well ``verifiability`` tells which responses state something to check."""
+
+    rows: int
+    """Where people said so."""
+    accuracy: Estimate
+    """At 0.5."""
+    roc_auc: Estimate | None = None
 
 
 class QuestionFigures(Record, frozen=True):
@@ -169,6 +183,10 @@ class SetFigures(Record, frozen=True):
     """Worst first, of ``leading``."""
     leading: str = ""
     """``fused`` where there is a calibration, else the metric with the best ROC-AUC."""
+    verifiability: VerifiabilityFigures | None = None
+    """Of the metric ``verifiability``, which judges no consistency and is not among ``metrics``."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures must know: rows left out, thresholds that could not be tuned."""
 
 
 class Results(Record, frozen=True):
@@ -178,7 +196,8 @@ class Results(Record, frozen=True):
     when: str
     """ISO 8601, UTC."""
     signature: str
-    """Of the scores: version, bundle and digest, precision, device, metrics, options, calibration."""
+    """Of the scores: version, bundle and digest (of its models, without a calibration), precision, device, metrics,
+    options; and the calibration that the verdicts were drawn with."""
     seed: int
     repeats: int
     """Of the bootstraps."""
@@ -187,3 +206,24 @@ class Results(Record, frozen=True):
     def save(self, path: Path) -> None:
         """Write ``results.json``."""
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Results:
+        """Read what ``save`` wrote; InvalidRequest when it is missing, something else, or newer."""
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise InvalidRequest(f"{path} cannot be read: {error.strerror}. Give a run's results.json.") from error
+        try:
+            schema = msgspec.json.decode(raw, type=_Schema).schema
+            if schema > SCHEMA:
+                raise InvalidRequest(
+                    f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. Upgrade groundwire."
+                )
+            return msgspec.json.decode(raw, type=cls)
+        except msgspec.MsgspecError as error:
+            raise InvalidRequest(f"{path} is not the results.json of an evaluation: {error}.") from error
+
+
+class _Schema(msgspec.Struct):
+    schema: int

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+
 from groundwire.engine.record import Record
 
 
@@ -26,3 +29,19 @@ class Row(Record, frozen=True):
     """Responses with the same non-empty context answer the same turn and may be ranked against each other."""
     source: str = ""
     """Part of the set, for breakdowns."""
+
+
+def sampled(rows: Sequence[Row], count: int, seed: int) -> list[Row]:
+    """At most ``count`` rows, in their order; 0 takes all. Rows of one context are drawn together or not at all."""
+    if not count or count >= len(rows):
+        return list(rows)
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault(("context", row.context) if row.context else ("row", row.id), []).append(place)
+    drawn = list(groups.values())
+    random.Random(seed).shuffle(drawn)
+    kept: list[int] = []
+    for places in drawn:
+        if len(kept) + len(places) <= count:
+            kept += places
+    return [rows[place] for place in sorted(kept)]

@@ -35,8 +35,12 @@ app.command("explain")(explain.explain)
 app.command("doctor")(doctor.doctor)
 app.add_typer(bundle.app, name="bundle")
 for _point in sorted(entry_points(group="groundwire.commands"), key=lambda point: point.name):
-    # A package above the engine adds its commands here; it must be cheap to import.
-    app.add_typer(_point.load(), name=_point.name)
+    # A package above the engine adds its commands here, a function or a group each; it must be cheap to import.
+    _added = _point.load()
+    if isinstance(_added, typer.Typer):
+        app.add_typer(_added, name=_point.name)
+    else:
+        app.command(_point.name)(_added)
 
 
 @app.callback(invoke_without_command=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -16,7 +16,7 @@ from rich.table import Table
 
 from groundwire.engine.api import Engine
 from groundwire.engine.records import Score
-from groundwire.runtime.errors import InvalidRequest
+from groundwire.engine.results_file import ResultsFile
 
 from . import common
 from .reading import Line, lines
@@ -27,51 +27,31 @@ COLUMNS = 4
 """Metrics that get a column each; more stand below each other."""
 
 
-class Output:
-    """The results file: one line per scored input line, appended and flushed, so that a stopped run can go on."""
+class Signed(msgspec.Struct, frozen=True):
+    """What must be known of a score that stands in the results file."""
 
-    def __init__(self, path: Path, signature: str) -> None:
-        self.path = path
-        self.done = self._read(signature)
-        self._file: TextIO | None = None
+    signature: str
 
-    def write(self, line: Line, score: Score) -> None:
-        """Append one result."""
-        if self._file is None:
-            self._file = self.path.open("a", encoding="utf-8")
-        row = {"line": line.number, "id": (line.row or {}).get("id"), "score": score}
-        self._file.write(msgspec.json.encode(row).decode() + "\n")
-        self._file.flush()
 
-    def close(self) -> None:
-        """Close the file, if anything was written."""
-        if self._file is not None:
-            self._file.close()
+class Done(msgspec.Struct, frozen=True):
+    """A line of the results file, as far as a run that goes on needs it."""
 
-    def _read(self, signature: str) -> set[int]:
-        if not self.path.exists():
-            if not self.path.parent.is_dir():
-                raise InvalidRequest(f"--out {self.path}: the directory {self.path.parent} does not exist; create it.")
-            return set()
-        done: set[int] = set()
-        raw = self.path.read_bytes()
-        whole = raw[: raw.rfind(b"\n") + 1]
-        for text in whole.splitlines():
-            try:
-                row = msgspec.json.decode(text)
-                found = row["score"]["signature"]
-                done.add(int(row["line"]))
-            except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
-                raise InvalidRequest(f"--out {self.path} is not a file of results; choose another name.") from error
-            if found != signature:
-                raise InvalidRequest(
-                    f"--out {self.path} was made with other settings ({found}); now they are {signature}. "
-                    "Choose another name, or remove the file."
-                )
-        if len(whole) < len(raw):  # a run was killed in the middle of a line
-            with self.path.open("rb+") as file:
-                file.truncate(len(whole))
-        return done
+    line: int
+    """Number of the input line, from 1."""
+    score: Signed
+
+    @property
+    def made_with(self) -> str:
+        """The signature of the score."""
+        return self.score.signature
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A line of the results file, whole."""
+
+    line: int
+    id: Any
+    score: Score
 
 
 def score(
@@ -102,18 +82,21 @@ def score(
         found = stack.enter_context(lines(source))
         engine = stack.enter_context(Engine.load(bundle, common.device_choice(device), threads=threads))
         names = engine.metric_names(common.metric_names(metrics))
-        output = Output(out, engine.signature(names, options)) if out else None
+        output = ResultsFile(out, Done) if out else None
+        done: set[int] = set()
         if output is not None:
+            output.check(engine.signature(names, options))
             stack.callback(output.close)
-            if output.done:
-                errors.print(f"Continuing {escape(str(out))}: {len(output.done)} lines are done.", soft_wrap=True)
+            done = {entry.line for entry in output.entries}
+            if done:
+                errors.print(f"Continuing {escape(str(out))}: {len(done)} lines are done.", soft_wrap=True)
         table = _table(names, judged=engine.calibration is not None)
         todo: list[Line] = []
 
         def wanted() -> Iterator[dict[str, Any]]:
             nonlocal bad
             for line in found:
-                if output is not None and line.number in output.done:
+                if line.number in done:
                     continue
                 if line.row is None:
                     bad += 1
@@ -130,7 +113,7 @@ def score(
                     bad += 1
                     errors.print(f"[red]line {line.number}[/]: {escape(result.message)}", soft_wrap=True)
                 elif output is not None:
-                    output.write(line, result)
+                    output.append(Written(line.number, (line.row or {}).get("id"), result))
                 else:
                     _add(table, line, result, names, judged=engine.calibration is not None)
     if output is None and table.row_count:

@@ -1,0 +1,178 @@
+"""Scores of labelled rows, kept: a row is scored once, and what is behind the scores can run again without a model.
+
+The scores of a set stand in ``scores/SET.jsonl`` of the run's directory, by a digest of what the engine was given, so
+that equal requests are scored once and a stopped run goes on. The calibration that the verdicts are drawn with stands
+beside them in ``calibration.json``: it changes no metric, so another one needs no new scores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from groundwire.engine.api import Engine
+from groundwire.engine.options import Options
+from groundwire.engine.records import Request, Score
+from groundwire.engine.results_file import ResultsFile
+from groundwire.runtime.backend import LocalRuntime, Runtime
+from groundwire.runtime.bundle import Bundle, SpansRole
+from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.session import DeviceChoice, Profile, choose_device
+
+from .rows import Row
+
+SCORES = "scores"
+CALIBRATION = "calibration.json"
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A line of a scores file."""
+
+    key: str
+    """``request_key`` of what was scored."""
+    score: Score
+
+    @property
+    def made_with(self) -> str:
+        """The score's signature, but for its calibration."""
+        return _uncalibrated(self.score.signature)
+
+
+class Settings(NamedTuple):
+    """What rows are scored with. Everything left out is as the stored scores have it, or else the engine's default."""
+
+    bundle: str | Path | None = None
+    device: DeviceChoice | None = None
+    threads: int | None = None
+    metrics: tuple[str, ...] | None = None
+    options: Options | None = None
+    calibration: Path | None = None
+    """A file of ``Calibration.save``, instead of the bundle's."""
+
+    def decided(self) -> bool:
+        """Whether anything is asked for that stored scores could contradict."""
+        return any(one is not None for one in (self.bundle, self.device, self.metrics, self.options))
+
+    def describe(self) -> Runtime:
+        """The bundle's name, roles and facts as ``load`` would have them, without its models."""
+        opened = Bundle.open(self.bundle or "compact")
+        roles = opened.manifest.roles
+        precisions = [role.precision for role in roles.values() if not isinstance(role, SpansRole)]
+        profile = Profile.of(choose_device(self.device or "auto", precisions), self.threads)
+        return LocalRuntime(opened, profile, dict.fromkeys(roles))
+
+    def load(self) -> Engine:
+        """The engine."""
+        return Engine.load(
+            self.bundle or "compact", self.device or "auto", threads=self.threads, calibration=self.calibration
+        )
+
+
+class Scored(NamedTuple):
+    """Scores of several sets, all made with the same settings."""
+
+    sets: dict[str, list[Score]]
+    """By set, in the order of its rows."""
+    made_with: str
+    """Signature of the scores, without a calibration."""
+    calibration: Calibration | None
+
+    @property
+    def signature(self) -> str:
+        """What determined the metrics' values, and the verdicts."""
+        return self.made_with + (f"{_CALIBRATED}{self.calibration.digest()}" if self.calibration else "")
+
+
+def request_key(row: Row) -> str:
+    """Sixteen hexadecimal digits of what the engine is given; the same for rows that differ in their labels only."""
+    return hashlib.sha256(msgspec.json.encode(_request(row))).hexdigest()[:16]
+
+
+Watch = Callable[[str, int, int], None]
+"""Told the set, how many of its requests are scored, and how many it has."""
+
+
+def score_sets(
+    sets: Mapping[str, Sequence[Row]],
+    directory: Path,
+    settings: Settings | None = None,
+    watch: Watch = lambda name, done, total: None,
+) -> Scored:
+    """The scores of all rows, from ``directory`` where they are there, else from the engine, which keeps them there.
+
+    The engine is loaded only when a row has no score yet. Raises InvalidRequest, before anything is scored, when stored
+    scores were made with other settings than those asked for now, or by one another.
+    """
+    settings = settings or Settings()
+    if empty := [name for name, rows in sets.items() if not rows]:
+        raise InvalidRequest(f"{', '.join(empty)} holds no rows to score.")
+    kept = directory / SCORES
+    kept.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        files = {name: ResultsFile(kept / f"{name}.jsonl", Stored) for name in sets}
+        for file in files.values():
+            stack.callback(file.close)
+        keyed = {name: {request_key(row): row for row in rows} for name, rows in sets.items()}
+        scores = {name: {entry.key: entry.score for entry in file.entries} for name, file in files.items()}
+        todo = {name: {key: row for key, row in keyed[name].items() if key not in scores[name]} for name in sets}
+        own = None if settings.calibration is None else Calibration.load(settings.calibration)
+        plan = _plan(settings, own) if settings.decided() or any(todo.values()) else None
+        made_with = plan.made_with if plan else next(e.made_with for file in files.values() for e in file.entries)
+        for file in files.values():
+            file.check(made_with)
+        if plan is not None and any(todo.values()):
+            engine = stack.enter_context(settings.load())
+            for name, missing in todo.items():
+                found = engine.score_many(map(_request, missing.values()), metrics=plan.metrics, options=plan.options)
+                for done, (key, score) in enumerate(zip(missing, found, strict=True), 1):
+                    files[name].append(Stored(key, score))
+                    scores[name][key] = score
+                    watch(name, len(keyed[name]) - len(missing) + done, len(keyed[name]))
+        calibration = _remembered(directory / CALIBRATION, own, plan)
+    ordered = {name: [scores[name][request_key(row)] for row in rows] for name, rows in sets.items()}
+    return Scored(ordered, made_with, calibration)
+
+
+class _Plan(NamedTuple):
+    """Settings with everything filled in."""
+
+    made_with: str
+    metrics: tuple[str, ...]
+    options: Options
+    calibration: Calibration | None
+
+
+def _plan(settings: Settings, calibration: Calibration | None) -> _Plan:
+    options = settings.options or Options()
+    with Engine(settings.describe(), calibration=calibration) as engine:
+        names = engine.metric_names(settings.metrics)
+        return _Plan(_uncalibrated(engine.signature(names, options)), names, options, engine.calibration)
+
+
+def _remembered(path: Path, own: Calibration | None, plan: _Plan | None) -> Calibration | None:
+    """The calibration to use: the one asked for, the opened bundle's, or the last run's; ``path`` holds it then."""
+    found = own
+    if found is None:
+        found = plan.calibration if plan else Calibration.load(path) if path.exists() else None
+    if found is None:
+        path.unlink(missing_ok=True)
+    else:
+        found.save(path)
+    return found
+
+
+def _request(row: Row) -> Request:
+    return Request(row.response, row.knowledge, row.history)
+
+
+_CALIBRATED = "|calibration:"
+
+
+def _uncalibrated(signature: str) -> str:
+    return signature.partition(_CALIBRATED)[0]
