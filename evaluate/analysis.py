@@ -17,7 +17,7 @@ from .agreement import Threshold, agreement, bounded
 from .mistakes import asked_by_q2, mistakes
 from .people import People
 from .results import MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
-from .rows import Row
+from .rows import Row, apart
 from .statistics import Bools, best_f1_threshold, estimate, roc_auc
 from .values import FUSED, Column, columns
 
@@ -36,13 +36,8 @@ class Development(NamedTuple):
 
     def apart_from(self, rows: Iterable[Row]) -> Development:
         """Without the rows that share a passage of knowledge with ``rows``: on those, a threshold would be told."""
-        seen = {_plain(passage) for row in rows for passage in row.knowledge}
-        kept = [
-            (row, score)
-            for row, score in zip(self.rows, self.scores, strict=True)
-            if not any(_plain(passage) in seen for passage in row.knowledge)
-        ]
-        return Development(self.name, [row for row, _ in kept], [score for _, score in kept])
+        kept = [place for place, clear in enumerate(apart(self.rows, rows)) if clear]
+        return Development(self.name, [self.rows[i] for i in kept], [self.scores[i] for i in kept])
 
 
 def analyse(
@@ -89,24 +84,20 @@ def analyse(
     )
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
-
-
 def _tuned(
     rows: Sequence[Row], development: Development, calibration: Calibration | None, notes: list[str]
 ) -> dict[str, Threshold]:
     """The threshold of each metric with the best F1 on the development set."""
-    apart = development.apart_from(rows)
-    if left_out := len(development.rows) - len(apart.rows):
+    clear = development.apart_from(rows)
+    if left_out := len(development.rows) - len(clear.rows):
         notes.append(
-            f"Thresholds are tuned on {len(apart.rows)} of the {len(development.rows)} rows of {development.name}: "
+            f"Thresholds are tuned on {len(clear.rows)} of the {len(development.rows)} rows of {development.name}: "
             f"{left_out} share knowledge with this set."
         )
-    labelled: Bools = np.array([row.label is not None for row in apart.rows], dtype=bool)
-    consistent: Bools = np.array([row.label == 1 for row in apart.rows], dtype=bool)
+    labelled: Bools = np.array([row.label is not None for row in clear.rows], dtype=bool)
+    consistent: Bools = np.array([row.label == 1 for row in clear.rows], dtype=bool)
     found = {}
-    for metric, column in columns(apart.scores, calibration).items():
+    for metric, column in columns(clear.scores, calibration).items():
         known = labelled & np.isfinite(column.values)
         best = best_f1_threshold(column.values[known], consistent[known])
         if best is not None:

@@ -26,6 +26,8 @@ from groundwire.engine.verdict import normalized
 from groundwire.runtime.calibration import Calibration, Feature, Profile, ProfileName, Scale
 from groundwire.runtime.errors import InvalidRequest
 
+from .statistics import best_f1_threshold
+
 Floats = NDArray[np.float64]
 
 LOWER_IS_BETTER = (".no_answer", ".contradiction", ".missing")
@@ -194,16 +196,6 @@ def profiles(probabilities: Floats, labels: Floats, weights: Floats) -> dict[Pro
     }
 
 
-def best_f1(values: Floats, labels: Floats) -> float:
-    """The threshold on ``values`` with the best F1 of "consistent"; the lowest of equally good ones (PMI-Faith, §4)."""
-    order = np.argsort(-values, kind="stable")
-    ranked, hits = values[order], np.cumsum(labels[order])
-    f1 = 2 * hits / (np.arange(1, len(values) + 1) + labels.sum())
-    # A threshold can only stand between different values.
-    ends = np.append(ranked[1:] != ranked[:-1], True)
-    return float(ranked[np.flatnonzero(ends)[::-1][int(np.argmax(f1[ends][::-1]))]])
-
-
 def _of(number: str, metric: str) -> bool:
     return number == metric or number.startswith(f"{metric}.")
 
@@ -216,7 +208,7 @@ def _scale(examples: Sequence[Example], metric: str) -> Scale | None:
         return None
     weights = _weights(kept)
     plain = Scale(low=float(values.min()), high=float(values.max()), threshold=0.0, knots=())
-    cut = best_f1(np.array([normalized(value, plain) for value in values]), labels)
+    cut = normalized(best_f1_threshold(values, labels == 1) or 0.0, plain)
     fitted = IsotonicRegression(y_min=0, y_max=1, increasing=True).fit(values, labels, sample_weight=weights)
     x, y = fitted.X_thresholds_, fitted.y_thresholds_
     keep = np.unique(np.linspace(0, len(x) - 1, min(KNOTS, len(x))).round().astype(int))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from groundwire.engine.record import Record
 
@@ -45,3 +45,16 @@ def sampled(rows: Sequence[Row], count: int, seed: int) -> list[Row]:
         if len(kept) + len(places) <= count:
             kept += places
     return [rows[place] for place in sorted(kept)]
+
+
+def apart(rows: Iterable[Row], others: Iterable[Row]) -> list[bool]:
+    """For each of ``rows``, whether it shares no passage of knowledge with ``others``, but for case and blanks.
+
+    What is tuned on rows that share one would have been told about the others.
+    """
+    seen = {_plain(passage) for row in others for passage in row.knowledge}
+    return [not any(_plain(passage) in seen for passage in row.knowledge) for row in rows]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())

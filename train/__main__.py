@@ -127,6 +127,20 @@ def _bundle(
     compact.bundle(checkpoints, out, lambda role, stage: print(role, stage), precision=precision, force=force)
 
 
+@app.command("pairs")
+def _pairs(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="JSON Lines file to write.", dir_okay=False)],
+    count: Annotated[int, typer.Option(help="Rows.", min=1)] = 800,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 7,
+) -> None:
+    """Labelled responses about unseen articles, made as the judge's training pairs are: a set to calibrate on."""
+    from . import judge
+
+    with out.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in judge.labelled(data, count, seed))
+
+
 @app.command("restore")
 def _restore(
     bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],

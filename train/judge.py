@@ -147,7 +147,8 @@ class Examples:
         """``comparisons`` make a part of the inference pairs; None leaves all to ``inference``."""
         self._inference = inference
         self._comparisons = comparisons
-        self._consistency = consistency
+        self.consistency = consistency
+        """The pairs of the head of that name."""
         self._sentences = sentences
         self._tokens = trunk.tokenizer()
 
@@ -177,7 +178,7 @@ class Examples:
                 how = rng.choices(list(INFERENCE), list(INFERENCE.values()))[0] if self._comparisons else "pair"
                 first, second, label = self._inferred(how, rng)
             case "consistency":
-                pair = self._consistency.draw(rng)
+                pair = self.consistency.draw(rng)
                 first, second, label, how = pair.knowledge, pair.response, pair.label, pair.kind
             case _:
                 (first, label), second, how = self._sentences.draw(rng), None, "sentence"
@@ -193,9 +194,26 @@ class Examples:
         if how == "pair":
             return rng.choice(self._inference)
         while True:
-            pair = self._consistency.draw(rng)
+            pair = self.consistency.draw(rng)
             if pair.kind in STATEMENTS:
                 return pair.knowledge, pair.response, STATEMENTS[pair.kind]
+
+
+def labelled(data: Path, count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
+    """``count`` consistency pairs of unseen articles, as rows that ``groundwire calibrate`` reads.
+
+    A model that was trained on such pairs is surer of them than of what people write, so they are one set among others.
+    """
+    consistency = Examples.read(data, "dev").consistency
+    for index in range(count):
+        pair = consistency.draw(random.Random(seed * 1_000_003 + index))
+        yield {
+            "id": f"made-{index}",
+            "response": pair.response,
+            "knowledge": pair.knowledge,
+            "label": int(pair.label == pairs.LABELS[0]),
+            "source": pair.kind,
+        }
 
 
 def measure(model: Judge, examples: Examples, count: int, seed: int = 7) -> dict[str, Any]:

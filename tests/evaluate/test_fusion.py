@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 pytest.importorskip("sklearn")
 
 from groundwire.engine.records import MetricResult
 from groundwire.engine.verdict import calibrated, decide
 from groundwire.evaluate import fusion
-from groundwire.evaluate.fusion import Choice, Example, best_f1, calibrate, fit, profiles
+from groundwire.evaluate.fusion import Choice, Example, calibrate, fit, profiles
 from groundwire.runtime.errors import InvalidRequest
 
 
@@ -106,15 +104,11 @@ def test_profiles_by_hand() -> None:
     assert found["lenient"].threshold == pytest.approx(0.3)
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=40))
-def test_best_f1_is_the_best(found: list[tuple[int, bool]]) -> None:
-    values, labels = np.array([float(v) for v, _ in found]), np.array([float(label) for _, label in found])
-    if not labels.any():
-        return
-    chosen = best_f1(values, labels)
-    scores = {c: f1_score(labels, values >= c) for c in sorted(set(values))}
-    assert scores[chosen] == pytest.approx(max(scores.values()))
-    assert chosen == min(c for c, score in scores.items() if score == pytest.approx(max(scores.values())))
+def test_a_scale_has_the_bounds_and_the_best_threshold_of_its_set() -> None:
+    examples = [Example("one", str(i), int(i >= 30), {"pmi": i - 20.0}) for i in range(60)]
+    scale = calibrate(examples, ("pmi",)).scales["pmi"]
+    assert (scale.low, scale.high) == (-20, 39)
+    assert scale.threshold == pytest.approx(30 / 59)
 
 
 def test_a_scale_rises_and_ranks_as_the_metric_does() -> None:
