@@ -99,8 +99,13 @@ def _fact(*fact: str) -> tuple[str, ...]:
 
 def _as_in_q2(source: Source) -> Items:
     for item in _read(source):
-        if not isinstance(item, Found) or (item.row.knowledge and item.row.system != ORIGINAL):
+        if not isinstance(item, Found) or in_q2(item.row):
             yield item
+
+
+def in_q2(row: Row) -> bool:
+    """Whether the Q² paper has the response: it is not the original one, and its context has a fact."""
+    return bool(row.knowledge) and row.system != ORIGINAL
 
 
 USR = Format("JSON of USR on Topical-Chat (tc_usr_data.json, or UniEval's topical_chat.json)", _is, _read)
