@@ -220,7 +220,8 @@ def _show(results: Results, report: Path) -> None:
         console.print(_figures(found))
         for note in found.notes:
             console.print(f"[dim]{escape(note)}[/]")
-    console.print(f"[dim]95 % intervals, {results.repeats} samples. {escape(results.signature)}[/]", soft_wrap=True)
+    about = f"F1 at the tuned threshold, else at 0.5; 95 % intervals, {results.repeats} samples. {results.signature}"
+    console.print(f"[dim]{escape(about)}[/]", soft_wrap=True)
     console.print(f"report: {escape(str(report))}", soft_wrap=True)
 
 
