@@ -4,13 +4,17 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test native-test format clean
+.PHONY: demo test evaluate format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl
 
 test: .venv/ready
 	.venv/bin/python scripts/check.py
+
+# docs/quality.md and its report from the labelled sets: make evaluate DATA=…/bench
+evaluate: .venv/ready
+	.venv/bin/python scripts/quality.py $(DATA) $(if $(wildcard $(DATA)/../train),--train $(DATA)/../train)
 
 format: .venv/ready
 	.venv/bin/ruff format .

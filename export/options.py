@@ -77,6 +77,8 @@ class RoleOptions:
     baseline: tuple[float, float, float] | None = None
     """Embedders: precision, recall and F1 of unrelated sentences, for rescaling BERTScore. None takes bert-score's for
     the checkpoint at the recommended layer, or leaves scores as they are."""
+    half: bool = False
+    """Spans: store the pipeline's weights in half precision. They are computed with in float32 all the same."""
     gate: Gate = field(default_factory=Gate)
     allow_unverified: bool = False
     """Save even when the gate fails, marked ``waived``: for benchmarks on random weights."""

@@ -1,9 +1,12 @@
-"""The spans role: a spaCy pipeline, copied as it is."""
+"""The spans role: a spaCy pipeline, copied as it is, or with its weights in half precision."""
 
 from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+
+import numpy as np
+import srsly
 
 from groundwire.runtime.bundle import SpansRole
 from groundwire.runtime.errors import ExportError
@@ -20,7 +23,23 @@ def files(role: str, options: RoleOptions) -> RoleFiles:
     Nothing of the pipeline is run. ExportError when there is no such pipeline.
     """
     tree = _directory(options.source)
-    return RoleFiles(SpansRole(source=Path(options.source).name, revision=options.revision, path=role), tree=tree)
+    record = SpansRole(source=Path(options.source).name, revision=options.revision, path=role)
+    return RoleFiles(record, tree=tree, finish=halve if options.half else _keep)
+
+
+def halve(pipeline: Path) -> None:
+    """Round the weights in the model files of a pipeline's directory to half precision, in place."""
+    for path in sorted(pipeline.glob("*/model")):
+        content = srsly.msgpack_loads(path.read_bytes())
+        for params in content["params"]:
+            for name, value in params.items():
+                if value is not None and value.dtype == np.float32:
+                    params[name] = value.astype(np.float16)
+        path.write_bytes(srsly.msgpack_dumps(content))
+
+
+def _keep(pipeline: Path) -> None:
+    """Leave the copy as it is."""
 
 
 def _directory(source: str) -> Path:

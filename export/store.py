@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -33,7 +33,7 @@ from groundwire.runtime.bundle import (
 from groundwire.runtime.errors import ExportError
 
 WEIGHTS = "weights.bin"
-INLINE_BYTES = 64 * 1024
+INLINE_BYTES = 1024
 """Initializers up to this size stay inside their graph."""
 ALIGNMENT = 64
 """Bytes: offsets in ``weights.bin`` are multiples of a cache line."""
@@ -50,6 +50,8 @@ class RoleFiles:
     """Content of ``tokenizer.json``."""
     tree: Path | None = None
     """A directory copied to ``record.path``: a spaCy pipeline."""
+    finish: Callable[[Path], None] = lambda copy: None
+    """Told where the copy of ``tree`` stands, before its files are listed."""
 
 
 def _program() -> str:
@@ -110,6 +112,7 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
         for role in roles.values():
             if role.tree is not None and isinstance(role.record, SpansRole):
                 shutil.copytree(role.tree, folder / role.record.path)
+                role.finish(folder / role.record.path)
         texts = {name: (record, _tokenizer(old, record)) for name, record in kept.items()}
         texts |= {name: (role.record, role.tokenizer) for name, role in roles.items()}
         records = _write_tokenizers(folder, texts)

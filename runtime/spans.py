@@ -97,6 +97,7 @@ class SpanFinder:
             nlp = spacy.load(path_or_name)
         except Exception as error:  # damaged files surface as whatever the parser of that file raises
             raise BundleError(f"The spaCy pipeline {str(path_or_name)!r} cannot be loaded: {error}") from error
+        _widen(nlp)
         return cls(nlp)
 
     def find(self, text: str) -> tuple[TextSpan, ...]:
@@ -265,6 +266,17 @@ def _scheme(labels: Iterable[str]) -> tuple[Chunks, set[str], set[str]]:
 
 def _text_span(span: Span, kind: str) -> TextSpan:
     return TextSpan(span.text, span.start_char, span.end_char, kind)
+
+
+def _widen(nlp: Language) -> None:
+    """Turn weights that are stored in half precision into what spaCy computes with."""
+    for _, component in nlp.pipeline:
+        model = getattr(component, "model", None)
+        for node in () if model is None or isinstance(model, bool) else model.walk():
+            for name in node.param_names:
+                value = node.get_param(name) if node.has_param(name) else None
+                if value is not None and value.dtype == "float16":
+                    node.set_param(name, value.astype("float32"))
 
 
 def _check_config(path: Path) -> None:

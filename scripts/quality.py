@@ -190,7 +190,7 @@ def _areas(figures: Mapping[str, SetFigures]) -> Iterator[str]:
 
 def _decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
     yield from ("", "## Fused: intervals and decisions", "")
-    yield "`F1` is that of the class consistent at the threshold tuned on begin_wow_dev; behind it, the profile `balanced`."
+    yield "`F1`: of the class consistent, at the threshold tuned on begin_wow_dev. Behind it: the profile `balanced`."
     yield ""
     yield "| set | rows | ROC-AUC | F1 | accuracy | false alarms | misses |"
     yield "|---|---|---|---|---|---|---|"

@@ -385,3 +385,25 @@ def test_a_damaged_file_is_a_bundle_error(saved: Path, name: str) -> None:
     (saved / name).write_bytes(b"\x00garbage")
     with pytest.raises(BundleError, match="cannot be loaded"):
         SpanFinder.load(saved)
+
+
+def test_weights_stored_in_half_precision(saved: Path, tmp_path: Path) -> None:
+    export = pytest.importorskip("groundwire.export", exc_type=ImportError)
+    options = export.RoleOptions(str(saved), half=True)
+    bundle = export.export_role("spans", options, tmp_path / "bundle")
+    stored = bundle.file("spans")
+    size, halved = (sum(path.stat().st_size for path in root.glob("*/model")) for root in (saved, stored))
+    assert halved < 0.55 * size
+    found, expected = SpanFinder.load(stored), SpanFinder.load(saved)
+    weights = [
+        node.get_param(name)
+        for _, pipe in found._nlp.pipeline
+        for node in pipe.model.walk()
+        for name in node.param_names
+        if node.has_param(name)
+    ]
+    assert weights
+    assert {weight.dtype.name for weight in weights} == {"float32"}
+    for table, _ in PARSED.values():
+        text = parsed(table, "ud").text
+        assert found.find(text) == expected.find(text)
