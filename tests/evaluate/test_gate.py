@@ -18,7 +18,7 @@ from groundwire.runtime.bundle import embedded
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
 
-SET = Path(__file__).parent / "data" / "general.jsonl"
+SET = Path(__file__).parents[2] / "examples" / "labelled.jsonl"
 FLOORS = {"q2": 0.90, "nli": 0.70, "overlap_precision": 0.93}
 
 
