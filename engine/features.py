@@ -46,8 +46,7 @@ def _explained(result: MetricResult) -> dict[str, float]:
                 "contradiction": explanation.response.probabilities["contradiction"],
                 "worst": min(one.supported for one in each),
             }
-        case DetectorExplanation():
-            each = explanation.sentences or explanation.judged
+        case DetectorExplanation(sentences=each) if each:
             return {"worst": min(one.supported for one in each)}
         case OverlapExplanation():
             return {"missing": float(sum(not word.in_knowledge for word in explanation.words))}

@@ -73,7 +73,7 @@ class Verdict(Record, frozen=True):
     """``unverifiable``: it states nothing that knowledge could confirm. ``unknown``: a needed metric did not score, or
     the bundle has no calibration; ``message`` says which."""
     probability: float | None = None
-    """Of being consistent, 0–1; None when the label is ``unknown``."""
+    """Of being consistent, 0–1; None when a number that it needs is missing (``unknown``, perhaps ``unverifiable``)."""
     profile: ProfileName = "balanced"
     threshold: float | None = None
     """Probability from which the profile calls a response consistent."""

@@ -23,7 +23,12 @@ def decide(results: Mapping[str, MetricResult], calibration: Calibration | None,
         return Verdict("unknown", profile=profile, message="The bundle has no calibration; load one with it.")
     point = calibration.profile(profile)
     numbers = features(results)
+    checkable = numbers.get("verifiability")
+    unverifiable = calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable
     missing = [feature.name for feature in calibration.features if feature.needed and feature.name not in numbers]
+    if missing and unverifiable:
+        # "Well, so it is!" has no word to look up either.
+        return Verdict("unverifiable", None, profile, point.threshold)
     if missing:
         return Verdict("unknown", profile=profile, message=_why(missing, results))
     contributions = {
@@ -33,8 +38,7 @@ def decide(results: Mapping[str, MetricResult], calibration: Calibration | None,
     }
     probability = sigmoid(calibration.intercept + sum(contributions.values()))
     label: Label = "consistent" if probability >= point.threshold else "inconsistent"
-    checkable = numbers.get("verifiability")
-    if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
+    if unverifiable:
         label = "unverifiable"
     return Verdict(label, probability, profile, point.threshold, contributions)
 

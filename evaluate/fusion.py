@@ -4,7 +4,12 @@ The fusion is a logistic regression on standardized numbers whose weights may no
 any metric never lowers the probability. That costs a little on the set it was fitted on and is what carries over to
 others, where a free regression learns a set's habits (how long its wrong responses are, say). Every set counts the
 same, and within a set both classes do. The strength of the penalty is the one with which sets that were left out are
-ranked best.
+ranked best; it is often so strong that only the proportions of the weights are left, so their common size is fitted
+anew, which makes probabilities of them.
+
+It reads what speaks for the *response*: numbers that also fall when the response leaves out a part of the knowledge
+(F1, recall, BLEU) say nothing against it. Measured on the development sets of the embedded bundle, each left out in
+turn, mean ROC-AUC: 0.81 with all 28 numbers, 0.83 with these.
 
 Operating points are drawn from probabilities of folds that the fit has not seen, and so are the rates they state.
 """
@@ -12,7 +17,7 @@ Operating points are drawn from probabilities of folds that the fit has not seen
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,11 +35,18 @@ from .statistics import best_f1_threshold
 
 Floats = NDArray[np.float64]
 
+NO_EVIDENCE = ("verifiability", ".asked")
+"""Endings of the numbers that say how much there is to check, and not whether it holds."""
 LOWER_IS_BETTER = (".no_answer", ".contradiction", ".missing")
 """Endings of the numbers that grow with what is wrong."""
-NO_EVIDENCE = ("verifiability", ".asked")
-"""Numbers that say how much there is to check, and not whether it holds."""
-PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+EVIDENCE = (
+    *("q2", "q2.no_answer", "nli.expected", "nli.worst", "overlap_precision", "overlap.missing", "pmi", "tokens"),
+    *("bertscore.precision", "bertscore.worst"),
+)
+"""Numbers that speak for or against the response, each once: twins (Q² without inference, UPMI) are left to a caller's
+choice. Those of detectors belong to them too."""
+DETECTOR = "detector."
+PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Of the squared weights, relative to the mean log-loss."""
 FOLDS = 5
 KNOTS = 24
@@ -63,10 +75,11 @@ class Choice:
     """What a caller may settle; the defaults are what ``groundwire calibrate`` uses."""
 
     features: tuple[str, ...] | None = None
-    """Numbers to read; None takes all that enough rows have."""
+    """Numbers to read; None takes those of ``EVIDENCE`` and of detectors that enough rows have, or all that they have
+    where there are none of these."""
     penalties: tuple[float, ...] = PENALTIES
     needed: tuple[str, ...] = ()
-    """Numbers without which there is no verdict; by default the one with the largest weight."""
+    """Numbers without which there is no verdict; by default the weightiest, which together have half of all weight."""
     verifiable: float | None = 0.5
     """Verifiability below which a response is called unverifiable, when that metric is read."""
     seed: int = 13
@@ -84,9 +97,12 @@ class Fitted:
 
     def probabilities(self, numbers: Sequence[Mapping[str, float]]) -> Floats:
         """Of "consistent" [N]; a missing number counts as its mean."""
+        return np.asarray(1 / (1 + np.exp(-self.margins(numbers))))
+
+    def margins(self, numbers: Sequence[Mapping[str, float]]) -> Floats:
+        """Their logits [N]."""
         table = (_table(numbers, self.names) - self.mean) / self.deviation
-        logits = np.nan_to_num(table) @ self.weight + self.intercept
-        return np.asarray(1 / (1 + np.exp(-logits)))
+        return np.asarray(np.nan_to_num(table) @ self.weight + self.intercept)
 
 
 def calibrate(examples: Sequence[Example], metrics: Sequence[str], choice: Choice | None = None) -> Calibration:
@@ -99,7 +115,7 @@ def calibrate(examples: Sequence[Example], metrics: Sequence[str], choice: Choic
     model, penalty = choose(examples, choice)
     unseen = _unseen(examples, model.names, penalty, choice.seed)
     used = [i for i in np.argsort(-np.abs(model.weight)) if abs(model.weight[i]) > 1e-4]
-    needed = choice.needed or tuple(model.names[i] for i in used[:1])
+    needed = choice.needed or _weightiest(model, used)
     features = tuple(
         Feature(
             name=model.names[i],
@@ -133,20 +149,36 @@ def choose(examples: Sequence[Example], choice: Choice) -> tuple[Fitted, float]:
     parts = _parts(examples, choice.seed)
     scores = [np.mean([_left_out(examples, part, names, penalty) for part in parts]) for penalty in choice.penalties]
     penalty = choice.penalties[int(np.argmax(scores))]
-    return fit(examples, names, penalty), penalty
+    return scaled(fit(examples, names, penalty), examples), penalty
 
 
 def readable(examples: Sequence[Example]) -> tuple[str, ...]:
-    """The numbers that speak for or against support and that enough rows of every set have."""
+    """The numbers that the fusion reads when the caller names none."""
     names = dict.fromkeys(name for example in examples for name in example.numbers)
-    kept = []
-    for name in names:
-        if name.endswith(NO_EVIDENCE):
-            continue
-        shares = [np.mean([name in e.numbers for e in examples if e.set == one]) for one in {e.set for e in examples}]
-        if min(shares) >= MIN_SHARE:
-            kept.append(name)
-    return tuple(kept)
+    sets = {example.set for example in examples}
+    held = [
+        name
+        for name in names
+        if not name.endswith(NO_EVIDENCE)
+        and min(np.mean([name in e.numbers for e in examples if e.set == one]) for one in sets) >= MIN_SHARE
+    ]
+    return tuple(name for name in held if name in EVIDENCE or name.startswith(DETECTOR)) or tuple(held)
+
+
+def scaled(model: Fitted, examples: Sequence[Example]) -> Fitted:
+    """``model`` with its weights times one factor and another intercept: those with the least loss, unpenalized."""
+    margins = model.margins([example.numbers for example in examples])
+    signs, weights = 2 * _labels(examples) - 1, _weights(examples)
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        margin = signs * (theta[0] * margins + theta[1])
+        slope = -weights * signs / (1 + np.exp(np.clip(margin, -50, 50)))
+        return float(weights @ np.logaddexp(0, -margin)), np.array([slope @ margins, slope.sum()])
+
+    # A perfect order would want an infinite factor.
+    found = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=[(0, 1000), (None, None)], method="L-BFGS-B")
+    factor, shift = (float(one) for one in found.x)
+    return replace(model, weight=model.weight * factor, intercept=model.intercept * factor + shift)
 
 
 def fit(examples: Sequence[Example], names: Sequence[str], penalty: float) -> Fitted:
@@ -174,7 +206,7 @@ def fit(examples: Sequence[Example], names: Sequence[str], penalty: float) -> Fi
 def profiles(probabilities: Floats, labels: Floats, weights: Floats) -> dict[ProfileName, Profile]:
     """Three operating points with the rates they have on these rows.
 
-    ``balanced`` makes the mean of both rates smallest, ``strict`` misses at most a tenth, ``lenient`` raises false
+    ``balanced`` makes the larger of both rates smallest, ``strict`` misses at most a tenth, ``lenient`` raises false
     alarms on at most a twentieth.
     """
     order = np.unique(probabilities)
@@ -182,7 +214,8 @@ def profiles(probabilities: Floats, labels: Floats, weights: Floats) -> dict[Pro
     wrong, right = labels == 0, labels == 1
     misses = np.array([weights[wrong & (probabilities >= c)].sum() for c in candidates]) / weights[wrong].sum()
     alarms = np.array([weights[right & (probabilities < c)].sum() for c in candidates]) / weights[right].sum()
-    middle = int(np.argmin(misses + alarms))
+    # Of equal ones, the one with the smaller sum.
+    middle = int(np.argmin(np.maximum(misses, alarms) + 1e-6 * (misses + alarms)))
     strict = max(middle, int(np.argmax(misses <= STRICT_MISSES)))
     lenient = min(middle, int(np.flatnonzero(alarms <= LENIENT_ALARMS)[-1]))
     chosen: dict[ProfileName, int] = {"balanced": middle, "strict": strict, "lenient": lenient}
@@ -194,6 +227,12 @@ def profiles(probabilities: Floats, labels: Floats, weights: Floats) -> dict[Pro
         )
         for name, at in chosen.items()
     }
+
+
+def _weightiest(model: Fitted, order: Sequence[int]) -> tuple[str, ...]:
+    """The first of ``order`` that make up half of the weight: less evidence than that gives no verdict."""
+    shares = np.cumsum(np.abs(model.weight[list(order)])) / np.abs(model.weight).sum()
+    return tuple(model.names[i] for i in order[: int(np.searchsorted(shares, 0.5)) + 1])
 
 
 def _of(number: str, metric: str) -> bool:
@@ -220,7 +259,8 @@ def _unseen(examples: Sequence[Example], names: Sequence[str], penalty: float, s
     """Each example's probability by a model fitted without its fold."""
     out = np.zeros(len(examples))
     for train, test in _folds(examples, seed):
-        model = fit([examples[i] for i in train], names, penalty)
+        known = [examples[i] for i in train]
+        model = scaled(fit(known, names, penalty), known)
         out[test] = model.probabilities([examples[i].numbers for i in test])
     return out
 

@@ -2,8 +2,8 @@
 
 PMI-Faith asks how much more probable a response is behind its document than without it, so the model must have learnt
 to use a document when it helps and to do without. It is trained on the prompt of the authors' code, ``Document: {d}``,
-blank line, ``{h}.``, newline, ``Agent: {r}.``, the three parts tokenized separately and joined; the tokenizer is the
-trunk's, without special tokens, and drops newlines. Some documents are left out, some are another article's. A special
+blank line, ``{h}.``, newline, ``Agent: {r}.``, the three parts tokenized separately, without special tokens, and
+joined; the tokenizer is the trunk's and drops newlines. Some documents are left out, some are another article's. A special
 token ends the text, so that the model can also write.
 
 The word embeddings, input and head, are MiniLM's, frozen.
@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from tokenizers import processors
 from transformers import BertModel, GPT2Config, GPT2LMHeadModel
 
 from . import copying, trunk
@@ -113,7 +112,7 @@ def train(data: Path, out: Path, schedule: Schedule, lr: float = 6e-4, layers: i
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     fit(model, [Group(trained, lr)], feed, response_loss, schedule, out)
     model.save_pretrained(out)
-    _bare(tokens).save_pretrained(out)
+    tokens.save_pretrained(out)
     write_report(out, {"steps": schedule.steps, "seed": schedule.seed, **measure(model, Prompts.read(data, "dev"))})
 
 
@@ -256,9 +255,3 @@ def _around(window: str, place: int) -> str:
 
 def _ids(tokens: trunk.PreTrainedTokenizerFast, text: str) -> list[int]:
     return list(tokens(text, add_special_tokens=False)["input_ids"])
-
-
-def _bare(tokens: trunk.PreTrainedTokenizerFast) -> trunk.PreTrainedTokenizerFast:
-    """The tokenizer without the special tokens that it puts around a text."""
-    tokens.backend_tokenizer.post_processor = processors.Sequence([])
-    return tokens

@@ -82,6 +82,12 @@ def test_what_cannot_be_verified() -> None:
     assert decide(doubtful, never, "balanced").label == "inconsistent"
 
 
+def test_nothing_to_check_needs_no_other_number() -> None:
+    bare = decide(scored(verifiability=0.4), CALIBRATION, "balanced")
+    assert (bare.label, bare.probability) == ("unverifiable", None)
+    assert decide(scored(verifiability=0.6), CALIBRATION, "balanced").label == "unknown"
+
+
 def test_the_engine_computes_what_the_calibration_reads(tmp_path: Path) -> None:
     with Engine(world(), calibration=CALIBRATION) as engine:
         score = engine.score("Elvis was born in 1936.", "Elvis came in 1935.")

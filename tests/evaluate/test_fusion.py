@@ -30,19 +30,19 @@ def rows(count: int = 400, seed: int = 0, name: str = "one", **noise: float) -> 
 
 
 def test_without_the_bounds_at_work_it_is_logistic_regression() -> None:
-    examples = rows(q2=0.8, nli=1.2)
+    examples = rows(q2=0.8, pmi=1.2)
     x = np.array([list(example.numbers.values()) for example in examples])
     x = (x - x.mean(0)) / x.std(0)
     y = np.array([example.label for example in examples])
     # sklearn's loss is C times the summed log-loss plus half the squared weights.
     peer = LogisticRegression(C=1 / (2 * 0.01 * len(y)), tol=1e-8).fit(x, y)
-    found = fit(examples, ("q2", "nli"), 0.01)
+    found = fit(examples, ("q2", "pmi"), 0.01)
     assert found.weight == pytest.approx(peer.coef_[0], abs=1e-3)
     assert found.intercept == pytest.approx(peer.intercept_[0], abs=1e-3)
 
 
 def test_a_number_on_the_wrong_side_counts_nothing() -> None:
-    found = fit(rows(q2=0.8, nli=-0.5), ("q2", "nli"), 0.01)
+    found = fit(rows(q2=0.8, pmi=-0.5), ("q2", "pmi"), 0.01)
     assert found.weight[1] == 0
     assert found.weight[0] > 0.5
     turned = rows(**{"q2": 0.8, "q2.no_answer": -0.5})
@@ -50,8 +50,8 @@ def test_a_number_on_the_wrong_side_counts_nothing() -> None:
 
 
 def test_a_missing_number_counts_as_its_mean() -> None:
-    model = fit(rows(q2=0.8, nli=1.2), ("q2", "nli"), 0.01)
-    whole, part = model.probabilities([{"q2": 0.7, "nli": float(model.mean[1])}, {"q2": 0.7}])
+    model = fit(rows(q2=0.8, pmi=1.2), ("q2", "pmi"), 0.01)
+    whole, part = model.probabilities([{"q2": 0.7, "pmi": float(model.mean[1])}, {"q2": 0.7}])
     assert part == pytest.approx(whole)
 
 
@@ -62,22 +62,23 @@ def test_every_set_and_class_counts_the_same() -> None:
 
 
 def test_the_calibration_says_what_the_fit_says() -> None:
-    examples = [*rows(200, 1, "a", q2=0.6, nli=1.0, **{"nli.worst": 0.9}), *rows(200, 2, "b", q2=0.7, nli=0.9)]
-    found = calibrate(examples, ("q2", "nli", "verifiability"))
+    examples = [*rows(200, 1, "a", q2=0.6, pmi=1.0, **{"nli.worst": 0.9}), *rows(200, 2, "b", q2=0.7, pmi=0.9)]
+    found = calibrate(examples, ("q2", "pmi", "verifiability"))
     assert found.fitted_on == ("a", "b")
-    assert found.metrics == ("q2", "nli", "verifiability")
+    assert found.metrics == ("q2", "pmi", "verifiability")
     # Half of the rows lack it, so it is not read.
-    assert {feature.name for feature in found.features} == {"q2", "nli"}
+    assert {feature.name for feature in found.features} == {"q2", "pmi"}
+    # The weightier of the two has half of the weight.
     assert [feature.needed for feature in found.features] == [True, False]
     model, _ = fusion.choose(examples, Choice())
     row = examples[3].numbers
-    verdict = decide({n: MetricResult(n, "scored", row[n]) for n in ("q2", "nli")}, found, "balanced")
+    verdict = decide({n: MetricResult(n, "scored", row[n]) for n in ("q2", "pmi")}, found, "balanced")
     assert verdict.probability == pytest.approx(float(model.probabilities([row])[0]), abs=1e-4)
 
 
 def test_the_stated_rates_are_those_of_unseen_rows() -> None:
-    fitted = calibrate(rows(2000, 3, q2=0.7, nli=1.1), ("q2", "nli"))
-    fresh = rows(4000, 4, q2=0.7, nli=1.1)
+    fitted = calibrate(rows(2000, 3, q2=0.7, pmi=1.1), ("q2", "pmi"))
+    fresh = rows(4000, 4, q2=0.7, pmi=1.1)
     for name, point in fitted.profiles.items():
         verdicts = [
             decide({n: MetricResult(n, "scored", v) for n, v in e.numbers.items()}, fitted, name).label for e in fresh
@@ -122,11 +123,11 @@ def test_a_scale_rises_and_ranks_as_the_metric_does() -> None:
 
 
 def test_a_set_left_out_is_ranked_by_what_the_others_teach() -> None:
-    examples = [*rows(200, 1, "a1", q2=0.8, bleu=0.4), *rows(200, 2, "a2", q2=0.8, bleu=-0.4)]
-    examples += rows(200, 3, "b", q2=0.8, bleu=0.1)
+    examples = [*rows(200, 1, "a1", q2=0.8, tokens=0.4), *rows(200, 2, "a2", q2=0.8, tokens=-0.4)]
+    examples += rows(200, 3, "b", q2=0.8, tokens=0.1)
     scorers = fusion.leave_one_out(examples, {"a1": "a", "a2": "a", "b": "b"})
     assert set(scorers) == {"a1", "a2", "b"}
-    only_b = scorers["a2"]([{"q2": 0.5, "bleu": 0.0}, {"q2": 0.5, "bleu": 1.0}])
+    only_b = scorers["a2"]([{"q2": 0.5, "tokens": 0.0}, {"q2": 0.5, "tokens": 1.0}])
     assert only_b[1] > only_b[0]
 
 
@@ -139,3 +140,23 @@ def test_too_few_rows_are_refused(examples: list[Example]) -> None:
 def test_rows_without_numbers_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="No metric scored"):
         calibrate([example._replace(numbers={}) for example in rows(q2=0.5)], ("q2",))
+
+
+def test_the_size_of_the_weights_is_fitted_anew() -> None:
+    examples = rows(600, 6, q2=0.8, pmi=1.0)
+    loose, tight = (fusion.scaled(fit(examples, ("q2", "pmi"), p), examples) for p in (0.0, 10.0))
+    numbers = [example.numbers for example in examples]
+    assert tight.probabilities(numbers) == pytest.approx(loose.probabilities(numbers), abs=0.15)
+    # Calibrated: in the middle of a class's share, whatever the penalty.
+    for model in (loose, tight):
+        assert model.probabilities(numbers).mean() == pytest.approx(0.5, abs=0.01)
+        high = model.probabilities(numbers) > 0.8
+        assert np.mean([e.label for e, h in zip(examples, high, strict=True) if h]) > 0.8
+
+
+def test_numbers_that_knowledge_left_out_lowers_are_not_read_unasked() -> None:
+    examples = rows(200, 7, q2=0.8, rouge_l=0.3)
+    assert fusion.readable(examples) == ("q2",)
+    assert fusion.readable(rows(200, 7, rouge_l=0.3)) == ("rouge_l",)
+    asked = calibrate(examples, ("q2", "rouge_l"), Choice(features=("q2", "rouge_l")))
+    assert {feature.name for feature in asked.features} == {"q2", "rouge_l"}
