@@ -90,7 +90,9 @@ def score(
             done = {entry.line for entry in output.entries}
             if done:
                 errors.print(f"Continuing {escape(str(out))}: {len(done)} lines are done.", soft_wrap=True)
-        table = _table(names, judged=engine.calibration is not None)
+        # Unasked, the verdict speaks for all metrics, and the first one gives the reasons.
+        shown = names if metrics or engine.calibration is None else names[:1]
+        table = _table(shown, judged=engine.calibration is not None)
         todo: list[Line] = []
 
         def wanted() -> Iterator[dict[str, Any]]:
@@ -115,7 +117,7 @@ def score(
                 elif output is not None:
                     output.append(Written(line.number, (line.row or {}).get("id"), result))
                 else:
-                    _add(table, line, result, names, judged=engine.calibration is not None)
+                    _add(table, line, result, shown, judged=engine.calibration is not None)
     if output is None and table.row_count:
         console = common.stdout()
         console.print(table)

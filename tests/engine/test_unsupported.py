@@ -56,6 +56,26 @@ FIRST = "Elvis sang in “Paris, Texas” for $5,000."
             [said("pmi", ("Paris", "not_entailed")), said("nli", (FIRST, "contradiction")), said("q2")],
             [("Paris", "contradiction", ("nli", "pmi"))],
         ),
+        # A stop word makes no claim of its own.
+        (
+            [
+                said("pmi", ("in", "less_likely")),
+                said("nli", (FIRST, "contradiction")),
+                said("q2", ("Texas", "mismatch")),
+            ],
+            [("Texas", "mismatch", ("q2", "nli"))],
+        ),
+        # A word that the knowledge lacks is less likely with it anyway; a third witness counts.
+        ([said("overlap", ("Paris", "not_in_knowledge")), said("pmi", ("Paris", "less_likely")), said("q2")], []),
+        (
+            [
+                said("overlap", ("Paris", "not_in_knowledge"), ("Texas", "not_in_knowledge")),
+                said("pmi", ("Paris", "less_likely"), ("Texas", "less_likely")),
+                said("nli", (FIRST, "not_entailed")),
+                said("q2"),
+            ],
+            [("Paris, Texas", "not_in_knowledge", ("overlap", "pmi", "nli"))],
+        ),
         # Sharp evidence marks by itself.
         ([said("q2", ("20", "no_answer")), said("nli")], [("20", "no_answer", ("q2",))]),
         # Overlapping spans become disjoint.
