@@ -62,7 +62,8 @@ def values(score: Score) -> list[float]:
     explanation = score.metrics["q2"].explanation
     assert isinstance(explanation, Q2Explanation)
     shares = [p for c in explanation.questions for p in (c.nli_probabilities or {}).values()]
-    return [score.value or 0.0, *shares, *(explanation.fallback_probabilities or {}).values()]
+    others = [result.value or 0.0 for result in score.metrics.values()]
+    return [*others, score.verdict.probability or 0.0, *shares, *(explanation.fallback_probabilities or {}).values()]
 
 
 def same(one: Score, other: Score) -> None:
@@ -81,7 +82,9 @@ def test_a_score_does_not_depend_on_the_crowd_or_the_thread(engine: Engine) -> N
     mixed = crowd()
     together = dict(zip(map(texts, mixed), engine.score_many(mixed), strict=True))
     with ThreadPoolExecutor(8) as pool:
-        threaded = list(pool.map(lambda row: engine.score(row["response"], row["knowledge"]), ROWS))
+        threaded = list(
+            pool.map(lambda row: engine.score(row["response"], row["knowledge"], history=row["history"]), ROWS)
+        )
     for row, one, other in zip(ROWS, alone, threaded, strict=True):
         same(one, other)
         same(one, together[texts(row)])
