@@ -1,4 +1,4 @@
-"""What many requests leave behind in a process: ``python -m bench.growth compact 2 10000 128 q2 beam``, run by compact.py.
+"""What many requests leave behind in a process: ``python -m bench.growth compact 2 10000 128 q2 beam``.
 
 The resident size alone cannot tell: pages of a mapped file count from the moment a rare word's row is read, and freed
 memory is given back late and in pieces. So the bytes that are in use are asked of the C library (glibc), and Python is
