@@ -3,8 +3,8 @@
 PMI-Faith asks how much more probable a response is behind its document than without it, so the model must have learnt
 to use a document when it helps and to do without. It is trained on the prompt of the authors' code, ``Document: {d}``,
 blank line, ``{h}.``, newline, ``Agent: {r}.``, the three parts tokenized separately, without special tokens, and
-joined; the tokenizer is the trunk's and drops newlines. Some documents are left out, some are another article's. A special
-token ends the text, so that the model can also write.
+joined; the tokenizer is the trunk's and drops newlines. Some documents are left out, some are another article's. A
+special token ends the text, so that the model can also write.
 
 The word embeddings, input and head, are MiniLM's, frozen.
 """
