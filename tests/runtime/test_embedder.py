@@ -240,7 +240,8 @@ def test_a_match_with_itself_is_not_above_one() -> None:
     ours, theirs = best_matches(some, some)
     assert ours.max() <= 1
     assert theirs.max() <= 1
-    assert ours.min() == pytest.approx(1, abs=1e-6)
+    # How far below is a matter of the processor's order of summation.
+    assert ours.min() == pytest.approx(1, abs=1e-5)
 
 
 def test_a_vector_of_zeros_has_no_direction() -> None:
