@@ -176,6 +176,10 @@ def _page(
         yield ""
         yield f"`fused` is the verdict's probability, fitted on {', '.join(scored.calibration.fitted_on)}"
         yield f"({scored.calibration.rows} rows), from {read_by}. No row of a set below was used for it."
+    absent = [name for name in TESTS if name not in figures]
+    if absent:
+        yield ""
+        yield f"Not scored in this run: {', '.join(absent)}."
     yield from _areas(figures)
     yield from _decisions(figures)
     yield from _families(others)
