@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .memory import forget_peak, peak_mb, resident_mb
+from .memory import forget_peak, hide, peak_mb, resident_mb
 
 
 class Words(NamedTuple):
@@ -95,7 +95,7 @@ class Peer:
 
 def engine(bundle: str, threads: int) -> Iterator[Callable[[Texts], float]]:
     """Load the engine; yield what scores the first response."""
-    sys.modules["torch"] = None  # type: ignore[assignment]  # what the import system takes for "not installed"
+    hide("torch")
     from groundwire.engine import Engine
 
     yield lambda given: 0.0

@@ -17,7 +17,7 @@ import numpy as np
 from . import common
 from .common import check
 from .dialogues import distinct
-from .memory import in_use_mb, resident_mb
+from .memory import hide, in_use_mb, resident_mb
 
 POINTS = 50
 
@@ -56,7 +56,7 @@ def main(
     bundle: str, threads: int, requests: int, max_length: int, metrics: tuple[str, ...], decoding: str = "beam"
 ) -> Growth:
     """What ``measure`` runs. ``greedy`` takes a fifth of the time: what is kept does not depend on it."""
-    sys.modules["torch"] = None  # type: ignore[assignment]  # what the import system takes for "not installed"
+    hide("torch")
     from rich.console import Console
     from rich.progress import track
 

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
+from importlib.abc import MetaPathFinder
 from pathlib import Path
+
+
+class _Hidden(MetaPathFinder):
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname.partition(".")[0] == self._name:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def hide(name: str) -> None:
+    """Let a package that is installed look as if it was not, for the imports of this process that follow."""
+    sys.meta_path.insert(0, _Hidden(name))
 
 
 class _Mallinfo(ctypes.Structure):
