@@ -13,7 +13,7 @@ cache, as a service would.
   the same values to 1e-6, and the peer is the first;
 - twin, with ``--checkpoints``: the examples one at a time against Q² in PyTorch float32 (``twin.py``);
 - growth: distinct responses through ``score_many`` in a process of their own (``growth.py``): the slopes of the
-  resident size and of what is in use, after the first fifth.
+  resident size and of what is in use, over the second half.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def show(results: Results) -> None:
     first, last = memory.points[0], memory.points[-1]
     screen.print(
         f"memory over {memory.requests} requests: {first.resident_mb:.0f} MB resident, {first.in_use_mb:.1f} in use "
-        f"after {first.requests}; {last.resident_mb:.0f} and {last.in_use_mb:.1f} at the end; after the first fifth "
+        f"after {first.requests}; {last.resident_mb:.0f} and {last.in_use_mb:.1f} at the end; over the second half "
         f"{memory.resident_slope_mb:+.2f} and {memory.in_use_slope_mb:+.3f} MB per 1,000; "
         f"{memory.per_second:.1f} responses/s, {memory.cached_calls} calls cached"
     )

@@ -38,7 +38,7 @@ class Growth(msgspec.Struct, frozen=True):
     per_second: float
     points: tuple[Point, ...]
     resident_slope_mb: float
-    """Per thousand requests, least squares over the last four fifths, when the cache is full."""
+    """Per thousand requests, least squares over the second half, when the cache has long been full."""
     in_use_slope_mb: float
     """The same of what is in use: what the engine keeps."""
     cached_calls: int
@@ -79,7 +79,7 @@ def main(
 
         spent, _ = common.timed(score)
         cached = engine.cache_info[0]
-    later = [point for point in points if point.requests > requests / 5]
+    later = [point for point in points if point.requests > requests / 2]
 
     def slope(sizes: list[float]) -> float:
         return float(np.polyfit([point.requests for point in later], sizes, 1)[0]) * 1000
