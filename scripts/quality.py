@@ -167,8 +167,9 @@ def _page(
 ) -> Iterator[str]:
     yield "# Quality of the embedded bundle"
     yield ""
-    yield "Written by `python scripts/quality.py DATA/bench --train DATA/train`; numbers as they are. In brackets: 95 %"
-    yield "intervals (bootstrap over rows). Rows a metric did not score are left out for that metric alone."
+    yield "Written by `scripts/quality.py` (`make evaluate DATA=DATA/bench`; `--only` and `--metrics` choose less);"
+    yield "numbers as they are. In brackets: 95 % intervals (bootstrap over rows). Rows a metric did not score are left"
+    yield "out for that metric alone."
     yield ""
     yield f"`{scored.signature}`, {platform.processor() or platform.machine()}, {_now()[:10]}."
     if scored.calibration is not None:

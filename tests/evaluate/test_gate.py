@@ -1,7 +1,7 @@
 """The embedded bundle on labelled sentences of our own: a metric that falls below its floor has become worse.
 
 The sentences are general knowledge, each told once right and once wrong. Measured with the bundle of digest
-204b78bfd396: ROC-AUC 0.969 (q2), 0.818 (nli), 0.981 (overlap_precision). The floors leave room for models that err
+3429ecfeda99: ROC-AUC 0.967 (q2), 0.931 (nli), 0.961 (overlap_precision). The floors leave room for models that err
 elsewhere, none for one that is broken.
 """
 
@@ -19,7 +19,7 @@ from groundwire.runtime.bundle import embedded
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
 
 SET = Path(__file__).parents[2] / "examples" / "labelled.jsonl"
-FLOORS = {"q2": 0.90, "nli": 0.70, "overlap_precision": 0.93}
+FLOORS = {"q2": 0.90, "nli": 0.85, "overlap_precision": 0.93}
 
 
 @pytest.mark.slow
