@@ -26,6 +26,7 @@ from groundwire.runtime.bundle import (
     FileEntry,
     GeneratorRole,
     Manifest,
+    RetrieverRole,
     Role,
     SpansRole,
     sha256,
@@ -203,6 +204,8 @@ def graph_files(record: Role) -> tuple[str, ...]:
             return ()
         case GeneratorRole():
             return record.encoder, record.decoder
+        case RetrieverRole():
+            return record.encoder, record.query, record.memory
         case _:
             return (record.graph,)
 

@@ -138,6 +138,27 @@ class TaggerRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     """The label of tokens that are fine; where windows disagree, the one that supports a token most decides it."""
 
 
+class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="retriever"):
+    """An entity retriever in three graphs (docs/architecture.md gives their signatures)."""
+
+    encoder: str
+    """The masked language model: hidden states of triples, history and masked response."""
+    query: str
+    """The causal language model that turns a mention's state into a query."""
+    memory: str
+    """The same model over the text of an entity: its place in the memory."""
+    width: int
+    """Numbers of a state, a query and an entity."""
+    mask_id: int
+    """What stands in place of a mention's word pieces."""
+    pooling: Literal["mean", "max"] = "mean"
+    """How the states of a mention's word pieces become one."""
+    paths: bool = False
+    """Whether an entity is remembered with the triples that join it to its anchor, or by its name alone."""
+    turns: int = 3
+    """Last turns of the history that are read."""
+
+
 class SpansRole(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="spans"):
     """A spaCy pipeline directory."""
 
@@ -145,7 +166,14 @@ class SpansRole(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True, ta
 
 
 Role: TypeAlias = (
-    ReaderRole | ClassifierRole | GeneratorRole | LanguageModelRole | EmbedderRole | TaggerRole | SpansRole
+    ReaderRole
+    | ClassifierRole
+    | GeneratorRole
+    | LanguageModelRole
+    | EmbedderRole
+    | TaggerRole
+    | RetrieverRole
+    | SpansRole
 )
 
 

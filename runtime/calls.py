@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from .triples import Triple
+
 AnswerRule: TypeAlias = Literal["independent", "joint"]
 
 
@@ -136,6 +138,36 @@ class TagTokens(msgspec.Struct, frozen=True):
     text: str
 
 
+class Candidate(msgspec.Struct, frozen=True, order=True):
+    """An entity that may stand at a mention, and the node of the graph that it was reached from."""
+
+    anchor: str
+    """The context node: an entity that the dialogue is about."""
+    entity: str
+    """An entity in its neighbourhood."""
+
+
+class Retrieve(msgspec.Struct, frozen=True):
+    """Which entity belongs at each mention of ``response`` → ``tuple[tuple[Retrieved, ...], ...]``, mention by mention.
+
+    All mentions are masked at once and filled from left to right, each in the light of the entity chosen before it
+    (Neural Path Hunter, section 3.3). The model is that of role ``retriever``.
+    """
+
+    history: tuple[str, ...]
+    """Turns, oldest first; the role says how many of the last ones count."""
+    triples: tuple[Triple, ...]
+    """The facts at hand, nearest first. They are linearised in front of the history as far as the window goes, and a
+    candidate is known by those that join it to its anchor, read or not."""
+    response: str
+    mentions: tuple[tuple[int, int], ...]
+    """Character ranges of ``response``, disjoint and in the order of the text."""
+    candidates: tuple[tuple[Candidate, ...], ...]
+    """For each mention, at least one."""
+    top: int = 10
+    """Candidates returned per mention at most."""
+
+
 class Generated(msgspec.Struct, frozen=True):
     """One generated sequence."""
 
@@ -233,8 +265,28 @@ class Tagged(msgspec.Struct, frozen=True):
     read: Read
 
 
+class Retrieved(msgspec.Struct, frozen=True):
+    """A candidate for a mention, as the retriever sees it."""
+
+    anchor: str
+    entity: str
+    score: float
+    """DistMult of anchor, query and entity, over the square root of their width."""
+    probability: float
+    """Softmax of the scores over all of the mention's candidates, returned or not."""
+
+
 Call: TypeAlias = (
-    FindSpans | IsPersonal | GenerateQuestions | Answer | Classify | ScoreText | Embed | CountTokens | TagTokens
+    FindSpans
+    | IsPersonal
+    | GenerateQuestions
+    | Answer
+    | Classify
+    | ScoreText
+    | Embed
+    | CountTokens
+    | TagTokens
+    | Retrieve
 )
 Result: TypeAlias = (
     tuple[TextSpan, ...]
@@ -246,6 +298,7 @@ Result: TypeAlias = (
     | Embedded
     | TokenCounts
     | Tagged
+    | tuple[tuple[Retrieved, ...], ...]
 )
 
 
@@ -262,5 +315,7 @@ def role_of(call: Call) -> str:
             return "lm"
         case Embed() | CountTokens():
             return "embedder"
+        case Retrieve():
+            return "retriever"
         case Classify() | TagTokens():
             return call.role
