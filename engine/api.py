@@ -66,11 +66,15 @@ class Engine:
         precision: str | None = None,
         threads: int | None = None,
         *,
+        extra: Sequence[str | Path] = (),
         calibration: Path | None = None,
         max_waiting: int = 4096,
         cache_chars: int = 8_000_000,
     ) -> Engine:
         """Open a bundle: the name of an embedded one, or a directory that ``groundwire export`` wrote.
+
+        ``extra`` are further bundles whose roles are added; no role may be in two of them, and the calibration is that
+        of the first.
 
         ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; nothing falls back silently. ``precision`` refuses a
         bundle of another one. ``threads`` bounds the CPU threads of a graph run; None takes the usable processors.
@@ -78,7 +82,7 @@ class Engine:
         DeviceError or InvalidRequest.
         """
         own = None if calibration is None else Calibration.load(calibration)
-        runtime = LocalRuntime.load(bundle, device, precision, threads)
+        runtime = LocalRuntime.load(bundle, device, precision, threads, extra)
         return cls(runtime, calibration=own, max_waiting=max_waiting, cache_chars=cache_chars)
 
     def score(

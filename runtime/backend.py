@@ -20,6 +20,7 @@ from .bundle import (
     GeneratorRole,
     LanguageModelRole,
     ReaderRole,
+    Role,
     SpansRole,
     TaggerRole,
 )
@@ -116,15 +117,22 @@ class Runtime(Protocol):
 
 
 class LocalRuntime:
-    """A bundle's models on this machine."""
+    """The models of one bundle, or of several that share no role, on this machine."""
 
-    def __init__(self, bundle: Bundle, profile: Profile, models: Mapping[str, Any]) -> None:
+    def __init__(
+        self, bundle: Bundle, profile: Profile, models: Mapping[str, Any], extra: Sequence[Bundle] = ()
+    ) -> None:
         self._models = dict(models)
+        self._roles = _together((bundle, *extra))
         self.bundle = bundle
         self.profile = profile
-        precisions = {r.precision for r in bundle.manifest.roles.values() if not isinstance(r, SpansRole)}
+        manifests = [each.manifest for each in (bundle, *extra)]
+        precisions = {role.precision for role, _ in self._roles.values() if not isinstance(role, SpansRole)}
         self._identity = Identity(
-            bundle.manifest.name, bundle.manifest.digest(), "+".join(sorted(precisions)), profile.device
+            "+".join(manifest.name for manifest in manifests),
+            "+".join(manifest.digest() for manifest in manifests),
+            "+".join(sorted(precisions)),
+            profile.device,
         )
 
     @classmethod
@@ -134,25 +142,30 @@ class LocalRuntime:
         device: DeviceChoice = "auto",
         precision: str | None = None,
         threads: int | None = None,
+        extra: Sequence[str | Path] = (),
     ) -> LocalRuntime:
-        """Open every role of a bundle.
+        """Open every role of a bundle, and of the bundles in ``extra``.
 
         ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
-        run (default: the processors this process may use). Raises BundleError or DeviceError.
+        run (default: the processors this process may use). Raises BundleError, also when two bundles have the same
+        role, or DeviceError.
         """
+        if isinstance(extra, str | Path):
+            raise InvalidRequest(f"extra={str(extra)!r} is one bundle; pass a list of bundles.")
         if threads is not None and threads < 1:
             raise InvalidRequest(f"threads={threads}; give 1 or more, or None for all usable processors.")
-        opened = Bundle.open(bundle)
-        roles = opened.manifest.roles
-        found = {name: r.precision for name, r in roles.items() if not isinstance(r, SpansRole)}
+        first, *others = (Bundle.open(each) for each in (bundle, *extra))
+        roles = _together((first, *others))
+        found = {name: role.precision for name, (role, _) in roles.items() if not isinstance(role, SpansRole)}
         if precision is not None and set(found.values()) - {precision}:
+            where = " and ".join(str(one.directory) for one in (first, *others))
             raise BundleError(
-                f"precision={precision!r} was asked for, but {opened.directory} holds {found}. "
+                f"precision={precision!r} was asked for, but {where} holds {found}. "
                 f"Export it with --precision {precision}, or leave precision out."
             )
         profile = Profile.of(choose_device(device, list(found.values())), threads)
         models: dict[str, Any] = {}
-        for name, role in roles.items():
+        for name, (role, opened) in roles.items():
             match role:
                 case ReaderRole():
                     models[name] = Reader.load(opened, role, profile)
@@ -168,26 +181,26 @@ class LocalRuntime:
                     models[name] = LanguageModel.load(opened, role, profile)
                 case SpansRole():
                     models[name] = SpanFinder.load(opened.file(role.path))
-        return cls(opened, profile, models)
+        return cls(first, profile, models, others)
 
     @property
     def roles(self) -> frozenset[str]:
-        """The roles of the bundle."""
+        """The roles of the bundles."""
         return frozenset(self._models)
 
     @property
     def identity(self) -> Identity:
-        """Bundle, digest, precision and device."""
+        """Bundle, digest, precision and device; names and digests of several bundles are joined by ``+``."""
         return self._identity
 
     @property
     def calibration(self) -> Calibration | None:
-        """From the manifest."""
+        """From the first bundle's manifest."""
         return self.bundle.manifest.calibration
 
     def facts(self, role: str) -> Facts:
         """From the manifest."""
-        match self.bundle.manifest.roles.get(role):
+        match self._roles[role][0] if role in self._roles else None:
             case ClassifierRole(labels=labels, supported=supported, unit=unit):
                 return Facts(labels, supported, unit)
             case TaggerRole(labels=labels, supported=supported):
@@ -323,6 +336,20 @@ class FakeRuntime:
     def close(self) -> None:
         """Remember that it was closed."""
         self.closed = True
+
+
+def _together(bundles: Sequence[Bundle]) -> dict[str, tuple[Role, Bundle]]:
+    """The roles of all bundles by name, each with the bundle that has it; BundleError when two have the same one."""
+    found: dict[str, tuple[Role, Bundle]] = {}
+    for bundle in bundles:
+        for name, role in bundle.manifest.roles.items():
+            if name in found:
+                raise BundleError(
+                    f"Both {found[name][1].directory} and {bundle.directory} have the role {name!r}. "
+                    "Load bundles that share no role, or export the roles you want into one bundle."
+                )
+            found[name] = role, bundle
+    return found
 
 
 def _spans(finder: SpanFinder, call: Call) -> Outcome:
