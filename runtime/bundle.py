@@ -103,6 +103,29 @@ class GeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Removed from the front of every generated text."""
 
 
+class WriterRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="writer"):
+    """A model that writes responses, in two graphs: PMI-Decode (docs/architecture.md gives their signatures)."""
+
+    encoder: str
+    decoder: str
+    prompt: tuple[str, ...]
+    """Pieces of what the model reads, with the fields ``{knowledge}`` and ``{history}``. A piece whose fields are all
+    empty is left out, and so are the pieces with ``{knowledge}`` in the context without the knowledge."""
+    causal: bool
+    """A causal language model goes on from the prompt: the pieces are tokenized one by one, without special tokens, and
+    their ids joined. An encoder reads them as one text."""
+    eos_ids: tuple[int, ...]
+    start_id: int | None
+    """None for a causal model, whose first token is the prompt's last."""
+    vocabulary: int
+    layers: int
+    heads: int
+    head_dim: int
+    positions: int | None
+    """Tokens that the decoder has positions for, the start token included; a causal model's prompt shares them. None
+    where positions have no end."""
+
+
 class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="lm"):
     """A causal language model in one graph that scores texts (docs/architecture.md gives its signature)."""
 

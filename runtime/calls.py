@@ -67,7 +67,31 @@ class Sampling(msgspec.Struct, frozen=True, tag="sampling"):
     min_length: int = 0
 
 
-Decoding: TypeAlias = Beam | Greedy | Sampling
+class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
+    """Beam search whose continuations are drawn instead of taken from the top: transformers' ``num_beams`` with
+    ``do_sample``. At every step a source draws twice as many as it has beams, without putting back, by their
+    accumulated scores, and goes on with the best of those. Seeded as ``Sampling`` is."""
+
+    beams: int = 4
+    returned: int = 4
+    """Sequences returned per source, best first; at most ``beams``."""
+    top_k: int = 50
+    """Candidates of each beam that may be drawn; 0 keeps the whole vocabulary."""
+    top_p: float = 1.0
+    """Probability mass of each beam's candidates that may be drawn, at least one token."""
+    temperature: float = 1.0
+    seed: int = 0
+    no_repeat_ngram: int = 0
+    early_stopping: bool = False
+    length_penalty: float = 1.0
+    max_length: int = 128
+    """Tokens in all, with the start token."""
+    min_length: int = 0
+
+
+Decoding: TypeAlias = Beam | Greedy | Sampling | BeamSampling
+FAITHFUL = Beam(beams=4, returned=1, no_repeat_ngram=0, early_stopping=False)
+"""What the PMI-Faith authors generate with: four beams, nothing blocked, until none can improve."""
 
 
 class FindSpans(msgspec.Struct, frozen=True):
@@ -168,12 +192,68 @@ class Retrieve(msgspec.Struct, frozen=True):
     """Candidates returned per mention at most."""
 
 
+class Generate(msgspec.Struct, frozen=True):
+    """Responses to ``history`` that rest on ``knowledge``, by role ``generator`` → ``tuple[Written, ...]``, best first.
+
+    PMI-Decode (Nandwani et al. 2023, §4.2): the next token is judged by ``alpha * cpmi + (1 - alpha) * log_prob``, both
+    given everything before it, where CPMI is its log-probability with the knowledge minus that without. ``alpha`` 0
+    with ``top_p`` 1 is the plain decoding of the model; at ``alpha`` 0 the context without the knowledge is not read.
+    """
+
+    knowledge: tuple[str, ...]
+    """Passages, joined by a blank."""
+    history: tuple[str, ...]
+    """Turns, the oldest first, joined by a line break; may be empty."""
+    decoding: Decoding = FAITHFUL
+    alpha: float = 0.25
+    """Weight of CPMI, 0 to 1. The paper recommends 0.25 with ``top_p`` 0.6."""
+    top_p: float = 0.6
+    """Above 0 up to 1: CPMI chooses among the most probable tokens (with the knowledge) that together have this
+    probability; at least one, and all of them at 1."""
+
+
 class Generated(msgspec.Struct, frozen=True):
     """One generated sequence."""
 
     text: str
     score: float
     """Length-normalised log-probability for beam search, mean log-probability otherwise."""
+
+
+class WrittenToken(msgspec.Struct, frozen=True):
+    """A token of a written response."""
+
+    id: int
+    text: str
+    """What it adds to the text; empty for a token that ends the response, or that only begins a character. The texts
+    of all tokens are the response."""
+    log_prob: float
+    """Given the knowledge, the history and the tokens before it."""
+    cpmi: float | None
+    """How much of that the knowledge brings: minus the log-probability without it. None at ``alpha`` 0, where that
+    context is not read."""
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A response written by role ``generator``."""
+
+    text: str
+    score: float
+    """Of the decoding rule: the mean of a token's ``alpha * cpmi + (1 - alpha) * log_prob``, with the length penalty
+    for beams."""
+    tokens: tuple[WrittenToken, ...]
+    """All of them, with the one that ends the response."""
+    finished: bool
+    """Whether the model ended it; False when ``max_length`` did."""
+
+
+class WrittenPart(msgspec.Struct, frozen=True):
+    """What a decoding step adds to a response that is streamed."""
+
+    text: str
+    """Whole characters, possibly none. Joined, they are the response; a blank is held back until a word follows it."""
+    written: Written | None = None
+    """The whole response, with the last part only."""
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -313,6 +393,8 @@ def role_of(call: Call) -> str:
             return "qa"
         case ScoreText():
             return "lm"
+        case Generate():
+            return "generator"
         case Embed() | CountTokens():
             return "embedder"
         case Retrieve():
