@@ -88,6 +88,48 @@ def _lm(data: Data, out: Out, steps: Steps = 1500, seed: Seed = 13, threads: Thr
     lm.train(data, out, _schedule(steps, seed, threads))
 
 
+@app.command("dialogues")
+def _dialogues(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="JSON Lines file to write.", dir_okay=False)],
+    held_out: Annotated[bool, typer.Option(help="Rows of dialogues that nothing is trained on.")] = False,
+    articles: Annotated[float, typer.Option(help="Share of rows about articles.", min=0.0, max=0.95)] = 0.5,
+    seed: Seed = 13,
+) -> None:
+    """Dialogues with the knowledge they rest on: facts that several speakers tell, and articles."""
+    from . import retold
+
+    rows = retold.rows(data, "held_out" if held_out else "train", articles, seed)
+    with out.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+@app.command("generator")
+def _generator(
+    base: Annotated[str, typer.Option(help="Encoder-decoder or causal LM: a hub id or a directory.")],
+    rows: Annotated[Path, typer.Option(help="JSON Lines {knowledge, history, response}.", exists=True)],
+    out: Out,
+    held_out: Annotated[Path | None, typer.Option(help="Rows to measure on.", exists=True)] = None,
+    preset: Annotated[str, typer.Option(help="paper (the published code's settings) or small (a CPU).")] = "paper",
+    steps: Annotated[int | None, typer.Option(help="Optimizer steps; default: the preset's passes.", min=1)] = None,
+    freeze_words: Annotated[bool, typer.Option(help="Leave the word embeddings as they are.")] = False,
+    seed: Seed = 13,
+    threads: Threads = 0,
+) -> None:
+    """A model that writes responses, for `groundwire generate`."""
+    from dataclasses import replace
+
+    from . import generator
+
+    presets = {"paper": generator.Preset(), "small": generator.SMALL}
+    if preset not in presets:
+        raise typer.BadParameter(f"{preset!r} is unknown; use {', '.join(presets)}.", param_hint="--preset")
+    if threads:
+        torch.set_num_threads(threads)
+    chosen = replace(presets[preset], seed=seed, freeze_words=freeze_words)
+    generator.train(base, rows, out, chosen, steps, held_out)
+
+
 @app.command("detector")
 def _detector(
     base: Annotated[str, typer.Option(help="BERT checkpoint: a hub id or a directory.")],
