@@ -1,6 +1,6 @@
 """Extractive question answering with "no answer", on SQuAD 1.1 windows and unanswerable questions made from them.
 
-A window is one to nine sentences: knowledge snippets are usually short, paragraphs are not. Two fifths of the examples
+A window is one to nine sentences: knowledge snippets are usually short, paragraphs are not. Nearly half of the examples
 are unanswerable, in two ways. The window may lack the answer: sentences of the same article that share many of the
 question's words. Or the question may ask for something else than the window says, as those that people wrote for
 SQuAD 2.0 do: a name, a number or a word of a set is exchanged in it, or it is negated. Their label is position 0 for
@@ -23,8 +23,8 @@ from .loop import Group, Row, Schedule, batches, fit
 
 MAX_TOKENS = 160
 FILL = dict.fromkeys((*trunk.INPUTS, "start_positions", "end_positions"), 0)
-UNANSWERABLE = 0.4
-ALTERED = 0.45
+UNANSWERABLE = 0.45
+ALTERED = 0.6
 """Of the unanswerable ones: the question is altered, and not the window."""
 _SENTENCES = (1, 1, 1, 2, 2, 3, 5, 9)
 
