@@ -25,6 +25,7 @@ from groundwire.runtime.errors import (
     Overloaded,
     TooLong,
 )
+from groundwire.runtime.triples import Triple
 
 from .api import Engine
 from .explanations import (
@@ -32,8 +33,10 @@ from .explanations import (
     BertScoreExplanation,
     Comparison,
     ContentWord,
+    CriticExplanation,
     DetectorExplanation,
     FeqaExplanation,
+    FlaggedMention,
     FlaggedToken,
     Judged,
     MatchedWord,
@@ -48,6 +51,7 @@ from .explanations import (
 from .metrics import GROUPS, METRICS
 from .options import (
     BertScoreOptions,
+    CriticOptions,
     DetectorOptions,
     FeqaOptions,
     LexicalOptions,
@@ -69,6 +73,8 @@ __all__ = [
     "BundleError",
     "Comparison",
     "ContentWord",
+    "CriticExplanation",
+    "CriticOptions",
     "DetectorExplanation",
     "DetectorOptions",
     "DeviceError",
@@ -76,6 +82,7 @@ __all__ = [
     "EngineClosed",
     "FeqaExplanation",
     "FeqaOptions",
+    "FlaggedMention",
     "FlaggedToken",
     "Greedy",
     "GroundwireError",
@@ -104,6 +111,7 @@ __all__ = [
     "TokensExplanation",
     "TokensOptions",
     "TooLong",
+    "Triple",
     "UnsupportedSpan",
     "Verdict",
     "VerifiabilityExplanation",
@@ -126,11 +134,14 @@ def default_engine() -> Engine:
 
 def score(
     response: str,
-    knowledge: str | Sequence[str],
+    knowledge: str | Sequence[str] = (),
     *,
     history: Sequence[str] = (),
+    triples: Sequence[Triple | tuple[str, str, str]] = (),
     metrics: Sequence[str] | str | None = None,
     options: Options | None = None,
 ) -> Score:
     """Score one response on the default engine; see ``Engine.score``."""
-    return default_engine().score(response, knowledge, history=history, metrics=metrics, options=options)
+    return default_engine().score(
+        response, knowledge, history=history, triples=triples, metrics=metrics, options=options
+    )

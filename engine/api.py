@@ -14,6 +14,7 @@ from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import InvalidRequest, ModelError
 from groundwire.runtime.session import DeviceChoice
+from groundwire.runtime.triples import Triple
 
 from .metrics import GROUPS, Steps, select
 from .metrics.claims import VERIFIABILITY
@@ -30,6 +31,7 @@ IN_FLIGHT = 64
 DEFAULT_METRICS = ("q2",)
 
 Knowledge = str | Sequence[str]
+Triples = Sequence[Triple | tuple[str, str, str]]
 Item = Request | tuple[str, Knowledge] | dict[str, Any]
 
 
@@ -88,20 +90,22 @@ class Engine:
     def score(
         self,
         response: str,
-        knowledge: Knowledge,
+        knowledge: Knowledge = (),
         *,
         history: Sequence[str] = (),
+        triples: Triples = (),
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> Score:
         """Score one response and wait for the result.
 
-        ``knowledge`` is a string or several passages; ``history`` the utterances before, oldest first; ``metrics`` a
-        list of names, or a group: ``all``, ``paper``, ``fast`` (default Q²). Raises InvalidRequest for unusable input;
-        what happens to a valid request is a status of the Score, never an exception.
+        ``knowledge`` is a string or several passages; ``history`` the utterances before, oldest first; ``triples`` are
+        facts of a knowledge graph, which stand for the knowledge where there is none; ``metrics`` is a list of names,
+        or a group: ``all``, ``paper``, ``fast`` (default Q²). Raises InvalidRequest for unusable input; what happens to
+        a valid request is a status of the Score, never an exception.
         """
         options = self._checked(options)
-        request = make_request(response, knowledge, history, options)
+        request = make_request(response, knowledge, history, options, triples)
         flying = self._submit(request, metrics, options)
         try:
             return self._score(flying, flying.job.future.result())
@@ -112,15 +116,16 @@ class Engine:
     async def ascore(
         self,
         response: str,
-        knowledge: Knowledge,
+        knowledge: Knowledge = (),
         *,
         history: Sequence[str] = (),
+        triples: Triples = (),
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> Score:
         """``score`` for asyncio; cancelling the awaiting task gives the request up."""
         options = self._checked(options)
-        request = make_request(response, knowledge, history, options)
+        request = make_request(response, knowledge, history, options, triples)
         flying = self._submit(request, metrics, options)
         try:
             return self._score(flying, await asyncio.wrap_future(flying.job.future))
@@ -138,9 +143,9 @@ class Engine:
     ) -> Iterator[Score]:
         """Yield one Score per item, in order, with up to 64 requests in flight and no more held in memory.
 
-        An item is a Request, a pair (response, knowledge), or a mapping with ``response``, ``knowledge`` and perhaps
-        ``history``. An unusable item yields status ``invalid`` and the others go on. ``progress`` is called with the
-        number of scores yielded so far.
+        An item is a Request, a pair (response, knowledge), or a mapping with ``response``, ``knowledge`` or ``triples``
+        (or both), and perhaps ``history``. An unusable item yields status ``invalid`` and the others go on.
+        ``progress`` is called with the number of scores yielded so far.
         """
         options = self._checked(options)
         names = self.metric_names(metrics)  # so that a wrong name is told before the first item is read
@@ -307,12 +312,16 @@ def _warm(calls: Sequence[Call]) -> Steps[MetricResult]:
 
 def _as_request(item: Item, options: Options) -> Request:
     if isinstance(item, Request):
-        return make_request(item.response, item.knowledge, item.history, options)
+        return make_request(item.response, item.knowledge, item.history, options, item.triples)
     if isinstance(item, dict):
-        absent = [name for name in ("response", "knowledge") if name not in item]
+        triples = item.get("triples") or ()
+        absent = [
+            name for name in ("response", "knowledge") if name not in item and not (name == "knowledge" and triples)
+        ]
         if absent:
             raise InvalidRequest(f"The item has no {' and no '.join(absent)}; it has {', '.join(map(str, item))}.")
-        return make_request(item["response"], item["knowledge"], item.get("history") or (), options)
+        knowledge = () if triples and item.get("knowledge") is None else item["knowledge"]
+        return make_request(item["response"], knowledge, item.get("history") or (), options, triples)
     if isinstance(item, tuple) and len(item) == 2:
         return make_request(*item, options=options)
     raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")

@@ -114,6 +114,26 @@ class TokensExplanation(Record, frozen=True, tag="tokens"):
     tokens: tuple[FlaggedToken, ...]
 
 
+class FlaggedMention(Record, frozen=True):
+    """A name in the response that the triples do not support: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    probability: float
+    """That it is hallucinated: the highest of its tokens, 0–1."""
+    entity: str | None = None
+    """The node of the graph that bears the name; None without a graph, or when it has no such node."""
+
+
+class CriticExplanation(Record, frozen=True, tag="critic"):
+    """What the critic says: the response is hallucinated if there is a mention."""
+
+    mentions: tuple[FlaggedMention, ...]
+    tokens: tuple[FlaggedToken, ...]
+    """Every token of the response."""
+
+
 class AnsweredPhrase(Record, frozen=True):
     """One question of FeQA."""
 
@@ -203,6 +223,7 @@ Explanation: TypeAlias = (
     | DetectorExplanation
     | VerifiabilityExplanation
     | TokensExplanation
+    | CriticExplanation
     | FeqaExplanation
     | OverlapExplanation
     | BertScoreExplanation

@@ -63,6 +63,13 @@ class TokensOptions(Record, frozen=True):
     """Probability, 0–1, from which a token is flagged."""
 
 
+class CriticOptions(Record, frozen=True):
+    """When a token of the response counts as hallucinated."""
+
+    threshold: float = 0.5
+    """Probability, 0–1, of the labels for hallucinated tokens together, from which a token is flagged."""
+
+
 class FeqaOptions(Record, frozen=True):
     """How FeQA asks."""
 
@@ -124,6 +131,7 @@ class Options(Record, frozen=True):
     nli: NliOptions = NliOptions()
     detector: DetectorOptions = DetectorOptions()
     tokens: TokensOptions = TokensOptions()
+    critic: CriticOptions = CriticOptions()
     feqa: FeqaOptions = FeqaOptions()
     lexical: LexicalOptions = LexicalOptions()
     bertscore: BertScoreOptions = BertScoreOptions()

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from groundwire.runtime.calibration import ProfileName
+from groundwire.runtime.triples import Triple
 
 from .explanations import Explanation
 from .explanations import UnsupportedSpan as UnsupportedSpan
@@ -23,9 +24,11 @@ class Request(Record, frozen=True):
 
     response: str
     knowledge: tuple[str, ...]
-    """One or more passages."""
+    """One or more passages; where only triples were given, these as one text."""
     history: tuple[str, ...] = ()
     """Utterances, oldest first."""
+    triples: tuple[Triple, ...] = ()
+    """Facts of a knowledge graph, for the metrics that read them."""
 
 
 class MetricResult(Record, frozen=True):

@@ -383,12 +383,13 @@ class Cache:
             self._chars -= freed
 
 
-def _chars(call: Call) -> int:
-    total = 0
-    for name in call.__struct_fields__:
-        value = getattr(call, name)
-        total += len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, tuple) else 0
-    return total
+def _chars(value: object) -> int:
+    """The characters of all texts in a call, or in any part of it."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, tuple):
+        return sum(map(_chars, value))
+    return sum(_chars(getattr(value, name)) for name in getattr(value, "__struct_fields__", ()))
 
 
 def _array_bytes(outcome: Outcome) -> int:

@@ -22,7 +22,16 @@ from .words import words as split
 
 MARKED = 1.0
 """Weight from which a word is marked."""
-_SHARP = {"q2": 1.0, "q2_no_nli": 1.0, "tokens": 1.0, "feqa": 0.5, "pmi": 0.4, "upmi": 0.4, "overlap": 0.5}
+_SHARP = {
+    "q2": 1.0,
+    "q2_no_nli": 1.0,
+    "tokens": 1.0,
+    "critic": 1.0,
+    "feqa": 0.5,
+    "pmi": 0.4,
+    "upmi": 0.4,
+    "overlap": 0.5,
+}
 """Weight of a metric that points at words. The two forms of Q², of PMI and of overlap count once: they agree by
 construction."""
 _BLUNT = {"contradiction": 0.6, "not_entailed": 0.4, "detected": 0.4}

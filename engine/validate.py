@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.triples import Triple, linearise
 
 from .options import Options
 from .records import Request
 
 
-def make_request(response: Any, knowledge: Any, history: Any = (), options: Options | None = None) -> Request:
+def make_request(
+    response: Any, knowledge: Any, history: Any = (), options: Options | None = None, triples: Any = ()
+) -> Request:
     """Check the texts; InvalidRequest says what was given, what is allowed and what to do.
 
     ``knowledge`` is one string or an iterable of passages; passages without words are left out as long as one remains.
+    ``triples`` are records or (subject, predicate, object); without knowledge they are the knowledge, as one text, for
+    the metrics that read text.
     """
     options = options or Options()
+    text = make_response(response, options)
+    facts = make_triples(triples)
+    passages = (knowledge,) if isinstance(knowledge, str) else _several("knowledge", knowledge, "one string or several")
+    passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
+    passages = tuple(passage for passage in passages if passage.strip()) or ((linearise(facts),) if facts else ())
+    if not passages:
+        raise InvalidRequest("knowledge is empty; pass the text the response should rest on, or triples.")
+    total = sum(map(len, passages))
+    if total > options.max_knowledge_chars:
+        raise InvalidRequest(
+            f"knowledge has {total} characters; allowed are {options.max_knowledge_chars}. "
+            "Retrieve fewer passages, or raise Options.max_knowledge_chars."
+        )
+    return Request(text, passages, make_history(history), facts)
+
+
+def make_response(response: Any, options: Options) -> str:
+    """Check a response: a text with words, not longer than the options allow."""
     text = _text("response", response)
     if not text.strip():
         raise InvalidRequest("response is empty; pass the text to check, or do not score this turn.")
@@ -25,21 +48,48 @@ def make_request(response: Any, knowledge: Any, history: Any = (), options: Opti
             f"response has {len(text)} characters; allowed are {options.max_response_chars}. "
             "Score it in parts, or raise Options.max_response_chars."
         )
-    passages = (knowledge,) if isinstance(knowledge, str) else _several("knowledge", knowledge, "one string or several")
-    passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
-    passages = tuple(passage for passage in passages if passage.strip())
-    if not passages:
-        raise InvalidRequest("knowledge is empty; pass the text the response should rest on.")
-    total = sum(map(len, passages))
-    if total > options.max_knowledge_chars:
-        raise InvalidRequest(
-            f"knowledge has {total} characters; allowed are {options.max_knowledge_chars}. "
-            "Retrieve fewer passages, or raise Options.max_knowledge_chars."
-        )
+    return text
+
+
+def make_history(history: Any) -> tuple[str, ...]:
+    """Check the utterances before a response, oldest first."""
     if isinstance(history, str):
         raise InvalidRequest("history is one string; pass a list of utterances, oldest first.")
-    turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(_several("history", history, "several")))
-    return Request(text, passages, turns)
+    return tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(_several("history", history, "several")))
+
+
+def make_triples(triples: Any) -> tuple[Triple, ...]:
+    """Check triples: records, sequences of three strings, or mappings with subject, predicate and object.
+
+    >>> make_triples([("Alien", "directed by", "Ridley Scott")])
+    (Triple(subject='Alien', predicate='directed by', object='Ridley Scott'),)
+    """
+    if isinstance(triples, str):
+        raise InvalidRequest("triples is one string; pass a list of (subject, predicate, object).")
+    return tuple(
+        _triple(f"triples[{i}]", one) for i, one in enumerate(_several("triples", triples, "several triples of"))
+    )
+
+
+def _triple(name: str, value: Any) -> Triple:
+    if isinstance(value, Triple):
+        parts: tuple[Any, ...] = (value.subject, value.predicate, value.object)
+    elif isinstance(value, Mapping):
+        absent = [part for part in Triple.__struct_fields__ if part not in value]
+        if absent:
+            raise InvalidRequest(f"{name} has no {' and no '.join(absent)}; it has {', '.join(map(str, value))}.")
+        parts = tuple(value[part] for part in Triple.__struct_fields__)
+    elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        parts = tuple(value)
+    else:
+        raise InvalidRequest(f"{name} is {type(value).__name__}; pass (subject, predicate, object).")
+    if len(parts) != len(Triple.__struct_fields__):
+        raise InvalidRequest(f"{name} has {len(parts)} parts; pass (subject, predicate, object).")
+    texts = [_text(f"{name}.{part}", text) for part, text in zip(Triple.__struct_fields__, parts, strict=True)]
+    for part, text in zip(Triple.__struct_fields__, texts, strict=True):
+        if not text.strip():
+            raise InvalidRequest(f"{name} has an empty {part}; leave the triple out.")
+    return Triple(*texts)
 
 
 def _several(name: str, value: Any, allowed: str) -> tuple[Any, ...]:

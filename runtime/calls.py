@@ -354,6 +354,8 @@ class Retrieved(msgspec.Struct, frozen=True):
     """DistMult of anchor, query and entity, over the square root of their width."""
     probability: float
     """Softmax of the scores over all of the mention's candidates, returned or not."""
+    read: Read | None = None
+    """How much of triples and history stood before the model; less than all where they did not fit its window."""
 
 
 Call: TypeAlias = (

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from .session import Array, Profile, Session
+from .session import Array, Graph, Profile
 from .text import Window, flatten
 
 
 def forward(
-    session: Session, windows: Sequence[Window], pad_id: int, profile: Profile
+    session: Graph, windows: Sequence[Window], pad_id: int, profile: Profile
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]]:
     """Yield ``(rows, lengths, outputs)`` per batch: which windows it holds, their lengths, the graph's outputs.
 

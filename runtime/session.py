@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import onnxruntime as ort
@@ -75,6 +75,25 @@ def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Devi
             "Export the bundle with --precision fp16, or use device='cpu'."
         )
     return choice
+
+
+class Graph(Protocol):
+    """What a model needs of a graph: run on arrays, whatever runs it."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        ...
+
+    @property
+    def input_types(self) -> dict[str, str]:
+        """Their types as ONNX writes them, ``tensor(float16)`` say."""
+        ...
+
+    @property
+    def run(self) -> Callable[[Mapping[str, Array]], list[Array]]:
+        """All outputs, as arrays in host memory."""
+        ...
 
 
 class Session:

@@ -15,7 +15,7 @@ SEPARATOR = " | "
 """Between two linearised triples."""
 
 
-class Triple(msgspec.Struct, frozen=True, order=True):
+class Triple(msgspec.Struct, frozen=True, order=True, gc=False):
     """A fact: subject and object are entities by name, the predicate is as its source writes it."""
 
     subject: str

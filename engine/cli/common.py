@@ -25,7 +25,8 @@ DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or tensorrt; no
 MetricsOption = Annotated[
     str | None,
     typer.Option(
-        help=f"Comma-separated, of: {', '.join(METRICS)}, detector.NAME, tokens; or a group: {', '.join(GROUPS)}. "
+        help=f"Comma-separated, of: {', '.join(METRICS)}, detector.NAME, tokens, critic; "
+        f"or a group: {', '.join(GROUPS)}. "
         "Default: those of the bundle's verdict, else q2."
     ),
 ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from groundwire.runtime.backend import Runtime
 from groundwire.runtime.errors import InvalidRequest
 
-from . import bertscore, detector, feqa, libraries, nli, overlap, pmi, q2, tokens, verifiability
+from . import bertscore, critic, detector, feqa, libraries, nli, overlap, pmi, q2, tokens, verifiability
 from .base import Metric, Steps, Wave
 
 METRICS: dict[str, Metric] = {
@@ -16,7 +16,7 @@ METRICS: dict[str, Metric] = {
     for family in (q2, nli, feqa, verifiability, overlap, libraries, bertscore, pmi)
     for metric in family.METRICS
 }
-"""Those that every bundle with their roles has. Detectors and the token classifier come with their bundle."""
+"""Those that every bundle with their roles has. Detectors and the token classifiers come with their bundle."""
 
 FAST = frozenset({"overlap", "overlap_precision", "unigram_f1", "nli", "verifiability", "pmi", "upmi"})
 """Metrics that generate nothing: one or two forward passes each. Detectors belong to them too."""
@@ -72,6 +72,8 @@ def _own(runtime: Runtime) -> dict[str, Metric]:
     found = {role: detector.metric(role, runtime.facts(role)) for role in detector.roles(runtime.roles)}
     if tokens.ROLE in runtime.roles:
         found["tokens"] = tokens.metric(runtime.facts(tokens.ROLE))
+    if critic.ROLE in runtime.roles:
+        found["critic"] = critic.metric(runtime.facts(critic.ROLE))
     if bertscore.ROLE in runtime.roles:
         found["bertscore"] = bertscore.metric(runtime.facts(bertscore.ROLE))
     return found

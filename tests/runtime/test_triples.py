@@ -77,8 +77,6 @@ def test_an_inverse_predicate_is_turned_round(predicate: str, turned: bool) -> N
     assert sentence(Triple("a", predicate, "b")) == sentence(found)
 
 
-@given(names, names, names)
+@given(names, names.filter(lambda name: any(map(str.isalnum, name))), names)
 def test_an_inverse_says_the_same(subject: str, predicate: str, other: str) -> None:
-    assert sentence(Triple(subject, predicate, other)) == sentence(
-        Triple(other, "~" + predicate.lstrip(), subject)
-    ) or (not predicate.strip())
+    assert sentence(Triple(subject, predicate, other)) == sentence(Triple(other, "~" + predicate.lstrip(), subject))
