@@ -1,0 +1,56 @@
+"""Neural Path Hunter's critic: which names of the response do the triples not support?
+
+Source: Dziri et al. 2021, §3.2 and appendix E: a token classifier over the triples, the history and the response, whose
+response is hallucinated as soon as one token is. The paper's score is the share of hallucinated responses; here a
+response's value is 1 minus the highest probability that one of its words is hallucinated, so that any threshold can be
+drawn later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groundwire.engine.explanations import CriticExplanation
+from groundwire.engine.hunter.mentions import doubts, mentions
+from groundwire.engine.options import Options
+from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
+from groundwire.runtime.backend import Facts
+from groundwire.runtime.calls import TagTokens
+from groundwire.runtime.triples import Triple, linearise
+
+from .base import Metric, Steps
+
+ROLE = "critic"
+
+
+def ask(triples: Sequence[Triple], history: Sequence[str], response: str) -> TagTokens:
+    """The call that has the critic read a response."""
+    return TagTokens(ROLE, (linearise(triples), *history), response)
+
+
+def critic(request: Request, options: Options, facts: Facts) -> Steps[MetricResult]:
+    """The probability, 0–1, that no word of the response is hallucinated; the knowledge as text is not read."""
+    if not request.triples:
+        return MetricResult(
+            "critic", "nothing_to_verify", message="The critic reads triples and the request has none; pass triples."
+        )
+    (answer,) = yield [ask(request.triples, request.history, request.response)]
+    tokens = doubts(answer, facts)
+    found = mentions(request.response, tokens, options.critic.threshold)
+    return MetricResult(
+        "critic",
+        "scored",
+        1.0 - max((token.probability for token in tokens if token.start < token.end), default=0.0),
+        explanation=CriticExplanation(found, tokens),
+        unsupported=tuple(UnsupportedSpan(one.text, one.start, one.end, "detected", "", "critic") for one in found),
+        coverage=answer.read.characters / answer.read.total,
+    )
+
+
+def metric(facts: Facts) -> Metric:
+    """The metric of a bundle's ``critic`` role."""
+
+    def steps(request: Request, options: Options) -> Steps[MetricResult]:
+        return critic(request, options, facts)
+
+    return Metric("critic", "Neural Path Hunter critic", frozenset({ROLE}), steps)
