@@ -213,7 +213,8 @@ class _Making:
             object_pronoun = {"He": "him", "She": "her", "It": "it"}.get(pronoun or "")
             named = liked is not None or length == 1 or object_pronoun is None or rng.random() < 0.5
             question = self._one(questions)
-            if not named and "{s}'s" not in question:
+            # "who won the it?", "what is him's place of birth?"
+            if not named and not any(part in question for part in ("'s", "the {s}", "the {o}")):
                 told = {"e": [_Named(object_pronoun or "", "", ())]}
             slots = {"s": told["e"], "o": told["e"]}
             turns.append(_joined(self._fill(question, slots))[0])
@@ -238,12 +239,8 @@ class _Making:
             slots = {
                 "s": [self._named(first.subject, self._phrases(first).types[0], shown)],
                 "o": [self._named(first.object, self._phrases(first).types[1], shown)],
-                "p": [_Named(readable(first.predicate), "", ())],
+                "p": [_relation(first)],
             }
-            if pronoun is not None and rng.random() < 0.15:
-                slots["s" if topic == first.subject else "o"] = [_Named("it" if pronoun == "It" else topic, "", ())]
-                if pronoun != "It":
-                    slots["s" if topic == first.subject else "o"] = [self._named(topic, kind, shown)]
             return [*_capital(self._fill(self._one(whole), slots)), "."]
         predicates = [self._verb(fact, topic) for fact in facts]
         if not predicates[0]:
@@ -277,7 +274,7 @@ class _Making:
 
     def _generic(self, fact: Triple, topic: str) -> _Pieces:
         template = self._one(talk.GENERIC_FORWARD if topic == fact.subject else talk.GENERIC_INVERSE)
-        return self._fill(template, {**self._ends(fact), "p": [_Named(readable(fact.predicate), "", ())]})
+        return self._fill(template, {**self._ends(fact), "p": [_relation(fact)]})
 
     def _ends(self, fact: Triple) -> dict[str, _Pieces]:
         types, shown = self._phrases(fact).types, (self._as_shown(fact),)
@@ -307,11 +304,11 @@ class _Making:
         return self._rng.choice(kept or choices)
 
     def _pronoun(self, topic: str, kind: str) -> str | None:
-        """What may stand for the topic at the beginning of a sentence; None for a person of unknown gender."""
+        """What may stand for the topic at the beginning of a sentence; None for nothing."""
         if kind in ("it", "org"):
             return "It"
-        seed = zlib.crc32(topic.encode()) % 8
-        return {"person": ("He", "She", None, None)[seed % 4]}.get(kind)
+        # The graph knows the gender of few, and a wrong one says nothing about the facts.
+        return ("He", "She", None)[zlib.crc32(topic.encode()) % 3] if kind == "person" else None
 
     def _named(self, entity: str, kind: str, triples: tuple[Triple, ...]) -> _Named:
         if entity not in self._surfaces:
@@ -335,7 +332,7 @@ class _Making:
 
 
 def surface(entity: str, kind: str, rng: random.Random) -> str:
-    """How a speaker might write an entity: mostly as it is, else in small letters, without its article or first name."""
+    """How a speaker might write an entity: mostly as it is, or small, or without its article or first name."""
     text, dice = entity, rng.random()
     if kind == "word":
         text = text.removesuffix(" Language") if dice < 0.7 else text
@@ -394,8 +391,24 @@ def _uncapital(pieces: _Pieces) -> _Pieces:
     return [first[:1].lower() + first[1:], *pieces[1:]]
 
 
+def _relation(fact: Triple) -> _Named:
+    """The relation as a noun: "specialization of" is followed by its own "of"."""
+    return _Named(readable(fact.predicate).removesuffix(" of"), "", ())
+
+
 def _some(triples: Sequence[Triple], count: int, rng: random.Random) -> list[Triple]:
     return list(triples) if len(triples) <= count else rng.sample(triples, count)
+
+
+def originals(triple: Triple) -> list[Triple]:
+    """The triples of the data that a dialogue may show as ``triple``: as it is, and under each relation it can name."""
+    found = [triple]
+    for relation, phrases in _phrases().items():
+        if triple.predicate in phrases.names:
+            found.append(Triple(triple.subject, relation, triple.object))
+        if f"~{triple.predicate}" in phrases.names:
+            found.append(Triple(triple.object, relation, triple.subject))
+    return found
 
 
 @cache
