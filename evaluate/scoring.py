@@ -1,8 +1,8 @@
 """Scores of labelled rows, kept: a row is scored once, and what is behind the scores can run again without a model.
 
 The scores of a set stand in ``scores/SET.jsonl`` of the run's directory, by a digest of what the engine was given, so
-that equal requests are scored once and a stopped run goes on. The calibration that the verdicts are drawn with stands
-beside them in ``calibration.json``: it changes no metric, so another one needs no new scores.
+that equal requests are scored once, in all sets of a run, and a stopped run goes on. The calibration that the verdicts
+are drawn with stands beside them in ``calibration.json``: it changes no metric, so another one needs no new scores.
 """
 
 from __future__ import annotations
@@ -131,11 +131,17 @@ def score_sets(
             file.check(made_with)
         if plan is not None and any(todo.values()):
             engine = stack.enter_context(settings.load())
+            known = {key: score for each in scores.values() for key, score in each.items()}
             for name, missing in todo.items():
+                # The part of a set that another set holds too is scored there.
+                for key in [key for key in missing if key in known]:
+                    files[name].append(Stored(key, known[key]))
+                    scores[name][key] = known[key]
+                    del missing[key]
                 found = engine.score_many(map(_request, missing.values()), metrics=plan.metrics, options=plan.options)
                 for done, (key, score) in enumerate(zip(missing, found, strict=True), 1):
                     files[name].append(Stored(key, score))
-                    scores[name][key] = score
+                    scores[name][key] = known[key] = score
                     watch(name, len(keyed[name]) - len(missing) + done, len(keyed[name]))
         calibration = _remembered(directory / CALIBRATION, own, plan)
     ordered = {name: [scores[name][request_key(row)] for row in rows] for name, rows in sets.items()}

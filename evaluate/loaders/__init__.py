@@ -41,7 +41,7 @@ SHOWN = 20
 """Broken rows that an error spells out; it counts the others."""
 
 
-def read(path: Path, format: str | None = None) -> list[Row]:
+def read(path: str | Path, format: str | None = None) -> list[Row]:
     """The rows of a labelled set, in the order of the file.
 
     ``format`` is a name of ``FORMATS``; None finds it from the file's columns or first record. A row is never dropped:
@@ -52,6 +52,7 @@ def read(path: Path, format: str | None = None) -> list[Row]:
     """
     if format is not None and format not in FORMATS:
         raise InvalidRequest(f"Unknown format {format!r}. {_formats()}")
+    path = Path(path)
     source = Source(path)
     name = format or next((name for name, one in FORMATS.items() if one.sniff(source)), None)
     if name is None:

@@ -35,6 +35,17 @@ def test_equal_requests_are_scored_once_and_in_the_order_of_the_rows(tmp_path: P
     assert found.made_with == found.sets["set"][0].signature == found.signature
 
 
+def test_what_two_sets_share_is_scored_once(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    sets = {"small": ROWS[:2], "large": ROWS}
+    found = score_sets(sets, tmp_path, Q2, lambda *what: told.append(what))
+    assert told == [("small", 1, 2), ("small", 2, 2), ("large", 3, 3)]
+    assert [one.value for one in found.sets["large"]] == [1.0, 0.0, 1.0, 0.0]
+    assert {entry.key for entry in lines(tmp_path, "large")} == {request_key(one) for one in ROWS}
+    alone = score_sets({"large": ROWS}, tmp_path, NoModels())
+    assert alone.sets["large"] == found.sets["large"]
+
+
 def test_what_is_there_needs_no_engine(tmp_path: Path) -> None:
     first = score_sets({"set": ROWS}, tmp_path, Q2)
     for settings in (NoModels(), NoModels(metrics=("q2",)), NoModels(options=Options())):
