@@ -130,6 +130,22 @@ def _generator(
     generator.train(base, rows, out, chosen, steps, held_out)
 
 
+@app.command("critic")
+def _critic(
+    data: Data,
+    out: Out,
+    steps: Steps = 800,
+    seed: Seed = 13,
+    threads: Threads = 0,
+    base: Annotated[str | None, typer.Option(help="Encoder checkpoint to train in MiniLM's place.")] = None,
+) -> None:
+    """The critic of Neural Path Hunter: which names of a response a graph's triples do not support."""
+    from . import nph_critic
+
+    rate = nph_critic.LR if base is None else nph_critic.PAPER.lr
+    nph_critic.train(data, out, _schedule(steps, seed, threads), rate, base)
+
+
 @app.command("detector")
 def _detector(
     base: Annotated[str, typer.Option(help="BERT checkpoint: a hub id or a directory.")],

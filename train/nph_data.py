@@ -133,23 +133,24 @@ class Corruptor:
     def unseen(self, dialogue: GraphDialogue, rng: random.Random) -> Corrupted | None:
         """The dialogue without the triples of one of its facts; flagged is what stands nowhere else.
 
-        None when nothing would be flagged, or all of it.
+        None when nothing would be flagged.
         """
-        gone = rng.choice(dialogue.stated()) if dialogue.stated() else None
-        kept = tuple(triple for triple in dialogue.triples if triple != gone)
-        less = msgspec.structs.replace(dialogue, triples=kept)
-        around = " ".join((linearise(kept), *dialogue.history)).lower()
-        known = shown(less)
-        flagged = [
-            mention
-            for mention in dialogue.mentions
-            if mention.entity not in known
-            and mention.entity.lower() not in around
-            and dialogue.response[mention.start : mention.end].lower() not in around
-        ]
-        if not flagged or any(gone in m.triples and m in flagged and len(m.triples) > 1 for m in dialogue.mentions):
-            return None
-        return Corrupted(less, "unseen", tuple((m.start, m.end) for m in flagged), dialogue)
+        facts = list(dialogue.stated())
+        rng.shuffle(facts)
+        for gone in facts:
+            less = msgspec.structs.replace(dialogue, triples=tuple(t for t in dialogue.triples if t != gone))
+            around = " ".join((linearise(less.triples), *less.history)).lower()
+            flagged = [
+                mention
+                for mention in dialogue.mentions
+                if mention.entity not in shown(less)
+                and mention.entity.lower() not in around
+                and dialogue.response[mention.start : mention.end].lower() not in around
+            ]
+            # What takes part in another fact too is not wrong there.
+            if flagged and all(mention.triples == (gone,) for mention in flagged):
+                return Corrupted(less, "unseen", tuple((m.start, m.end) for m in flagged), dialogue)
+        return None
 
     def _holds(self, triple: Triple, dialogue: GraphDialogue) -> bool:
         """Whether it is shown or in the graph, under any name of its relation, or its relation has no direction."""
