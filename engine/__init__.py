@@ -48,6 +48,7 @@ from .explanations import (
     TokensExplanation,
     VerifiabilityExplanation,
 )
+from .graph import KnowledgeGraph, Linked, Problem, Subgraph
 from .metrics import GROUPS, METRICS
 from .options import (
     BertScoreOptions,
@@ -88,7 +89,9 @@ __all__ = [
     "GroundwireError",
     "InvalidRequest",
     "Judged",
+    "KnowledgeGraph",
     "LexicalOptions",
+    "Linked",
     "MatchedWord",
     "MetricResult",
     "ModelError",
@@ -100,12 +103,14 @@ __all__ = [
     "PmiExplanation",
     "PmiOptions",
     "PmiToken",
+    "Problem",
     "Q2Explanation",
     "Q2Options",
     "Ranked",
     "Request",
     "Sampling",
     "Score",
+    "Subgraph",
     "TextSpan",
     "Timings",
     "TokensExplanation",
