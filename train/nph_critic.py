@@ -33,8 +33,10 @@ ROLE = "critic"
 LAYERS = 4
 LR = 2.5e-4
 """Peak learning rate of the embedded critic."""
-MAX_TOKENS = 144
+MAX_TOKENS = 192
 """Of a training example; triples that the response does not state are left out of longer ones."""
+WINDOW = 256
+"""Tokens the critic reads at once in service, and of a training example that cannot be made shorter."""
 EPOCH = 100_000
 """Examples between two shuffles; all are drawn anew each time."""
 IDLE_SHARE, SILENT_SHARE = 0.06, 0.06
@@ -185,8 +187,8 @@ def encode(tokens: Any, case: Corrupted) -> Row:
     offsets = [encoded["offset_mapping"][place] for place in own]
     for place, label in zip(own, labels(offsets, case.flagged), strict=True):
         row[place] = label
-    ids = {name: list(encoded[name])[: 2 * MAX_TOKENS] for name in tokens.model_input_names}
-    return ids | {"labels": row[: 2 * MAX_TOKENS]}
+    ids = {name: list(encoded[name])[:WINDOW] for name in tokens.model_input_names}
+    return ids | {"labels": row[:WINDOW]}
 
 
 def of_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> Critic:
@@ -203,7 +205,7 @@ def of_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> Critic:
                 [case.dialogue.response for case in part],
                 padding=True,
                 truncation="only_first",
-                max_length=2 * MAX_TOKENS,
+                max_length=WINDOW,
                 return_offsets_mapping=True,
                 return_tensors="pt",
             )

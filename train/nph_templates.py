@@ -29,7 +29,7 @@ from .nph_graph import YEAR, Split, TripleIndex, read_triples, years
 
 FILM_SHARE, OTHER_SHARE, GENERIC_SHARE = 0.5, 0.4, 0.1
 """Of the dialogues: relations of films, others with phrases of their own, and those without."""
-DISTRACTORS = (0, 1, 2, 2, 3, 3, 4, 5, 6, 8)
+DISTRACTORS = (0, 1, 2, 2, 3, 3, 4, 5, 6, 8, 8, 16)
 """How many triples are shown beside those that are stated."""
 HELD_OUT = 5
 """One phrase of so many is kept for development and test."""
@@ -176,7 +176,7 @@ class _Making:
         """The facts among other triples of their entities."""
         rng = self._rng
         ends = dict.fromkeys(end for fact in facts for end in (fact.subject, fact.object))
-        near = [t for end in ends for t in _some(self._index.about(end), 8, rng)]
+        near = [t for end in ends for t in _some(self._index.about(end), 12, rng)]
         others = [t for t in dict.fromkeys(near) if t not in facts]
         shown = [*facts, *rng.sample(others, min(rng.choice(DISTRACTORS), len(others)))]
         rng.shuffle(shown)
@@ -201,6 +201,11 @@ class _Making:
         length = rng.choice((1, 1, 2, 3))
         turns: list[str] = []
         liked = None
+        before = self._told_before(first, topic) if length == 3 and rng.random() < 0.6 else None
+        if before is not None:
+            turns.append(_joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+            turns.append(before)
+            length = 1
         if length == 3:
             turns.append(_joined(self._fill(self._one(talk.GREETINGS), {}))[0])
         if length > 1 and rng.random() < 0.3:
@@ -211,7 +216,7 @@ class _Making:
             turns.append(_joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
         if asked:
             object_pronoun = {"He": "him", "She": "her", "It": "it"}.get(pronoun or "")
-            named = liked is not None or length == 1 or object_pronoun is None or rng.random() < 0.5
+            named = liked is not None or not turns or object_pronoun is None or rng.random() < 0.5
             question = self._one(questions)
             # "who won the it?", "what is him's place of birth?"
             if not named and not any(part in question for part in ("'s", "the {s}", "the {o}")):
@@ -221,6 +226,16 @@ class _Making:
         else:
             turns.append(_joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
         return tuple(turns), asked, liked
+
+    def _told_before(self, first: Triple, topic: str) -> str | None:
+        """A turn that tells another fact about the topic; None when there is none."""
+        near = _some(self._index.about(topic), 20, self._rng)
+        for fact in near:
+            predicate = self._verb(fact, topic) if fact != first else []
+            if predicate:
+                told = [self._named(topic, self._phrases(fact).types[topic != fact.subject], ()), " ", *predicate, "."]
+                return _joined(self._chatty(told))[0]
+        return None
 
     def _response(self, facts: Sequence[Triple], topic: str, kind: str, asked: bool) -> _Pieces:
         rng, first = self._rng, facts[0]
