@@ -91,7 +91,7 @@ def kind_of(role: str) -> Kind:
             return "reader"
         case "qg":
             return "generator"
-        case "tokens":
+        case "tokens" | "critic":
             return "tagger"
         case "embedder":
             return "embedder"
@@ -103,7 +103,9 @@ def kind_of(role: str) -> Kind:
             return "classifier"
         case _ if role.startswith("detector.") and len(role) > len("detector."):
             return "classifier"
-    raise ExportError(f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, tokens, embedder, lm and spans.")
+    raise ExportError(
+        f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, tokens, critic, embedder, lm and spans."
+    )
 
 
 def wanted(precision: str) -> Wanted:

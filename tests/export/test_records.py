@@ -122,8 +122,9 @@ def test_overriding_a_role() -> None:
 def test_unknown_names() -> None:
     with pytest.raises(ExportError, match=r"Unknown preset 'q3'; presets are paper-q2, paper-q2-small"):
         preset("q3")
-    with pytest.raises(ExportError, match=r"Unknown role 'critic'; roles are qa, qg, nli, detector.NAME, .*embedder"):
-        kind_of("critic")
+    with pytest.raises(ExportError, match=r"Unknown role 'judge'; roles are qa, qg, nli, detector.NAME, .*embedder"):
+        kind_of("judge")
+    assert kind_of("critic") == "tagger"
     with pytest.raises(ExportError, match=r"Unknown role 'detector.'"):
         kind_of("detector.")
     with pytest.raises(ExportError, match=r"Unknown precision 'int4'; choose fp32, fp16 or int8"):
