@@ -14,8 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-PACKAGES = ("engine", "runtime", "export", "evaluate", "train")
-TYPED = ("engine", "runtime", "export", "evaluate")
+PACKAGES = ("engine", "runtime", "export", "evaluate", "train", "integrations")
+TYPED = ("engine", "runtime", "export", "evaluate", "integrations")
 
 
 def sources() -> list[str]:
