@@ -192,6 +192,7 @@ Role: TypeAlias = (
     ReaderRole
     | ClassifierRole
     | GeneratorRole
+    | WriterRole
     | LanguageModelRole
     | EmbedderRole
     | TaggerRole

@@ -369,6 +369,7 @@ Call: TypeAlias = (
     | CountTokens
     | TagTokens
     | Retrieve
+    | Generate
 )
 Result: TypeAlias = (
     tuple[TextSpan, ...]
@@ -381,6 +382,7 @@ Result: TypeAlias = (
     | TokenCounts
     | Tagged
     | tuple[tuple[Retrieved, ...], ...]
+    | tuple[Written, ...]
 )
 
 
