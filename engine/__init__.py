@@ -49,6 +49,7 @@ from .explanations import (
     VerifiabilityExplanation,
 )
 from .graph import KnowledgeGraph, Linked, Problem, Subgraph
+from .hunter.records import Alternative, Change, Critique, Refinement
 from .metrics import GROUPS, METRICS
 from .options import (
     BertScoreOptions,
@@ -67,15 +68,18 @@ from .records import MetricResult, Ranked, Request, Score, Timings, UnsupportedS
 __all__ = [
     "GROUPS",
     "METRICS",
+    "Alternative",
     "AnsweredPhrase",
     "Beam",
     "BertScoreExplanation",
     "BertScoreOptions",
     "BundleError",
+    "Change",
     "Comparison",
     "ContentWord",
     "CriticExplanation",
     "CriticOptions",
+    "Critique",
     "DetectorExplanation",
     "DetectorOptions",
     "DeviceError",
@@ -107,6 +111,7 @@ __all__ = [
     "Q2Explanation",
     "Q2Options",
     "Ranked",
+    "Refinement",
     "Request",
     "Sampling",
     "Score",

@@ -16,6 +16,10 @@ from groundwire.runtime.errors import InvalidRequest, ModelError
 from groundwire.runtime.session import DeviceChoice
 from groundwire.runtime.triples import Triple
 
+from .graph import KnowledgeGraph
+from .hunter.hunter import Hunter
+from .hunter.records import Critique, Refinement
+from .hunter.steps import RefineOptions
 from .metrics import GROUPS, Steps, select
 from .metrics.claims import VERIFIABILITY
 from .options import Options
@@ -59,6 +63,7 @@ class Engine:
         self._runtime = runtime
         self._calibration = calibration or runtime.calibration
         self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_chars=cache_chars)
+        self._hunter = Hunter(runtime, self._scheduler)
 
     @classmethod
     def load(
@@ -206,6 +211,47 @@ class Engine:
             Ranked(request.response, i, one) for i, (request, one) in enumerate(zip(requests, results, strict=True))
         ]
         return tuple(sorted(found, key=lambda one: (one.result.value is None, -(one.result.value or 0.0))))
+
+    def critique(
+        self,
+        response: str,
+        history: Sequence[str] = (),
+        *,
+        triples: Triples | None = None,
+        graph: KnowledgeGraph | None = None,
+        hops: int = 1,
+        options: Options | None = None,
+    ) -> Critique:
+        """Which names of a response a knowledge graph does not support: Neural Path Hunter's critic (role ``critic``).
+
+        Pass ``triples``, all of which are read, or a ``graph``, of which is read what lies within ``hops`` triples of
+        the entities in history and response and bears on them. Raises InvalidRequest for unusable input; what happens
+        to a valid request is a status.
+        """
+        return self._hunter.critique(response, history, triples, graph, hops, self._checked(options))
+
+    def refine(
+        self,
+        response: str,
+        history: Sequence[str] = (),
+        *,
+        triples: Triples | None = None,
+        graph: KnowledgeGraph | None = None,
+        hops: int = 1,
+        top: int = 5,
+        type_aware: bool = True,
+        min_probability: float = 0.1,
+        options: Options | None = None,
+    ) -> Refinement:
+        """Put entities of a knowledge graph in the place of names that it does not support: Neural Path Hunter.
+
+        Roles ``critic`` and ``retriever``. Candidates lie within ``hops`` triples of what the dialogue is about; with
+        ``type_aware`` they play parts in the graph that what they replace plays too. Where no candidate has
+        ``min_probability``, 0–1, or the critic doubts the result as much as the response, nothing is changed and the
+        status is ``refused``. ``top`` candidates of each mention are reported. Raises InvalidRequest as ``critique``.
+        """
+        settings = RefineOptions(hops, top, type_aware, min_probability)
+        return self._hunter.refine(response, history, triples, graph, settings, self._checked(options))
 
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""

@@ -16,16 +16,22 @@ from groundwire.engine.options import Options
 from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
 from groundwire.runtime.backend import Facts
 from groundwire.runtime.calls import TagTokens
-from groundwire.runtime.triples import Triple, linearise
+from groundwire.runtime.triples import SEPARATOR, Triple, linearise
 
 from .base import Metric, Steps
 
 ROLE = "critic"
+TURNS = 3
+"""Last turns of the history that the critic reads, as in the paper."""
 
 
 def ask(triples: Sequence[Triple], history: Sequence[str], response: str) -> TagTokens:
-    """The call that has the critic read a response."""
-    return TagTokens(ROLE, (linearise(triples), *history), response)
+    """The call that has the critic read a response.
+
+    Triples and turns are one premise: of several, a tagger believes the one that supports a word most, and a turn that
+    names an entity would excuse every claim about it.
+    """
+    return TagTokens(ROLE, (SEPARATOR.join(filter(None, (linearise(triples), *history[-TURNS:]))),), response)
 
 
 def critic(request: Request, options: Options, facts: Facts) -> Steps[MetricResult]:

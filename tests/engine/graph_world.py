@@ -40,10 +40,12 @@ NAMES = re.compile(r"\b(?:[A-Z]\w+(?: [A-Z]\w+)*|\d{4}|science fiction|romance|e
 
 def critic(call: TagTokens) -> Outcome:
     """Flags the names of a claim that no triple says, but not what the history is about; both when they are swapped."""
-    told = [one for one in FILMS if _sentence(one) in call.premises[0].split(SEPARATOR)]
-    fine = {place for one in told for place in _said(call.text, one.predicate, one.subject, one.object)}
-    swapped = {place for one in told for place in _said(call.text, one.predicate, one.object, one.subject)}
-    topics = {name[0].lower() for turn in call.premises[1:] for name in NAMES.finditer(turn)}
+    parts = call.premises[0].split(SEPARATOR)
+    told = [one for one in FILMS if _sentence(one) in parts]
+    turns = set(parts).difference(map(_sentence, told))
+    topics = {name[0].lower() for turn in turns for name in NAMES.finditer(turn)}
+    fine = {place for one in told for place in _said(call.text, one.predicate, one.subject, one.object, topics)}
+    swapped = {place for one in told for place in _said(call.text, one.predicate, one.object, one.subject, set())}
     claims = re.search(r"direct|stars|plays|came out|year of|is an? |is where", call.text)
     flagged = []
     for name in NAMES.finditer(call.text) if claims else ():
@@ -86,9 +88,10 @@ def _sentence(triple: Triple) -> str:
     return f"{triple.subject} {triple.predicate.replace('_', ' ')} {triple.object}"
 
 
-def _said(text: str, predicate: str, subject: str, thing: str) -> set[tuple[int, int]]:
-    """The places of both names where ``text`` states the triple."""
-    pattern = SAYS[predicate].format(s=re.escape(subject), o=re.escape(thing))
+def _said(text: str, predicate: str, subject: str, thing: str, topics: set[str]) -> set[tuple[int, int]]:
+    """The places of both names where ``text`` states the triple; of a topic it may say "it"."""
+    it = "|it" if subject.lower() in topics else ""
+    pattern = SAYS[predicate].format(s=f"(?:{re.escape(subject)}{it})", o=re.escape(thing))
     return {
         (found.start() + at.start(), found.start() + at.end())
         for found in re.finditer(pattern, text, re.IGNORECASE)

@@ -71,14 +71,15 @@ def test_the_threshold_decides_what_is_flagged_but_not_the_value() -> None:
     assert "critic" not in loose.signature.partition("options:")[2]
 
 
-def test_the_critic_reads_the_triples_and_the_history() -> None:
+def test_the_critic_reads_the_triples_and_the_last_turns() -> None:
+    history = ["Hi!", "Is it good?", "Alien?", "Do you know it?"]
     with Engine(world()) as engine:
-        engine.score(RIGHT, "Some text.", history=["Do you know Alien?"], triples=FILMS[:2], metrics=["critic"])
+        engine.score(RIGHT, "Some text.", history=history, triples=FILMS[:2], metrics=["critic"])
         assert isinstance(engine.runtime, FakeRuntime)
         ((_, (call,)),) = engine.runtime.batches
     assert call == TagTokens(
         "critic",
-        ("Alien directed by Ridley Scott | Alien starring Sigourney Weaver", "Do you know Alien?"),
+        ("Alien directed by Ridley Scott | Alien starring Sigourney Weaver | Is it good? | Alien? | Do you know it?",),
         RIGHT,
     )
 

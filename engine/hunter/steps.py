@@ -1,0 +1,216 @@
+"""Critique and repair as generators of model calls.
+
+Source: Dziri et al. 2021: the critic flags, the retriever fills, and the critic reads the result (appendix E, with the
+path that was retrieved among its triples). Of a few ways to fill the mentions the first one that the critic accepts is
+taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from groundwire.engine.explanations import FlaggedMention, FlaggedToken
+from groundwire.engine.metrics.base import Steps
+from groundwire.engine.metrics.critic import ask
+from groundwire.engine.options import Options
+from groundwire.engine.record import Record
+from groundwire.runtime.backend import Facts
+from groundwire.runtime.calls import Retrieve, Retrieved
+from groundwire.runtime.triples import Triple
+
+from .context import Context, joining
+from .mentions import doubts, mentions, probability
+from .records import Alternative, Change
+from .repair import CANDIDATES, Filling, Slot, exchange, fillings, pooled, slots
+from .wording import Replacement, put
+
+VERIFIED = 3
+"""Ways to fill the mentions that the critic reads."""
+
+
+class RefineOptions(Record, frozen=True):
+    """How a response is repaired."""
+
+    hops: int = 1
+    """How many triples a candidate may lie from a context node."""
+    top: int = 5
+    """Candidates reported for a mention: the chosen one and its runners-up."""
+    type_aware: bool = True
+    """Only candidates that play the same parts in the graph as what they replace (the paper's appendix G)."""
+    min_probability: float = 0.1
+    """Among the candidates of its mention, 0–1, from which one is good enough."""
+
+
+class Judgement(NamedTuple):
+    """What the critic says of a response."""
+
+    mentions: tuple[FlaggedMention, ...]
+    probability: float
+    """Of the word it doubts most."""
+    triples: tuple[Triple, ...]
+    """What it was shown."""
+
+
+class Repair(NamedTuple):
+    """What became of a response."""
+
+    before: Judgement
+    response: str
+    changes: tuple[Change, ...] = ()
+    after: Judgement | None = None
+    """None when nothing was changed."""
+    message: str = ""
+    """Why nothing was changed although something is flagged."""
+
+
+class _Draft(NamedTuple):
+    """A response with its mentions filled."""
+
+    response: str
+    changes: tuple[Change, ...]
+    triples: tuple[Triple, ...]
+
+
+def critique(context: Context, options: Options, facts: Facts) -> Steps[Judgement]:
+    """The critic on the response."""
+    (answer,) = yield [ask(context.triples, context.history, context.response)]
+    return _judged(context, context.response, context.triples, doubts(answer, facts), options)
+
+
+def refine(context: Context, settings: RefineOptions, options: Options, facts: Facts) -> Steps[Repair]:
+    """The critic on the response, and the repair of what it flags."""
+    (answer,) = yield [ask(context.triples, context.history, context.response)]
+    tokens = doubts(answer, facts)
+    before = _judged(context, context.response, context.triples, tokens, options)
+    if not before.mentions:
+        return Repair(before, context.response)
+    offers = _offers(context, before.mentions, tokens, settings)
+    if not offers:
+        return Repair(before, context.response, message=NOTHING)
+    answers = yield [_question(context, offer) for offer in offers]
+    drafts, best = _drafts(context, settings, before.mentions, offers, answers)
+    if not drafts:
+        return Repair(before, context.response, message=TOO_WEAK.format(best, settings.min_probability))
+    verdicts = yield [ask(draft.triples, context.history, draft.response) for draft in drafts]
+    judged = [
+        _judged(context, draft.response, draft.triples, doubts(verdict, facts), options)
+        for draft, verdict in zip(drafts, verdicts, strict=True)
+    ]
+    # The first that the critic accepts; where it accepts none, the one that it doubts least.
+    chosen = min(
+        range(len(drafts)), key=lambda i: (judged[i].mentions != (), judged[i].probability * bool(judged[i].mentions))
+    )
+    draft, after = drafts[chosen], judged[chosen]
+    if after.mentions and after.probability >= before.probability:
+        return Repair(before, context.response, message=NO_BETTER)
+    return Repair(before, draft.response, draft.changes, after)
+
+
+NOTHING = (
+    "No entity of the flagged mention's kind is near what the dialogue is about; raise hops, or give more triples."
+)
+TOO_WEAK = "The best candidate has probability {:.2f}, and min_probability is {}."
+NO_BETTER = "The critic doubts every repair as much as the response itself."
+
+
+def _judged(
+    context: Context, response: str, triples: tuple[Triple, ...], tokens: Sequence[FlaggedToken], options: Options
+) -> Judgement:
+    links = context.links if response == context.response else context.graph.link(response)
+    found = mentions(response, tokens, options.critic.threshold, links)
+    worst = max((token.probability for token in tokens if token.start < token.end), default=0.0)
+    return Judgement(found, worst, triples)
+
+
+def _offers(
+    context: Context, flagged: Sequence[FlaggedMention], tokens: Sequence[FlaggedToken], settings: RefineOptions
+) -> list[tuple[Slot, ...]]:
+    """What may be filled together: the flagged mentions, and each with the name it may have been swapped with."""
+    swaps = (exchange(context, one, flagged, partial(probability, tokens)) for one in flagged)
+    return [offer for offer in (slots(context, flagged, type_aware=settings.type_aware), *swaps) if offer]
+
+
+def _question(context: Context, offer: Sequence[Slot]) -> Retrieve:
+    """What the retriever is asked: the facts that are shown, and those that join a candidate to its anchor."""
+    candidates = tuple(slot.candidates for slot in offer)
+    joins = (context.graph.triples_between(one.anchor, one.entity) for few in candidates for one in few)
+    return Retrieve(
+        context.history,
+        tuple(dict.fromkeys((*context.triples, *(triple for few in joins for triple in few)))),
+        context.response,
+        tuple((slot.mention.start, slot.mention.end) for slot in offer),
+        candidates,
+        top=CANDIDATES,
+    )
+
+
+def _drafts(
+    context: Context,
+    settings: RefineOptions,
+    flagged: Sequence[FlaggedMention],
+    offers: Sequence[tuple[Slot, ...]],
+    answers: Sequence[Sequence[Sequence[Retrieved]]],
+) -> tuple[list[_Draft], float]:
+    """The best fillings of all offers as responses, at most ``VERIFIED``, and the best probability of a candidate."""
+    found: list[tuple[Filling, tuple[Slot, ...], list[tuple[Retrieved, ...]]]] = []
+    best = 0.0
+    for offer, answer in zip(offers, answers, strict=True):
+        few = [pooled(context, slot, each) for slot, each in zip(offer, answer, strict=True)]
+        best = max(best, *(one.probability for each in few for one in each[:1]))
+        found += [(one, offer, few) for one in fillings(context, offer, few, settings.min_probability, flagged)]
+    found.sort(key=lambda one: -one[0].score)
+    drafts: dict[str, _Draft] = {}
+    for filling, offer, few in found:
+        draft = _written(context, settings, offer, filling, few)
+        if draft is not None and draft.response != context.response:
+            drafts.setdefault(draft.response, draft)
+        if len(drafts) == VERIFIED:
+            break
+    return list(drafts.values()), best
+
+
+def _written(
+    context: Context,
+    settings: RefineOptions,
+    offer: Sequence[Slot],
+    filling: Filling,
+    found: Sequence[Sequence[Retrieved]],
+) -> _Draft | None:
+    """The response with a filling; None when the graph has no path behind one of its entities."""
+    chosen = [
+        (slot.mention, choice, few)
+        for slot, choice, few in zip(offer, filling.choices, found, strict=True)
+        if choice is not None
+    ]
+    response, edits = put(
+        context.response,
+        [Replacement(mention.start, mention.end, choice.entity, mention.entity) for mention, choice, _ in chosen],
+    )
+    changes = []
+    for (mention, choice, few), edit in zip(chosen, edits, strict=True):
+        taken = _alternative(context, choice)
+        if not taken.path:
+            return None
+        others = [one for one in few if one.entity not in (choice.entity, mention.entity)][: settings.top - 1]
+        changes.append(
+            Change(
+                old=context.response[edit.start : edit.end],
+                new=response[edit.new_start : edit.new_end],
+                start=edit.start,
+                end=edit.end,
+                new_start=edit.new_start,
+                new_end=edit.new_end,
+                mention=mention,
+                chosen=taken,
+                runners_up=tuple(_alternative(context, one) for one in others),
+            )
+        )
+    paths = (triple for change in changes for triple in change.chosen.path)
+    return _Draft(response, tuple(changes), tuple(dict.fromkeys((*paths, *context.triples))))
+
+
+def _alternative(context: Context, one: Retrieved) -> Alternative:
+    path = joining(context.graph, one.anchor, one.entity, context.response, context.hops)
+    return Alternative(one.entity, one.anchor, one.score, one.probability, path)
