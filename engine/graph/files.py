@@ -7,8 +7,9 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -243,12 +244,16 @@ def _table_row(table: Iterator[list[str]], column: int) -> Block | None:
     return Block([line] * len(rows), rows, [(line, what) for what in broken])
 
 
-def _open(path: Path) -> IO[bytes]:
+@contextmanager
+def _open(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unpacked if it begins as gzip does, whatever its name."""
     try:
         plain = path.open("rb")
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read: {error.strerror}.") from error
-    if plain.peek(2)[:2] == b"\x1f\x8b":
-        return cast("IO[bytes]", io.BufferedReader(gzip.GzipFile(fileobj=plain), MAX_LINE))
-    return plain
+    with plain:
+        if plain.peek(2)[:2] == b"\x1f\x8b":
+            with gzip.GzipFile(fileobj=plain) as unpacked:
+                yield cast("BinaryIO", io.BufferedReader(unpacked, MAX_LINE))
+        else:
+            yield plain

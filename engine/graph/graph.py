@@ -51,8 +51,8 @@ class KnowledgeGraph:
         )
         linkable: dict[int, Sequence[str]] = {}
         for entity, others in (aliases or {}).items():
-            if isinstance(others, str):
-                raise InvalidRequest(f"aliases[{entity!r}] is one string; pass a list of names.")
+            if isinstance(others, str) or not all(isinstance(other, str) for other in others):
+                raise InvalidRequest(f"aliases[{entity!r}] is {others!r:.200}; pass a list of names.")
             if entity not in table.entities:
                 table.problem(None, f"an alias of {entity!r}, an entity that no triple names")
             else:
@@ -76,6 +76,11 @@ class KnowledgeGraph:
                 raise InvalidRequest(
                     f"triples[{number}] is {fields!r:.200}; pass Triple(subject, predicate, object) or three strings."
                 )
+            for field, value in zip(("subject", "predicate", "object"), fields, strict=True):
+                if not isinstance(value, str):
+                    raise InvalidRequest(
+                        f"triples[{number}]: the {field} is {type(value).__name__}; it must be a string."
+                    )
             rows.append(fields)
         table.add(range(len(rows)), rows)
         if table.problems:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from .records import Linked
-from .words import ARTICLES, FUNCTION_WORDS, Word, glued, is_possessive, words
+from .words import ARTICLES, FUNCTION_WORDS, Word, glued, is_possessive, keys, may_be_glued, words
 
 MAX_WORDS = 64
 """Longer names are kept in the graph and not linked."""
@@ -62,32 +62,30 @@ class Linker:
         self._lengths = {first: tuple(found) for first, found in lengths.items()}
 
     def _add(self, surface: _Surface, lengths: defaultdict[str, set[int]]) -> None:
-        found = words(surface.text)
-        split = [word.key for word in found]
-        if not split or len(split) > MAX_WORDS:
+        parts = keys(surface.text)
+        if not parts or len(parts) > MAX_WORDS:
             return
-        index = len(self._surfaces)
+        entry = len(self._surfaces)
         self._surfaces.append(surface)
-        closed = split if len(split) == 1 else [word.key for word in glued(surface.text, found)]
-        for variant, parts in enumerate((split, closed, split[1:], closed[1:])):
-            if variant == 1 and parts == split:
-                continue
-            if variant > 1 and (split[0] not in ARTICLES or not parts or closed[0] != split[0]):
-                continue
-            if variant and all(part in FUNCTION_WORDS for part in parts):
-                continue  # "The Who" is not every "who"
-            key = " ".join(parts)
-            entry = -1 - index if variant else index
-            known = self._keys.setdefault(key, [])
-            if not known or known[-1] != entry:
-                known.append(entry)
-                lengths[parts[0]].add(len(parts))
+        self._enter(parts, entry, lengths)
+        others = [parts[1:]] if parts[0] in ARTICLES else []
+        if len(parts) > 1 and may_be_glued(surface.text):
+            closed = [word.key for word in glued(surface.text, words(surface.text))]
+            if len(closed) < len(parts):
+                others += [closed, closed[1:]] if closed[0] in ARTICLES else [closed]
+        for other in others:
+            if not all(part in FUNCTION_WORDS for part in other):  # "The Who" is not every "who"
+                self._enter(other, -1 - entry, lengths)
+
+    def _enter(self, parts: list[str], entry: int, lengths: defaultdict[str, set[int]]) -> None:
+        self._keys.setdefault(" ".join(parts), []).append(entry)
+        lengths[parts[0]].add(len(parts))
 
     def link(self, text: str) -> tuple[Linked, ...]:
         """The mentions in ``text``, disjoint and in order; of overlapping ones the longest, then the first."""
         split = words(text)
         matches = self._matches(text, split)
-        if len(closed := glued(text, split)) < len(split):
+        if may_be_glued(text) and len(closed := glued(text, split)) < len(split):
             matches += self._matches(text, closed, closed=True)
         taken: list[Linked] = []
         used = bytearray(len(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class Table:
             columns = columns[:, np.sort(np.unique(keys, return_index=True)[1])]
         return columns[:2], columns[2]
 
-    def _intern(self, subject: Any, predicate: Any, other: Any) -> tuple[int, int, int]:
+    def _intern(self, subject: str, predicate: str, other: str) -> tuple[int, int, int]:
         names = _name("subject", subject), _name("predicate", predicate), _name("object", other)
         relation = self._predicates.get(predicate)
         if relation is None:
@@ -95,9 +95,7 @@ class Table:
         return first, last, relation
 
 
-def _name(field: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise Malformed(f"the {field} is {type(value).__name__}; it must be a string")
+def _name(field: str, value: str) -> str:
     name = value.strip()
     if not name:
         raise Malformed(f"the {field} is empty")

@@ -30,6 +30,7 @@ _LETTERS = str.maketrans(
 """Letters that English texts spell without their stroke or ligature, but that Unicode does not decompose."""
 _ASCII = re.compile(r"[A-Za-z0-9]+|&")
 _GLUE = frozenset("'’ʼ‘`´-‐‑")
+_MAY_GLUE = re.compile("[-.'’ʼ‘`´‐‑]")
 
 FUNCTION_WORDS = frozenset(
     [
@@ -236,6 +237,18 @@ def words(text: str) -> list[Word]:
     if start is not None:
         _add(found, text, start, len(text))
     return found
+
+
+def keys(text: str) -> list[str]:
+    """The keys of ``words(text)``, for names, of which there may be a million."""
+    if text.isascii() and "&" not in text:
+        return _ASCII.findall(text.lower())
+    return [word.key for word in words(text)]
+
+
+def may_be_glued(text: str) -> bool:
+    """False if there is nothing in ``text`` that ``glued`` closes."""
+    return _MAY_GLUE.search(text) is not None
 
 
 def glued(text: str, found: list[Word]) -> list[Word]:
