@@ -175,7 +175,13 @@ def encode(tokens: Any, case: Corrupted) -> Row:
     stated = set(case.original.stated())
     spare = [triple for triple in dialogue.triples if triple not in stated]
     while True:
-        encoded = tokens(premise(dialogue), dialogue.response, return_offsets_mapping=True)
+        encoded = tokens(
+            premise(dialogue),
+            dialogue.response,
+            truncation="only_first",
+            max_length=WINDOW,
+            return_offsets_mapping=True,
+        )
         if len(encoded["input_ids"]) <= MAX_TOKENS or not spare:
             break
         gone = spare.pop()
@@ -187,8 +193,7 @@ def encode(tokens: Any, case: Corrupted) -> Row:
     offsets = [encoded["offset_mapping"][place] for place in own]
     for place, label in zip(own, labels(offsets, case.flagged), strict=True):
         row[place] = label
-    ids = {name: list(encoded[name])[:WINDOW] for name in tokens.model_input_names}
-    return ids | {"labels": row[:WINDOW]}
+    return {name: list(encoded[name]) for name in tokens.model_input_names} | {"labels": row}
 
 
 def of_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> Critic:

@@ -78,7 +78,7 @@ class Phrases(msgspec.Struct, frozen=True):
     """Other predicates for it; ``~`` turns the triple round."""
 
 
-class _Named(msgspec.Struct, frozen=True):
+class Named(msgspec.Struct, frozen=True):
     """An entity in a sentence under construction."""
 
     surface: str
@@ -86,7 +86,8 @@ class _Named(msgspec.Struct, frozen=True):
     triples: tuple[Triple, ...]
 
 
-_Pieces: TypeAlias = list["str | _Named"]
+Pieces: TypeAlias = list["str | Named"]
+"""A text under construction: words and entities."""
 
 
 class Templates:
@@ -152,10 +153,10 @@ class _Making:
         history, asked, liked = self._history(first, topic, kind)
         pieces = self._response(facts, topic, kind, asked)
         if liked is not None and rng.random() < 0.6:
-            pieces += [" ", *self._fill(self._one(talk.ON_LIKED), {"e": [_Named(liked, liked, ())]})]
+            pieces += [" ", *self._fill(self._one(talk.ON_LIKED), {"e": [Named(liked, liked, ())]})]
         elif rng.random() < 0.07:
             pieces += [" ", *self._fill(self._one(talk.ON_TOPIC), {"e": [self._named(topic, kind, ())]})]
-        response, mentions = _joined(self._chatty(pieces))
+        response, mentions = joined(self._chatty(pieces))
         return GraphDialogue(history, self._shown(facts), response, mentions)
 
     def _more(self, first: Triple, topic: str) -> list[Triple]:
@@ -203,28 +204,28 @@ class _Making:
         liked = None
         before = self._told_before(first, topic) if length == 3 and rng.random() < 0.6 else None
         if before is not None:
-            turns.append(_joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
             turns.append(before)
             length = 1
         if length == 3:
-            turns.append(_joined(self._fill(self._one(talk.GREETINGS), {}))[0])
+            turns.append(joined(self._fill(self._one(talk.GREETINGS), {}))[0])
         if length > 1 and rng.random() < 0.3:
             liked = self._index.peer(topic, {topic}, rng)
         if liked is not None:
-            turns.append(_joined(self._fill(self._one(talk.LIKES), {"e": [_Named(liked, liked, ())]}))[0])
+            turns.append(joined(self._fill(self._one(talk.LIKES), {"e": [Named(liked, liked, ())]}))[0])
         elif length > 1:
-            turns.append(_joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
         if asked:
             object_pronoun = {"He": "him", "She": "her", "It": "it"}.get(pronoun or "")
             named = liked is not None or not turns or object_pronoun is None or rng.random() < 0.5
             question = self._one(questions)
             # "who won the it?", "what is him's place of birth?"
             if not named and not any(part in question for part in ("'s", "the {s}", "the {o}")):
-                told = {"e": [_Named(object_pronoun or "", "", ())]}
+                told = {"e": [Named(object_pronoun or "", "", ())]}
             slots = {"s": told["e"], "o": told["e"]}
-            turns.append(_joined(self._fill(question, slots))[0])
+            turns.append(joined(self._fill(question, slots))[0])
         else:
-            turns.append(_joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
         return tuple(turns), asked, liked
 
     def _told_before(self, first: Triple, topic: str) -> str | None:
@@ -234,10 +235,10 @@ class _Making:
             predicate = self._verb(fact, topic) if fact != first else []
             if predicate:
                 told = [self._named(topic, self._phrases(fact).types[topic != fact.subject], ()), " ", *predicate, "."]
-                return _joined(self._chatty(told))[0]
+                return joined(self._chatty(told))[0]
         return None
 
-    def _response(self, facts: Sequence[Triple], topic: str, kind: str, asked: bool) -> _Pieces:
+    def _response(self, facts: Sequence[Triple], topic: str, kind: str, asked: bool) -> Pieces:
         rng, first = self._rng, facts[0]
         shown = tuple(self._as_shown(fact) for fact in facts)
         other = first.object if topic == first.subject else first.subject
@@ -246,7 +247,7 @@ class _Making:
             answer = self._one(talk.YEARS if other_kind == "year" else talk.ANSWERS)
             return self._fill(answer, {"e": [self._named(other, other_kind, shown)]})
         pronoun = self._pronoun(topic, kind)
-        head: _Pieces = [self._named(topic, kind, shown)]
+        head: Pieces = [self._named(topic, kind, shown)]
         if pronoun is not None and rng.random() < 0.35:
             head = [pronoun]
         whole = self._phrases(first).whole or (() if self._phrases(first).forward else talk.GENERIC)
@@ -275,23 +276,23 @@ class _Making:
                 out += [", and " if place == len(predicates) - 1 and len(predicates) > 2 else " and ", *predicate]
         return [*_capital(out), "."]
 
-    def _verb(self, fact: Triple, topic: str) -> _Pieces:
+    def _verb(self, fact: Triple, topic: str) -> Pieces:
         choices = self._predicate(fact, topic)
         return self._fill(self._one(choices), self._ends(fact)) if choices else []
 
-    def _verb_of_two(self, facts: Sequence[Triple], topic: str) -> _Pieces:
+    def _verb_of_two(self, facts: Sequence[Triple], topic: str) -> Pieces:
         template = self._one(self._predicate(facts[0], topic))
-        slots: dict[str, _Pieces] = {"s": [], "o": []}
+        slots: dict[str, Pieces] = {"s": [], "o": []}
         for slot in slots:
             one, two = (self._ends(fact)[slot] for fact in facts)
             slots[slot] = [*one, " and ", *two]
         return self._fill(template, slots)
 
-    def _generic(self, fact: Triple, topic: str) -> _Pieces:
+    def _generic(self, fact: Triple, topic: str) -> Pieces:
         template = self._one(talk.GENERIC_FORWARD if topic == fact.subject else talk.GENERIC_INVERSE)
         return self._fill(template, {**self._ends(fact), "p": [_relation(fact)]})
 
-    def _ends(self, fact: Triple) -> dict[str, _Pieces]:
+    def _ends(self, fact: Triple) -> dict[str, Pieces]:
         types, shown = self._phrases(fact).types, (self._as_shown(fact),)
         return {
             "s": [self._named(fact.subject, types[0], shown)],
@@ -325,15 +326,15 @@ class _Making:
         # The graph knows the gender of few, and a wrong one says nothing about the facts.
         return ("He", "She", None)[zlib.crc32(topic.encode()) % 3] if kind == "person" else None
 
-    def _named(self, entity: str, kind: str, triples: tuple[Triple, ...]) -> _Named:
+    def _named(self, entity: str, kind: str, triples: tuple[Triple, ...]) -> Named:
         if entity not in self._surfaces:
             self._surfaces[entity] = surface(entity, kind, self._rng)
-        return _Named(self._surfaces[entity], entity, triples)
+        return Named(self._surfaces[entity], entity, triples)
 
-    def _fill(self, template: str, slots: Mapping[str, _Pieces]) -> _Pieces:
+    def _fill(self, template: str, slots: Mapping[str, Pieces]) -> Pieces:
         return fill(template, slots)
 
-    def _chatty(self, pieces: _Pieces) -> _Pieces:
+    def _chatty(self, pieces: Pieces) -> Pieces:
         """Words of no consequence before and behind."""
         rng = self._rng
         if rng.random() < 0.4:
@@ -361,19 +362,19 @@ def surface(entity: str, kind: str, rng: random.Random) -> str:
     return text or entity
 
 
-def fill(template: str, slots: Mapping[str, _Pieces]) -> _Pieces:
+def fill(template: str, slots: Mapping[str, Pieces]) -> Pieces:
     """The pieces of a template with its ``{name}`` slots filled, and its articles made to fit."""
-    out: _Pieces = []
+    out: Pieces = []
     for part in template.replace("{", "\0{").replace("}", "}\0").split("\0"):
         if not (part.startswith("{") and part.endswith("}")):
             last = out[-1] if out else ""
-            if isinstance(last, _Named) and last.surface.lower().endswith("film") and part.startswith(" film"):
+            if isinstance(last, Named) and last.surface.lower().endswith("film") and part.startswith(" film"):
                 part = part.removeprefix(" film")
             out += [part] if part else []
             continue
         filling = slots[part[1:-1]]
         before, named = (out[-1] if out else ""), filling[0]
-        if isinstance(before, str) and isinstance(named, _Named):
+        if isinstance(before, str) and isinstance(named, Named):
             if before.endswith((" a ", "A ")) and named.surface[:1].lower() in "aeiou":
                 out[-1] = before[:-1] + "n "
             elif before.lower().endswith("the ") and named.surface.lower().startswith("the "):
@@ -382,7 +383,8 @@ def fill(template: str, slots: Mapping[str, _Pieces]) -> _Pieces:
     return out
 
 
-def _joined(pieces: _Pieces) -> tuple[str, tuple[Mention, ...]]:
+def joined(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
+    """The text of some pieces, with a capital in front, and the mentions in it."""
     text, mentions = "", []
     for piece in pieces:
         if isinstance(piece, str):
@@ -394,21 +396,21 @@ def _joined(pieces: _Pieces) -> tuple[str, tuple[Mention, ...]]:
     return text[:1].upper() + text[1:], tuple(mentions)
 
 
-def _capital(pieces: _Pieces) -> _Pieces:
+def _capital(pieces: Pieces) -> Pieces:
     first = pieces[0]
     return [first[:1].upper() + first[1:], *pieces[1:]] if isinstance(first, str) else pieces
 
 
-def _uncapital(pieces: _Pieces) -> _Pieces:
+def _uncapital(pieces: Pieces) -> Pieces:
     first = pieces[0]
     if not isinstance(first, str) or first.startswith(("I ", "I'")):
         return pieces
     return [first[:1].lower() + first[1:], *pieces[1:]]
 
 
-def _relation(fact: Triple) -> _Named:
+def _relation(fact: Triple) -> Named:
     """The relation as a noun: "specialization of" is followed by its own "of"."""
-    return _Named(readable(fact.predicate).removesuffix(" of"), "", ())
+    return Named(readable(fact.predicate).removesuffix(" of"), "", ())
 
 
 def _some(triples: Sequence[Triple], count: int, rng: random.Random) -> list[Triple]:
