@@ -14,7 +14,7 @@ import atexit
 import threading
 from collections.abc import Sequence
 
-from groundwire.runtime.calls import Beam, Greedy, Sampling, TextSpan
+from groundwire.runtime.calls import Beam, BeamSampling, Greedy, Sampling, TextSpan
 from groundwire.runtime.errors import (
     BundleError,
     DeviceError,
@@ -64,6 +64,8 @@ from .options import (
     TokensOptions,
 )
 from .records import MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
+from .writing.author import GenerationStream
+from .writing.records import GeneratedResponse, GeneratedToken, Generation, GenerationOptions
 
 __all__ = [
     "GROUPS",
@@ -71,6 +73,7 @@ __all__ = [
     "Alternative",
     "AnsweredPhrase",
     "Beam",
+    "BeamSampling",
     "BertScoreExplanation",
     "BertScoreOptions",
     "BundleError",
@@ -89,6 +92,11 @@ __all__ = [
     "FeqaOptions",
     "FlaggedMention",
     "FlaggedToken",
+    "GeneratedResponse",
+    "GeneratedToken",
+    "Generation",
+    "GenerationOptions",
+    "GenerationStream",
     "Greedy",
     "GroundwireError",
     "InvalidRequest",

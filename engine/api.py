@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 from groundwire.runtime.backend import LocalRuntime, Runtime
 from groundwire.runtime.calibration import Calibration
-from groundwire.runtime.calls import Call
+from groundwire.runtime.calls import Call, Decoding
 from groundwire.runtime.errors import InvalidRequest, ModelError
 from groundwire.runtime.session import DeviceChoice
 from groundwire.runtime.triples import Triple
@@ -20,15 +20,17 @@ from .graph import KnowledgeGraph
 from .hunter.hunter import Hunter
 from .hunter.records import Critique, Refinement
 from .hunter.steps import RefineOptions
+from .judging import judged
 from .metrics import GROUPS, Steps, select
 from .metrics.claims import VERIFIABILITY
 from .options import Options
 from .records import MetricResult, Ranked, Request, Score, Timings, Verdict
 from .scheduler import Finished, Job, Scheduler
 from .signature import signature
-from .unsupported import fuse
 from .validate import make_request
-from .verdict import decide
+from .writing.author import Author, GenerationStream
+from .writing.records import Generation
+from .writing.settings import MAX_TOKENS, Method, make_settings
 
 IN_FLIGHT = 64
 """Requests ``score_many`` keeps in flight: enough to fill batches, few enough to bound memory."""
@@ -64,6 +66,7 @@ class Engine:
         self._calibration = calibration or runtime.calibration
         self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_chars=cache_chars)
         self._hunter = Hunter(runtime, self._scheduler)
+        self._author = Author(runtime, self._scheduler, self._calibration)
 
     @classmethod
     def load(
@@ -253,6 +256,106 @@ class Engine:
         settings = RefineOptions(hops, top, type_aware, min_probability)
         return self._hunter.refine(response, history, triples, graph, settings, self._checked(options))
 
+    @overload
+    def generate(
+        self,
+        knowledge: Knowledge,
+        history: Sequence[str],
+        *,
+        alpha: float = ...,
+        top_p: float = ...,
+        method: Method | Decoding = ...,
+        n: int = ...,
+        n_candidates: int | None = ...,
+        metrics: Sequence[str] | str | None = ...,
+        stream: Literal[False] = ...,
+        seed: int = ...,
+        max_tokens: int = ...,
+        options: Options | None = ...,
+    ) -> Generation: ...
+
+    @overload
+    def generate(
+        self,
+        knowledge: Knowledge,
+        history: Sequence[str],
+        *,
+        alpha: float = ...,
+        top_p: float = ...,
+        method: Method | Decoding = ...,
+        stream: Literal[True],
+        seed: int = ...,
+        max_tokens: int = ...,
+        options: Options | None = ...,
+    ) -> GenerationStream: ...
+
+    def generate(
+        self,
+        knowledge: Knowledge,
+        history: Sequence[str],
+        *,
+        alpha: float = 0.25,
+        top_p: float = 0.6,
+        method: Method | Decoding = "beam",
+        n: int = 1,
+        n_candidates: int | None = None,
+        metrics: Sequence[str] | str | None = None,
+        stream: bool = False,
+        seed: int = 0,
+        max_tokens: int = MAX_TOKENS,
+        options: Options | None = None,
+    ) -> Generation | GenerationStream:
+        """Write responses to ``history`` that rest on ``knowledge``: PMI-Decode, by the model of role ``generator``.
+
+        At every step the next token is judged by ``alpha · cpmi + (1 − alpha) · log_prob`` (CPMI: how much more
+        probable the knowledge makes it) among the most probable tokens that together have ``top_p``. ``alpha`` 0 is the
+        model's plain decoding, 1 asks PMI alone; the defaults are what the paper recommends to stay relevant.
+        ``method`` is ``greedy``, ``beam`` (4 beams, or ``n`` if more), ``sampling``, ``nucleus`` (sampling from the
+        0.9 most probable), ``beam_sampling``, or a decoding record, which then also says the length. What is drawn
+        depends on ``seed`` and the texts alone. ``max_tokens`` (1–1,023) bounds a response.
+
+        ``n`` best responses are returned. With ``metrics``, or with ``n_candidates``, that many are written, scored by
+        the metrics (default: the bundle's own, as for ``score``) and ranked, the most faithful first: by the verdict's
+        probability, else by the first metric. With ``stream`` the text of one response comes piece by piece: as it is
+        decoded for ``greedy``, ``sampling`` and ``nucleus``, and at the end for beams; ``options.deadline_ms`` does not
+        bound it. Raises InvalidRequest for unusable input; what happens to a valid request is a status.
+        """
+        options = self._checked(options)
+        self._author.needs_generator()
+        checks = self.metric_names(metrics) if metrics is not None or n_candidates is not None else ()
+        settings = make_settings(
+            knowledge, history, alpha, top_p, method, n, n_candidates, seed, max_tokens, options, checked=bool(checks)
+        )
+        if not stream:
+            return self._author.write(settings, checks, options)
+        if checks:
+            raise InvalidRequest("stream=True writes without checking; leave metrics and n_candidates out.")
+        return self._author.stream(settings, options)
+
+    async def agenerate(
+        self,
+        knowledge: Knowledge,
+        history: Sequence[str],
+        *,
+        alpha: float = 0.25,
+        top_p: float = 0.6,
+        method: Method | Decoding = "beam",
+        n: int = 1,
+        n_candidates: int | None = None,
+        metrics: Sequence[str] | str | None = None,
+        seed: int = 0,
+        max_tokens: int = MAX_TOKENS,
+        options: Options | None = None,
+    ) -> Generation:
+        """``generate`` for asyncio; cancelling the awaiting task gives the request up."""
+        options = self._checked(options)
+        self._author.needs_generator()
+        checks = self.metric_names(metrics) if metrics is not None or n_candidates is not None else ()
+        settings = make_settings(
+            knowledge, history, alpha, top_p, method, n, n_candidates, seed, max_tokens, options, checked=bool(checks)
+        )
+        return await self._author.awrite(settings, checks, options)
+
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""
         job = self._scheduler.submit([("warmup", _warm(self._runtime.warm_calls()))], Options().max_windows, None)
@@ -326,19 +429,13 @@ class Engine:
         return flying if isinstance(flying, Score) else self._score(flying, flying.job.future.result())
 
     def _score(self, flying: _Flying, finished: Finished) -> Score:
-        results = {result.name: result for result in finished.results}
-        first = finished.results[0]
-        coverages = [result.coverage for result in finished.results if result.coverage is not None]
-        return Score(
-            status=first.status,
-            value=first.value,
-            verdict=decide(results, self._calibration, flying.options.profile),
-            metrics=results,
-            unsupported=fuse(flying.request.response, finished.results),
-            coverage=min(coverages) if coverages else None,
-            timings=finished.timings,
-            signature=flying.signature,
-            message=first.message,
+        return judged(
+            flying.request.response,
+            finished.results,
+            finished.timings,
+            self._calibration,
+            flying.options,
+            flying.signature,
         )
 
 

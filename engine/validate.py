@@ -24,17 +24,9 @@ def make_request(
     options = options or Options()
     text = make_response(response, options)
     facts = make_triples(triples)
-    passages = (knowledge,) if isinstance(knowledge, str) else _several("knowledge", knowledge, "one string or several")
-    passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
-    passages = tuple(passage for passage in passages if passage.strip()) or ((linearise(facts),) if facts else ())
+    passages = make_passages(knowledge, options) or _bounded((linearise(facts),) if facts else (), options)
     if not passages:
         raise InvalidRequest("knowledge is empty; pass the text the response should rest on, or triples.")
-    total = sum(map(len, passages))
-    if total > options.max_knowledge_chars:
-        raise InvalidRequest(
-            f"knowledge has {total} characters; allowed are {options.max_knowledge_chars}. "
-            "Retrieve fewer passages, or raise Options.max_knowledge_chars."
-        )
     return Request(text, passages, make_history(history), facts)
 
 
@@ -49,6 +41,13 @@ def make_response(response: Any, options: Options) -> str:
             "Score it in parts, or raise Options.max_response_chars."
         )
     return text
+
+
+def make_passages(knowledge: Any, options: Options) -> tuple[str, ...]:
+    """Check the knowledge, one string or several; passages without words are left out."""
+    passages = (knowledge,) if isinstance(knowledge, str) else _several("knowledge", knowledge, "one string or several")
+    passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
+    return _bounded(tuple(passage for passage in passages if passage.strip()), options)
 
 
 def make_history(history: Any) -> tuple[str, ...]:
@@ -90,6 +89,16 @@ def _triple(name: str, value: Any) -> Triple:
         if not text.strip():
             raise InvalidRequest(f"{name} has an empty {part}; leave the triple out.")
     return Triple(*texts)
+
+
+def _bounded(passages: tuple[str, ...], options: Options) -> tuple[str, ...]:
+    total = sum(map(len, passages))
+    if total > options.max_knowledge_chars:
+        raise InvalidRequest(
+            f"knowledge has {total} characters; allowed are {options.max_knowledge_chars}. "
+            "Retrieve fewer passages, or raise Options.max_knowledge_chars."
+        )
+    return passages
 
 
 def _several(name: str, value: Any, allowed: str) -> tuple[Any, ...]:
