@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from transformers import (
+    AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForQuestionAnswering,
@@ -36,6 +37,8 @@ _LOADERS = {
 _OFFSET_POSITIONS = frozenset(
     {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "roberta-prelayernorm", "mpnet"}
 )
+_RELATIVE_POSITIONS = frozenset({"t5", "mt5"})
+"""The sizes that configurations of these name are no end of their positions."""
 _UNSET = 100_000
 """Tokenizers without a limit report a huge model_max_length."""
 
@@ -69,7 +72,8 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
     local = Path(options.source)
     try:
         with quiet():
-            model, report = _LOADERS[kind].from_pretrained(
+            loader = _writer_loader(options) if kind == "writer" else _LOADERS[kind]
+            model, report = loader.from_pretrained(
                 options.source,
                 revision=options.revision,
                 torch_dtype=torch.float32,
@@ -88,7 +92,7 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
             "Give a hub id or a directory that save_pretrained wrote (model and tokenizer), of a matching architecture."
         ) from error
     # An encoder may be built with a pooler that no decoder reads and no token vector comes from.
-    pooled = kind in ("generator", "embedder")
+    pooled = kind in ("generator", "writer", "embedder")
     missing = [key for key in sorted(report["missing_keys"]) if not (pooled and "pooler." in key)]
     if missing:
         raise ExportError(
@@ -107,13 +111,28 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
     )
 
 
+def _writer_loader(options: RoleOptions) -> Any:
+    """What loads a model that writes responses: an encoder-decoder, or a causal language model."""
+    config = AutoConfig.from_pretrained(options.source, revision=options.revision)
+    return AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+
+
 def _window(config: Any, tokenizer: Any) -> int:
     """The longest input in tokens; relative positions have no end of their own, so those take the tokenizer's."""
-    source = getattr(config, "encoder", config)
+    limits = (_positions(getattr(config, "encoder", config)), tokenizer.model_max_length)
+    return int(min((limit for limit in limits if limit and limit < _UNSET), default=512))
+
+
+def decoder_positions(config: Any) -> int | None:
+    """How many tokens a decoder has positions for; None where positions are relative."""
+    decoder = getattr(config, "decoder", config)
+    return None if decoder.model_type in _RELATIVE_POSITIONS else _positions(decoder)
+
+
+def _positions(config: Any) -> int | None:
     # BLOOM's positions have no end, but its configuration says what it was trained on.
     names = ("max_position_embeddings", "n_positions", "seq_length")
-    positions = next((found for name in names if (found := getattr(source, name, None))), None)
-    if positions and source.model_type in _OFFSET_POSITIONS:
-        positions -= source.pad_token_id + 1
-    limits = [limit for limit in (positions, tokenizer.model_max_length) if limit and limit < _UNSET]
-    return int(min(limits, default=512))
+    found: int | None = next((found for name in names if (found := getattr(config, name, None))), None)
+    if found and config.model_type in _OFFSET_POSITIONS:
+        found -= config.pad_token_id + 1
+    return found

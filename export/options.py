@@ -8,10 +8,13 @@ from typing import Literal, TypeAlias
 from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ExportError
 
-Kind: TypeAlias = Literal["reader", "classifier", "generator", "tagger", "embedder", "lm", "spans"]
+Kind: TypeAlias = Literal["reader", "classifier", "generator", "writer", "tagger", "embedder", "lm", "spans"]
 Wanted: TypeAlias = Literal["fp32", "fp16", "int8"]
 QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
 """The input text of the Q² authors' question generator: two spaces before ``context``."""
+PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
+"""What a model that writes responses reads: PMI-Faith's prompts, piece by piece. The blank behind "Agent:" is the
+response's, because byte-level tokenizers make it a part of the first word."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,9 @@ class RoleOptions:
     on texts joined by their end token (MiniCheck's RoBERTa)."""
     template: Template | None = None
     """How the fields become model inputs; None takes the role's default."""
+    prompt: tuple[str, ...] | None = None
+    """Generators of responses: the pieces of what the model reads, with ``{knowledge}`` and ``{history}`` once each in
+    pieces of their own. Without the knowledge it reads those that do not name it. None takes ``PROMPT``."""
     strip_prefix: str = ""
     """Removed from the front of generated texts."""
     max_tokens: int | None = None
@@ -91,6 +97,8 @@ def kind_of(role: str) -> Kind:
             return "reader"
         case "qg":
             return "generator"
+        case "generator":
+            return "writer"
         case "tokens" | "critic":
             return "tagger"
         case "embedder":
@@ -104,7 +112,8 @@ def kind_of(role: str) -> Kind:
         case _ if role.startswith("detector.") and len(role) > len("detector."):
             return "classifier"
     raise ExportError(
-        f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, tokens, critic, embedder, lm and spans."
+        f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, tokens, critic, embedder, lm, generator and "
+        "spans."
     )
 
 

@@ -18,11 +18,14 @@ from groundwire.runtime.bundle import (
     ReaderRole,
     TaggerRole,
     Template,
+    WriterRole,
 )
+from groundwire.runtime.errors import ExportError, InvalidRequest
+from groundwire.runtime.prompt import KNOWLEDGE, check_prompt
 
 from . import checkpoint, embedder, encoder, generator, labels, lm, spans, store
 from .checkpoint import Checkpoint
-from .options import QUESTION_TEMPLATE, Kind, RoleOptions, kind_of
+from .options import PROMPT, QUESTION_TEMPLATE, Kind, RoleOptions, kind_of
 from .passes import fold_transposes
 from .precision import Lowered, lower
 from .store import RoleFiles, Title
@@ -91,6 +94,8 @@ def _make(role: str, options: RoleOptions, watch: Callable[[Stage], None]) -> Ro
             return _tagger(role, loaded, options, watch)
         case "generator":
             return _generator(role, loaded, options, watch)
+        case "writer":
+            return _writer(role, loaded, options, watch)
         case "embedder":
             return _embedder(role, loaded, options, watch)
         case "lm":
@@ -163,6 +168,36 @@ def _generator(role: str, loaded: Checkpoint, options: RoleOptions, watch: Calla
     )
     graphs = dict(zip((record.encoder, record.decoder), lowered.graphs, strict=True))
     return RoleFiles(record, graphs, loaded.tokenizer)
+
+
+def _writer(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    prompt = options.prompt or PROMPT
+    try:
+        check_prompt(prompt)
+    except InvalidRequest as error:
+        raise ExportError(str(error)) from error
+    watch("convert")
+    halves = generator.split(loaded.model)
+    causal = halves.step.behind_source
+    graphs = generator.graphs(halves, contrast=True)
+    # Not a pair: both contexts, each a source of its own.
+    read = Template("".join(prompt), "".join(piece for piece in prompt if KNOWLEDGE not in piece))
+    lowered = _lowered("writer", loaded, graphs, read, options, watch)
+    record = WriterRole(
+        **_common(role, loaded, lowered),
+        encoder=f"{role}.encoder.onnx",
+        decoder=f"{role}.decoder.onnx",
+        prompt=prompt,
+        causal=causal,
+        eos_ids=eos_ids(loaded.model),
+        start_id=None if causal else start_id(loaded.model),
+        vocabulary=halves.step.vocabulary,
+        layers=len(halves.step.layers),
+        heads=halves.step.heads,
+        head_dim=halves.step.head_dim,
+        positions=checkpoint.decoder_positions(loaded.model.config),
+    )
+    return RoleFiles(record, dict(zip((record.encoder, record.decoder), lowered.graphs, strict=True)), loaded.tokenizer)
 
 
 def _embedder(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:

@@ -29,6 +29,7 @@ from groundwire.runtime.bundle import (
     RetrieverRole,
     Role,
     SpansRole,
+    WriterRole,
     sha256,
 )
 from groundwire.runtime.errors import ExportError
@@ -202,7 +203,7 @@ def graph_files(record: Role) -> tuple[str, ...]:
     match record:
         case SpansRole():
             return ()
-        case GeneratorRole():
+        case GeneratorRole() | WriterRole():
             return record.encoder, record.decoder
         case RetrieverRole():
             return record.encoder, record.query, record.memory

@@ -6,7 +6,7 @@ the scheduler or a service can be tested without a model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
@@ -23,20 +23,25 @@ from .bundle import (
     Role,
     SpansRole,
     TaggerRole,
+    WriterRole,
 )
 from .calibration import Calibration
 from .calls import (
+    FAITHFUL,
     Answer,
     Beam,
     Call,
     Classify,
     Embed,
     FindSpans,
+    Generate,
     GenerateQuestions,
     IsPersonal,
     Result,
     ScoreText,
     TagTokens,
+    Written,
+    WrittenPart,
 )
 from .classifier import Classifier
 from .embedder import Embedder
@@ -47,6 +52,7 @@ from .reader import Reader
 from .session import DeviceChoice, Profile, choose_device
 from .spans import SpanFinder
 from .tagger import Tagger
+from .writer import Writer
 
 Outcome = Result | GroundwireError
 
@@ -105,6 +111,13 @@ class Runtime(Protocol):
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
         """One result or error per call, in order; the calls share batches but not results."""
+        ...
+
+    def stream(self, call: Generate) -> Iterator[WrittenPart]:
+        """The best response of ``call`` part by part, the whole of it in the last one; from any thread.
+
+        Errors are raised, those of the call itself at once.
+        """
         ...
 
     def warm_calls(self) -> Sequence[Call]:
@@ -173,6 +186,8 @@ class LocalRuntime:
                     models[name] = Classifier.load(opened, role, profile)
                 case GeneratorRole():
                     models[name] = Generator.load(opened, role, profile)
+                case WriterRole():
+                    models[name] = Writer.load(opened, role, profile)
                 case EmbedderRole():
                     models[name] = Embedder.load(opened, role, profile)
                 case TaggerRole():
@@ -219,6 +234,8 @@ class LocalRuntime:
             return 8
         if isinstance(self._models.get(role), Generator):
             return max(1, self.profile.max_beams // Beam().beams)
+        if isinstance(self._models.get(role), Writer):
+            return max(1, self.profile.max_beams // (2 * FAITHFUL.beams))
         if isinstance(self._models.get(role), LanguageModel):
             # Each call may bring a prefix of its own, which is a long text to read.
             return max(1, self.profile.max_rows // 2)
@@ -228,14 +245,18 @@ class LocalRuntime:
         """One result or error per call, in order."""
         model = self._models.get(role)
         if model is None:
-            missing = (
-                f"The bundle {self._identity.bundle!r} has no role {role!r}; it has {', '.join(sorted(self.roles))}."
-            )
-            return [ModelError(missing) for _ in calls]
+            return [ModelError(self._lacks(role)) for _ in calls]
         if isinstance(model, SpanFinder):
             return [_spans(model, call) for call in calls]
         outcomes: Sequence[Outcome] = model.run(calls, max_windows)
         return outcomes
+
+    def stream(self, call: Generate) -> Iterator[WrittenPart]:
+        """As ``Writer.stream``; ModelError when the bundle has no generator."""
+        model = self._models.get("generator")
+        if not isinstance(model, Writer):
+            raise ModelError(self._lacks("generator"))
+        return model.stream(call)
 
     def warm_calls(self) -> Sequence[Call]:
         """One small call per role."""
@@ -247,6 +268,9 @@ class LocalRuntime:
                     calls += [FindSpans(text), IsPersonal("what is my name?")]
                 case Generator():
                     calls.append(GenerateQuestions("2026", text, Beam(max_length=8)))
+                case Writer():
+                    decoding = msgspec.structs.replace(FAITHFUL, max_length=8)
+                    calls.append(Generate((text,), (text,), decoding))
                 case Reader():
                     calls.append(Answer("when?", (text,)))
                 case Classifier():
@@ -262,6 +286,15 @@ class LocalRuntime:
     def close(self) -> None:
         """Free the models."""
         self._models.clear()
+
+    def _lacks(self, role: str) -> str:
+        message = f"The bundle {self._identity.bundle!r} has no role {role!r}; it has {', '.join(sorted(self.roles))}."
+        if role != "generator":
+            return message
+        return (
+            f"{message} Export a model that writes responses: groundwire export generator --source ID_OR_DIR --out "
+            "BUNDLE; `python -m groundwire.train generator` trains one."
+        )
 
 
 class FakeRuntime:
@@ -328,6 +361,15 @@ class FakeRuntime:
             except GroundwireError as error:
                 out.append(error)
         return out
+
+    def stream(self, call: Generate) -> Iterator[WrittenPart]:
+        """The best answer to ``call`` in one part."""
+        (outcome,) = self.run("generator", [call], 1)
+        if isinstance(outcome, GroundwireError):
+            raise outcome
+        assert isinstance(outcome, tuple)
+        assert isinstance(outcome[0], Written)
+        return iter([WrittenPart(outcome[0].text, outcome[0])])
 
     def warm_calls(self) -> Sequence[Call]:
         """Nothing to warm."""

@@ -20,7 +20,7 @@ from .bundle import Bundle, LanguageModelRole
 from .calls import ScoreText, TextScored
 from .errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from .session import Array, Device, Profile, Session
-from .text import TextEncoder, Window, flatten
+from .text import TextEncoder, Window, flatten, padded
 
 TOKENS: Mapping[Device, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
 """Padded tokens of one run. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in float32, and on
@@ -143,7 +143,7 @@ class LanguageModel:
 
     def _read(self, prefixes: Sequence[tuple[int, ...]], width: int) -> Past:
         """The keys and values of prefixes, padded to ``width``."""
-        tokens, mask = _padded(prefixes, width, self._role.pad_id)
+        tokens, mask = padded(prefixes, width, self._role.pad_id)
         narrow = _native.bucket_width(0)
         shape = (len(prefixes), self._role.heads, narrow, self._role.head_dim)
         half = self._session.input_types["past.key.0"] == "tensor(float16)"
@@ -182,7 +182,7 @@ class LanguageModel:
     ) -> Iterator[NDArray[np.float32]]:
         """Log-probabilities of the targets of S · C entries, text after text behind each of the ``places``."""
         width = _native.bucket_width(len(entries[0].new))
-        tokens, _ = _padded([entry.new for entry in entries], width, self._role.pad_id)
+        tokens, _ = padded([entry.new for entry in entries], width, self._role.pad_id)
         feeds = {"tokens": tokens.reshape(len(places), texts, width), "past_mask": past.mask[places]}
         states = past.states
         if places != list(range(len(past.mask))):
@@ -215,11 +215,6 @@ class LanguageModel:
         values: NDArray[np.float32] = log_probs.numpy()
         ends = np.cumsum([len(entry.targets) for entry in entries])
         return (values[end - len(entry.targets) : end] for end, entry in zip(ends, entries, strict=True))
-
-
-def _padded(rows: Sequence[Sequence[int]], width: int, fill: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    ids, offsets = flatten(rows)
-    return _native.pad_rows(ids, offsets, np.arange(len(rows)), width, fill)
 
 
 def _asked(rows: Sequence[NDArray[np.int64]], entries: Sequence[Entry]) -> dict[str, NDArray[np.int64]]:

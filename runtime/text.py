@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
+from . import _native
 from .bundle import Template
 from .errors import BundleError, TooLong
 
@@ -146,7 +147,7 @@ class TextEncoder:
 
     def render(self, template: Template, fields: dict[str, str]) -> tuple[str, str | None]:
         """The texts of a template with its fields filled in; braces inside a field are text."""
-        return _fill(template.first, fields), None if template.second is None else _fill(template.second, fields)
+        return fill(template.first, fields), None if template.second is None else fill(template.second, fields)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of generated ids, without special tokens."""
@@ -181,6 +182,12 @@ class TextEncoder:
             )
 
 
+def padded(rows: Sequence[Sequence[int]], width: int, fill: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of ids as ids and mask [R, width], with ``fill`` behind them."""
+    ids, offsets = flatten(rows)
+    return _native.pad_rows(ids, offsets, np.arange(len(rows)), width, fill)
+
+
 def flatten(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Ragged ids as one flat array and its row offsets."""
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
@@ -198,7 +205,8 @@ def _cut(window: Window, start: int, room: int, first: int, last: int) -> Window
     return Window(*([column[i] for i in keep] for column in window))
 
 
-def _fill(template: str, fields: dict[str, str]) -> str:
+def fill(template: str, fields: dict[str, str]) -> str:
+    """``template`` with every ``{name}`` replaced by that field; braces inside a field are text."""
     parts = template.split("{")
     out = [parts[0]]
     for part in parts[1:]:

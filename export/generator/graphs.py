@@ -6,13 +6,15 @@ import onnx_ir as ir
 import torch
 
 from ..trace import trace
+from .contrast import with_contrast
 from .family import Halves
 from .step import Step
 
 
-def graphs(halves: Halves) -> tuple[ir.Model, ir.Model]:
-    """Encoder and decoder step graphs, float32."""
-    return _encoder(halves), _decoder(halves.step)
+def graphs(halves: Halves, *, contrast: bool = False) -> tuple[ir.Model, ir.Model]:
+    """Encoder and decoder step graphs, float32; with ``contrast`` the step judges tokens by PMI-Decode's rule."""
+    finished = with_contrast if contrast else _with_candidates
+    return _encoder(halves), finished(_decoder(halves.step), halves.step.vocabulary)
 
 
 def _encoder(halves: Halves) -> ir.Model:
@@ -44,7 +46,7 @@ def _decoder(step: Step) -> ir.Model:
         for part in ("key", "value"):
             cross = torch.zeros(sources, step.heads, width, step.head_dim)
             inputs.append((f"cross.{part}.{index}", cross, {0: "sources", 2: "width"}))
-    return _with_candidates(trace(step, inputs, outputs), step.vocabulary)
+    return trace(step, inputs, outputs)
 
 
 def _with_candidates(model: ir.Model, vocabulary: int) -> ir.Model:

@@ -1,7 +1,7 @@
 """One decoding step of an encoder-decoder, the same for every family: the hottest graph of the engine.
 
-A family (t5.py, bart.py, bert.py) only says which of a checkpoint's modules play which part. Three things differ from
-the checkpoints' own decoders, all to save memory traffic, which is what a step costs:
+A family (t5.py, bart.py, bert.py, gpt2.py) only says which of a checkpoint's modules play which part. Three things
+differ from the checkpoints' own decoders, all to save memory traffic, which is what a step costs:
 
 - beams are query positions: the cross-attention keys of a source are read once for all its beams;
 - a beam is one position, so self-attention needs no transposition: ``[B, K, H·D]`` is ``[B, K, H, 1, D]``;
@@ -16,8 +16,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-MASKED = -30000.0
-"""Added to the score of a masked position: exp() of it is 0 whatever the other scores are, and float16 holds it."""
+from ..lm.decoder import MASKED
 
 
 class _Reorder(torch.autograd.Function):
@@ -89,6 +88,30 @@ class Attention(nn.Module):
         output: Tensor = self.output(_split(mixed.transpose(1, 2), (-1,)))
         return output
 
+    def joint(
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor],
+        parents: Tensor,
+        memory: tuple[Tensor, Tensor],
+        mask: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As ``own``, and in the same softmax over the keys and values [B, H, T, D] of the source.
+
+        Those are read once for all its beams here too.
+        """
+        shape = (self.heads, 1, -1)
+        key = self._grown(past[0], parents, _split(self.key(x), shape))
+        value = self._grown(past[1], parents, _split(self.value(x), shape))
+        query = _split(self.query(x), shape)
+        before = query.squeeze(3).transpose(1, 2) @ memory[0].transpose(-1, -2) + mask
+        within = query @ key.transpose(-1, -2)
+        scores = torch.cat((before.transpose(1, 2).unsqueeze(3), within), dim=-1)
+        before, within = torch.split(scores.softmax(-1), [memory[0].shape[2], key.shape[3]], dim=-1)
+        read = before.squeeze(3).transpose(1, 2) @ memory[1]
+        mixed = within @ value + read.transpose(1, 2).unsqueeze(3)
+        return self.output(_split(mixed, (-1,))), key, value
+
     def states(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values [B, H, T, D] of an encoded source [B, T, d]."""
         shape = (self.heads, -1)
@@ -147,22 +170,47 @@ class Layer(nn.Module):
         return self.feed_forward_norm(x + self.feed_forward(x)), key, value
 
 
+class JointLayer(nn.Module):
+    """A layer of a causal model: attention over the source and the own past at once, and feed-forward."""
+
+    def __init__(self, own: Attention, feed_forward: nn.Module, norms: tuple[nn.Module, nn.Module]) -> None:
+        super().__init__()
+        self.own, self.feed_forward = own, feed_forward
+        self.own_norm, self.feed_forward_norm = norms
+
+    def forward(
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor],
+        parents: Tensor,
+        bias: Tensor | None,
+        source: tuple[Tensor, Tensor],
+        mask: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As ``Layer``; ``bias`` is of models whose positions are relative, which none of these is."""
+        change, key, value = self.own.joint(self.own_norm(x), past, parents, source, mask)
+        x = x + change
+        return x + self.feed_forward(self.feed_forward_norm(x)), key, value
+
+
 class Step(nn.Module):
     """A decoder as a function of one new token per beam.
 
-    ``embed`` maps (tokens [B, K], position [1]) to [B, K, d]; ``bias`` maps the number of past positions to the
-    position bias of self-attention [H, 1, P+1], or is None; ``head`` maps [B, K, d] to logits [B, K, V].
+    ``embed`` maps (tokens [B, K], position [1]) to [B, K, d], or position [B, 1] with ``behind_source``; ``bias`` maps
+    the number of past positions to the position bias of self-attention [H, 1, P+1], or is None; ``head`` maps [B, K, d]
+    to logits [B, K, V].
     """
 
     def __init__(
         self,
         embed: nn.Module,
-        layers: Sequence[Layer],
+        layers: Sequence[Layer | JointLayer],
         head: nn.Module,
         *,
         bias: nn.Module | None,
         vocabulary: int,
         head_dim: int,
+        behind_source: bool = False,
     ) -> None:
         super().__init__()
         self.embed, self.head, self.bias = embed, head, bias
@@ -170,10 +218,12 @@ class Step(nn.Module):
         self.vocabulary = vocabulary
         self.head_dim = head_dim
         self.heads = layers[0].own.heads
+        self.behind_source = behind_source
+        """Whether positions go on from the source's, as in a causal model, whose source is its prompt."""
 
-    def blocks(self) -> list[Layer]:
+    def blocks(self) -> list[Layer | JointLayer]:
         """The layers, in order."""
-        return cast(list[Layer], list(self.layers))
+        return cast(list[Layer | JointLayer], list(self.layers))
 
     def forward(self, tokens: Tensor, parents: Tensor, cross_mask: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
         """Logits [B, K, V], then every layer's keys and values [B, K, H, P+1, D].
@@ -183,9 +233,12 @@ class Step(nn.Module):
         past = states[0].shape[3]
         mask = (1.0 - cross_mask.to(torch.float32)[:, None, None, :]) * MASKED
         bias = None if self.bias is None else self.bias(past)
-        x = self.embed(tokens, torch.arange(past, past + 1))
+        position = torch.arange(past, past + 1)
+        if self.behind_source:
+            position = position + cross_mask.sum(1, keepdim=True)
+        x = self.embed(tokens, position)
         grown: list[Tensor] = []
-        for index, layer in enumerate(self.layers):
+        for index, layer in enumerate(self.blocks()):
             past_key, past_value, cross_key, cross_value = states[4 * index : 4 * index + 4]
             x, key, value = layer(x, (past_key, past_value), parents, bias, (cross_key, cross_value), mask)
             grown += (key, value)
@@ -199,7 +252,7 @@ class Source(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.bridge = bridge
-        self.crosses = nn.ModuleList(layer.cross for layer in step.blocks())
+        self.crosses = nn.ModuleList(cast(Layer, layer).cross for layer in step.blocks())
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, *token_type_ids: Tensor) -> tuple[Tensor, ...]:
         """Layer by layer, keys and values [B, H, T, D] of the sources ``input_ids`` [B, T]."""

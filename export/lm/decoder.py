@@ -16,7 +16,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from ..generator.step import MASKED
+MASKED = -30000.0
+"""Added to the score of a masked position: exp() of it is 0 whatever the other scores are, and float16 holds it."""
 
 
 class Attention(nn.Module):

@@ -14,11 +14,12 @@ from onnx_ir.passes import common
 
 _SINGLE = frozenset(
     {"Pow", "ReduceMean", "Sqrt", "Reciprocal", "LogSoftmax", "TopK", "Range", "Cast", "ConstantOfShape", "CumSum"}
+    | {"Log"}
 )
 """Operations that stay float32, or whose attributes fix the type they put out."""
 _ELEMENTWISE = frozenset(
     {"Add", "Sub", "Mul", "Div", "Neg", "Min", "Max", "Where", "Clip", "Unsqueeze", "Expand"}
-    | {"GatherElements", "Squeeze"}
+    | {"GatherElements", "Squeeze", "ScatterElements", "Exp", "ReduceMin", "Less", "GreaterOrEqual"}
 )
 _STATES = ("past.", "present.", "cross.")
 _LARGEST = float(np.finfo(np.float16).max)
@@ -27,7 +28,7 @@ _LARGEST = float(np.finfo(np.float16).max)
 def to_half(model: ir.Model, keep: tuple[str, ...] = ()) -> None:
     """Convert a float32 ``model`` in place; products with weights of modules named in ``keep`` stay float32.
 
-    Inputs and outputs named past, present or cross become float16; logits and scores stay float32.
+    Inputs and outputs named past, present or cross become float16; other inputs, logits and scores stay float32.
     """
     common.ShapeInferencePass()(model)
     _Halver(model.graph, keep).run()
@@ -39,6 +40,7 @@ class _Halver:
         self._graph = graph
         self._keep = frozenset(keep)
         self._single: set[ir.Node | None] = set()
+        self._given: set[ir.Value] = set()
         self._cast: dict[tuple[ir.Value, ir.DataType], ir.Value] = {}
 
     def run(self) -> None:
@@ -46,6 +48,7 @@ class _Halver:
         # Sizes may be named values (a batch, a width); only floats change type.
         floats = {value for node in graph for value in node.outputs if value.dtype == ir.DataType.FLOAT}
         floats |= {value for value in graph.inputs if value.dtype == ir.DataType.FLOAT}
+        self._given = {value for value in graph.inputs if not str(value.name).startswith(_STATES)}
         constants = {value for value in graph.initializers.values() if value.dtype == ir.DataType.FLOAT}
         for node in graph:
             if self._stays(node, floats):
@@ -53,7 +56,7 @@ class _Halver:
         for constant in constants:
             self._clip(constant)
         for value in floats:
-            if value.producer() not in self._single:
+            if not self._exact(value):
                 # A new type: clones of a model share the type objects of their values.
                 value.type = ir.TensorType(ir.DataType.FLOAT16)
         for node in list(graph):
@@ -74,8 +77,11 @@ class _Halver:
             return any(not self._keep.isdisjoint(name.split(".")) for name in _weights(node))
         if node.op_type == "Add" and any(user.op_type == "Pow" for user, _ in node.outputs[0].uses()):
             return True
-        sources = [value.producer() for value in node.inputs if value is not None and value in floats]
-        return node.op_type in _ELEMENTWISE and bool(sources) and all(source in self._single for source in sources)
+        sources = [value for value in node.inputs if value is not None and value in floats]
+        return node.op_type in _ELEMENTWISE and bool(sources) and all(self._exact(source) for source in sources)
+
+    def _exact(self, value: ir.Value) -> bool:
+        return value in self._given or value.producer() in self._single
 
     def _clip(self, value: ir.Value) -> None:
         """Masks add the least float32, which float16 makes -inf, and 0 · -inf is NaN."""

@@ -19,7 +19,7 @@ from ..tokens import Batch, Batcher
 from ..trace import quiet
 from .embedder import EmbedderReference
 from .encoder import EncoderReference
-from .generator import GeneratorReference
+from .generator import STEPS, GeneratorReference
 from .lm import LanguageModelReference
 from .outcome import Reference
 
@@ -30,8 +30,13 @@ ROWS = 8
 
 
 def reference(kind: Kind, checkpoint: Checkpoint, template: Template) -> Reference:
-    """Run the checkpoint on the fixed texts; embedders and language models take them without ``template``."""
-    batcher = Batcher(checkpoint.tokenizer, checkpoint.pad_id, checkpoint.max_tokens)
+    """Run the checkpoint on the fixed texts; embedders and language models take them without ``template``.
+
+    A writer's template has its two contexts in place of a pair; every other text is read without the knowledge.
+    """
+    # A causal model's sources and what is written behind them share its positions.
+    room = STEPS if kind == "writer" else 0
+    batcher = Batcher(checkpoint.tokenizer, checkpoint.pad_id, checkpoint.max_tokens - room)
 
     def batched(texts: Iterable[tuple[str, str | None]]) -> list[Batch]:
         ordered = sorted(texts, key=lambda pair: len(pair[0]))
@@ -44,6 +49,10 @@ def reference(kind: Kind, checkpoint: Checkpoint, template: Template) -> Referen
             claims = ((example.claim, None) for example in EXAMPLES)
             passages = dict.fromkeys((example.passage, None) for example in EXAMPLES)
             return EmbedderReference(checkpoint, batched(claims), batched(passages))
+        if kind == "writer":
+            read = [Template(text) for text in (template.first, template.second) if text is not None]
+            in_turn = (fill(read[number % 2], example) for number, example in enumerate(EXAMPLES))
+            return GeneratorReference(checkpoint, batched(in_turn))
         batches = batched(fill(template, example) for example in EXAMPLES)
         if kind == "generator":
             return GeneratorReference(checkpoint, batches)
@@ -56,6 +65,8 @@ def fill(template: Template, example: Example) -> tuple[str, str | None]:
         "answer": example.answer,
         "context": example.passage,
         "question": example.question,
+        "history": example.question,
+        "knowledge": example.passage,
         "passage": example.passage,
         "premise": example.passage,
         "hypothesis": example.claim,

@@ -26,6 +26,7 @@ from groundwire.runtime.lm import LanguageModel
 from groundwire.runtime.reader import Reader
 from groundwire.runtime.session import Profile
 from groundwire.runtime.tagger import Tagger
+from groundwire.runtime.writer import Writer
 from tests import models
 
 PROFILE = Profile.of("cpu", 1)
@@ -38,7 +39,14 @@ LABELS = {
     "deberta": ("neutral", "entailment", "contradiction"),
 }
 """The order of the logits of each family's classifier: every published checkpoint has its own."""
+
+
+def _writer(folder: Path, family: str) -> Path:
+    return (models.generator if family in models.GENERATORS else models.language_model)(folder, family)
+
+
 _WRITE = {
+    "generator": _writer,
     "qg": models.generator,
     "qa": models.reader,
     "embedder": models.embedder,
@@ -47,6 +55,7 @@ _WRITE = {
     "tokens": models.tagger,
 }
 _LOAD = {
+    "generator": AutoModelForSeq2SeqLM,
     "qg": AutoModelForSeq2SeqLM,
     "qa": AutoModelForQuestionAnswering,
     "embedder": AutoModel,
@@ -75,7 +84,8 @@ class Zoo:
         if key not in self._torch:
             folder = self.checkpoint(role, family)
             with torch.random.fork_rng():  # missing poolers are drawn anew at loading
-                model = _LOAD[role].from_pretrained(folder).eval()
+                load = AutoModelForCausalLM if family in models.LANGUAGE_MODELS else _LOAD[role]
+                model = load.from_pretrained(folder).eval()
             self._torch[key] = model, AutoTokenizer.from_pretrained(folder)
         return self._torch[key]
 
@@ -95,6 +105,10 @@ class Zoo:
     def generator(self, family: str, precision: str = "fp32") -> Generator:
         """The exported generator."""
         return self._model(Generator, "qg", family, precision)
+
+    def writer(self, family: str, precision: str = "fp32") -> Writer:
+        """The exported model that writes responses."""
+        return self._model(Writer, "generator", family, precision)
 
     def reader(self, family: str, precision: str = "fp32") -> Reader:
         """The exported reader."""
