@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from groundwire.engine.explanations import Q2Explanation
@@ -78,6 +82,22 @@ def metric_names(given: str | None) -> tuple[str, ...] | None:
 def interactive() -> bool:
     """Whether someone watches: progress bars only then."""
     return sys.stderr.isatty()
+
+
+@contextlib.contextmanager
+def progress(source: Path, what: str) -> Iterator[Callable[[int], None]]:
+    """A bar over the lines of a file, if someone watches; call what it gives with the number of the last line done."""
+    if not interactive():
+        yield lambda number: None
+        return
+    total = None
+    if str(source) != "-":
+        with source.open("rb") as file:
+            total = sum(1 for _ in file)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda number: bar.update(task, completed=number)
 
 
 def stdout() -> Console:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from groundwire.runtime.errors import GroundwireError
 
-from . import bundle, doctor, explain, score
+from . import bundle, doctor, explain, refine, score
 
 EXAMPLE = """
 Score a file of responses with the embedded models:
@@ -21,6 +21,10 @@ Score a file of responses with the embedded models:
 Look at one response closely:
 
     groundwire explain "Elvis was born in 1936." --knowledge "Elvis Presley was born on January 8, 1935."
+
+Repair responses with a knowledge graph:
+
+    groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
 """
 
 app = typer.Typer(
@@ -32,6 +36,8 @@ app = typer.Typer(
 )
 app.command("score")(score.score)
 app.command("explain")(explain.explain)
+app.command("critique")(refine.critique)
+app.command("refine")(refine.refine)
 app.command("doctor")(doctor.doctor)
 app.add_typer(bundle.app, name="bundle")
 for _point in sorted(entry_points(group="groundwire.commands"), key=lambda point: point.name):

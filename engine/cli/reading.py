@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -22,9 +22,16 @@ class Line(NamedTuple):
     problem: str = ""
 
 
+NEEDED = frozenset({"response", "knowledge"})
+"""Columns that a CSV of responses must have."""
+
+
 @contextmanager
-def lines(source: Path) -> Iterator[Iterator[Line]]:
-    """The lines of a file (``-`` is standard input); ``.csv`` is read as CSV with a header, all else as JSON Lines."""
+def lines(source: Path, needed: Set[str] = NEEDED) -> Iterator[Iterator[Line]]:
+    """The lines of a file (``-`` is standard input); ``.csv`` is read as CSV with a header, all else as JSON Lines.
+
+    ``needed`` are the columns that a CSV must have.
+    """
     try:
         file: TextIO = (
             sys.stdin if str(source) == "-" else source.open(encoding="utf-8", errors="surrogateescape", newline="")
@@ -32,7 +39,7 @@ def lines(source: Path) -> Iterator[Iterator[Line]]:
     except OSError as error:
         raise InvalidRequest(f"{source} cannot be read: {error.strerror}.") from error
     try:
-        yield _csv(file) if source.suffix.lower() == ".csv" else _jsonl(file)
+        yield _csv(file, needed) if source.suffix.lower() == ".csv" else _jsonl(file)
     finally:
         if file is not sys.stdin:
             file.close()
@@ -50,9 +57,9 @@ def _jsonl(file: TextIO) -> Iterator[Line]:
         yield Line(number, row) if isinstance(row, dict) else Line(number, None, "not a JSON object")
 
 
-def _csv(file: TextIO) -> Iterator[Line]:
+def _csv(file: TextIO, needed: Set[str]) -> Iterator[Line]:
     reader = csv.DictReader(file)
-    absent = {"response", "knowledge"} - set(reader.fieldnames or ())
+    absent = needed - set(reader.fieldnames or ())
     if absent:
         raise InvalidRequest(
             f"The CSV has no column {' and no column '.join(sorted(absent))}; it has {reader.fieldnames}."

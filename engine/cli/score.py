@@ -11,7 +11,6 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from groundwire.engine.api import Engine
@@ -107,7 +106,7 @@ def score(
                 todo.append(line)
                 yield line.row
 
-        with _progress(source, stack) as advance:
+        with common.progress(source, "scoring") as advance:
             for result in engine.score_many(wanted(), metrics=names, options=options):
                 line = todo.pop(0)
                 advance(line.number)
@@ -154,18 +153,3 @@ def _add(table: Table, line: Line, score: Score, names: tuple[str, ...], *, judg
     why = common.reasons(score) if score.status == "scored" else score.message
     verdict = [common.verdict_of(score)] if judged else []
     table.add_row(str(line.number), *verdict, *values, common.marked(line.row["response"], score), why)
-
-
-@contextlib.contextmanager
-def _progress(source: Path, stack: contextlib.ExitStack) -> Iterator[Any]:
-    if not common.interactive():
-        yield lambda number: None
-        return
-    total = None
-    if str(source) != "-":
-        with source.open("rb") as file:
-            total = sum(1 for _ in file)
-    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("scoring", total=total)
-        yield lambda number: bar.update(task, completed=number)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from groundwire.engine.graph import KnowledgeGraph, Linked
 from groundwire.engine.metrics.critic import TURNS
 from groundwire.engine.words import words
-from groundwire.runtime.triples import Triple, readable
+from groundwire.runtime.triples import Triple, readable, sentence
 
 SHOWN = 16
 """Triples of a graph that models are shown. Triples that the caller gives are all shown."""
@@ -61,6 +61,15 @@ def around(
     nodes = tuple(dict.fromkeys((*topics, *(link.entity for link in links))))
     triples = tuple(graph) if whole else tuple(_bearing(graph, nodes, response, history[-1:], hops))[:SHOWN]
     return Context(graph, history, response, topics, links, triples, hops)
+
+
+def document(history: Sequence[str], triples: Iterable[Triple]) -> str:
+    """What FeQA reads in the place of knowledge (the paper's appendix E): the history, and every triple as a sentence.
+
+    >>> document(["Do you know Alien?"], [Triple("Alien", "directed_by", "Ridley Scott")])
+    'Do you know Alien? Alien directed by Ridley Scott.'
+    """
+    return " ".join((*history, *(f"{sentence(triple)}." for triple in triples)))
 
 
 def joining(graph: KnowledgeGraph, a: str, b: str, response: str, hops: int) -> tuple[Triple, ...]:

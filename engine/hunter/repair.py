@@ -63,7 +63,7 @@ def slots(context: Context, mentions: Sequence[FlaggedMention], *, type_aware: b
     at = {mention.start for mention in mentions}
     kept = tuple(dict.fromkeys(link.entity for link in context.links if link.start not in at))
     # A flagged entity may be an anchor, too: of a repair that puts it elsewhere in the response.
-    anchors = tuple(dict.fromkeys((*kept, *context.topics, *(flagged if len(flagged) > 1 else ()))))
+    anchors = tuple(dict.fromkeys((*kept, *context.topics, *(flagged if len(mentions) > 1 else ()))))
     found = []
     for mention in mentions:
         others = {entity for entity in flagged if entity != mention.entity}
@@ -118,7 +118,6 @@ def fillings(
     slots: Sequence[Slot],
     found: Sequence[Sequence[Retrieved]],
     min_probability: float,
-    flagged: Sequence[FlaggedMention],
 ) -> list[Filling]:
     """The ways to fill the slots that say something else than the response and hold together, best first.
 
@@ -137,7 +136,7 @@ def fillings(
     out = []
     for chosen in product(*options):
         choices = tuple(one for one, _ in chosen)
-        if any(choices) and _holds(context, slots, choices, flagged):
+        if any(choices) and _holds(context, slots, choices):
             out.append(Filling(choices, sum(weight for _, weight in chosen)))
     return sorted(out, key=lambda filling: -filling.score)
 
@@ -179,14 +178,9 @@ def _alike(graph: KnowledgeGraph, mention: FlaggedMention, entity: str) -> float
     return 1.0 if mention.entity is None else graph.same_kind(mention.entity, entity)
 
 
-def _holds(
-    context: Context,
-    slots: Sequence[Slot],
-    choices: Sequence[Retrieved | None],
-    flagged: Sequence[FlaggedMention],
-) -> bool:
+def _holds(context: Context, slots: Sequence[Slot], choices: Sequence[Retrieved | None]) -> bool:
     """Whether a filling is consistent: distinct entities, equal words alike, and no anchor that it takes away."""
-    at = {mention.start for mention in flagged} | {slot.mention.start for slot in slots}
+    at = {slot.mention.start for slot in slots}
     stays = {link.entity for link in context.links if link.start not in at}
     filled: dict[str, str | None] = {}
     entities = []

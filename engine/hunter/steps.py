@@ -90,7 +90,7 @@ def refine(context: Context, settings: RefineOptions, options: Options, facts: F
     if not offers:
         return Repair(before, context.response, message=NOTHING)
     answers = yield [_question(context, offer) for offer in offers]
-    drafts, best = _drafts(context, settings, before.mentions, offers, answers)
+    drafts, best = _drafts(context, settings, offers, answers)
     if not drafts:
         return Repair(before, context.response, message=TOO_WEAK.format(best, settings.min_probability))
     verdicts = yield [ask(draft.triples, context.history, draft.response) for draft in drafts]
@@ -149,7 +149,6 @@ def _question(context: Context, offer: Sequence[Slot]) -> Retrieve:
 def _drafts(
     context: Context,
     settings: RefineOptions,
-    flagged: Sequence[FlaggedMention],
     offers: Sequence[tuple[Slot, ...]],
     answers: Sequence[Sequence[Sequence[Retrieved]]],
 ) -> tuple[list[_Draft], float]:
@@ -159,7 +158,7 @@ def _drafts(
     for offer, answer in zip(offers, answers, strict=True):
         few = [pooled(context, slot, each) for slot, each in zip(offer, answer, strict=True)]
         best = max(best, *(one.probability for each in few for one in each[:1]))
-        found += [(one, offer, few) for one in fillings(context, offer, few, settings.min_probability, flagged)]
+        found += [(one, offer, few) for one in fillings(context, offer, few, settings.min_probability)]
     found.sort(key=lambda one: -one[0].score)
     drafts: dict[str, _Draft] = {}
     for filling, offer, few in found:
