@@ -66,7 +66,8 @@ def put(text: str, replacements: Sequence[Replacement]) -> tuple[str, tuple[Edit
             elif fitting != word:
                 start -= len(article[0])
                 name = fitting + blank + name
-        if re.match(r"['’](?!\w)", text[end:]) and text[end - 1] in "sS" and name[-1] not in "sS":
+        quoted = one.start > 0 and text[one.start - 1] in "'‘"
+        if not quoted and re.match(r"['’](?!\w)", text[end:]) and text[end - 1] in "sS" and name[-1] not in "sS":
             name += text[end] + "s"
             end += 1
         out += text[at:start]
