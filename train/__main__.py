@@ -146,6 +146,18 @@ def _critic(
     nph_critic.train(data, out, _schedule(steps, seed, threads), rate, base)
 
 
+@app.command("measure-critic")
+def _measure_critic(
+    bundle: Annotated[Path, typer.Option(help="Bundle directory with a critic.", exists=True, file_okay=False)],
+    data: Data,
+    count: Annotated[int, typer.Option(help="Responses per set.", min=1)] = 1000,
+) -> None:
+    """Precision and recall of a bundle's critic on held-out dialogues, beside a critic that compares words."""
+    from . import nph_critic
+
+    Console().print_json(data=nph_critic.evaluate(bundle, data, count))
+
+
 @app.command("detector")
 def _detector(
     base: Annotated[str, typer.Option(help="BERT checkpoint: a hub id or a directory.")],

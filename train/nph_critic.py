@@ -9,6 +9,7 @@ the base.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,9 +24,10 @@ from groundwire.runtime.backend import LocalRuntime
 from groundwire.runtime.calls import Tagged, TagTokens
 from groundwire.runtime.triples import SEPARATOR, linearise
 
-from . import nph_talk, trunk
+from . import nph_opendialkg, nph_talk, trunk
 from .loop import Group, Row, Schedule, batches, fit, write_report
 from .nph_data import LABELS, Corrupted, Corruptor, Kind, clean, labels
+from .nph_data import PAPER as PAPER_MIX
 from .nph_graph import Split
 from .nph_templates import GraphDialogue, Templates
 
@@ -45,6 +47,7 @@ UNLABELLED = -100
 """Label of what is not tagged: special tokens, triples, history."""
 THRESHOLD = 0.5
 """Probability of B and I together from which a token is flagged."""
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +243,35 @@ def of_bundle(bundle: Path, windows: int = 64) -> Critic:
         return out
 
     return judge
+
+
+def evaluate(bundle: Path, data: Path, count: int = 1000) -> dict[str, Any]:
+    """A bundle's critic on the held-out dialogues and, where ``data`` has it, on corrupted turns of OpenDialKG.
+
+    ``words`` is a critic without a model, for comparison.
+    """
+    critic = of_bundle(bundle)
+    sets = {"fb15k237_test": Examples.read(data, "test").sample(count)}
+    if (data / "nc_opendialkg_turns.jsonl.gz").exists():
+        turns, index = nph_opendialkg.read(data)
+        corruptor = Corruptor(index)
+        sets["opendialkg_test"] = [corruptor.draw(t, random.Random(i), PAPER_MIX) for i, t in enumerate(turns[:count])]
+    return {name: {"critic": measure(critic, cases), "words": measure(by_words, cases)} for name, cases in sets.items()}
+
+
+def by_words(cases: Sequence[Corrupted]) -> list[list[tuple[int, int, float]]]:
+    """The plainest critic: it doubts every capitalised word and number that the triples and the history lack."""
+    out = []
+    for case in cases:
+        known = set(_WORD.findall(premise(case.dialogue).lower()))
+        found = [(m.start(), m.end(), m.group()) for m in _WORD.finditer(case.dialogue.response)]
+        out.append(
+            [
+                (start, end, float(not (word[0].islower() or word.lower() in known or start == 0)))
+                for start, end, word in found
+            ]
+        )
+    return out
 
 
 def measure(critic: Critic, cases: Sequence[Corrupted], threshold: float = THRESHOLD) -> dict[str, Any]:
