@@ -11,7 +11,7 @@ from rich.console import Console
 
 from groundwire.runtime.errors import GroundwireError
 
-from . import bundle, doctor, explain, refine, score
+from . import bundle, doctor, explain, generate, refine, score
 
 EXAMPLE = """
 Score a file of responses with the embedded models:
@@ -21,6 +21,10 @@ Score a file of responses with the embedded models:
 Look at one response closely:
 
     groundwire explain "Elvis was born in 1936." --knowledge "Elvis Presley was born on January 8, 1935."
+
+Write a response that rests on its knowledge, with a model of your own:
+
+    groundwire generate -k "The tower is 324 metres tall." -h "how tall is the tower?" --generator my-generator
 
 Repair responses with a knowledge graph:
 
@@ -36,6 +40,7 @@ app = typer.Typer(
 )
 app.command("score")(score.score)
 app.command("explain")(explain.explain)
+app.command("generate")(generate.generate)
 app.command("critique")(refine.critique)
 app.command("refine")(refine.refine)
 app.command("doctor")(doctor.doctor)

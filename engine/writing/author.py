@@ -41,8 +41,8 @@ class Author:
         if ROLE not in self._runtime.roles:
             raise InvalidRequest(
                 f"Engine.generate needs the role {ROLE!r}; the bundle has {', '.join(sorted(self._runtime.roles))}. "
-                f"Export a model that writes responses (groundwire export {ROLE} --source ID_OR_DIR --out DIRECTORY) and "
-                "load it with Engine.load(extra=[DIRECTORY])."
+                f"Export a model that writes responses (groundwire export {ROLE} --source ID_OR_DIR --out DIRECTORY) "
+                "and load it with Engine.load(extra=[DIRECTORY])."
             )
 
     def write(self, settings: Settings, metrics: Sequence[str], options: Options) -> Generation:
