@@ -20,6 +20,7 @@ from .bundle import (
     GeneratorRole,
     LanguageModelRole,
     ReaderRole,
+    RetrieverRole,
     Role,
     SpansRole,
     TaggerRole,
@@ -31,6 +32,7 @@ from .calls import (
     Answer,
     Beam,
     Call,
+    Candidate,
     Classify,
     Embed,
     FindSpans,
@@ -38,6 +40,7 @@ from .calls import (
     GenerateQuestions,
     IsPersonal,
     Result,
+    Retrieve,
     ScoreText,
     TagTokens,
     Written,
@@ -49,9 +52,11 @@ from .errors import BundleError, GroundwireError, InvalidRequest, ModelError
 from .generator import Generator
 from .lm import LanguageModel
 from .reader import Reader
+from .retriever import Retriever
 from .session import DeviceChoice, Profile, choose_device
 from .spans import SpanFinder
 from .tagger import Tagger
+from .triples import Triple
 from .writer import Writer
 
 Outcome = Result | GroundwireError
@@ -192,6 +197,8 @@ class LocalRuntime:
                     models[name] = Embedder.load(opened, role, profile)
                 case TaggerRole():
                     models[name] = Tagger.load(opened, role, profile)
+                case RetrieverRole():
+                    models[name] = Retriever.load(opened, role, profile)
                 case LanguageModelRole():
                     models[name] = LanguageModel.load(opened, role, profile)
                 case SpansRole():
@@ -281,6 +288,9 @@ class LocalRuntime:
                     calls.append(ScoreText((text,), text))
                 case Tagger():
                     calls.append(TagTokens(role, (text,), text))
+                case Retriever():
+                    fact, there = Triple("Groundwire", "made in", "2026"), (Candidate("Groundwire", "2026"),)
+                    calls.append(Retrieve((text,), (fact,), text, ((0, 10),), (there,)))
         return calls
 
     def close(self) -> None:
