@@ -54,7 +54,7 @@ def export(
         str,
         typer.Argument(
             metavar="PRESET|ROLE",
-            help="paper-q2, paper-q2-small, paper-pmi; or qa, qg, nli, detector.NAME, embedder, lm, spans.",
+            help="paper-q2, paper-q2-small, paper-pmi; or qa, qg, nli, detector.NAME, embedder, lm, generator, spans.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Bundle directory; made, or given another role.", file_okay=False)],
@@ -79,6 +79,13 @@ def export(
         str | None, typer.Option(help="The model input, such as 'answer: {answer}  context: {context}'.")
     ] = None,
     template_second: Annotated[str | None, typer.Option(help="The second text, for models that read pairs.")] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A piece of what a generator reads, such as 'Document: {knowledge}. '. Repeatable, in order; one has "
+            "{knowledge} and another {history}.",
+        ),
+    ] = None,
     strip_prefix: Annotated[str, typer.Option(help="Removed from the front of generated texts.")] = "",
     max_tokens: Annotated[
         int | None, typer.Option(help="Window of the model, special tokens included; default: the checkpoint's.", min=8)
@@ -112,6 +119,7 @@ def export(
         supported=_listed(supported),
         unit="sentence" if by_sentence else "response",
         template=_template(template, template_second),
+        prompt=tuple(prompt) if prompt else None,
         strip_prefix=strip_prefix,
         max_tokens=max_tokens,
         layer=layer,
@@ -133,6 +141,7 @@ def _roles(
     supported: tuple[str, ...] | None,
     unit: Literal["response", "sentence"],
     template: Template | None,
+    prompt: tuple[str, ...] | None,
     strip_prefix: str,
     max_tokens: int | None,
     layer: int | None,
@@ -150,6 +159,7 @@ def _roles(
             "--labels": labels,
             "--supported": supported,
             "--template": template,
+            "--prompt": prompt,
             "--layer": layer,
         }
         if wrong := [option for option, value in given.items() if value is not None]:
@@ -164,6 +174,8 @@ def _roles(
         kind_of(what)
         if source is None or replaced:
             raise ExportError(f"Give the checkpoint of the role {what} with --source ID_OR_DIR.")
+        if prompt and what != "generator":
+            raise ExportError(f"--prompt belongs to the role generator; {what} takes --template.")
         options = RoleOptions(
             source,
             revision,
@@ -171,6 +183,7 @@ def _roles(
             supported=supported,
             unit=unit,
             template=template,
+            prompt=prompt,
             strip_prefix=strip_prefix,
             layer=layer,
         )

@@ -171,6 +171,8 @@ def _generator(role: str, loaded: Checkpoint, options: RoleOptions, watch: Calla
 
 
 def _writer(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    if options.template is not None:
+        raise ExportError("A generator reads its prompt in pieces, not a template; give --prompt PIECE (prompt=(…)).")
     prompt = options.prompt or PROMPT
     try:
         check_prompt(prompt)

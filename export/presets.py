@@ -145,7 +145,12 @@ def _nli_deberta() -> dict[str, RoleOptions]:
 
 
 def _paper_pmi() -> dict[str, RoleOptions]:
-    """PMI-Faith's language model. It was trained on texts of 2,048 tokens, which its configuration need not say."""
+    """PMI-Faith's language model. It was trained on texts of 2,048 tokens, which its configuration need not say.
+
+    The models that the paper decodes with, BART-large fine-tuned on each of its data sets, are published by nobody, so
+    no preset names one: role ``generator`` takes any hub id or directory of a BART, T5 or GPT-2 that was trained to
+    write responses, and ``groundwire.train`` has the recipe.
+    """
     return {"lm": RoleOptions("bigscience/bloom-560m", max_tokens=2048)}
 
 

@@ -255,7 +255,8 @@ class _Step(StepGraph):
         self._first = None
         extra: dict[str, Array] = {"alpha": self._alpha, "top_p": self._top_p, "banned": self._banned(written)}
         scores, candidates, *values = self.step(tokens, parents, count, ("scores", "candidates", *self._values), extra)
-        broken = np.any([np.isnan(array).any(axis=(1, 2)) for array in (scores, *values)], axis=0)
+        # -inf is a number here: that of a token which is ruled out.
+        broken = np.any([~(array < np.inf).all(axis=(1, 2)) for array in (scores, *values)], axis=0)
         if broken.any():
             # The search ends for this source, and goes on for the others.
             self.broken.update(self._sources[broken].tolist())
