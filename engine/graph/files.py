@@ -111,14 +111,15 @@ def _tsv_block(block: bytes) -> list[Fields] | None:
     """The triples of a block in which every line holds one; None if that is not so."""
     lines = block.replace(b"\r\n", b"\n").decode().removesuffix("\n").split("\n")
     rows = [line.split("\t") for line in lines]
-    return None if any(len(row) != 3 for row in rows) else cast("list[Fields]", rows)
+    return cast("list[Fields]", rows) if set(map(len, rows)) == {3} else None
 
 
 def _tsv_line(line: str, number: int) -> Fields | None:
     fields = line.split("\t")
     if len(fields) == 3:
-        names = tuple(field.strip().lower() for field in fields)
-        return None if number == 1 and names in HEADERS else (fields[0], fields[1], fields[2])
+        if number == 1 and tuple(field.strip().lower() for field in fields) in HEADERS:
+            return None
+        return fields[0], fields[1], fields[2]
     if len(fields) == 1 and (line.startswith("#") or not line.strip()):
         return None
     count = f"{len(fields)} field{'s' if len(fields) > 1 else ''}"

@@ -171,9 +171,11 @@ class KnowledgeGraph:
             raise InvalidRequest(f"limit is {limit!r}; allowed are whole numbers from 1, or None for all triples.")
         start = np.array(list(dict.fromkeys(map(self._index, entities))), dtype=np.int64)
         found = self._adjacency.search(start, hops, limit)
-        names = self._entities[found.entities].tolist()
         return Subgraph(
-            self._select(found.triples), dict(zip(names, found.distances.tolist(), strict=True)), found.truncated
+            triples=self._select(found.triples),
+            entities=tuple(self._entities[found.entities].tolist()),
+            hops=tuple(found.distances.tolist()),
+            truncated=found.truncated,
         )
 
     def triples_between(self, a: str, b: str) -> tuple[Triple, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -30,20 +30,17 @@ class Linked(msgspec.Struct, frozen=True):
     """Letter for letter; up to case, accents, punctuation, Unicode form and a leading article; by another name."""
 
 
-class Subgraph(msgspec.Struct, frozen=True):
+class Subgraph(msgspec.Struct, frozen=True, dict=True):
     """The surroundings of some entities of a graph."""
 
     triples: tuple[Triple, ...]
     """Nearest first; among those of one hop, those of entities with few triples first."""
-    distances: Mapping[str, int]
-    """Hops from the nearest of the entities asked about, for every entity here, nearest first."""
+    entities: tuple[str, ...]
+    """Nearest first: the entities asked about, then in the graph's order those that are one hop away, and so on."""
+    hops: tuple[int, ...]
+    """Of every entity here: its distance from the nearest of those asked about."""
     truncated: bool = False
     """Whether ``limit`` left something out."""
-
-    @property
-    def entities(self) -> tuple[str, ...]:
-        """The entities, nearest first."""
-        return tuple(self.distances)
 
     def distance(self, entity: str) -> int:
         """Hops from the nearest of the entities asked about, 0 for those; InvalidRequest for an entity not in here."""
@@ -51,5 +48,11 @@ class Subgraph(msgspec.Struct, frozen=True):
             return self.distances[entity]
         except KeyError:
             raise InvalidRequest(
-                f"{entity!r} is not among the {len(self.distances)} entities of this subgraph; see its entities."
+                f"{entity!r} is not among the {len(self.entities)} entities of this subgraph; see its entities."
             ) from None
+
+    @cached_property
+    def distances(self) -> dict[str, int]:
+        """``hops`` by entity."""
+        # Made when first asked for: with thousands of entities it takes as long as finding them.
+        return dict(zip(self.entities, self.hops, strict=True))
