@@ -33,9 +33,9 @@ from .nph_templates import GraphDialogue, Templates
 
 ROLE = "critic"
 LAYERS = 4
-LR = 2.5e-4
-"""Peak learning rate of the embedded critic."""
-MAX_TOKENS = 192
+LR, BATCH = 2e-4, 16
+"""Peak learning rate and examples per step of the embedded critic."""
+MAX_TOKENS = 144
 """Of a training example; triples that the response does not state are left out of longer ones."""
 WINDOW = 256
 """Tokens the critic reads at once in service, and of a training example that cannot be made shorter."""
