@@ -15,6 +15,7 @@ import pytest
 from groundwire.engine import InvalidRequest, KnowledgeGraph, Problem, Triple
 from groundwire.engine.graph import MAX_PROBLEMS
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ALIEN = Triple("Alien", "directed by", "Ridley Scott")
 YEAR = Triple("Alien", "release year", "1979")
 TSV = "Alien\tdirected by\tRidley Scott\nAlien\trelease year\t1979\n"
@@ -228,3 +229,18 @@ def test_an_archive_is_known_by_its_bytes(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_bytes(gzip.compress(TSV.encode()))
     assert len(KnowledgeGraph.load(path)) == 2
+
+
+def test_the_example_graph() -> None:
+    graph = KnowledgeGraph.load(EXAMPLES / "films.tsv")
+    assert graph.problems == ()
+    assert 150 <= len(graph) <= 250
+    lines = (EXAMPLES / "films.tsv").read_text(encoding="utf-8").splitlines()
+    assert len(graph) == len(lines)  # nothing is said twice
+    for film in {triple.subject for triple in graph}:
+        said = [triple.predicate for triple in graph.neighbourhood([film]).triples if triple.subject == film]
+        assert said.count("directed_by") == said.count("release_year") == 1, film
+        assert {"starring", "genre"} <= set(said), film
+    for name in graph.entities:
+        assert [(one.entity, one.how) for one in graph.link(f"what about {name}, then")] == [(name, "exact")]
+        assert [one.entity for one in graph.link(f"what about {name.lower()}, then")] == [name]
