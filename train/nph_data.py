@@ -22,7 +22,8 @@ import msgspec
 from groundwire.runtime.triples import Triple, linearise
 
 from .nph_graph import TripleIndex
-from .nph_templates import GraphDialogue, Mention, originals
+from .nph_phrases import originals
+from .nph_templates import GraphDialogue, Mention
 
 Kind: TypeAlias = Literal["clean", "extrinsic", "swapped", "misplaced", "unseen"]
 Span: TypeAlias = tuple[int, int]

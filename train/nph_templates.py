@@ -16,7 +16,6 @@ import random
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,6 +25,7 @@ from groundwire.runtime.triples import Triple, readable, upright
 
 from . import nph_talk as talk
 from .nph_graph import YEAR, Split, TripleIndex, read_triples, years
+from .nph_phrases import Phrases, written
 
 FILM_SHARE, OTHER_SHARE, GENERIC_SHARE = 0.5, 0.4, 0.1
 """Of the dialogues: relations of films, others with phrases of their own, and those without."""
@@ -61,23 +61,6 @@ class GraphDialogue(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(triple for mention in self.mentions for triple in mention.triples))
 
 
-class Phrases(msgspec.Struct, frozen=True):
-    """How people talk of a relation. ``{s}`` and ``{o}`` stand for the subject and the object."""
-
-    types: tuple[str, str] = ("thing", "thing")
-    """What subject and object are: it, person, org, place, year, or word, a common noun."""
-    forward: tuple[str, ...] = ()
-    """Predicates of a sentence about the subject."""
-    inverse: tuple[str, ...] = ()
-    """Predicates of a sentence about the object."""
-    whole: tuple[str, ...] = ()
-    ask_object: tuple[str, ...] = ()
-    """Questions that the object answers."""
-    ask_subject: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    """Other predicates for it; ``~`` turns the triple round."""
-
-
 class Named(msgspec.Struct, frozen=True):
     """An entity in a sentence under construction."""
 
@@ -107,11 +90,11 @@ class Templates:
             raise ValueError(
                 "There are no triples to talk about; give some that are not bookkeeping (nph_graph.IGNORED)."
             )
-        written = _phrases()
+        known = written()
         groups: dict[str, list[str]] = defaultdict(list)
         for relation in self._by_relation:
             film = relation.startswith(("/film/", "/media_common/")) or relation == YEAR
-            groups["generic" if relation not in written else "film" if film else "other"].append(relation)
+            groups["generic" if relation not in known else "film" if film else "other"].append(relation)
         shares = {"film": FILM_SHARE, "other": OTHER_SHARE, "generic": GENERIC_SHARE}
         self._groups = [
             (relations, [len(self._by_relation[name]) ** 0.5 for name in relations], shares[group])
@@ -164,7 +147,7 @@ class _Making:
         rng = self._rng
         count = rng.choices((0, 1, 2), (0.58, 0.32, 0.1))[0]
         near = _some(self._index.about(topic), 40, rng)
-        known = [t for t in near if t != first and t.predicate in _phrases() and self._predicate(t, topic)]
+        known = [t for t in near if t != first and t.predicate in written() and self._predicate(t, topic)]
         alike = [
             t for t in known if t.predicate == first.predicate and (t.subject == topic) == (first.subject == topic)
         ]
@@ -308,7 +291,7 @@ class _Making:
         return phrases.forward if topic == fact.subject else phrases.inverse
 
     def _phrases(self, triple: Triple) -> Phrases:
-        return _phrases().get(triple.predicate, Phrases())
+        return written().get(triple.predicate, Phrases())
 
     def _one(self, choices: Sequence[str]) -> str:
         """One of the phrases of this part; where it has none, one of all."""
@@ -415,25 +398,3 @@ def _relation(fact: Triple) -> Named:
 
 def _some(triples: Sequence[Triple], count: int, rng: random.Random) -> list[Triple]:
     return list(triples) if len(triples) <= count else rng.sample(triples, count)
-
-
-def originals(triple: Triple) -> list[Triple]:
-    """The triples of the data that a dialogue may show as ``triple``: as it is, and under each relation it can name."""
-    found = [triple]
-    for relation, phrases in _phrases().items():
-        if triple.predicate in phrases.names:
-            found.append(Triple(triple.subject, relation, triple.object))
-        if f"~{triple.predicate}" in phrases.names:
-            found.append(Triple(triple.object, relation, triple.subject))
-    return found
-
-
-@cache
-def _phrases() -> Mapping[str, Phrases]:
-    """The hand-written phrases by relation."""
-    found: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
-    path = Path(__file__).with_name("nph_phrases.tsv")
-    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-        relation, kind, phrases = line.split("\t")
-        found[relation][kind] = tuple(phrases.split() if kind == "types" else phrases.split(" | "))
-    return {relation: msgspec.convert(kinds, Phrases) for relation, kinds in found.items()}

@@ -16,6 +16,7 @@ from groundwire.runtime.triples import Triple, linearise
 from groundwire.train import nph_opendialkg
 from groundwire.train.nph_data import LABELS, PAPER, Corrupted, Corruptor, labels, shown
 from groundwire.train.nph_graph import YEAR, TripleIndex, read_triples, years
+from groundwire.train.nph_phrases import originals
 from groundwire.train.nph_templates import (
     GraphDialogue,
     Mention,
@@ -23,7 +24,6 @@ from groundwire.train.nph_templates import (
     Templates,
     fill,
     joined,
-    originals,
     surface,
 )
 
