@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Annotated
@@ -134,7 +135,7 @@ def _generator(
 def _critic(
     data: Data,
     out: Out,
-    steps: Steps = 800,
+    steps: Steps = 900,
     seed: Seed = 13,
     threads: Threads = 0,
     base: Annotated[str | None, typer.Option(help="Encoder checkpoint to train in MiniLM's place.")] = None,
@@ -143,7 +144,8 @@ def _critic(
     from . import nph_critic
 
     rate = nph_critic.LR if base is None else nph_critic.PAPER.lr
-    nph_critic.train(data, out, _schedule(steps, seed, threads), rate, base)
+    schedule = dataclasses.replace(_schedule(steps, seed, threads), batch=nph_critic.BATCH)
+    nph_critic.train(data, out, schedule, rate, base)
 
 
 @app.command("measure-critic")
