@@ -162,7 +162,12 @@ def _together(text: str, mention: list[Word], name: str) -> bool:
 
 
 def _begins_sentence(text: str, start: int, end: int) -> bool:
-    """Whether a word stands where any word has a capital letter; a word in quotation marks of its own does not."""
+    """Whether a word may owe its capital letter to where it stands.
+
+    A word in quotation marks of its own does not, nor one of several capital letters.
+    """
+    if text[start:end].isupper() and end - start > 1:
+        return False
     if text[start - 1 : start] in _OPENING and text[end : end + 1] in _CLOSING and start and end < len(text):
         return False
     before = text[:start].rstrip()

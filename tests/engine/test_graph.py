@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundwire.engine import InvalidRequest, KnowledgeGraph, Linked, Subgraph, Triple
@@ -92,6 +92,7 @@ def test_a_limit_leaves_hubs_for_last() -> None:
     assert graph.neighbourhood(["Alien"], hops=2, limit=2).triples == tuple(FILMS[:2])
 
 
+@settings(deadline=None)
 @given(graphs, st.data())
 def test_neighbourhood_equals_its_twin(triples: list[Triple], data: st.DataObject) -> None:
     """Cycles, loops and repeated triples included."""
@@ -113,6 +114,7 @@ def _place(name: str, start: list[str], graph: KnowledgeGraph) -> int:
     return start.index(name) if name in start else graph.entities.index(name)
 
 
+@settings(deadline=None)
 @given(graphs, st.data())
 def test_pairs_equal_their_twins(triples: list[Triple], data: st.DataObject) -> None:
     graph = KnowledgeGraph.from_triples(triples)

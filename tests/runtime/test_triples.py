@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundwire.runtime import triples
@@ -53,6 +53,7 @@ def test_readable(predicate: str, expected: str) -> None:
     assert readable(predicate) == expected
 
 
+@settings(deadline=None)
 @given(st.text(max_size=20))
 def test_a_predicate_never_loses_all_its_words(predicate: str) -> None:
     found = readable(predicate)
@@ -77,6 +78,7 @@ def test_an_inverse_predicate_is_turned_round(predicate: str, turned: bool) -> N
     assert sentence(Triple("a", predicate, "b")) == sentence(found)
 
 
+@settings(deadline=None)
 @given(names, names.filter(lambda name: any(map(str.isalnum, name))), names)
 def test_an_inverse_says_the_same(subject: str, predicate: str, other: str) -> None:
     assert sentence(Triple(subject, predicate, other)) == sentence(Triple(other, "~" + predicate.lstrip(), subject))
