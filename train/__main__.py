@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -158,6 +158,45 @@ def _measure_critic(
     from . import nph_critic
 
     Console().print_json(data=nph_critic.evaluate(bundle, data, count))
+
+
+@app.command("retriever")
+def _retriever(
+    data: Data,
+    out: Out,
+    steps: Steps = 700,
+    seed: Seed = 13,
+    threads: Threads = 0,
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's sizes and hyper-parameters.")] = False,
+) -> None:
+    """The entity retriever of Neural Path Hunter: which entity of a graph belongs at a mention."""
+    from dataclasses import replace
+
+    from . import nph_retriever
+
+    schedule = replace(_schedule(steps, seed, threads), batch=16)
+    nph_retriever.train(data, out, schedule, nph_retriever.PAPER if paper else None)
+
+
+@app.command("decoding-table")
+def _decoding_table(
+    generator: Annotated[Path, typer.Option(help="Bundle with the role generator.", exists=True, file_okay=False)],
+    rows: Annotated[Path, typer.Option(help="Contexts: JSON Lines {knowledge, history, response}.", exists=True)],
+    out: Annotated[Path, typer.Option(help="JSON file to write.", dir_okay=False)],
+    scorer: Annotated[
+        str, typer.Option(help="Bundle that scores; its language model is not the generator.")
+    ] = "compact",
+    count: Annotated[int, typer.Option(help="Contexts.", min=1)] = 150,
+    method: Annotated[str, typer.Option(help="As for `groundwire generate`.")] = "beam_sampling",
+    max_tokens: Annotated[int, typer.Option(help="Tokens of a response.", min=1)] = 40,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+) -> None:
+    """Faithfulness and relevance of generated responses at every alpha and top-p."""
+    from . import decoding_table
+
+    chosen: Any = method
+    setup = decoding_table.Setup(generator, rows, scorer, count, method=chosen, max_tokens=max_tokens, seed=seed)
+    decoding_table.write(setup, out)
 
 
 @app.command("detector")

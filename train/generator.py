@@ -1,8 +1,8 @@
 """A model that writes responses: an encoder-decoder or causal LM, fine-tuned on {knowledge, history, response} rows.
 
-PMI-Decode reads the dialogue twice, with the knowledge and without; both texts are templates here, and the same ones
-are given to ``groundwire export --generator``. An encoder-decoder reads the template as its source; a causal model
-reads it as a prompt, without special tokens, and goes on with the response and an end token.
+PMI-Decode reads the dialogue twice, with the knowledge and without, in the exporter's prompt (``export.options``). An
+encoder-decoder reads it as one text; a causal model reads its pieces without special tokens, as the runtime does, and
+goes on with the response and an end token.
 
 The PMI-Faith paper fine-tunes BART-large on FaithDial, Topical-Chat and MultiDoc2Dial with the code published with
 FaithDial and names no settings of its own; ``Preset``'s defaults are that code's. The runs the paper makes::
@@ -33,13 +33,12 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from groundwire.export.options import PROMPT
+from groundwire.runtime.prompt import BETWEEN_PASSAGES, BETWEEN_TURNS, contexts
+
 from .corpus import read_rows
 from .loop import Group, Row, Schedule, batches, collate, fit, write_report
 
-TEMPLATE = "Document: {knowledge}\n\n{history}.\nAgent:"
-WITHOUT = "{history}.\nAgent:"
-"""What is read without the knowledge. Both follow PMI-Faith's prompt for language models."""
-BETWEEN_PASSAGES, BETWEEN_TURNS = " ", "\n"
 IGNORED = -100
 """Label of a token that is not predicted."""
 
@@ -81,8 +80,8 @@ SMALL = Preset(lr=4e-4, epochs=2, max_knowledge=112, max_history=40, max_respons
 class Exchange:
     """A response, and what it was said upon."""
 
-    knowledge: str
-    history: str
+    knowledge: tuple[str, ...]
+    history: tuple[str, ...]
     response: str
 
 
@@ -137,13 +136,10 @@ def read_exchanges(path: Path) -> list[Exchange]:
     """The rows of a file; ValueError names the first without a response, or with neither knowledge nor history."""
     out = []
     for number, row in enumerate(read_rows(path), 1):
-        knowledge, history = row.get("knowledge") or "", row.get("history") or ""
         one = Exchange(
-            knowledge if isinstance(knowledge, str) else BETWEEN_PASSAGES.join(knowledge),
-            history if isinstance(history, str) else BETWEEN_TURNS.join(history),
-            str(row.get("response") or "").strip(),
+            _several(row.get("knowledge")), _several(row.get("history")), str(row.get("response") or "").strip()
         )
-        if not one.response or not (one.knowledge.strip() or one.history.strip()):
+        if not one.response or not (one.knowledge or one.history):
             raise ValueError(f"{path}, row {number}: it needs a response, and knowledge or history.")
         out.append(one)
     if not out:
@@ -151,15 +147,12 @@ def read_exchanges(path: Path) -> list[Exchange]:
     return out
 
 
-def source(tokens: PreTrainedTokenizerBase, exchange: Exchange, preset: Preset, *, with_knowledge: bool) -> str:
-    """What the model reads, its parts cut to the preset's tokens: the knowledge's first, the history's last."""
-    history = _cut(tokens, exchange.history, preset.max_history, from_end=True)
-    if not (with_knowledge and exchange.knowledge):
-        return WITHOUT.replace("{history}", history)
-    knowledge = _cut(tokens, exchange.knowledge, preset.max_knowledge, from_end=False)
-    # In one pass, so that a brace in a text is text.
-    before, _, after = TEMPLATE.partition("{knowledge}")
-    return before + knowledge + after.replace("{history}", history)
+def source(tokens: PreTrainedTokenizerBase, exchange: Exchange, preset: Preset, *, with_knowledge: bool) -> list[str]:
+    """The pieces that the model reads, their texts cut to the preset's tokens: knowledge's first, history's last."""
+    knowledge = _cut(tokens, BETWEEN_PASSAGES.join(exchange.knowledge), preset.max_knowledge, from_end=False)
+    history = _cut(tokens, BETWEEN_TURNS.join(exchange.history), preset.max_history, from_end=True)
+    read = contexts(PROMPT, (knowledge,), (history,))
+    return read.grounded if with_knowledge else read.alone
 
 
 Encode = Callable[[Exchange, bool], Row]
@@ -173,8 +166,8 @@ def recipe(model: Any, tokens: PreTrainedTokenizerBase, preset: Preset) -> tuple
         end = _first(model.config.eos_token_id)
 
         def prompted(exchange: Exchange, with_knowledge: bool) -> Row:
-            prompt = source(tokens, exchange, preset, with_knowledge=with_knowledge)
-            before = _ids(tokens, prompt)
+            pieces = source(tokens, exchange, preset, with_knowledge=with_knowledge)
+            before = [token for piece in pieces for token in _ids(tokens, piece)]
             # Behind "Agent:" a response begins with a blank, which byte-level tokenizers make part of its first token.
             told = [*_ids(tokens, " " + exchange.response)[: preset.max_response], end]
             return {"input_ids": before + told, "labels": [IGNORED] * len(before) + told}
@@ -185,7 +178,7 @@ def recipe(model: Any, tokens: PreTrainedTokenizerBase, preset: Preset) -> tuple
         start = model.generation_config.decoder_start_token_id
 
     def paired(exchange: Exchange, with_knowledge: bool) -> Row:
-        text = source(tokens, exchange, preset, with_knowledge=with_knowledge)
+        text = "".join(source(tokens, exchange, preset, with_knowledge=with_knowledge))
         read = tokens(text, truncation=True, return_token_type_ids=False)["input_ids"]
         told = list(tokens(text_target=exchange.response, truncation=True, max_length=preset.max_response)["input_ids"])
         if told[0] == start:  # BERT's tokenizer begins with the start token, T5's and BART's do not
@@ -244,6 +237,11 @@ def measure(
         "perplexity_without_knowledge": round(math.exp(sum(nats[False]) / len(nats[False])), 2),
         "knowledge_helps": round(helped / len(nats[True]), 4),
     }
+
+
+def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    texts = (given,) if isinstance(given, str) else given or ()
+    return tuple(text for text in texts if text.strip())
 
 
 def _cut(tokens: PreTrainedTokenizerBase, text: str, most: int, *, from_end: bool) -> str:
