@@ -7,7 +7,9 @@ thousands of triples and a model reads a few dozen, so those that bear on the re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
 from typing import NamedTuple
 
 from groundwire.engine.graph import KnowledgeGraph, Linked
@@ -17,8 +19,11 @@ from groundwire.runtime.triples import Triple, readable, sentence
 
 SHOWN = 16
 """Triples of a graph that models are shown. Triples that the caller gives are all shown."""
-REACHED = 4096
-"""Triples of the neighbourhood among which those are chosen."""
+REACHED = 1024
+"""Triples of the neighbourhood among which those are chosen, the nearest; those that join two entities of the dialogue
+are always among them."""
+JOINED = 12
+"""Entities of the dialogue among which those are looked for."""
 _STEM = 4
 """Letters that two words must begin with to be about the same: directed, director."""
 
@@ -53,14 +58,26 @@ def around(
     topic of a dialogue that names nothing.
     """
     links = graph.link(response)
-    turns = [[link.entity for link in graph.link(turn)] for turn in reversed(history)]
+    turns = [list(subjects(turn, graph.link(turn))) for turn in reversed(history)]
     recent = [entity for turn in turns[:TURNS] for entity in turn] or [entity for turn in turns for entity in turn]
     topics = tuple(dict.fromkeys(recent))
     if whole and not topics and not links:
         topics = tuple(graph.entities)
     nodes = tuple(dict.fromkeys((*topics, *(link.entity for link in links))))
-    triples = tuple(graph) if whole else tuple(_bearing(graph, nodes, response, history[-1:], hops))[:SHOWN]
+    if whole:
+        return Context(graph, history, response, topics, links, tuple(graph), hops)
+    centres = tuple(dict.fromkeys((*topics, *subjects(response, links))))
+    triples = tuple(_bearing(graph, nodes, centres, response, history[-1:], hops))[:SHOWN]
     return Context(graph, history, response, topics, links, triples, hops)
+
+
+def subjects(text: str, links: Sequence[Linked]) -> Iterator[str]:
+    """The entities that ``text`` is about: those it names, but for common nouns beside proper names.
+
+    In "Is Alien a good film?" a graph may know "Film" too, and half of its entities are next to that.
+    """
+    proper = [link for link in links if link.how == "exact" or not _common(text[link.start : link.end])]
+    yield from (link.entity for link in proper or links)
 
 
 def document(history: Sequence[str], triples: Iterable[Triple]) -> str:
@@ -77,12 +94,12 @@ def joining(graph: KnowledgeGraph, a: str, b: str, response: str, hops: int) -> 
     said = _stems(response)
     direct = graph.triples_between(a, b)
     if direct:
-        return (max(direct, key=lambda triple: _about(triple, said)),)
+        return (max(direct, key=lambda triple: _shares(triple, said)),)
     if hops < 2 or a == b:
         return ()
     near = graph.neighbourhood([b], hops - 1, REACHED)
     steps = [triple for triple in graph.neighbourhood([a], 1, REACHED).triples if _other(triple, a) in near.distances]
-    ranked = sorted(steps, key=lambda triple: (near.distances[_other(triple, a)], -_about(triple, said)))
+    ranked = sorted(steps, key=lambda triple: (near.distances[_other(triple, a)], -_shares(triple, said)))
     for step in ranked:
         rest = joining(graph, _other(step, a), b, response, hops - 1)
         if rest:
@@ -90,27 +107,49 @@ def joining(graph: KnowledgeGraph, a: str, b: str, response: str, hops: int) -> 
     return ()
 
 
+def about(triples: Iterable[Triple], response: str) -> list[Triple]:
+    """The triples in their order, those first whose predicate shares a word with the response."""
+    said = _stems(response)
+    return sorted(triples, key=lambda triple: not _shares(triple, said))
+
+
+def _common(words: str) -> bool:
+    return words.islower() and len(words.split()) == 1
+
+
 def _bearing(
-    graph: KnowledgeGraph, nodes: Sequence[str], response: str, last: Sequence[str], hops: int
+    graph: KnowledgeGraph,
+    nodes: Sequence[str],
+    centres: Sequence[str],
+    response: str,
+    last: Sequence[str],
+    hops: int,
 ) -> Iterable[Triple]:
-    """The triples around ``nodes``, those first that join two of them, then those that the talk is about."""
+    """The triples around ``centres``, and before them those that join two ``nodes``; what the talk is about first."""
     named, said, asked = set(nodes), _stems(response), _stems(" ".join(last))
-    around = graph.neighbourhood(nodes, hops, REACHED).triples if nodes else ()
+    joined = (triple for a, b in combinations(nodes[-JOINED:], 2) for triple in graph.triples_between(a, b))
+    around = graph.neighbourhood(centres, hops, REACHED).triples if centres else ()
 
     def weight(triple: Triple) -> int:
         both = triple.subject in named and triple.object in named and triple.subject != triple.object
         either = triple.subject in named or triple.object in named
-        return 8 * both + 3 * either + 2 * _about(triple, said) + _about(triple, asked)
+        return 8 * both + 3 * either + 2 * _shares(triple, said) + _shares(triple, asked)
 
-    return sorted(around, key=lambda triple: -weight(triple))  # stable: near ones stay before far ones
+    # Stable, so that near triples stay before far ones.
+    return sorted(dict.fromkeys((*joined, *around)), key=lambda triple: -weight(triple))
 
 
 def _other(triple: Triple, end: str) -> str:
     return triple.object if triple.subject == end else triple.subject
 
 
-def _about(triple: Triple, stems: frozenset[str]) -> bool:
-    return not _stems(readable(triple.predicate)).isdisjoint(stems)
+def _shares(triple: Triple, stems: frozenset[str]) -> bool:
+    return not _of_predicate(triple.predicate).isdisjoint(stems)
+
+
+@lru_cache(4096)
+def _of_predicate(predicate: str) -> frozenset[str]:
+    return _stems(readable(predicate))
 
 
 def _stems(text: str) -> frozenset[str]:

@@ -8,7 +8,9 @@ reached from a node that the repair takes away, and a subject and an object that
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import product
 from typing import NamedTuple
 
@@ -16,14 +18,17 @@ import msgspec
 
 from groundwire.engine.explanations import FlaggedMention
 from groundwire.engine.graph import KnowledgeGraph
+from groundwire.engine.sentences import sentences
 from groundwire.runtime.calls import Candidate, Retrieved
 
-from .context import Context
+from .context import Context, about, subjects
 
-REACHED = 256
-"""Triples of a context node's neighbourhood from which candidates are taken, nearest first."""
+REACHED = 1024
+"""Triples of a context node's neighbourhood that are looked at, nearest first."""
+NEAR = 128
+"""Entities among them that are looked at, those first that the response speaks of."""
 CANDIDATES = 64
-"""Candidates of a mention at most: those most like what stood there first."""
+"""Candidates of a mention at most: the dialogue's own entities, then those most like what stood there."""
 CONSIDERED = 6
 """Candidates of a mention that are tried together with those of the others; fewer where there are many mentions."""
 COMBINATIONS = 4096
@@ -61,13 +66,17 @@ def slots(context: Context, mentions: Sequence[FlaggedMention], *, type_aware: b
     """
     flagged = tuple(dict.fromkeys(mention.entity for mention in mentions if mention.entity is not None))
     at = {mention.start for mention in mentions}
-    kept = tuple(dict.fromkeys(link.entity for link in context.links if link.start not in at))
+    kept = [link for link in context.links if link.start not in at]
     # A flagged entity may be an anchor, too: of a repair that puts it elsewhere in the response.
-    anchors = tuple(dict.fromkeys((*kept, *context.topics, *(flagged if len(mentions) > 1 else ()))))
+    others = flagged if len(mentions) > 1 else ()
+    anchors = tuple(dict.fromkeys((*subjects(context.response, kept), *context.topics, *others)))
+    near = {anchor: _near(context, anchor) for anchor in anchors}
+    parts = _sentence_starts(context.response)
     found = []
     for mention in mentions:
-        others = {entity for entity in flagged if entity != mention.entity}
-        candidates = tuple(_candidates(context, mention, anchors, {*kept}, others, type_aware=type_aware))
+        beside = {link.entity for link in kept if _part(parts, link.start) == _part(parts, mention.start)}
+        back = {entity for entity in flagged if entity != mention.entity}
+        candidates = tuple(_candidates(context, mention, near, beside, back, type_aware=type_aware))
         if candidates:
             found.append(Slot(mention, candidates))
     return tuple(found[:SLOTS])
@@ -133,42 +142,56 @@ def fillings(
         ]
         for slot, best in zip(slots, found, strict=True)
     ]
+    parts = _sentence_starts(context.response)
+    at = {slot.mention.start for slot in slots}
+    stays = {(_part(parts, link.start), link.entity) for link in context.links if link.start not in at}
     out = []
     for chosen in product(*options):
         choices = tuple(one for one, _ in chosen)
-        if any(choices) and _holds(context, slots, choices):
+        if any(choices) and _holds(context, slots, choices, parts, stays):
             out.append(Filling(choices, sum(weight for _, weight in chosen)))
     return sorted(out, key=lambda filling: -filling.score)
+
+
+def _near(context: Context, anchor: str) -> dict[str, int]:
+    """The neighbours of a context node with their distance; the dialogue's own first, then those it speaks of."""
+    reached = context.graph.neighbourhood([anchor], context.hops, REACHED)
+    spoken = about(reached.triples, context.response)
+    ordered = dict.fromkeys(end for triple in spoken for end in (triple.subject, triple.object))
+    own = [node for node in context.nodes if node != anchor and context.graph.triples_between(anchor, node)]
+    first = {entity: reached.distances.get(entity, 1) for entity in dict.fromkeys((*own, *ordered)) if entity != anchor}
+    return dict(list(first.items())[:NEAR])
 
 
 def _candidates(
     context: Context,
     mention: FlaggedMention,
-    anchors: Sequence[str],
-    kept: set[str],
-    others: set[str],
+    near: Mapping[str, Mapping[str, int]],
+    beside: set[str],
+    back: set[str],
     *,
     type_aware: bool,
 ) -> Iterator[Candidate]:
-    """Neighbours of the anchors, near ones and those of the mention's kind first; not what the response has already."""
-    graph = context.graph
+    """Neighbours of the anchors; not what stands there or beside it, nor, if asked for, what is of another kind.
+
+    ``back`` are the flagged entities elsewhere in the response: subject and object that change back are of each other's
+    kind.
+    """
     same = _folded(mention.text)
-    found: list[tuple[float, int, Candidate]] = []
-    for anchor in anchors:
-        near = graph.neighbourhood([anchor], context.hops, REACHED)
-        for entity, distance in near.distances.items():
-            if not distance or entity in (mention.entity, *kept) or _folded(entity) == same:
+    found: list[tuple[bool, float, int, Candidate]] = []
+    for anchor, entities in near.items():
+        for entity, distance in entities.items():
+            if entity == mention.entity or entity in beside or _folded(entity) == same:
                 continue
             kind = 0.0
             if type_aware:
-                # Subject and object that change back are of each other's type.
-                back = entity in others and mention.entity == anchor
-                kind = 1.0 if back else _alike(graph, mention, entity)
+                swaps = entity in back and mention.entity == anchor
+                kind = 1.0 if swaps else _alike(context.graph, mention, entity)
                 if kind < ALIKE:
                     continue
-            found.append((-kind, distance, Candidate(anchor, entity)))
-    found.sort(key=lambda one: one[:2])
-    yield from (candidate for _, _, candidate in found[:CANDIDATES])
+            found.append((entity not in context.nodes, -kind, distance, Candidate(anchor, entity)))
+    found.sort(key=lambda one: one[:3])
+    yield from (candidate for *_, candidate in found[:CANDIDATES])
 
 
 def _alike(graph: KnowledgeGraph, mention: FlaggedMention, entity: str) -> float:
@@ -178,26 +201,42 @@ def _alike(graph: KnowledgeGraph, mention: FlaggedMention, entity: str) -> float
     return 1.0 if mention.entity is None else graph.same_kind(mention.entity, entity)
 
 
-def _holds(context: Context, slots: Sequence[Slot], choices: Sequence[Retrieved | None]) -> bool:
-    """Whether a filling is consistent: distinct entities, equal words alike, and no anchor that it takes away."""
-    at = {slot.mention.start for slot in slots}
-    stays = {link.entity for link in context.links if link.start not in at}
+def _holds(
+    context: Context,
+    slots: Sequence[Slot],
+    choices: Sequence[Retrieved | None],
+    parts: Sequence[int],
+    stays: AbstractSet[tuple[int, str]],
+) -> bool:
+    """Whether a filling is consistent: equal names alike, others not, and no anchor that it takes away.
+
+    ``stays`` are the entities that are named beside the slots, each with its sentence, in which it stands once.
+    """
     filled: dict[str, str | None] = {}
-    entities = []
+    put: set[str] = set()
     for slot, choice in zip(slots, choices, strict=True):
         stood = slot.mention.entity or _folded(slot.mention.text)
-        stands = None if choice is None else choice.entity
+        stands = slot.mention.entity if choice is None else choice.entity
         if stood in filled:
             if filled[stood] != stands:
                 return False
             continue
         filled[stood] = stands
-        if stands is not None or slot.mention.entity is not None:
-            entities.append(stands or slot.mention.entity)
-    if len(set(entities)) < len(entities) or stays.intersection(entities):
-        return False
-    sound = stays.union(context.topics, entities)
+        if stands is not None:
+            if stands in put or (_part(parts, slot.mention.start), stands) in stays:
+                return False
+            put.add(stands)
+    sound = put.union(context.topics, (entity for _, entity in stays))
     return all(choice is None or choice.anchor in sound for choice in choices)
+
+
+def _sentence_starts(response: str) -> tuple[int, ...]:
+    return tuple(sentence.start for sentence in sentences(response))
+
+
+def _part(starts: Sequence[int], at: int) -> int:
+    """Which sentence a place belongs to."""
+    return bisect_right(starts, at)
 
 
 def _log(probability: float) -> float:
