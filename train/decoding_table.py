@@ -113,21 +113,18 @@ def contexts(path: Path) -> Iterator[Context]:
             yield Context(knowledge, history, row.get("gold_response") or row["response"])
 
 
-def measure(setup: Setup) -> list[Cell]:
-    """The table's cells, by top-p and then alpha."""
+def measure(setup: Setup) -> Iterator[Cell]:
+    """Yield the table's cells, by top-p and then alpha."""
     rouge = _rouge_l()
     given = list(itertools.islice(contexts(setup.rows), setup.count))
     if not given:
         raise ValueError(f"{setup.rows} has no context with knowledge and history.")
     grid = list(itertools.product(setup.top_ps, setup.alphas))
-    cells = []
     with Engine.load(setup.scorer, extra=[setup.generator]) as engine, ThreadPoolExecutor(AT_ONCE) as pool:
         scale = engine.calibration.scales.get("pmi") if engine.calibration else None
         for top_p, alpha in track(grid, "generating", console=Console(stderr=True), transient=True):
             responses = list(pool.map(_writer(engine, setup, alpha, top_p), given))
-            cell = _cell(alpha, top_p, given, responses, rouge, (scale.low, scale.high) if scale else None)
-            cells.append(cell)
-    return cells
+            yield _cell(alpha, top_p, given, responses, rouge, (scale.low, scale.high) if scale else None)
 
 
 def report(setup: Setup, cells: Sequence[Cell]) -> dict[str, Any]:
@@ -162,11 +159,13 @@ def markdown(cells: Sequence[Cell]) -> str:
 
 
 def write(setup: Setup, out: Path) -> None:
-    """Measure, write the JSON to ``out`` and print the table."""
+    """Measure, write the JSON to ``out``, cell by cell, and print the table."""
     if setup.method not in get_args(Method):
         raise ValueError(f"method={setup.method!r}; use {', '.join(get_args(Method))}.")
-    cells = measure(setup)
-    out.write_text(json.dumps(report(setup, cells), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    cells: list[Cell] = []
+    for cell in measure(setup):
+        cells.append(cell)
+        out.write_text(json.dumps(report(setup, cells), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(markdown(cells))
 
 
