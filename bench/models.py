@@ -23,6 +23,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     AlbertConfig,
     AlbertForQuestionAnswering,
+    BartConfig,
+    BartForConditionalGeneration,
     BloomConfig,
     BloomForCausalLM,
     PreTrainedTokenizerFast,
@@ -34,7 +36,8 @@ from transformers import (
 
 import groundwire.export
 from groundwire.export import RoleOptions, export_role
-from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, SpansRole
+from groundwire.export.checkpoint import Checkpoint
+from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, SpansRole, WriterRole
 
 from . import spans
 from .dialogues import examples
@@ -54,6 +57,7 @@ class Size:
     roberta: dict[str, int]
     t5: dict[str, int]
     bloom: dict[str, int]
+    bart: dict[str, int]
 
 
 PAPER = Size(
@@ -75,6 +79,17 @@ PAPER = Size(
     },
     t5={"vocab_size": 32_128, "d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12},
     bloom={"vocab_size": 250_880, "hidden_size": 1024, "n_layer": 24, "n_head": 16},
+    bart={
+        "vocab_size": 50_265,
+        "d_model": 1024,
+        "encoder_layers": 12,
+        "decoder_layers": 12,
+        "encoder_attention_heads": 16,
+        "decoder_attention_heads": 16,
+        "encoder_ffn_dim": 4096,
+        "decoder_ffn_dim": 4096,
+        "max_position_embeddings": 1024,
+    },
 )
 TINY = Size(
     "tiny",
@@ -95,6 +110,17 @@ TINY = Size(
     },
     t5={"vocab_size": 800, "d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4},
     bloom={"vocab_size": 4 * 2048, "hidden_size": 64, "n_layer": 2, "n_head": 4},
+    bart={
+        "vocab_size": 1_000,
+        "d_model": 64,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 128,
+        "decoder_ffn_dim": 128,
+        "max_position_embeddings": 256,
+    },
 )
 
 
@@ -137,6 +163,25 @@ def language_model(work: Path, size: Size) -> Path:
     return folder
 
 
+PEAKED = 6.0
+"""The last norm of BART times this, so that a top-p set has a few tokens, as after training, and not half of them."""
+
+
+def writer(size: Size) -> Checkpoint:
+    """BART as the exporter takes it, on no disk; it never ends a response, and its words are w00000, w00001, …"""
+    torch.manual_seed(0)
+    model = BartForConditionalGeneration(BartConfig(**size.bart, forced_eos_token_id=None)).eval()
+    with torch.no_grad():
+        model.final_logits_bias[:, model.config.eos_token_id] = -100.0
+        model.model.decoder.layers[-1].final_layer_norm.weight *= PEAKED
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    tokenizer = _words(specials, ["Document", "Agent", ":", "."], size.bart["vocab_size"])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    return Checkpoint(model, tokenizer.to_str(), "random-bart", None, size.bart["max_position_embeddings"], 1)
+
+
 def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle:
     """A bundle with at least the roles of ``sources``; those that this version of the exporter has not made are made.
 
@@ -145,7 +190,7 @@ def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle
     logit are as close as noise, so that disagreement means nothing.
     """
     prefix = next(iter(sources.values())).parent.name.replace("checkpoints", precision)
-    folder = work / f"{prefix}-{_exporter()}"
+    folder = work / f"{prefix}-{exporter()}"
     for stale in set(work.glob(f"{prefix}-*")) - {folder}:
         shutil.rmtree(stale)
     there = Bundle.open(folder).manifest.roles if (folder / MANIFEST).exists() else {}
@@ -167,7 +212,7 @@ def graph_bytes(opened: Bundle, role: str) -> int:
     """Bytes of a role's graph files and of the weights they keep beside them."""
     record = opened.manifest.roles[role]
     assert not isinstance(record, SpansRole)
-    names = (record.encoder, record.decoder) if isinstance(record, GeneratorRole) else (record.graph,)
+    names = (record.encoder, record.decoder) if isinstance(record, GeneratorRole | WriterRole) else (record.graph,)
     paths = [opened.file(name) for name in names]
     outside: dict[tuple[str, int], int] = {}
     for path in paths:
@@ -231,7 +276,7 @@ def _words(specials: list[str], words: list[str], size: int) -> Tokenizer:
     return tokenizer
 
 
-def _exporter() -> str:
+def exporter() -> str:
     """Eight digits that change with the exporter's code, so that no graph of another version is timed."""
     digest = hashlib.sha256()
     for root in groundwire.export.__path__:

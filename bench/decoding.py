@@ -1,0 +1,231 @@
+"""PMI-Decode at the size of its paper, random weights: what the second context costs.
+
+    python -m bench.decoding
+
+Exports BART-large (12 + 12 layers of 1,024, 50,265 tokens) at int8 into the work directory, without the parity gate,
+which would take many minutes and mean nothing, and decodes with four beams in turns:
+
+- pmi: alpha 0.25 and top_p 0.6, both contexts in one batch;
+- plain: the same graph at alpha 0 and top_p 1, one context;
+- bare: a decoder step that knows no contrast, the one questions are generated with;
+- wide: top_p 0.99, whose sets go beyond the first tokens, so that every step sorts the vocabulary.
+
+A word is a token here, no response ends early, and the logits are as peaked as those of a trained model.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+import typer
+
+from groundwire.export import generator, store
+from groundwire.export.options import PROMPT
+from groundwire.export.passes import fold_transposes, quantize
+from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, Template, WriterRole
+from groundwire.runtime.calls import Beam, Generate, Generated, GenerateQuestions, Written
+from groundwire.runtime.generator import Generator
+from groundwire.runtime.session import Profile, usable_cores
+from groundwire.runtime.writer import Writer
+
+from . import common, models
+from .common import Target, Timing, check, interleaved
+
+BEAMS = 4
+Runs = dict[str, Callable[[], object]]
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One way of decoding."""
+
+    timing: Timing
+    tokens_per_s: float
+    """Of the responses, all sources together, by the median."""
+
+
+class Throughput(msgspec.Struct, frozen=True):
+    """So many dialogues at once."""
+
+    dialogues: int
+    sides: dict[str, Side]
+    to_plain: float
+    """Tokens per second of PMI-Decode over those of plain decoding with the same graph."""
+    to_bare: float
+    """The same over a graph without the contrast."""
+
+
+class Results(msgspec.Struct, frozen=True):
+    """Everything measured."""
+
+    throughput: tuple[Throughput, ...]
+    graph_mb: float
+    """Both graphs of the role, weights included."""
+
+
+def main(
+    work: Annotated[Path, typer.Option(help="Where the bundle is kept (0.5 GB).")] = common.WORK,
+    repeats: Annotated[int, typer.Option(help="Samples of each timing.", min=1)] = 3,
+    tokens: Annotated[int, typer.Option(help="Tokens of a response.", min=2)] = 12,
+    dialogues: Annotated[int, typer.Option(help="Dialogues decoded together, beside one alone.", min=2, max=8)] = 4,
+    threads: Annotated[int | None, typer.Option(help="Threads; default: all usable.", min=1)] = None,
+    tiny: Annotated[bool, typer.Option(help="A tiny model, to try the benchmark itself; judges nothing.")] = False,
+    out: Annotated[Path | None, typer.Option(help="JSON file; default bench/results, or none with --tiny.")] = None,
+) -> None:
+    """Measure PMI-Decode on BART-large at true size."""
+    size = models.TINY if tiny else models.PAPER
+    words = (30, 12) if tiny else (96, 32)
+    threads = threads or usable_cores()
+    opened = bundle(work, size)
+    profile = Profile.of("cpu", threads)
+    roles = opened.manifest.roles
+    written, asked = roles["generator"], roles["qg"]
+    assert isinstance(written, WriterRole)
+    assert isinstance(asked, GeneratorRole)
+    writer, bare = Writer.load(opened, written, profile), Generator.load(opened, asked, profile)
+    calls = made_up(dialogues, words, tokens, size.bart["vocab_size"])
+    verify(writer, bare, calls, tokens)
+    results = Results(
+        tuple(throughput(writer, bare, calls[:count], tokens, repeats) for count in (1, dialogues)),
+        models.graph_bytes(opened, "generator") / 1e6,
+    )
+    show(results)
+    settings: dict[str, int | float | str | None] = {
+        "size": size.name,
+        "threads": threads,
+        "repeats": repeats,
+        "beams": BEAMS,
+        "tokens": tokens,
+        "knowledge_words": words[0],
+        "history_words": words[1],
+    }
+    target = out or (None if tiny else common.RESULTS / "decoding.json")
+    common.finish("decoding", settings, results, () if tiny else tuple(targets(results)), target)
+
+
+def bundle(work: Path, size: models.Size) -> Bundle:
+    """The model as role ``generator``, and its decoder without the contrast as ``qg``; made where they are not yet."""
+    folder = work / f"{size.name}-bart-{models.exporter()}"
+    if (folder / MANIFEST).exists():
+        return Bundle.open(folder)
+    loaded = models.writer(size)
+    halves = generator.split(loaded.model)
+    config = loaded.model.config
+    made: dict[str, store.RoleFiles] = {}
+    for role in ("generator", "qg"):
+        graphs = generator.graphs(halves, contrast=role == "generator")
+        for graph in graphs:
+            fold_transposes(graph)
+            quantize(graph)
+        files = dict(zip((f"{role}.encoder.onnx", f"{role}.decoder.onnx"), graphs, strict=True))
+        encoder, decoder = files
+        shared = {
+            "source": loaded.name,
+            "architecture": loaded.architecture,
+            "precision": "int8",
+            "tokenizer": "tokenizer.json",
+            "max_tokens": loaded.max_tokens,
+            "pad_id": loaded.pad_id,
+            "encoder": encoder,
+            "decoder": decoder,
+            "eos_ids": (config.eos_token_id,),
+            "start_id": config.decoder_start_token_id,
+            "vocabulary": halves.step.vocabulary,
+            "layers": len(halves.step.layers),
+            "heads": halves.step.heads,
+            "head_dim": halves.step.head_dim,
+        }
+        if role == "qg":
+            made[role] = store.RoleFiles(
+                GeneratorRole(**shared, template=Template("{answer}{context}")), files, loaded.tokenizer
+            )
+        else:
+            record = WriterRole(**shared, prompt=PROMPT, causal=False, positions=loaded.max_tokens)
+            made[role] = store.RoleFiles(record, files, loaded.tokenizer)
+        gc.collect()
+    return store.write(folder, store.Title("random-bart"), made)
+
+
+def made_up(count: int, words: tuple[int, int], tokens: int, vocabulary: int) -> list[Generate]:
+    """Dialogues of random words."""
+    rng = np.random.default_rng(0)
+
+    def text(length: int) -> str:
+        return " ".join(f"w{number:05d}" for number in rng.integers(0, vocabulary - 16, length))
+
+    decoding = Beam(BEAMS, 1, no_repeat_ngram=0, early_stopping=False, max_length=tokens + 1)
+    return [Generate((text(words[0]),), (text(words[1]),), decoding) for _ in range(count)]
+
+
+def plain(calls: Sequence[Generate]) -> list[Generate]:
+    """The same dialogues without the contrast."""
+    return [msgspec.structs.replace(call, alpha=0.0, top_p=1.0) for call in calls]
+
+
+def questions(calls: Sequence[Generate]) -> list[GenerateQuestions]:
+    """The same sources for the bare decoder."""
+    prompts = ("".join(PROMPT).format(knowledge=call.knowledge[0], history=call.history[0]) for call in calls)
+    return [GenerateQuestions(prompt, "", call.decoding) for prompt, call in zip(prompts, calls, strict=True)]
+
+
+def verify(writer: Writer, bare: Generator, calls: Sequence[Generate], tokens: int) -> None:
+    """Both graphs decode the same at alpha 0; the contrast is the formula, and changes what is written."""
+    alone, asked, judged = writer.run(plain(calls), 1), bare.run(questions(calls), 1), writer.run(calls, 1)
+    nearly = writer.run([msgspec.structs.replace(call, alpha=1e-7, top_p=1.0) for call in calls], 1)
+    # Random weights hardly read their source, so only CPMI alone is sure to write something else.
+    purely = writer.run([msgspec.structs.replace(call, alpha=1.0, top_p=1.0) for call in calls], 1)
+    for call, *found in zip(calls, alone, asked, judged, nearly, purely, strict=True):
+        one, other, pmi, both, pure = (outcome[0] if isinstance(outcome, tuple) else outcome for outcome in found)
+        check(isinstance(other, Generated), f"no response: {other!r}")
+        for each in (one, pmi, both, pure):
+            check(isinstance(each, Written) and len(each.tokens) == tokens, f"no whole response: {each!r}")
+        check(one.text == other.text, "the two graphs do not decode alike")
+        check(abs(one.score - other.score) < 1e-5, "the two graphs do not score alike")
+        check(one.text == both.text, "decoding is another one beside a second context")
+        terms = [token.log_prob - call.alpha * (token.log_prob - token.cpmi) for token in pmi.tokens]
+        check(abs(sum(terms) / tokens - pmi.score) < 1e-4, f"the score is {pmi.score}, its tokens say {terms}")
+        check(pure.text != one.text, "the contrast changes nothing")
+
+
+def throughput(writer: Writer, bare: Generator, calls: Sequence[Generate], tokens: int, repeats: int) -> Throughput:
+    """Time all ways of decoding the calls together."""
+    wide = [msgspec.structs.replace(call, top_p=0.99) for call in calls]
+    without, asked = plain(calls), questions(calls)
+    runs: Runs = {
+        "pmi": lambda: writer.run(calls, 1),
+        "plain": lambda: writer.run(without, 1),
+        "bare": lambda: bare.run(asked, 1),
+        "wide": lambda: writer.run(wide, 1),
+    }
+    timings = interleaved(runs, repeats)
+    sides = {name: Side(one, len(calls) * tokens / one.p50_ms * 1000) for name, one in timings.items()}
+    speed = {name: side.tokens_per_s for name, side in sides.items()}
+    return Throughput(len(calls), sides, speed["pmi"] / speed["plain"], speed["pmi"] / speed["bare"])
+
+
+def targets(results: Results) -> Iterator[Target]:
+    """The bound the project set itself; the paper predicts a half."""
+    for one in results.throughput:
+        name = f"PMI-Decode over plain decoding, {one.dialogues} at once"
+        yield Target.at_least(name, one.to_plain, 0.45, "×")
+
+
+def show(results: Results) -> None:
+    """Print what was measured."""
+    screen = common.console()
+    for one in results.throughput:
+        rows = [
+            (name, f"{side.timing.p50_ms:.0f}", f"{side.timing.p95_ms:.0f}", f"{side.tokens_per_s:.1f}")
+            for name, side in one.sides.items()
+        ]
+        columns = (f"dialogues at once: {one.dialogues}", "p50 ms", "p95 ms", "tokens/s")
+        screen.print(common.table("throughput", columns, rows))
+        screen.print(f"{one.to_plain:.2f} × plain decoding, {one.to_bare:.2f} × a graph without the contrast")
+
+
+if __name__ == "__main__":
+    typer.run(main)
