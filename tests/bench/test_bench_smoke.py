@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench import compact, language_model, models, native, paper_size
+from bench import compact, decoding, language_model, models, native, paper_size
 from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
@@ -54,6 +54,15 @@ def test_paper_size(tmp_path: Path, work: Path) -> None:
     q2 = report["results"]["q2"]
     assert q2["questions"] == 5 * q2["spans"] == 20
     assert q2["engine_work"]["qa"]["calls"] == q2["peer_work"]["qa"]["calls"] == 2 * q2["questions"]
+
+
+@pytest.mark.slow
+def test_decoding(tmp_path: Path, work: Path) -> None:
+    decoding.main(work=work, tiny=True, repeats=1, tokens=4, dialogues=2, out=tmp_path / "decoding.json")
+    one, two = written(tmp_path / "decoding.json")["results"]["throughput"]
+    assert (one["dialogues"], two["dialogues"]) == (1, 2)
+    assert all(side["tokens_per_s"] > 0 for each in (one, two) for side in each["sides"].values())
+    assert set(one["sides"]) == {"pmi", "plain", "bare", "wide"}
 
 
 @pytest.mark.slow
