@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..lm import gpt2
-from ..lm.decoder import MASKED
+from ..lm.decoder import MASKED, Layer
 from .step import Attention, JointLayer, Step
 
 
@@ -20,7 +20,7 @@ def step(model: Any) -> Step:
     """The decoding step of a GPT-2 checkpoint."""
     decoder = gpt2.decoder(model)
     layers = []
-    for layer in list(decoder.layers):
+    for layer in cast(list[Layer], list(decoder.layers)):
         own = layer.attention
         # The scale is part of the query's projection.
         attention = Attention(own.query, own.key, own.value, own.output, own.heads, scale=1.0)
