@@ -146,7 +146,8 @@ class KnowledgeGraph:
           punctuation, ``&`` and "and", and a leading article; or one of its aliases is. Of overlapping mentions the
           longest counts; of entities with one name the one written exactly so, then the one of most triples.
         - Names of function words alone (It, The Who, What If) must stand in the text letter for letter, and a single
-          one not at the beginning of a sentence.
+          one not at the beginning of a sentence; so must the word that is left of a name without its article (Watch
+          for The Watch).
         - A mention does not reach over the end of a sentence, an empty line, or a comma, bracket or quotation mark that
           the name does not have.
         - Names without a letter or digit, and of more than 64 words, are never linked. Nothing is transliterated: for a

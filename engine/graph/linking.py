@@ -127,6 +127,10 @@ class Linker:
             exact and (len(mention) > 1 or not _begins_sentence(text, start, end))
         ):
             return None
+        # Not every "watch" is "The Watch".
+        bare = variant and len(mention) == 1 and _is_article_and_word(surface.text)
+        if bare and (text[start:end] not in surface.text or _begins_sentence(text, start, end)):
+            return None
         if not exact and len(mention) > 1 and not _together(text, mention, surface.text):
             return None
         if surface.alias:
@@ -134,6 +138,11 @@ class Linker:
         if exact:
             return _Match(start - end, start, 0, degree, surface.entity, "exact")
         return _Match(start - end, start, 2 if variant else 1, degree, surface.entity, "normalised")
+
+
+def _is_article_and_word(name: str) -> bool:
+    parts = keys(name)
+    return len(parts) == 2 and parts[0] in ARTICLES
 
 
 def _together(text: str, mention: list[Word], name: str) -> bool:

@@ -68,6 +68,7 @@ def linked(graph: KnowledgeGraph, text: str) -> list[tuple[str, str, str]]:
         # articles
         ("The Godfather", "the godfather", "the godfather", "normalised"),
         ("The Godfather", "Is Godfather good?", "Godfather", "normalised"),
+        ("The Fifth Element", "fifth element", "fifth element", "normalised"),
         ("Beatles", "The Beatles", "Beatles", "exact"),
         ("The X-Files", "xfiles", "xfiles", "normalised"),
         # other scripts
@@ -103,6 +104,8 @@ def test_one_mention(name: str, text: str, mention: str, how: str) -> None:
         # function words, and letters that are left of contractions
         ("The Who", "the who"),
         ("The Who", "who is that"),
+        ("The Watch", "I watch it"),
+        ("The Watch", "Watch it"),
         ("It", "is it good"),
         ("It", "It is good. It is"),
         ("It", 'He said, "It is fine."'),
