@@ -23,6 +23,7 @@ from groundwire.runtime.errors import ExportError
 
 from . import tokens
 from .options import Kind, RoleOptions
+from .retriever.model import EntityRetriever
 from .trace import quiet
 
 _LOADERS = {
@@ -70,6 +71,8 @@ class Checkpoint:
 def load(kind: Kind, options: RoleOptions) -> Checkpoint:
     """Load with transformers; ExportError when the checkpoint is not there or is of another kind."""
     local = Path(options.source)
+    if kind == "retriever":
+        return _retriever(local, options)
     try:
         with quiet():
             loader = _writer_loader(options) if kind == "writer" else _LOADERS[kind]
@@ -111,6 +114,26 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
     )
 
 
+def _retriever(folder: Path, options: RoleOptions) -> Checkpoint:
+    """A model of our own, which stands on no hub."""
+    try:
+        model = EntityRetriever.load(folder)
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), use_fast=True)
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise ExportError(
+            f"The retriever checkpoint {options.source!r} cannot be loaded: {str(error).strip().splitlines()[0]} "
+            "Give a directory that `python -m groundwire.train retriever` wrote."
+        ) from error
+    return Checkpoint(
+        model=model,
+        tokenizer=tokens.fast_json(tokenizer, options.source),
+        name=folder.resolve().name,
+        revision=options.revision,
+        max_tokens=options.max_tokens or model.config.max_tokens,
+        pad_id=int(tokenizer.pad_token_id or 0),
+    )
+
+
 def _writer_loader(options: RoleOptions) -> Any:
     """What loads a model that writes responses: an encoder-decoder, or a causal language model."""
     config = AutoConfig.from_pretrained(options.source, revision=options.revision)
@@ -132,7 +155,7 @@ def decoder_positions(config: Any) -> int | None:
 def _positions(config: Any) -> int | None:
     # BLOOM's positions have no end, but its configuration says what it was trained on.
     names = ("max_position_embeddings", "n_positions", "seq_length")
-    found: int | None = next((found for name in names if (found := getattr(config, name, None))), None)
+    found: int | None = next((size for name in names if (size := getattr(config, name, None))), None)
     if found and config.model_type in _OFFSET_POSITIONS:
         found -= config.pad_token_id + 1
     return found

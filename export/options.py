@@ -8,7 +8,9 @@ from typing import Literal, TypeAlias
 from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ExportError
 
-Kind: TypeAlias = Literal["reader", "classifier", "generator", "writer", "tagger", "embedder", "lm", "spans"]
+Kind: TypeAlias = Literal[
+    "reader", "classifier", "generator", "writer", "tagger", "embedder", "lm", "retriever", "spans"
+]
 Wanted: TypeAlias = Literal["fp32", "fp16", "int8"]
 QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
 """The input text of the Q² authors' question generator: two spaces before ``context``."""
@@ -105,6 +107,8 @@ def kind_of(role: str) -> Kind:
             return "embedder"
         case "lm":
             return "lm"
+        case "retriever":
+            return "retriever"
         case "spans":
             return "spans"
         case "nli":
@@ -112,8 +116,8 @@ def kind_of(role: str) -> Kind:
         case _ if role.startswith("detector.") and len(role) > len("detector."):
             return "classifier"
     raise ExportError(
-        f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, tokens, critic, embedder, lm, generator and "
-        "spans."
+        f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, tokens, critic, embedder, lm, generator, "
+        "retriever and spans."
     )
 
 

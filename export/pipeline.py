@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 import onnx_ir as ir
 
 from groundwire.runtime.bundle import (
@@ -23,7 +24,7 @@ from groundwire.runtime.bundle import (
 from groundwire.runtime.errors import ExportError, InvalidRequest
 from groundwire.runtime.prompt import KNOWLEDGE, check_prompt
 
-from . import checkpoint, embedder, encoder, generator, labels, lm, spans, store
+from . import checkpoint, embedder, encoder, generator, labels, lm, retriever, spans, store
 from .checkpoint import Checkpoint
 from .options import PROMPT, QUESTION_TEMPLATE, Kind, RoleOptions, kind_of
 from .passes import fold_transposes
@@ -100,6 +101,8 @@ def _make(role: str, options: RoleOptions, watch: Callable[[Stage], None]) -> Ro
             return _embedder(role, loaded, options, watch)
         case "lm":
             return _language_model(role, loaded, options, watch)
+        case "retriever":
+            return _retriever(role, loaded, options, watch)
 
 
 def _reader(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
@@ -234,6 +237,20 @@ def _language_model(role: str, loaded: Checkpoint, options: RoleOptions, watch: 
         head_dim=made.head_dim,
     )
     return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
+
+
+def _retriever(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+    watch("convert")
+    lowered = _lowered("retriever", loaded, retriever.graphs(loaded.model), Template("{text}"), options, watch)
+    record = msgspec.structs.replace(
+        retriever.record(loaded.model, loaded.tokenizer),
+        **_common(role, loaded, lowered),
+        encoder=f"{role}.encoder.onnx",
+        query=f"{role}.query.onnx",
+        memory=f"{role}.memory.onnx",
+    )
+    graphs = dict(zip((record.encoder, record.query, record.memory), lowered.graphs, strict=True))
+    return RoleFiles(record, graphs, loaded.tokenizer)
 
 
 def _common(role: str, loaded: Checkpoint, lowered: Lowered) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,7 +233,7 @@ def distmult(anchors: Vector, query: Vector, entities: Vector) -> Vector:
     return scores
 
 
-def pool(states: NDArray[np.floating], how: str) -> Vector:  # type: ignore[type-arg]
+def pool(states: NDArray[np.floating[Any]], how: str) -> Vector:
     """Several states [N, D] as one [D]: their mean, or the largest value of each number."""
     rows = states.astype(np.float32)
     pooled: Vector = rows.mean(axis=0) if how == "mean" else rows.max(axis=0)

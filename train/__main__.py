@@ -138,14 +138,17 @@ def _critic(
     steps: Steps = 900,
     seed: Seed = 13,
     threads: Threads = 0,
-    base: Annotated[str | None, typer.Option(help="Encoder checkpoint to train in MiniLM's place.")] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint of the recipe qa to start from; default MiniLM.", file_okay=False)
+    ] = None,
+    base: Annotated[str | None, typer.Option(help="Any encoder checkpoint, to train in MiniLM's place.")] = None,
 ) -> None:
     """The critic of Neural Path Hunter: which names of a response a graph's triples do not support."""
     from . import nph_critic
 
     rate = nph_critic.LR if base is None else nph_critic.PAPER.lr
     schedule = dataclasses.replace(_schedule(steps, seed, threads), batch=nph_critic.BATCH)
-    nph_critic.train(data, out, schedule, rate, base)
+    nph_critic.train(data, out, schedule, rate, base, start=start)
 
 
 @app.command("measure-critic")
@@ -197,6 +200,18 @@ def _decoding_table(
     chosen: Any = method
     setup = decoding_table.Setup(generator, rows, scorer, count, method=chosen, max_tokens=max_tokens, seed=seed)
     decoding_table.write(setup, out)
+
+
+@app.command("measure-retriever")
+def _measure_retriever(
+    bundle: Annotated[Path, typer.Option(help="Bundle directory with a retriever.", exists=True, file_okay=False)],
+    data: Data,
+    count: Annotated[int, typer.Option(help="Corrupted responses.", min=1)] = 400,
+) -> None:
+    """Hits@k, mean rank and MRR of a bundle's retriever on held-out dialogues, beside scores that need no training."""
+    from . import nph_evaluate
+
+    Console().print_json(data=nph_evaluate.measure_bundle(bundle, data, count))
 
 
 @app.command("detector")

@@ -28,6 +28,11 @@ def tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
+def content() -> str:
+    """The content of its ``tokenizer.json``."""
+    return (PATH / "tokenizer.json").read_text(encoding="utf-8")
+
+
 def freeze_words(model: torch.nn.Module) -> list[torch.nn.Parameter]:
     """Freeze the word embeddings (and what is tied to them); return the parameters left to train."""
     for name, parameter in model.named_parameters():

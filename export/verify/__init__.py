@@ -22,6 +22,7 @@ from .encoder import EncoderReference
 from .generator import STEPS, GeneratorReference
 from .lm import LanguageModelReference
 from .outcome import Reference
+from .retriever import RetrieverReference
 
 __all__ = ["Reference", "fill", "reference"]
 
@@ -30,7 +31,8 @@ ROWS = 8
 
 
 def reference(kind: Kind, checkpoint: Checkpoint, template: Template) -> Reference:
-    """Run the checkpoint on the fixed texts; embedders and language models take them without ``template``.
+    """Run the checkpoint on the fixed texts; embedders and language models take them without ``template``,
+    retrievers have texts of their own.
 
     A writer's template has its two contexts in place of a pair; every other text is read without the knowledge.
     """
@@ -45,6 +47,8 @@ def reference(kind: Kind, checkpoint: Checkpoint, template: Template) -> Referen
     with torch.inference_mode(), quiet():
         if kind == "lm":
             return LanguageModelReference(checkpoint)
+        if kind == "retriever":
+            return RetrieverReference(checkpoint)
         if kind == "embedder":
             claims = ((example.claim, None) for example in EXAMPLES)
             passages = dict.fromkeys((example.passage, None) for example in EXAMPLES)
