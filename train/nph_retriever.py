@@ -496,7 +496,9 @@ def _slots(inputs: Cloze) -> list[int]:
 
 def _targets(inputs: Cloze) -> list[int]:
     """The next word at every place of the response; -100 before it, and where a mention comes next."""
-    begin = inputs.window.type_ids.index(1) if 1 in inputs.window.type_ids else 0
+    # Response and last separator, each mention one place.
+    told = inputs.window.sequence_ids.count(1) + 1 - sum(len(own) - 1 for own in inputs.mentions)
+    begin = len(inputs.ids) - told
     out = [-100] * len(inputs.ids)
     for place in range(max(0, begin - 1), len(inputs.ids) - 1):
         if place + 1 not in inputs.slots:
