@@ -103,7 +103,8 @@ def main(
 ) -> None:
     """Repair every case in every way, and print and write the shares."""
     index = TripleIndex.read(data)
-    cases = nph_critic.Examples.read(data, "test").sample(count, SEED)
+    drawn = nph_critic.Examples.read(data, "test").sample(count, SEED)
+    cases = [case for case in drawn if case.dialogue.triples]  # without any there is nothing to hold a response against
     wanted = {name.strip().replace("/", ", ") for name in ways.split(",")}
     found = []
     with ExitStack() as stack:

@@ -66,7 +66,9 @@ def around(
     nodes = tuple(dict.fromkeys((*topics, *(link.entity for link in links))))
     if whole:
         return Context(graph, history, response, topics, links, tuple(graph), hops)
-    centres = tuple(dict.fromkeys((*topics, *subjects(response, links))))
+    # A true statement is shown by the triple that joins what it names. The surroundings of a name that the history does
+    # not bring up would only make a wrong one look at home.
+    centres = topics or tuple(subjects(response, links))[:1]
     triples = tuple(_bearing(graph, nodes, centres, response, history[-1:], hops))[:SHOWN]
     return Context(graph, history, response, topics, links, triples, hops)
 
