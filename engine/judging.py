@@ -20,16 +20,20 @@ def judged(
     options: Options,
     signature: str,
 ) -> Score:
-    """The first metric gives value and status, all of them together verdict and unsupported words."""
+    """The first metric gives value and status, all of them together verdict and unsupported words.
+
+    A response that states nothing leaves nothing unsupported, whatever single metrics miss in the knowledge.
+    """
     results = {result.name: result for result in found}
     first = found[0]
+    verdict = decide(results, calibration, options.profile)
     coverages = [result.coverage for result in found if result.coverage is not None]
     return Score(
         status=first.status,
         value=first.value,
-        verdict=decide(results, calibration, options.profile),
+        verdict=verdict,
         metrics=results,
-        unsupported=fuse(response, found),
+        unsupported=() if verdict.label == "unverifiable" else fuse(response, found),
         coverage=min(coverages) if coverages else None,
         timings=timings,
         signature=signature,

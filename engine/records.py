@@ -97,7 +97,8 @@ class Score(Record, frozen=True):
     verdict: Verdict
     metrics: dict[str, MetricResult]
     unsupported: tuple[UnsupportedSpan, ...]
-    """What the metrics together take for unsupported: disjoint, in the order of the response."""
+    """What the metrics together take for unsupported: disjoint, in the order of the response.
+    Empty when the verdict is ``unverifiable``."""
     coverage: float | None
     """The smallest of the metrics' coverages."""
     timings: Timings

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, InvalidRequest, MetricResult, Options
+from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Timings, UnsupportedSpan
+from groundwire.engine.judging import judged
 from groundwire.engine.verdict import calibrated, decide, normalized, sigmoid
 from groundwire.runtime.calibration import Calibration, Feature, Profile, Scale
 from groundwire.runtime.errors import BundleError
@@ -134,3 +135,16 @@ def test_between_knots_it_is_linear() -> None:
 @pytest.mark.parametrize(("logit", "expected"), [(0.0, 0.5), (1000.0, 1.0), (-1000.0, 0.0), (math.log(3), 0.75)])
 def test_sigmoid(logit: float, expected: float) -> None:
     assert sigmoid(logit) == pytest.approx(expected)
+
+
+def test_a_response_that_states_nothing_has_no_unsupported_words() -> None:
+    response = "I love Elvis"
+    missing = UnsupportedSpan("Elvis", 7, 12, "not_in_knowledge", "", "q2")
+    for sure, label, spans in ((0.9, "inconsistent", (missing,)), (0.2, "unverifiable", ())):
+        found = [
+            MetricResult("q2", "scored", 0.0, unsupported=(missing,)),
+            MetricResult("verifiability", "scored", sure),
+        ]
+        score = judged(response, found, Timings(0.0, {}), CALIBRATION, Options(), "signature")
+        assert score.verdict.label == label
+        assert [(span.text, span.start) for span in score.unsupported] == [(s.text, s.start) for s in spans]
