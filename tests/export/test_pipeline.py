@@ -179,7 +179,7 @@ def test_command(folder: Folder, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["qa", "--out", "b"], "with --source"),
-        (["critic", "--source", "x", "--out", "b"], "Unknown role 'critic'"),
+        (["poet", "--source", "x", "--out", "b"], "Unknown role 'poet'"),
         (["paper-q2", "--labels", "a,b,c", "--out", "b"], "--labels belong to one role"),
         (["paper-q2", "--replace", "qa", "--out", "b"], "not ROLE=ID_OR_DIR"),
         (["qg", "--source", "x", "--template-second", "{context}", "--out", "b"], "needs --template"),
