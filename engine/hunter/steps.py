@@ -71,6 +71,7 @@ class _Draft(NamedTuple):
     response: str
     changes: tuple[Change, ...]
     triples: tuple[Triple, ...]
+    """What the critic is shown: the paths of the changes, what joins the new entities to the others, and the rest."""
 
 
 def critique(context: Context, options: Options, facts: Facts) -> Steps[Judgement]:
@@ -207,7 +208,15 @@ def _written(
             )
         )
     paths = (triple for change in changes for triple in change.chosen.path)
-    return _Draft(response, tuple(changes), tuple(dict.fromkeys((*paths, *context.triples))))
+    news = [change.chosen.entity for change in changes]
+    joins = (
+        triple
+        for place, new in enumerate(news)
+        for other in (*context.nodes, *news[:place])
+        if other != new
+        for triple in context.graph.triples_between(new, other)
+    )
+    return _Draft(response, tuple(changes), tuple(dict.fromkeys((*paths, *joins, *context.triples))))
 
 
 def _alternative(context: Context, one: Retrieved) -> Alternative:
