@@ -108,7 +108,8 @@ def contexts(path: Path) -> Iterator[Context]:
     for row in read_rows(path):
         knowledge, history = row["knowledge"], tuple(row["history"])
         knowledge = knowledge if isinstance(knowledge, str) else " ".join(knowledge)
-        if (knowledge, history) not in seen and knowledge.strip() and history:
+        said = any(turn.strip() for turn in history)
+        if (knowledge, history) not in seen and knowledge.strip() and said:
             seen.add((knowledge, history))
             yield Context(knowledge, history, row.get("gold_response") or row["response"])
 
