@@ -93,14 +93,14 @@ def premise(dialogue: GraphDialogue) -> str:
     return SEPARATOR.join(filter(None, (linearise(dialogue.triples), *dialogue.history)))
 
 
-def build(base: str | Path | None = None, layers: int = LAYERS) -> torch.nn.Module:
-    """The tagger before training: the first ``layers`` of MiniLM, or all of the checkpoint ``base``."""
+def build(base: str | Path | None = None, layers: int = LAYERS, start: Path | None = None) -> torch.nn.Module:
+    """The tagger before training: the first ``layers`` of MiniLM or of ``start``, or all of the checkpoint ``base``."""
     names = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
     model: torch.nn.Module
     if base is not None:
         model = AutoModelForTokenClassification.from_pretrained(base, **names)
     else:
-        model = BertForTokenClassification.from_pretrained(trunk.PATH, num_hidden_layers=layers, **names)
+        model = BertForTokenClassification.from_pretrained(start or trunk.PATH, num_hidden_layers=layers, **names)
     return model
 
 
@@ -111,15 +111,17 @@ def train(
     lr: float = LR,
     base: str | None = None,
     measured: int = 1000,
+    start: Path | None = None,
 ) -> None:
     """Train and save a token classifier and its tokenizer in ``out``, measured in ``out/report.json``.
 
-    ``data`` holds FB15k-237. The word embeddings of MiniLM stay frozen; with ``base`` everything is trained, and
-    ``PAPER`` has the rate.
+    ``data`` holds FB15k-237. ``start`` is a checkpoint of another recipe that began with MiniLM: one that has learnt to
+    look up in one text what the other says, which MiniLM, made for single sentences, has not. The word embeddings stay
+    frozen; with ``base``, any encoder, everything is trained, and ``PAPER`` has the rate.
     """
     torch.manual_seed(schedule.seed)
     tokens = trunk.tokenizer() if base is None else AutoTokenizer.from_pretrained(base, use_fast=True)
-    model = build(base)
+    model = build(base, start=start)
     examples = Examples.read(data)
     names = list(tokens.model_input_names)
     fill = dict.fromkeys(names, 0) | {"input_ids": tokens.pad_token_id or 0, "labels": UNLABELLED}

@@ -235,3 +235,11 @@ def test_random_examples_are_encoded_as_their_marks(data: Path, small: Path) -> 
         own = [label for label in row["labels"] if label != UNLABELLED]
         assert own.count(LABELS.index("B")) == len(case.flagged)
         assert len(row["labels"]) == len(row["input_ids"]) <= nph_critic.WINDOW
+
+
+def test_what_another_recipe_has_learnt_can_be_the_start(small: Path, trained: Path) -> None:
+    model = build(layers=2, start=trained)
+    former = BertForTokenClassification.from_pretrained(trained)
+    for name, value in model.bert.state_dict().items():
+        torch.testing.assert_close(value, former.bert.state_dict()[name])
+    assert model.config.num_hidden_layers == 2
