@@ -202,6 +202,24 @@ def _decoding_table(
     decoding_table.write(setup, out)
 
 
+@app.command("ablate-retriever")
+def _ablate_retriever(
+    data: Data,
+    out: Out,
+    steps: Steps = 150,
+    seed: Seed = 13,
+    threads: Threads = 0,
+    measured: Annotated[int, typer.Option(help="Corrupted responses to measure on.", min=1)] = 200,
+) -> None:
+    """Train the retriever without each of its parts, as in the paper's table 4."""
+    from dataclasses import replace
+
+    from . import nph_ablate
+
+    found = nph_ablate.ablate(data, out, replace(_schedule(steps, seed, threads), batch=16), measured)
+    Console().print_json(data=found)
+
+
 @app.command("measure-retriever")
 def _measure_retriever(
     bundle: Annotated[Path, typer.Option(help="Bundle directory with a retriever.", exists=True, file_okay=False)],
@@ -251,6 +269,21 @@ def _bundle(
     from . import compact
 
     compact.bundle(checkpoints, out, lambda role, stage: print(role, stage), precision=precision, force=force)
+
+
+@app.command("hunter")
+def _hunter(
+    checkpoints: Annotated[
+        Path, typer.Option(help="Directory with the checkpoints critic and retriever.", exists=True)
+    ],
+    out: Annotated[Path, typer.Option(help="Bundle directory to write.")],
+    precision: Annotated[str, typer.Option(help="int8 or fp32.")] = "int8",
+    force: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+) -> None:
+    """Export critic and retriever as the embedded bundle that repairs responses about a graph."""
+    from . import hunter
+
+    hunter.bundle(checkpoints, out, lambda role, stage: print(role, stage), precision=precision, force=force)
 
 
 @app.command("pairs")

@@ -16,7 +16,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -69,6 +69,10 @@ class Recipe:
     lr: float = 4e-4
     masked: bool = True
     """False: the ablation "w/o MLM"."""
+    memory: Literal["text", "compgcn"] = "text"
+    """``compgcn``: the paper's other memory, a table of a graph's entities (``nph_compgcn``)."""
+    graph_steps: int = 100
+    """Steps of relation prediction that such a table is made with."""
     all_mentions: bool = False
     """Mask every entity of a response, as the paper does in training, instead of some."""
 
@@ -303,7 +307,9 @@ def align(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Tensor]],
 class Batcher:
     """Examples as tensors."""
 
-    def __init__(self, config: RetrieverConfig) -> None:
+    def __init__(self, config: RetrieverConfig, places: Mapping[str, int] | None = None) -> None:
+        """``places``: where a memory that is a table holds each entity; every batch then has ``nodes`` [M]."""
+        self._places = places
         self._encoder = encoder(config.max_tokens)
         tokens = trunk.tokenizer()
         self._mask, self._pad = int(tokens.mask_token_id), int(tokens.pad_token_id)
@@ -350,6 +356,7 @@ class Batcher:
             "targets": _padded([_targets(cloze) for cloze in inputs], -100),
             "texts": _padded(ids, self._pad),
             "text_mask": _padded([[1] * len(row) for row in ids], 0),
+            **({} if self._places is None else {"nodes": torch.tensor([self._places[text] for text in texts])}),
             **{name: torch.tensor(values) for name, values in flat.items()},
             "anchors": _padded(table["anchors"], -1),
             "candidates": _padded(table["candidates"], -1),
@@ -382,7 +389,7 @@ def feed(
                 yield batcher([example for example, _ in part], [inputs for _, inputs in part])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Loss:
     """The loss of a batch by its parts."""
 
@@ -394,11 +401,15 @@ class Loss:
         language, contrast, _ = self.parts(model, batch)
         return language if self.recipe.negatives == "none" else language + self.recipe.weight * contrast
 
+    def memory(self, model: EntityRetriever, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """The vectors [M, D] of a batch's texts."""
+        return model.remember(batch["texts"], batch["text_mask"])
+
     def parts(
         self, model: EntityRetriever, batch: Mapping[str, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The language model's loss, NCE's, and the scores [Q, C] of all candidates, -inf at padding."""
-        memory = model.remember(batch["texts"], batch["text_mask"])
+        memory = self.memory(model, batch)
         hidden = model.states(*(batch[name] for name in trunk_inputs()))
         own = model.pool(hidden, batch["members"])
         row, place = batch["row"], batch["place"]
@@ -440,31 +451,49 @@ class Loss:
 
 
 def train(data: Path, out: Path, schedule: Schedule, recipe: Recipe | None = None, measured: int = 100) -> None:
-    """Train and save the model and its tokenizer in ``out``, measured on ``measured`` dialogues in ``report.json``."""
+    """Train and save the model and its tokenizer in ``out``, measured on ``measured`` responses in ``report.json``.
+
+    ValueError for a recipe whose memory is a table: there is nothing to export it to.
+    """
     from .nph_evaluate import measure
 
     recipe = recipe or Recipe()
+    if recipe.memory != "text":
+        raise ValueError(
+            f"A retriever with the memory {recipe.memory!r} is for comparison; ablate-retriever trains it."
+        )
+    model = learn(Templates.read(data), out, schedule, recipe)
+    model.save(out)
+    trunk.tokenizer().save_pretrained(out)
+    found = measure(model, Templates.read(data, "dev"), measured, recipe)
+    write_report(out, {"steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed, **found})
+
+
+def learn(source: Templates, out: Path, schedule: Schedule, recipe: Recipe) -> EntityRetriever:
+    """The model after training on dialogues of ``source``; ``out`` holds the state of the run."""
     torch.manual_seed(schedule.seed)
-    source = Templates.read(data)
     make = Examples(source.index, sans=recipe.sans, all_mentions=recipe.all_mentions)
-    model = build(recipe, token_counts(source))
+    model, loss = build(recipe, token_counts(source)), Loss(recipe)
     batcher = Batcher(model.config)
     if recipe.aligned and not (out / "checkpoint.pt").exists():
-        count = Schedule(steps=max(1, recipe.aligned // 16), batch=16, seed=schedule.seed + 1)
-        align(model.eval(), feed(source, make, batcher, count, 0))
+        first = Schedule(steps=max(1, recipe.aligned // 16), batch=min(16, schedule.batch), seed=schedule.seed + 1)
+        align(model.eval(), feed(source, make, batcher, first, 0))
+    if recipe.memory == "compgcn":
+        from .nph_compgcn import GraphLoss, GraphMemory, GraphRetriever
+
+        memory = GraphMemory.learn(model, encoder(recipe.max_tokens), source.index.triples, recipe.graph_steps)
+        model, loss = GraphRetriever.of(model, memory), GraphLoss(recipe)
+        batcher = Batcher(model.config, memory.places)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     fit(
         model,
         [Group(trained, recipe.lr)],
         lambda start: feed(source, make, batcher, schedule, start),
-        Loss(recipe),
+        loss,
         schedule,
         out,
     )
-    model.save(out)
-    trunk.tokenizer().save_pretrained(out)
-    found = measure(model, Templates.read(data, "dev"), measured, recipe)
-    write_report(out, {"steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed, **found})
+    return model
 
 
 def token_counts(source: Templates, count: int = 2000, seed: int = 3) -> torch.Tensor:
@@ -511,10 +540,3 @@ def _padded(rows: Sequence[Sequence[int]], fill: int) -> torch.Tensor:
     for number, row in enumerate(rows):
         table[number, : len(row)] = row
     return torch.from_numpy(table)
-
-
-def report_of(recipe: Recipe) -> dict[str, Any]:
-    """The recipe as JSON."""
-    from dataclasses import asdict
-
-    return asdict(recipe)
