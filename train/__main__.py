@@ -171,6 +171,9 @@ def _retriever(
     seed: Seed = 13,
     threads: Threads = 0,
     paper: Annotated[bool, typer.Option("--paper", help="The paper's sizes and hyper-parameters.")] = False,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint of an earlier run to go on from.", file_okay=False)
+    ] = None,
 ) -> None:
     """The entity retriever of Neural Path Hunter: which entity of a graph belongs at a mention."""
     from dataclasses import replace
@@ -178,7 +181,7 @@ def _retriever(
     from . import nph_retriever
 
     schedule = replace(_schedule(steps, seed, threads), batch=16)
-    nph_retriever.train(data, out, schedule, nph_retriever.PAPER if paper else None)
+    nph_retriever.train(data, out, schedule, nph_retriever.PAPER if paper else None, start=start)
 
 
 @app.command("decoding-table")

@@ -450,10 +450,18 @@ class Loss:
         return language, contrast, scores
 
 
-def train(data: Path, out: Path, schedule: Schedule, recipe: Recipe | None = None, measured: int = 100) -> None:
+def train(
+    data: Path,
+    out: Path,
+    schedule: Schedule,
+    recipe: Recipe | None = None,
+    measured: int = 100,
+    start: Path | None = None,
+) -> None:
     """Train and save the model and its tokenizer in ``out``, measured on ``measured`` responses in ``report.json``.
 
-    ValueError for a recipe whose memory is a table: there is nothing to export it to.
+    ``start`` is the checkpoint of an earlier run to go on from. ValueError for a recipe whose memory is a table: there
+    is nothing to export it to.
     """
     from .nph_evaluate import measure
 
@@ -462,20 +470,27 @@ def train(data: Path, out: Path, schedule: Schedule, recipe: Recipe | None = Non
         raise ValueError(
             f"A retriever with the memory {recipe.memory!r} is for comparison; ablate-retriever trains it."
         )
-    model = learn(Templates.read(data), out, schedule, recipe)
+    model = learn(Templates.read(data), out, schedule, recipe, start)
     model.save(out)
     trunk.tokenizer().save_pretrained(out)
     found = measure(model, Templates.read(data, "dev"), measured, recipe)
     write_report(out, {"steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed, **found})
 
 
-def learn(source: Templates, out: Path, schedule: Schedule, recipe: Recipe) -> EntityRetriever:
+def learn(
+    source: Templates, out: Path, schedule: Schedule, recipe: Recipe, start: Path | None = None
+) -> EntityRetriever:
     """The model after training on dialogues of ``source``; ``out`` holds the state of the run."""
     torch.manual_seed(schedule.seed)
     make = Examples(source.index, sans=recipe.sans, all_mentions=recipe.all_mentions)
-    model, loss = build(recipe, token_counts(source)), Loss(recipe)
+    if start is None:
+        model = build(recipe, token_counts(source))
+    else:
+        model = EntityRetriever.load(start)
+        trunk.freeze_words(model)
+    loss = Loss(recipe)
     batcher = Batcher(model.config)
-    if recipe.aligned and not (out / "checkpoint.pt").exists():
+    if start is None and recipe.aligned and not (out / "checkpoint.pt").exists():
         first = Schedule(steps=max(1, recipe.aligned // 16), batch=min(16, schedule.batch), seed=schedule.seed + 1)
         align(model.eval(), feed(source, make, batcher, first, 0))
     if recipe.memory == "compgcn":
