@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import product
 from typing import NamedTuple
@@ -37,8 +37,6 @@ SLOTS = 12
 """Mentions of a response that are filled; others are left as they are."""
 ALIKE = 0.05
 """Share of common roles, weighted, from which two entities count as of one type (``KnowledgeGraph.same_kind``)."""
-SWAPPED = 0.4
-"""Least doubt in a name that may have changed places with a flagged one: the paper's share of swaps."""
 EPSILON = 1e-3
 """Least probability that a mention is granted of being right after all."""
 
@@ -82,30 +80,15 @@ def slots(context: Context, mentions: Sequence[FlaggedMention], *, type_aware: b
     return tuple(found[:SLOTS])
 
 
-def exchange(
-    context: Context, mention: FlaggedMention, mentions: Sequence[FlaggedMention], doubt: Callable[[int, int], float]
-) -> tuple[Slot, ...]:
-    """The two slots of a swap, when a triple joins ``mention`` to a name that is not flagged; else none.
+def exchange(first: FlaggedMention, second: FlaggedMention) -> tuple[Slot, ...]:
+    """The slots of two names that may have changed places.
 
-    The critic may flag one end of a fact that is told the wrong way round. Each slot has both entities as candidates,
-    so that the retriever says which order it expects. ``doubt`` is the critic's for a range of the response.
+    Each has both entities as candidates, so that the retriever says which order it expects.
     """
-    flagged = {one.start for one in mentions}
-    joined = [
-        (abs(link.start - mention.start), place)
-        for place, link in enumerate(context.links)
-        if mention.entity is not None
-        and link.start not in flagged
-        and link.entity != mention.entity
-        and context.graph.triples_between(link.entity, mention.entity)
-    ]
-    if not joined or mention.entity is None:
+    if first.entity is None or second.entity is None:
         return ()
-    link = context.links[min(joined)[1]]
-    text = context.response[link.start : link.end]
-    other = FlaggedMention(text, link.start, link.end, max(SWAPPED, doubt(link.start, link.end)), link.entity)
-    both = Candidate(link.entity, mention.entity), Candidate(mention.entity, link.entity)
-    return tuple(sorted((Slot(mention, both), Slot(other, both)), key=lambda slot: slot.mention.start))
+    both = Candidate(second.entity, first.entity), Candidate(first.entity, second.entity)
+    return (Slot(first, both), Slot(second, both))
 
 
 def pooled(context: Context, slot: Slot, found: Sequence[Retrieved]) -> tuple[Retrieved, ...]:

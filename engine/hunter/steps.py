@@ -1,14 +1,13 @@
 """Critique and repair as generators of model calls.
 
 Source: Dziri et al. 2021: the critic flags, the retriever fills, and the critic reads the result (appendix E, with the
-path that was retrieved among its triples). Of a few ways to fill the mentions the first one that the critic accepts is
-taken.
+path that was retrieved among its triples). Of a few ways to fill the mentions one that the critic accepts is taken.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 from groundwire.engine.explanations import FlaggedMention, FlaggedToken
@@ -21,9 +20,10 @@ from groundwire.runtime.calls import Retrieve, Retrieved
 from groundwire.runtime.triples import Triple
 
 from .context import Context, joining
-from .mentions import doubts, mentions, probability
+from .mentions import doubts, mentions
 from .records import Alternative, Change
-from .repair import CANDIDATES, Filling, Slot, exchange, fillings, pooled, slots
+from .repair import CANDIDATES, EPSILON, Filling, Slot, exchange, fillings, pooled, slots
+from .swaps import Swap, swaps
 from .wording import Replacement, put
 
 VERIFIED = 3
@@ -68,6 +68,8 @@ class Repair(NamedTuple):
 class _Draft(NamedTuple):
     """A response with its mentions filled."""
 
+    score: float
+    """The filling's."""
     response: str
     changes: tuple[Change, ...]
     triples: tuple[Triple, ...]
@@ -75,19 +77,18 @@ class _Draft(NamedTuple):
 
 
 def critique(context: Context, options: Options, facts: Facts) -> Steps[Judgement]:
-    """The critic on the response."""
-    (answer,) = yield [ask(context.triples, context.history, context.response)]
-    return _judged(context, context.response, context.triples, doubts(answer, facts), options)
+    """The critic on the response, and on the other order of names that it half doubts."""
+    judged, _ = yield from _criticised(context, options, facts)
+    return judged
 
 
 def refine(context: Context, settings: RefineOptions, options: Options, facts: Facts) -> Steps[Repair]:
     """The critic on the response, and the repair of what it flags."""
-    (answer,) = yield [ask(context.triples, context.history, context.response)]
-    tokens = doubts(answer, facts)
-    before = _judged(context, context.response, context.triples, tokens, options)
+    before, swapped = yield from _criticised(context, options, facts)
     if not before.mentions:
         return Repair(before, context.response)
-    offers = _offers(context, before.mentions, tokens, settings)
+    filled = slots(context, before.mentions, type_aware=settings.type_aware)
+    offers = [offer for offer in (*(exchange(*swap) for swap in swapped), filled) if offer]
     if not offers:
         return Repair(before, context.response, message=NOTHING)
     answers = yield [_question(context, offer) for offer in offers]
@@ -99,11 +100,7 @@ def refine(context: Context, settings: RefineOptions, options: Options, facts: F
         _judged(context, draft.response, draft.triples, doubts(verdict, facts), options)
         for draft, verdict in zip(drafts, verdicts, strict=True)
     ]
-    # The first that the critic accepts; where it accepts none, the one that it doubts least.
-    chosen = min(
-        range(len(drafts)), key=lambda i: (judged[i].mentions != (), judged[i].probability * bool(judged[i].mentions))
-    )
-    draft, after = drafts[chosen], judged[chosen]
+    draft, after = max(zip(drafts, judged, strict=True), key=_worth)
     if after.mentions and after.probability >= before.probability:
         return Repair(before, context.response, message=NO_BETTER)
     return Repair(before, draft.response, draft.changes, after)
@@ -125,12 +122,27 @@ def _judged(
     return Judgement(found, worst, triples)
 
 
-def _offers(
-    context: Context, flagged: Sequence[FlaggedMention], tokens: Sequence[FlaggedToken], settings: RefineOptions
-) -> list[tuple[Slot, ...]]:
-    """What may be filled together: the flagged mentions, and each with the name it may have been swapped with."""
-    swaps = (exchange(context, one, flagged, partial(probability, tokens)) for one in flagged)
-    return [offer for offer in (slots(context, flagged, type_aware=settings.type_aware), *swaps) if offer]
+def _criticised(context: Context, options: Options, facts: Facts) -> Steps[tuple[Judgement, tuple[Swap, ...]]]:
+    (answer,) = yield [ask(context.triples, context.history, context.response)]
+    tokens = doubts(answer, facts)
+    judged = _judged(context, context.response, context.triples, tokens, options)
+    found = yield from swaps(context, tokens, options.critic.threshold, facts)
+    both = {mention.start: mention for swap in found for mention in swap}
+    flagged = {mention.start: mention for mention in judged.mentions}
+    for start, mention in both.items():
+        if start not in flagged or flagged[start].probability < mention.probability:
+            flagged[start] = mention
+    return Judgement(
+        tuple(flagged[start] for start in sorted(flagged)),
+        max((judged.probability, *(mention.probability for mention in both.values()))),
+        judged.triples,
+    ), found
+
+
+def _worth(one: tuple[_Draft, Judgement]) -> tuple[bool, float]:
+    """What a repair is worth: first that the critic accepts it, then how probable retriever and critic find it."""
+    draft, after = one
+    return not after.mentions, draft.score + math.log(max(EPSILON, 1.0 - after.probability))
 
 
 def _question(context: Context, offer: Sequence[Slot]) -> Retrieve:
@@ -216,7 +228,7 @@ def _written(
         if other != new
         for triple in context.graph.triples_between(new, other)
     )
-    return _Draft(response, tuple(changes), tuple(dict.fromkeys((*paths, *joins, *context.triples))))
+    return _Draft(filling.score, response, tuple(changes), tuple(dict.fromkeys((*paths, *joins, *context.triples))))
 
 
 def _alternative(context: Context, one: Retrieved) -> Alternative:
