@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import math
 import sys
 from typing import Any, NamedTuple
@@ -29,7 +28,8 @@ KNOWLEDGE = (
     "The guitar is a string instrument, and most guitars have six strings. ",
     "It was filmed in a small studio in Indiana. ",
 )
-GRID = list(itertools.product((0.0, 0.25, 0.5, 1.0), (0.6, 0.75, 0.9, 1.0)))
+GRID = [(0.0, 0.6), (0.25, 0.6), (0.25, 1.0), (0.5, 0.75), (0.5, 0.9), (1.0, 0.6), (1.0, 1.0)]
+"""Alpha and top-p; tests/runtime goes through all of the paper's."""
 NEW, BEAMS = 6, 3
 
 
@@ -99,7 +99,7 @@ def test_greedy_search_gives_the_twins_tokens(family: Family) -> None:
 
 
 def test_beam_search_gives_the_twins_best_sequence(family: Family) -> None:
-    for alpha, top_p in GRID[::5]:
+    for alpha, top_p in GRID[1::2]:
         found = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS)
         for twin, start, tokens in zip(family.twins, family.starts, found, strict=True):
             options = Options(BEAMS, 1, start, family.eos, NEW + 1, 0, 0, 1.0, False)

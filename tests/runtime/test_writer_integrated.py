@@ -18,20 +18,16 @@ from groundwire.integrations.transformers import PMILogitsProcessor
 from groundwire.runtime.backend import LocalRuntime
 from groundwire.runtime.calls import Generate, Written
 from groundwire.runtime.prompt import contexts
-from tests.runtime.zoo import Zoo
+
+from .zoo import Zoo
 
 PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
 DIALOGUES = (
     (("Most guitars have six strings.", "It is loud."), ("Do you play?", "Yes, and you?")),
     (("The Amazon river flows through Brazil, Peru and Colombia.",), ("Where is the river?",)),
 )
-SETTINGS = list(itertools.product((0.25, 1.0), (0.6, 0.9)))
+SETTINGS = [(0.25, 0.6), (1.0, 0.9)]
 NEW = 7
-
-
-@pytest.fixture(scope="module")
-def zoo(tmp_path_factory: pytest.TempPathFactory) -> Zoo:
-    return Zoo(tmp_path_factory.mktemp("zoo"))
 
 
 def padded(rows: list[list[int]], pad: int, *, left: bool) -> dict[str, Any]:
@@ -79,12 +75,11 @@ def test_the_processor_writes_what_the_runtime_writes(zoo: Zoo, family: str) -> 
             assert row[: len(ours)] == ours
             assert set(row[len(ours) :]) <= {pad, own.eos_token_id}
             seen.add(tuple(ours))
-    assert len(seen) > 4
+    assert len(seen) > 2
 
 
 @pytest.fixture(scope="module")
 def engine(zoo: Zoo) -> Any:
-    zoo.bundle("generator", "gpt2")
     with Engine(LocalRuntime.load(zoo.bundle("generator", "gpt2").directory, threads=1)) as opened:
         yield opened
 
