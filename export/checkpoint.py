@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -119,7 +120,7 @@ def _retriever(folder: Path, options: RoleOptions) -> Checkpoint:
     try:
         model = EntityRetriever.load(folder)
         tokenizer = AutoTokenizer.from_pretrained(str(folder), use_fast=True)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise ExportError(
             f"The retriever checkpoint {options.source!r} cannot be loaded: {str(error).strip().splitlines()[0]} "
             "Give a directory that `python -m groundwire.train retriever` wrote."
