@@ -22,11 +22,11 @@ from rich.progress import track
 from groundwire.engine import Engine, KnowledgeGraph, Refinement
 from groundwire.engine.hunter import steps
 from groundwire.engine.hunter.context import document
-from groundwire.runtime.triples import Triple, upright
+from groundwire.runtime.triples import Triple
 from groundwire.train import nph_critic
 from groundwire.train.nph_data import Corrupted
 from groundwire.train.nph_graph import TripleIndex
-from groundwire.train.nph_templates import meanings
+from groundwire.train.nph_phrases import originals
 
 from . import common
 
@@ -175,16 +175,7 @@ def _truth(index: TripleIndex, whole: bool) -> Truth:
     def holds(case: Corrupted, fact: Triple) -> bool:
         if fact in case.original.triples or fact in case.dialogue.triples:
             return True
-        if not whole:
-            return False
-        plain = upright(fact)
-        same = meanings(fact.predicate) | meanings(plain.predicate)
-        return any(
-            {one.subject, one.object} == {plain.subject, plain.object}
-            and not meanings(one.predicate).isdisjoint(same)
-            and (one.predicate != plain.predicate or one.subject == plain.subject)
-            for one in index.about(plain.subject)
-        )
+        return whole and any(one in index for one in originals(fact))
 
     return holds
 

@@ -88,7 +88,7 @@ def refine(context: Context, settings: RefineOptions, options: Options, facts: F
     if not before.mentions:
         return Repair(before, context.response)
     filled = slots(context, before.mentions, type_aware=settings.type_aware)
-    offers = [offer for offer in (*(exchange(*swap) for swap in swapped), filled) if offer]
+    offers = [offer for offer in (*(exchange(swap.first, swap.second) for swap in swapped), filled) if offer]
     if not offers:
         return Repair(before, context.response, message=NOTHING)
     answers = yield [_question(context, offer) for offer in offers]
@@ -127,7 +127,7 @@ def _criticised(context: Context, options: Options, facts: Facts) -> Steps[tuple
     tokens = doubts(answer, facts)
     judged = _judged(context, context.response, context.triples, tokens, options)
     found = yield from swaps(context, tokens, options.critic.threshold, facts)
-    both = {mention.start: mention for swap in found for mention in swap}
+    both = {one.start: one for swap in found if swap.confirmed for one in (swap.first, swap.second)}
     flagged = {mention.start: mention for mention in judged.mentions}
     for start, mention in both.items():
         if start not in flagged or flagged[start].probability < mention.probability:

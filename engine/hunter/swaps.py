@@ -35,6 +35,8 @@ class Swap(NamedTuple):
 
     first: FlaggedMention
     second: FlaggedMention
+    confirmed: bool
+    """Whether the critic prefers the other order; otherwise it flags one of the two for a reason that may be this."""
 
 
 class _Pair(NamedTuple):
@@ -46,7 +48,10 @@ class _Pair(NamedTuple):
 
 
 def swaps(context: Context, tokens: Sequence[FlaggedToken], threshold: float, facts: Facts) -> Steps[tuple[Swap, ...]]:
-    """The pairs of names that the critic doubts less when they change places, and then no longer flags; disjoint."""
+    """The pairs of names that may have changed places.
+
+    Confirmed are those that the critic doubts less in the other order, and then no longer flags; these are disjoint.
+    """
     pairs = _pairs(context, tokens)
     if not pairs:
         return ()
@@ -61,10 +66,12 @@ def swaps(context: Context, tokens: Sequence[FlaggedToken], threshold: float, fa
     for pair, (_, edits), answer in zip(pairs, texts, answers, strict=True):
         other = doubts(answer, facts)
         left = max(probability(other, edit.new_start, edit.new_end) for edit in edits)
-        if left < min(threshold, BETTER * pair.doubt) and taken.isdisjoint((pair.first.start, pair.second.start)):
-            taken |= {pair.first.start, pair.second.start}
+        places = {pair.first.start, pair.second.start}
+        confirmed = left < min(threshold, BETTER * pair.doubt) and taken.isdisjoint(places)
+        if confirmed or pair.doubt >= threshold:
+            taken |= places if confirmed else set()
             share = pair.doubt / (pair.doubt + left)
-            found.append(Swap(_mention(context, pair.first, share), _mention(context, pair.second, share)))
+            found.append(Swap(_mention(context, pair.first, share), _mention(context, pair.second, share), confirmed))
     return tuple(found)
 
 
