@@ -30,6 +30,8 @@ except ImportError as error:
 __all__ = ["PMILogitsProcessor", "contrast"]
 
 _INFINITE = float("inf")
+FLOOR = -30000.0
+"""Least log-probability without the knowledge: a token that only it allows is far better, not infinitely."""
 
 
 class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers is not typed
@@ -40,7 +42,8 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
     §4.2, and the authors' code. Made for one ``generate`` call of a causal model or an encoder-decoder, with any of
     greedy search, beam search, sampling and beam sampling: it keeps the keys and values of the context without the
     knowledge itself, and finds out which of them each beam continues from the tokens alone. Warpers (temperature,
-    top-k, top-p) see its scores; what transformers forbids before it (repeated n-grams) stays forbidden.
+    top-k, top-p) see its scores; what transformers forbids before it (repeated n-grams) stays forbidden, and the set is
+    taken from the rest.
     """
 
     def __init__(
@@ -78,10 +81,13 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
         self._seen: Tensor | None = None
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """The scores [B · K, V] of the tokens that may follow ``input_ids`` [B · K, L]; ``scores`` are a's logits."""
-        given = torch.log_softmax(scores.float(), dim=-1)
+        """The scores [B · K, V] of the tokens that may follow ``input_ids`` [B · K, L].
+
+        ``scores`` are a as beam search brings it, or logits, as the other ways do: those differ from a by a number for
+        each row, and so does then what is returned, which changes no choice.
+        """
         without = self._without(input_ids) if self.alpha > 0 else None
-        return contrast(given, without, self.alpha, self.top_p).to(scores.dtype)
+        return contrast(scores.float(), without, self.alpha, self.top_p).to(scores.dtype)
 
     def _without(self, input_ids: Tensor) -> Tensor:
         """b [B · K, V], and the kept keys and values moved to the rows that continue them."""
@@ -96,25 +102,23 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
 def contrast(given: Tensor, without: Tensor | None, alpha: float, top_p: float) -> Tensor:
     """The rule: ``alpha · (given − without) + (1 − alpha) · given`` in the ``top_p`` set of ``given``, −inf outside.
 
-    Both are log-probabilities [..., V]; ``without`` may be None at ``alpha`` 0, where it counts for nothing. A token
-    that is impossible with the knowledge stays so, whatever it is without.
+    Both are log-probabilities [..., V], or ``given`` that and a number for each row; ``without`` may be None at
+    ``alpha`` 0, where it counts for nothing. The set is that of ``given``'s softmax. A token that is impossible with
+    the knowledge stays so, whatever it is without.
     """
     check(alpha, top_p)
     kept = given > -_INFINITE
     if top_p < 1:
-        ranked, order = given.sort(dim=-1, descending=True, stable=True)
-        mass = ranked.exp().cumsum(-1)
+        shares, order = torch.log_softmax(given, dim=-1).sort(dim=-1, descending=True, stable=True)
+        mass = shares.exp().cumsum(-1)
         before = torch.nn.functional.pad(mass[..., :-1], (1, 0))
-        # The first one is kept even where rounding has taken the mass before it above 0.
         kept &= torch.zeros_like(kept).scatter(-1, order, before < top_p)
     if alpha == 0:
         value = given
+    elif without is None:
+        raise InvalidRequest("without is None; it counts at every alpha but 0.")
     else:
-        if without is None:
-            raise InvalidRequest("without is None; it counts at every alpha but 0.")
-        value = alpha * (given - without)
-        if alpha < 1:
-            value = value + (1 - alpha) * given
+        value = given - alpha * without.clamp(min=FLOOR)
     return value.masked_fill(~kept, -_INFINITE)
 
 

@@ -11,13 +11,14 @@ import pytest
 
 pytest.importorskip("transformers", reason="needs the transformers extra")
 
+import numpy as np
 import torch
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-from groundwire.integrations.transformers import PMILogitsProcessor, contrast
+from groundwire.integrations.transformers import FLOOR, PMILogitsProcessor, contrast
 from groundwire.runtime.errors import InvalidRequest
 from tests import models
 from tests.reference import pmi_decode
@@ -147,7 +148,11 @@ def test_the_rule_is_the_formula_also_with_impossible_tokens(
     given, without = (torch.log_softmax(row, -1) for row in rows)
     found = contrast(given[None], without[None], alpha, top_p)[0]
     assert not found.isnan().any()
-    assert found.tolist() == pytest.approx(pmi_decode.contrast(given.tolist(), without.tolist(), alpha, top_p))
+    bounded = without.clamp(min=FLOOR)
+    expected = pmi_decode.contrast(given.tolist(), bounded.tolist(), alpha, top_p)
+    assert found.tolist() == pytest.approx(expected)
+    shifted = contrast(given[None] + 3.0, without[None], alpha, top_p)[0]
+    assert shifted.tolist() == pytest.approx((found + 3.0).tolist()), "logits are as good"
 
 
 IMPOSSIBLE = -math.inf
@@ -160,7 +165,7 @@ IMPOSSIBLE = -math.inf
         ([0.0, IMPOSSIBLE], [0.0, IMPOSSIBLE], 0.5, [0.0, IMPOSSIBLE]),
         ([0.0, IMPOSSIBLE], [0.0, IMPOSSIBLE], 1.0, [0.0, IMPOSSIBLE]),
         # impossible without the knowledge only: nothing speaks for the knowledge more
-        ([math.log(0.5), math.log(0.5)], [0.0, IMPOSSIBLE], 0.25, [math.log(0.5), math.inf]),
+        ([math.log(0.5), math.log(0.5)], [0.0, IMPOSSIBLE], 0.25, [math.log(0.5), math.log(0.5) - 0.25 * FLOOR]),
         # ... but alpha 0 does not ask
         ([math.log(0.5), math.log(0.5)], [0.0, IMPOSSIBLE], 0.0, [math.log(0.5), math.log(0.5)]),
         # impossible with the knowledge stays so
@@ -170,6 +175,24 @@ IMPOSSIBLE = -math.inf
 def test_impossible_tokens(a: list[float], b: list[float], alpha: float, expected: list[float]) -> None:
     found = contrast(torch.tensor([a]), torch.tensor([b]), alpha, 1.0)[0].tolist()
     assert found == pytest.approx(expected)
+
+
+def test_blocked_words_stay_blocked_and_beams_keep_their_scores(family: Family) -> None:
+    """Blocking takes words out before the set is taken, and beams compare scores of the whole vocabulary."""
+    alpha, top_p = 0.5, 0.6
+    found = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS, min_new_tokens=3)
+    for twin, start, tokens in zip(family.twins, family.starts, found, strict=True):
+
+        def scores(prefix: tuple[int, ...], twin: pmi_decode.Twin = twin) -> Any:
+            a, b = (twin.log_probs(context, prefix).copy() for context in (0, 1))
+            if len(prefix) <= 3:
+                a[list(family.eos)] = -math.inf
+            lost = float(np.log(np.exp(a).sum()))
+            kept = pmi_decode.contrast((a - lost).tolist(), b.tolist(), alpha, top_p)
+            return np.array(kept, dtype=np.float32) + np.float32(lost)
+
+        (best, _), *_ = beam_search(scores, Options(BEAMS, 1, start, family.eos, NEW + 1, 0, 0, 1.0, False))
+        assert tokens == best
 
 
 def test_at_least_one_token_is_kept() -> None:
