@@ -20,6 +20,7 @@ from transformers import (
     RobertaTokenizerFast,
 )
 
+from groundwire.runtime import _native
 from groundwire.runtime.errors import ExportError
 
 from . import tokens
@@ -125,12 +126,15 @@ def _retriever(folder: Path, options: RoleOptions) -> Checkpoint:
             f"The retriever checkpoint {options.source!r} cannot be loaded: {str(error).strip().splitlines()[0]} "
             "Give a directory that `python -m groundwire.train retriever` wrote."
         ) from error
+    max_tokens = min(options.max_tokens or model.config.max_tokens, model.bert.max_position_embeddings)
+    # The runtime pads a text to a width that may be a little above its length.
+    model.cut(_native.bucket_width(max_tokens))
     return Checkpoint(
         model=model,
         tokenizer=tokens.fast_json(tokenizer, options.source),
         name=folder.resolve().name,
         revision=options.revision,
-        max_tokens=options.max_tokens or model.config.max_tokens,
+        max_tokens=max_tokens,
         pad_id=int(tokenizer.pad_token_id or 0),
     )
 

@@ -196,6 +196,15 @@ class EntityRetriever(nn.Module):
         found: Tensor = self.decode(states) @ self.encoder.embeddings.word_embeddings.weight.t() + self.frequency
         return found
 
+    def cut(self, positions: int) -> None:
+        """Leave the first ``positions`` rows of both tables of positions: what no window reaches is not stored."""
+        embeddings = self.encoder.embeddings
+        kept = min(positions, self.bert.max_position_embeddings)
+        for owner, name in ((embeddings, "position_embeddings"), (self.causal, "positions")):
+            setattr(owner, name, nn.Embedding.from_pretrained(getattr(owner, name).weight[:kept].detach().clone()))
+        for name in ("position_ids", "token_type_ids"):
+            embeddings.register_buffer(name, getattr(embeddings, name)[:, :kept], persistent=False)
+
     def save(self, folder: Path) -> None:
         """Write configuration and weights."""
         folder.mkdir(parents=True, exist_ok=True)

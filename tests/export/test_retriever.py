@@ -15,6 +15,9 @@ from groundwire.export.retriever import EntityRetriever, facts, graphs
 from groundwire.runtime.bundle import RetrieverRole
 from groundwire.runtime.cloze import check
 from groundwire.runtime.errors import ExportError, ParityError
+from groundwire.runtime.retriever import Retriever
+from groundwire.runtime.session import Profile
+from groundwire.runtime.triples import Triple
 from tests import retrievers
 
 TABLE = "model.encoder.embeddings.word_embeddings.weight"
@@ -45,6 +48,22 @@ def test_every_graph_has_the_one_table_of_words(checkpoint: Path) -> None:
         assert np.array_equal(table.numpy(), model.encoder.embeddings.word_embeddings.weight.detach().numpy())
         assert isinstance(graph, ir.Model)
         assert quantizable(graph)
+
+
+def test_positions_that_no_window_reaches_are_not_stored(checkpoint: Path, tmp_path: Path) -> None:
+    options = RoleOptions(str(checkpoint), precision="fp32", max_tokens=60)
+    made = export_role("retriever", options, tmp_path / "bundle")
+    role = made.manifest.roles["retriever"]
+    assert isinstance(role, RetrieverRole)
+    assert role.max_tokens == 60
+    held = ir.load(made.file(role.encoder)).graph.initializers
+    table = held["model.encoder.embeddings.position_embeddings.weight"]
+    assert table.shape is not None
+    assert 60 <= int(table.shape[0]) <= 64  # type: ignore[arg-type]
+    # A text as long as the window is padded to a width that has positions.
+    long = retrievers.call(triples=tuple(Triple(f"film {n}", "by", "x") for n in range(40)))
+    (found,) = Retriever.load(made, role, Profile.of("cpu", 1)).run([long], 1)
+    assert isinstance(found, tuple), found
 
 
 def test_a_wrong_graph_is_not_saved(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
