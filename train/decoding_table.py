@@ -130,7 +130,7 @@ def measure(setup: Setup) -> Iterator[Cell]:
 
 def report(setup: Setup, cells: Sequence[Cell]) -> dict[str, Any]:
     """A JSON form: how it was made, and every number."""
-    made = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(setup).items()}
+    made = {name: value.name if isinstance(value, Path) else value for name, value in asdict(setup).items()}
     return {"setup": made, "cells": [asdict(cell) for cell in cells]}
 
 

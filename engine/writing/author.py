@@ -114,7 +114,8 @@ class Author:
             asked = candidates.distinct(responses)
             tasks = candidates.tasks(asked, settings.call, metrics, options, self._runtime)
             if tasks:
-                finished = yield self._scheduler.submit(tasks, options.max_windows, options.deadline_ms)
+                left = None if options.deadline_ms is None else max(0.0, options.deadline_ms - timings.total_ms)
+                finished = yield self._scheduler.submit(tasks, options.max_windows, left)
                 timings = _together(timings, finished.timings)
             checking = signature(self._runtime.identity, tuple(metrics), options, self._calibration)
             responses = candidates.ranked(asked, finished, len(metrics), self._calibration, options, checking)

@@ -18,6 +18,7 @@ from groundwire.engine import (
     Options,
     Sampling,
 )
+from groundwire.engine.scheduler import Scheduler
 from groundwire.runtime.backend import FakeRuntime, Outcome
 from groundwire.runtime.calls import Generate, ScoreText, Written, WrittenToken
 from groundwire.runtime.errors import TooLong
@@ -136,6 +137,22 @@ def test_a_response_without_words_comes_last() -> None:
     assert [response.text for response in found.responses][-1] == " "
     assert found.responses[-1].check is None
     assert len(found.responses) == 4
+
+
+def test_checks_have_what_is_left_of_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    submit = Scheduler.submit
+
+    def noted(self: Scheduler, tasks: Any, max_windows: int, deadline_ms: Any) -> Any:
+        asked.append(deadline_ms)
+        return submit(self, tasks, max_windows, deadline_ms)
+
+    monkeypatch.setattr(Scheduler, "submit", noted)
+    with engine() as one:
+        found = one.generate(KNOWLEDGE, HISTORY, metrics=["overlap"], options=Options(deadline_ms=60_000))
+    assert found.responses[0].check is not None
+    writing = found.timings.total_ms - found.responses[0].check.timings.total_ms
+    assert asked == [60_000, pytest.approx(60_000 - writing)]
 
 
 def test_asyncio_gives_the_same() -> None:
