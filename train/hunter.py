@@ -12,8 +12,9 @@ from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.runtime.bundle import Bundle
 
 VERSION = "1"
-LICENSE = "Apache-2.0 AND CC-BY-2.5"
-"""Of MiniLM and of the named triples of FB15k-237, and of Freebase, which those come from."""
+LICENSE = "Apache-2.0 AND CC-BY-2.5 AND CC-BY-SA-4.0"
+"""Of MiniLM and the named triples of FB15k-237, of Freebase, which those come from, and of SQuAD, which the reader has
+learnt from that the critic started as."""
 CRITIC_WINDOW = 256
 """Tokens the critic reads at once; longer premises are read in windows. The retriever's is its checkpoint's."""
 
