@@ -201,7 +201,8 @@ class EntityRetriever(nn.Module):
         embeddings = self.encoder.embeddings
         kept = min(positions, self.bert.max_position_embeddings)
         for owner, name in ((embeddings, "position_embeddings"), (self.causal, "positions")):
-            setattr(owner, name, nn.Embedding.from_pretrained(getattr(owner, name).weight[:kept].detach().clone()))
+            table = getattr(owner, name).weight.detach()[:kept]
+            setattr(owner, name, nn.Embedding(kept, self.width, _weight=table.clone()))
         for name in ("position_ids", "token_type_ids"):
             embeddings.register_buffer(name, getattr(embeddings, name)[:, :kept], persistent=False)
 
