@@ -74,7 +74,7 @@ def refine(
     hops: HopsOption = 1,
     top: Annotated[int, typer.Option(help="Candidates to report for each mention.", min=1)] = 5,
     type_aware: Annotated[
-        bool, typer.Option(help="Only candidates that play the same parts in the graph as what they replace.")
+        bool, typer.Option(help="Prefer candidates that play the same parts in the graph as what they replace.")
     ] = True,
     min_probability: Annotated[
         float, typer.Option(help="Of a candidate, from which it is good enough.", min=0.0, max=1.0)

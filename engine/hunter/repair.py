@@ -17,7 +17,6 @@ from typing import NamedTuple
 import msgspec
 
 from groundwire.engine.explanations import FlaggedMention
-from groundwire.engine.graph import KnowledgeGraph
 from groundwire.engine.sentences import sentences
 from groundwire.runtime.calls import Candidate, Retrieved
 
@@ -37,6 +36,8 @@ SLOTS = 12
 """Mentions of a response that are filled; others are left as they are."""
 ALIKE = 0.05
 """Share of common roles, weighted, from which two entities count as of one type (``KnowledgeGraph.same_kind``)."""
+OTHER_KIND = 0.3
+"""What the probability of a candidate of another type counts."""
 EPSILON = 1e-3
 """Least probability that a mention is granted of being right after all."""
 
@@ -46,6 +47,10 @@ class Slot(NamedTuple):
 
     mention: FlaggedMention
     candidates: tuple[Candidate, ...]
+    foreign: frozenset[str] = frozenset()
+    """Candidates that are of another type than what stands there."""
+    confirmed: bool = False
+    """Whether the critic has said already that it prefers the exchange."""
 
 
 class Filling(NamedTuple):
@@ -74,34 +79,42 @@ def slots(context: Context, mentions: Sequence[FlaggedMention], *, type_aware: b
     for mention in mentions:
         beside = {link.entity for link in kept if _part(parts, link.start) == _part(parts, mention.start)}
         back = {entity for entity in flagged if entity != mention.entity}
-        candidates = tuple(_candidates(context, mention, near, beside, back, type_aware=type_aware))
-        if candidates:
-            found.append(Slot(mention, candidates))
+        offered = tuple(_candidates(context, mention, near, beside, back, type_aware=type_aware))
+        if offered:
+            foreign = frozenset(one.entity for one, alike in offered if not alike)
+            found.append(Slot(mention, tuple(one for one, _ in offered), foreign))
     return tuple(found[:SLOTS])
 
 
-def exchange(first: FlaggedMention, second: FlaggedMention) -> tuple[Slot, ...]:
+def exchange(first: FlaggedMention, second: FlaggedMention, *, confirmed: bool) -> tuple[Slot, ...]:
     """The slots of two names that may have changed places.
 
-    Each has both entities as candidates, so that the retriever says which order it expects.
+    Each has both entities as candidates, so that the retriever says which order it expects. It has the last word only
+    where the critic has said nothing.
     """
     if first.entity is None or second.entity is None:
         return ()
     both = Candidate(second.entity, first.entity), Candidate(first.entity, second.entity)
-    return (Slot(first, both), Slot(second, both))
+    return (Slot(first, both, confirmed=confirmed), Slot(second, both, confirmed=confirmed))
 
 
 def pooled(context: Context, slot: Slot, found: Sequence[Retrieved]) -> tuple[Retrieved, ...]:
     """The retrieved entities of a slot, each once, with its probability over all anchors, best first.
 
-    Of several anchors the best that the dialogue is about counts.
+    Of several anchors the best that the dialogue is about counts. An entity of another type counts ``OTHER_KIND``, so
+    that the retriever must be sure of it; those of the mention's type share what is left.
     """
     total: dict[str, float] = {}
     first: dict[str, Retrieved] = {}
     for one in sorted(found, key=lambda one: (one.anchor not in context.topics, -one.score)):
         total[one.entity] = total.get(one.entity, 0.0) + one.probability
         first.setdefault(one.entity, one)
-    merged = (msgspec.structs.replace(one, probability=min(1.0, total[name])) for name, one in first.items())
+    shares = {name: share * (OTHER_KIND if name in slot.foreign else 1.0) for name, share in total.items()}
+    whole = sum(shares.values())
+    merged = (
+        msgspec.structs.replace(one, probability=shares[name] if name in slot.foreign else shares[name] / whole)
+        for name, one in first.items()
+    )
     return tuple(sorted(merged, key=lambda one: -one.probability))
 
 
@@ -119,9 +132,9 @@ def fillings(
     options: list[list[tuple[Retrieved | None, float]]] = [
         [(None, _log(1.0 - slot.mention.probability))]
         + [
-            (one, _log(slot.mention.probability) + _log(one.probability))
+            (one, _log(slot.mention.probability) + (0.0 if slot.confirmed else _log(one.probability)))
             for one in best[:considered]
-            if one.probability >= min_probability and one.entity != slot.mention.entity
+            if (slot.confirmed or one.probability >= min_probability) and one.entity != slot.mention.entity
         ]
         for slot, best in zip(slots, found, strict=True)
     ]
@@ -154,11 +167,11 @@ def _candidates(
     back: set[str],
     *,
     type_aware: bool,
-) -> Iterator[Candidate]:
-    """Neighbours of the anchors; not what stands there or beside it, nor, if asked for, what is of another kind.
+) -> Iterator[tuple[Candidate, bool]]:
+    """Neighbours of the anchors that are neither there nor beside it, and whether they are of the mention's type.
 
     ``back`` are the flagged entities elsewhere in the response: subject and object that change back are of each other's
-    kind.
+    type. A number gives way to numbers alone.
     """
     same = _folded(mention.text)
     found: list[tuple[bool, float, int, Candidate]] = []
@@ -166,22 +179,15 @@ def _candidates(
         for entity, distance in entities.items():
             if entity == mention.entity or entity in beside or _folded(entity) == same:
                 continue
-            kind = 0.0
-            if type_aware:
-                swaps = entity in back and mention.entity == anchor
-                kind = 1.0 if swaps else _alike(context.graph, mention, entity)
-                if kind < ALIKE:
+            kind = 1.0
+            if type_aware and not (entity in back and mention.entity == anchor):
+                if _numeric(mention.text) != _numeric(entity):
                     continue
+                if mention.entity is not None:
+                    kind = context.graph.same_kind(mention.entity, entity)
             found.append((entity not in context.nodes, -kind, distance, Candidate(anchor, entity)))
     found.sort(key=lambda one: one[:3])
-    yield from (candidate for *_, candidate in found[:CANDIDATES])
-
-
-def _alike(graph: KnowledgeGraph, mention: FlaggedMention, entity: str) -> float:
-    """How far an entity is of a mention's type, 0–1; a number is never a name."""
-    if _numeric(mention.text) != _numeric(entity):
-        return 0.0
-    return 1.0 if mention.entity is None else graph.same_kind(mention.entity, entity)
+    yield from ((candidate, kind <= -ALIKE) for _, kind, _, candidate in found[:CANDIDATES])
 
 
 def _holds(

@@ -38,7 +38,8 @@ class RefineOptions(Record, frozen=True):
     top: int = 5
     """Candidates reported for a mention: the chosen one and its runners-up."""
     type_aware: bool = True
-    """Only candidates that play the same parts in the graph as what they replace (the paper's appendix G)."""
+    """Prefer candidates that play a part in the graph that what they replace plays too (the paper's appendix G); others
+    count 0.3 of their probability, and a number only gives way to a number."""
     min_probability: float = 0.1
     """Among the candidates of its mention, 0–1, from which one is good enough."""
 
@@ -88,7 +89,8 @@ def refine(context: Context, settings: RefineOptions, options: Options, facts: F
     if not before.mentions:
         return Repair(before, context.response)
     filled = slots(context, before.mentions, type_aware=settings.type_aware)
-    offers = [offer for offer in (*(exchange(swap.first, swap.second) for swap in swapped), filled) if offer]
+    turned = (exchange(swap.first, swap.second, confirmed=swap.confirmed) for swap in swapped)
+    offers = [offer for offer in (*turned, filled) if offer]
     if not offers:
         return Repair(before, context.response, message=NOTHING)
     answers = yield [_question(context, offer) for offer in offers]
