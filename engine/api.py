@@ -251,7 +251,8 @@ class Engine:
         Roles ``critic`` and ``retriever``. Candidates lie within ``hops`` triples of what the dialogue is about; with
         ``type_aware`` those are preferred that play a part in the graph that what they replace plays too. Where none
         has ``min_probability``, 0–1, or the critic doubts the result as much as the response, nothing is changed and
-        the status is ``refused``. ``top`` candidates of each mention are reported. Raises InvalidRequest as ``critique``.
+        the status is ``refused``. ``top`` candidates of each mention are reported. Raises InvalidRequest as
+        ``critique``.
         """
         settings = RefineOptions(hops, top, type_aware, min_probability)
         return self._hunter.refine(response, history, triples, graph, settings, self._checked(options))
