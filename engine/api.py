@@ -243,7 +243,7 @@ class Engine:
         hops: int = 1,
         top: int = 5,
         type_aware: bool = True,
-        min_probability: float = 0.1,
+        min_probability: float = 0.05,
         options: Options | None = None,
     ) -> Refinement:
         """Put entities of a knowledge graph in the place of names that it does not support: Neural Path Hunter.

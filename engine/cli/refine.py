@@ -77,8 +77,8 @@ def refine(
         bool, typer.Option(help="Prefer candidates that play the same parts in the graph as what they replace.")
     ] = True,
     min_probability: Annotated[
-        float, typer.Option(help="Of a candidate, from which it is good enough.", min=0.0, max=1.0)
-    ] = 0.1,
+        float, typer.Option(help="Of a candidate, from which the critic may see it.", min=0.0, max=1.0)
+    ] = 0.05,
     feqa: Annotated[
         bool, typer.Option("--feqa", help="Measure FeQA before and after, too, with the compact bundle's models.")
     ] = False,

@@ -40,8 +40,8 @@ class RefineOptions(Record, frozen=True):
     type_aware: bool = True
     """Prefer candidates that play a part in the graph that what they replace plays too (the paper's appendix G); others
     count 0.3 of their probability, and a number only gives way to a number."""
-    min_probability: float = 0.1
-    """Among the candidates of its mention, 0–1, from which one is good enough."""
+    min_probability: float = 0.05
+    """Among the candidates of its mention, 0–1, from which one is good enough to be shown to the critic."""
 
 
 class Judgement(NamedTuple):
