@@ -178,10 +178,11 @@ def _retriever(
     """The entity retriever of Neural Path Hunter: which entity of a graph belongs at a mention."""
     from dataclasses import replace
 
-    from . import nph_retriever
+    from .nph_loss import PAPER
+    from .nph_retriever import train
 
     schedule = replace(_schedule(steps, seed, threads), batch=16)
-    nph_retriever.train(data, out, schedule, nph_retriever.PAPER if paper else None, start=start)
+    train(data, out, schedule, PAPER if paper else None, start=start)
 
 
 @app.command("decoding-table")

@@ -14,7 +14,8 @@ from . import trunk
 from .loop import Schedule
 from .nph_compgcn import GraphLookup, GraphRetriever
 from .nph_evaluate import cases, found_by, measure
-from .nph_retriever import Recipe, learn
+from .nph_loss import Recipe
+from .nph_retriever import learn
 from .nph_templates import Templates
 
 _NAMES = Recipe(paths=False)

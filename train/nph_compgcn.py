@@ -20,7 +20,7 @@ from groundwire.runtime.retriever import Retriever, Vector
 from groundwire.runtime.text import TextEncoder, Window
 from groundwire.runtime.triples import Triple, readable
 
-from .nph_retriever import Loss
+from .nph_loss import Loss
 
 EDGES, PREDICTED = 8192, 512
 """Triples drawn for one step: those that messages go along, and those whose relation is predicted."""

@@ -27,9 +27,11 @@ from groundwire.runtime.retriever import Retriever
 from groundwire.runtime.session import Profile
 
 from . import trunk
+from .nph_batches import Batcher, collated
 from .nph_data import Corruptor, Kind
+from .nph_examples import Example, Examples, answerable
 from .nph_graph import TripleIndex
-from .nph_retriever import Batcher, Example, Examples, Loss, Recipe, answerable, collated
+from .nph_loss import Loss, Recipe
 from .nph_templates import Templates
 
 MIX: Mapping[Kind, float] = {"extrinsic": 0.6, "swapped": 0.4}

@@ -20,8 +20,11 @@ from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.cloze import joins, remembered
 from groundwire.train import hunter, nph_ablate, nph_evaluate, nph_retriever, trunk
 from groundwire.train.loop import Schedule
+from groundwire.train.nph_batches import Batcher, collated, feed
 from groundwire.train.nph_compgcn import CompGCN
-from groundwire.train.nph_retriever import Batcher, Example, Examples, Loss, Recipe, align, build, collated, feed
+from groundwire.train.nph_examples import Example, Examples
+from groundwire.train.nph_loss import Loss, Recipe
+from groundwire.train.nph_retriever import align, build
 from groundwire.train.nph_templates import Templates
 
 from . import graph_sets
