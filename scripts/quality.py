@@ -48,6 +48,8 @@ TESTS = {
     "falke2019_pairs": "Falke",
 }
 """Test sets and their families: sets of one family share their makers, and a fusion fitted on one knows the others."""
+FORMATS = {"usr_topicalchat": "usr-q2"}
+"""How a set is read where it is not as its columns tell: the rows that the Q² paper takes."""
 DEVELOPMENT = {"begin_wow_dev": "BEGIN", "fever_symmetric_dev": "FEVER", "made_dev": "made"}
 """What may be tuned on; ``made_dev`` is drawn from SQuAD's development part by ``python -m groundwire.train pairs``."""
 AREAS = (
@@ -86,7 +88,7 @@ def main(
     chosen = [name for name in TESTS if only is None or name in only.split(",")]
     paths = {name: bench / f"{name}.jsonl" for name in (*chosen, *DEVELOPMENT)} | {"smalltalk": SMALLTALK}
     paths["made_dev"] = out / "made_dev.jsonl"
-    sets = {name: sampled(read(path), sample, 0) for name, path in paths.items() if path.exists()}
+    sets = {name: sampled(read(path, FORMATS.get(name)), sample, 0) for name, path in paths.items() if path.exists()}
     if (bench / "begin_wow_test.jsonl").exists():
         clear = apart(sets["begin_wow_dev"], read(bench / "begin_wow_test.jsonl"))
         sets["begin_wow_dev"] = [row for row, one in zip(sets["begin_wow_dev"], clear, strict=True) if one]
