@@ -12,6 +12,7 @@ Needs the extra: ``pip install 'groundwire[transformers]'``.
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from typing import Any
 
 from groundwire.runtime.errors import InvalidRequest
@@ -130,7 +131,7 @@ def check(alpha: float, top_p: float) -> None:
         raise InvalidRequest(f"top_p={top_p}; allowed is above 0 up to 1 (all tokens).")
 
 
-class _Context:
+class _Context(ABC):
     """The model in the context without the knowledge: ``logits`` [rows, V] after the tokens given so far."""
 
     logits: Tensor
@@ -143,11 +144,13 @@ class _Context:
     def sources(self) -> int:
         return len(self._ids)
 
+    @abstractmethod
     def begin(self, input_ids: Tensor) -> None:
-        raise NotImplementedError
+        """Read the prompt and the first sequences."""
 
+    @abstractmethod
     def go_on(self, parents: Tensor, tokens: Tensor) -> None:
-        raise NotImplementedError
+        """Read the last token of every sequence, each behind the row of ``parents`` that it continues."""
 
     def _rows(self, input_ids: Tensor) -> Tensor:
         """The source of every row: ``generate`` puts the beams of a source next to each other."""
