@@ -43,6 +43,7 @@ def calibrate(
     ] = None,
     device: common.DeviceOption = "auto",
     threads: common.ThreadsOption = None,
+    workers: commands.WorkersOption = 1,
     verifiable: Annotated[
         float | None, typer.Option(help="Verifiability below which nothing is called inconsistent.", min=0, max=1)
     ] = 0.5,
@@ -78,7 +79,7 @@ def calibrate(
     }
     with commands.progress() as watch:
         names = common.metric_names(metrics) or ("all",)
-        settings = Settings(bundle, common.device_choice(device), threads, names)
+        settings = Settings(bundle, common.device_choice(device), threads, names, workers=workers)
         scored = score_sets(sets, kept, settings, watch)
         watch("fitting", 0, 0)
         found = examples(sets, scored.sets)

@@ -31,6 +31,9 @@ OutOption = Annotated[
     Path, typer.Option(help="Directory of the run: scores, results.json, report.html.", file_okay=False)
 ]
 SeedOption = Annotated[int, typer.Option(help="Of the samples behind the intervals, and of --sample.", min=0)]
+WorkersOption = Annotated[
+    int, typer.Option(help="Processes that score at once, each with its share of the threads and the models.", min=1)
+]
 RepeatsOption = Annotated[int, typer.Option(help="Samples behind an interval.", min=10)]
 
 
@@ -44,6 +47,7 @@ def evaluate(
     bundle: Annotated[str | None, typer.Option(help="A bundle's name or directory; default: compact.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or tensorrt; default: auto.")] = None,
     threads: common.ThreadsOption = None,
+    workers: WorkersOption = 1,
     decoding: Annotated[str | None, typer.Option(help="How questions are generated; default: beam.")] = None,
     questions: Annotated[str | None, typer.Option(help="single or all valid ones of a span; default: single.")] = None,
     personal: common.PersonalOption = False,
@@ -71,7 +75,7 @@ def evaluate(
     from .rows import sampled
     from .scoring import score_sets
 
-    settings = _settings(bundle, device, threads, metrics, decoding, questions, personal, calibration)
+    settings = _settings(bundle, device, threads, workers, metrics, decoding, questions, personal, calibration)
     paths = named([*data, *([dev] if dev else [])])
     sets = {name: sampled(read(path), sample, seed) for name, path in paths.items()}
     with progress() as watch:
@@ -180,6 +184,7 @@ def _settings(
     bundle: str | None,
     device: str | None,
     threads: int | None,
+    workers: int,
     metrics: str | None,
     decoding: str | None,
     questions: str | None,
@@ -196,6 +201,7 @@ def _settings(
         metrics=common.metric_names(metrics),
         options=common.make_options(decoding or "beam", questions or "single", personal, None) if told else None,
         calibration=calibration,
+        workers=workers,
     )
 
 

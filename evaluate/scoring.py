@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.session import DeviceChoice, Profile, choose_device
 
 from .rows import Row
+from .workers import Scorer, Workers, usable
 
 SCORES = "scores"
 CALIBRATION = "calibration.json"
@@ -54,6 +56,8 @@ class Settings(NamedTuple):
     options: Options | None = None
     calibration: Path | None = None
     """A file of ``Calibration.save``, instead of the bundle's."""
+    workers: int = 1
+    """Processes that score, each with its share of ``threads``."""
 
     def decided(self) -> bool:
         """Whether anything is asked for that stored scores could contradict."""
@@ -72,6 +76,14 @@ class Settings(NamedTuple):
         return Engine.load(
             self.bundle or "compact", self.device or "auto", threads=self.threads, calibration=self.calibration
         )
+
+    def scorer(self) -> AbstractContextManager[Scorer]:
+        """The engine, or several in processes of their own. Settings that cannot be loaded raise here."""
+        if self.workers == 1:
+            return self.load()
+        self.describe()
+        threads = max(1, (self.threads or usable()) // self.workers)
+        return Workers(self._replace(threads=threads, workers=1).load, self.workers)
 
 
 class Scored(NamedTuple):
@@ -130,7 +142,7 @@ def score_sets(
         for file in files.values():
             file.check(made_with)
         if plan is not None and any(todo.values()):
-            engine = stack.enter_context(settings.load())
+            engine = stack.enter_context(settings.scorer())
             known = {key: score for each in scores.values() for key, score in each.items()}
             for name, missing in todo.items():
                 # The part of a set that another set holds too is scored there.

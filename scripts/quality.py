@@ -29,6 +29,7 @@ from groundwire.evaluate.results import SCHEMA, Estimate, Results, SetFigures
 from groundwire.evaluate.rows import Row, apart, sampled
 from groundwire.evaluate.scoring import Scored, Settings, score_sets
 from groundwire.evaluate.values import VALUES, save, tabulate
+from groundwire.evaluate.workers import usable
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "quality.md"
@@ -79,7 +80,8 @@ def main(
     page: Annotated[Path, typer.Option(help="The page to write.", dir_okay=False)] = PAGE,
     sample: Annotated[int, typer.Option(help="Rows of each set, to try the script; 0 takes all.", min=0)] = 0,
     repeats: Annotated[int, typer.Option(help="Samples behind an interval.", min=10)] = 1000,
-    threads: Annotated[int | None, typer.Option(help="CPU threads of one model run.", min=1)] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads of all workers together.", min=1)] = None,
+    workers: Annotated[int, typer.Option(help="Processes that score; 0: one for each processor.", min=0)] = 0,
 ) -> None:
     """Measure the bundle and write the page."""
     out.mkdir(parents=True, exist_ok=True)
@@ -92,8 +94,11 @@ def main(
     if (bench / "begin_wow_test.jsonl").exists():
         clear = apart(sets["begin_wow_dev"], read(bench / "begin_wow_test.jsonl"))
         sets["begin_wow_dev"] = [row for row, one in zip(sets["begin_wow_dev"], clear, strict=True) if one]
+    settings = Settings(
+        bundle, metrics=tuple(metrics.split(",")), threads=threads, workers=workers or threads or usable()
+    )
     with commands.progress() as watch:
-        scored = score_sets(sets, out, Settings(bundle, metrics=tuple(metrics.split(",")), threads=threads), watch)
+        scored = score_sets(sets, out, settings, watch)
         tuning = Development("begin_wow_dev", sets["begin_wow_dev"], scored.sets["begin_wow_dev"])
         figures = {}
         for name in (*TESTS, "smalltalk"):
