@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from .bundle import Bundle, ReaderRole
-from .calls import Answer, Answered, Read
+from .calls import Answer, Answered, AnswerRule, Read
 from .errors import GroundwireError, ModelError, TooLong
 from .forward import forward
 from .session import Array, Profile, Session
@@ -23,9 +23,10 @@ Status: TypeAlias = Literal["answered", "none", "empty"]
 
 
 class Piece(NamedTuple):
-    """A window of one passage of one call."""
+    """A window of one passage of a text."""
 
-    call: int
+    text: int
+    """Which of the texts: a question and its passages, however many calls ask it."""
     passage: int
     window: Window
 
@@ -55,36 +56,46 @@ class Reader:
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     def run(self, calls: Sequence[Answer], max_windows: int) -> list[Answered | GroundwireError]:
-        """One answer per call; a call whose texts cannot be read gets its error instead."""
+        """One answer per call; a call whose texts cannot be read gets its error instead.
+
+        Calls that differ in their rule alone share what the graph says.
+        """
+        asked: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        for index, call in enumerate(calls):
+            asked.setdefault((call.question, call.passages), []).append(index)
         out: dict[int, Answered | GroundwireError] = {}
         pieces: list[Piece] = []
-        for index, call in enumerate(calls):
+        texts = list(asked.values())
+        rules = [{calls[index].rule for index in text} for text in texts]
+        for number, text in enumerate(texts):
             try:
-                pieces += self._pieces(index, call, max_windows)
+                pieces += self._pieces(number, calls[text[0]], max_windows)
             except GroundwireError as error:
-                out[index] = error
-        found: list[list[tuple[Piece, Found]]] = [[] for _ in calls]
+                out |= dict.fromkeys(text, error)
+        found: list[dict[AnswerRule, list[tuple[Piece, Found]]]] = [{rule: [] for rule in each} for each in rules]
         windows = [piece.window for piece in pieces]
         for rows, lengths, (start, end) in forward(self._session, windows, self._role.pad_id, self._profile):
             batch = [pieces[row] for row in rows]
             for piece, length, *logits in zip(batch, lengths, start, end, strict=True):
                 if not all(np.isfinite(row[:length]).all() for row in logits):
-                    out[piece.call] = ModelError("The reader gave numbers that are not finite; its graph is broken.")
-            for rule, decide in (("independent", _independent), ("joint", _joint)):
-                if any(calls[piece.call].rule == rule for piece in batch):
+                    broken = ModelError("The reader gave numbers that are not finite; its graph is broken.")
+                    out |= dict.fromkeys(texts[piece.text], broken)
+            for rule, decide in _RULES.items():
+                if any(rule in rules[piece.text] for piece in batch):
                     for piece, one in zip(batch, decide(start, end, lengths, batch), strict=True):
-                        if calls[piece.call].rule == rule:
-                            found[piece.call].append((piece, one))
-        for index, call in enumerate(calls):
-            if index not in out:
-                out[index] = fold(call, found[index])
+                        if rule in rules[piece.text]:
+                            found[piece.text][rule].append((piece, one))
+        for text, own in zip(texts, found, strict=True):
+            for index in text:
+                if index not in out:
+                    out[index] = fold(calls[index], own[calls[index].rule])
         return [out[index] for index in range(len(calls))]
 
-    def _pieces(self, index: int, call: Answer, max_windows: int) -> list[Piece]:
+    def _pieces(self, text: int, call: Answer, max_windows: int) -> list[Piece]:
         pieces: list[Piece] = []
         for number, passage in enumerate(call.passages):
             for window in self._encoder.windows(call.question, passage, 1, self._role.stride):
-                pieces.append(Piece(index, number, window))
+                pieces.append(Piece(text, number, window))
             if len(pieces) > max_windows:
                 raise TooLong(
                     f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
@@ -138,6 +149,12 @@ def _joint(start: Array, end: Array, lengths: NDArray[np.int64], batch: Sequence
     for a, b, score in zip(starts[:, 0].tolist(), ends[:, 0].tolist(), (scores[:, 0] - nulls).tolist(), strict=True):
         out.append(Found("answered" if a >= 0 and score > 0 else "none", a, b, score))
     return out
+
+
+_RULES: Mapping[AnswerRule, Callable[[Array, Array, NDArray[np.int64], Sequence[Piece]], list[Found]]] = {
+    "independent": _independent,
+    "joint": _joint,
+}
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:

@@ -139,7 +139,7 @@ def _reading(bundle: str, train: Path, sample: int) -> dict[str, Any]:
     from groundwire.train import evaluate
 
     runtime = LocalRuntime.load(bundle)
-    return {rule: evaluate.reading(runtime, train, rule, sample) for rule in ("independent", "joint")}
+    return evaluate.reading(runtime, train, sample)
 
 
 def _left_out(

@@ -184,6 +184,14 @@ def test_rules_of_one_call_list_do_not_mix(zoo: Zoo) -> None:
     assert found[0::2] != found[1::2]
 
 
+def test_rules_share_what_the_graph_reads(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = zoo.reader("bert")
+    run, rows = reader._session.run, []
+    monkeypatch.setattr(reader._session, "run", lambda feeds: rows.append(len(feeds["input_ids"])) or run(feeds))
+    reader.run([Answer(QUESTIONS[0], tuple(SENTENCES[:4]), rule) for rule in RULES], 4)
+    assert sum(rows) == 4
+
+
 def test_the_joint_rule_bounds_the_length_of_an_answer(zoo: Zoo) -> None:
     """With start and end far apart, the best legal span is shorter than the distance of the two peaks."""
     reader = zoo.reader("bert")
