@@ -11,8 +11,11 @@ import torch
 import typer
 from rich.console import Console
 
+from groundwire.runtime.errors import InvalidRequest
+
 from . import nli, qa, qg, spans
 from .loop import Schedule
+from .nph_retriever import Dialogues
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 
@@ -174,6 +177,13 @@ def _retriever(
     start: Annotated[
         Path | None, typer.Option(help="Checkpoint of an earlier run to go on from.", file_okay=False)
     ] = None,
+    dialogues: Annotated[
+        Dialogues,
+        typer.Option(
+            help="Made by templates, or what people wrote in OpenDialKG: its licence, CC BY-NC 4.0, forbids to ship "
+            "weights trained on it."
+        ),
+    ] = Dialogues.TEMPLATES,
 ) -> None:
     """The entity retriever of Neural Path Hunter: which entity of a graph belongs at a mention."""
     from dataclasses import replace
@@ -182,7 +192,10 @@ def _retriever(
     from .nph_retriever import train
 
     schedule = replace(_schedule(steps, seed, threads), batch=16)
-    train(data, out, schedule, PAPER if paper else None, start=start)
+    try:
+        train(data, out, schedule, PAPER if paper else None, start=start, dialogues=dialogues)
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error), param_hint="--data") from error
 
 
 @app.command("decoding-table")
@@ -226,14 +239,22 @@ def _ablate_retriever(
 
 @app.command("measure-retriever")
 def _measure_retriever(
-    bundle: Annotated[Path, typer.Option(help="Bundle directory with a retriever.", exists=True, file_okay=False)],
+    bundle: Annotated[
+        Path,
+        typer.Option(help="Directory of a bundle with a retriever, or of a checkpoint.", exists=True, file_okay=False),
+    ],
     data: Data,
-    count: Annotated[int, typer.Option(help="Corrupted responses.", min=1)] = 400,
+    count: Annotated[int, typer.Option(help="Responses per set, corrupted and as they are.", min=1)] = 400,
+    baselines: Annotated[bool, typer.Option(help="Measure scores that need no training too.")] = True,
 ) -> None:
-    """Hits@k, mean rank and MRR of a bundle's retriever on held-out dialogues, beside scores that need no training."""
+    """Hits@k, mean rank and MRR of a retriever on held-out dialogues, and on OpenDialKG's where its files are there."""
     from . import nph_evaluate
 
-    Console().print_json(data=nph_evaluate.measure_bundle(bundle, data, count))
+    try:
+        found = nph_evaluate.evaluate(bundle, data, count, compared=baselines)
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error), param_hint="--data") from error
+    Console().print_json(data=found)
 
 
 @app.command("detector")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -16,7 +17,25 @@ from groundwire.runtime.text import TextEncoder
 from . import trunk
 from .loop import Schedule
 from .nph_examples import Example, Examples
-from .nph_templates import Templates
+from .nph_graph import TripleIndex
+from .nph_templates import GraphDialogue
+
+
+class Source(Protocol):
+    """Where dialogues about a graph come from: ``Templates``, or what people wrote (``nph_opendialkg.Turns``)."""
+
+    @property
+    def index(self) -> TripleIndex:
+        """The graph that they are about."""
+        ...
+
+    def draw(self, rng: random.Random) -> GraphDialogue:
+        """One dialogue, to learn from."""
+        ...
+
+    def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
+        """Dialogues to measure on: without end where they are made, each once where they were written."""
+        ...
 
 
 class Batcher:
@@ -85,7 +104,7 @@ def collated(batcher: Batcher, examples: Sequence[Example]) -> dict[str, torch.T
 
 
 def feed(
-    source: Templates, make: Examples, batcher: Batcher, schedule: Schedule, start: int, block: int = 8
+    source: Source, make: Examples, batcher: Batcher, schedule: Schedule, start: int, block: int = 8
 ) -> Iterator[dict[str, torch.Tensor]]:
     """Batches from step ``start`` on: a function of the seed and the step alone, of similar lengths."""
     for first in range(start - start % block, schedule.steps, block):

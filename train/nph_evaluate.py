@@ -1,8 +1,9 @@
-"""What an entity retriever finds: the figures of Neural Path Hunter's table 4, on corrupted responses.
+"""What an entity retriever finds: the figures of Neural Path Hunter's table 4, on corrupted and on right responses.
 
 A response that was right is corrupted as in the paper, what is wrong is masked, and the entity that stood there has to
-be found among its neighbours. Beside the model stand what chance, the similarity of texts and the type of the wrong
-entity would find.
+be found among its neighbours. Or it stays as it is, a gold response, and every entity that a triple stands behind is
+masked, as in that table. Beside the model stand what chance, the similarity of texts and the type of the wrong entity
+would find.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +21,16 @@ import torch
 from transformers import BertModel
 
 from groundwire.export.retriever import EntityRetriever, record, retriever_of
+from groundwire.export.retriever.model import CONFIG
 from groundwire.runtime.bundle import Bundle, RetrieverRole
 from groundwire.runtime.calls import Retrieve
 from groundwire.runtime.cloze import joins, remembered
-from groundwire.runtime.errors import GroundwireError
+from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from groundwire.runtime.retriever import Retriever
 from groundwire.runtime.session import Profile
 
-from . import trunk
-from .nph_batches import Batcher, collated
+from . import nph_opendialkg, trunk
+from .nph_batches import Batcher, Source, collated
 from .nph_data import Corruptor, Kind
 from .nph_examples import Example, Examples, answerable
 from .nph_graph import TripleIndex
@@ -36,6 +39,8 @@ from .nph_templates import Templates
 
 MIX: Mapping[Kind, float] = {"extrinsic": 0.6, "swapped": 0.4}
 """The paper's corruptions."""
+GOLD = "gold"
+"""The kind of a response that was not corrupted."""
 HITS = (1, 3, 10)
 CANDIDATES = 30
 """Of a mention in measurements, at most: the paper's neighbourhoods have some dozens."""
@@ -44,19 +49,24 @@ Scorer = Callable[[Example, int], Sequence[float]]
 
 
 class Case(NamedTuple):
-    """A corrupted response to repair."""
+    """A response whose masked entities have to be found."""
 
     example: Example
     kind: str
+    """How it was corrupted, or ``gold``."""
 
 
-def cases(source: Templates, count: int, *, all_mentions: bool = False, seed: int = 7) -> list[Case]:
-    """``count`` corrupted responses whose wrong entities are masked; with ``all_mentions`` every one (w/o critic)."""
+def cases(source: Source, count: int, *, all_mentions: bool = False, seed: int = 7) -> list[Case]:
+    """Corrupted responses whose wrong entities are masked; with ``all_mentions`` every one (w/o critic).
+
+    ``count``, or as many as ``source`` has.
+    """
     corruptor, make = Corruptor(source.index), Examples(source.index, sans=CANDIDATES)
     rng = random.Random(seed)
     found: list[Case] = []
-    while len(found) < count:
-        dialogue = source.draw(rng)
+    for dialogue in source.stream(rng):
+        if len(found) == count:
+            break
         made = corruptor.draw(dialogue, rng, MIX)
         if made.kind not in MIX:
             continue
@@ -71,60 +81,101 @@ def cases(source: Templates, count: int, *, all_mentions: bool = False, seed: in
     return found
 
 
-def measure(
-    model: EntityRetriever, source: Templates, count: int, recipe: Recipe, seed: int = 7, *, compared: bool = False
-) -> dict[str, Any]:
-    """The model on ``count`` corrupted responses drawn from ``source``.
+def gold(source: Source, count: int, seed: int = 7) -> list[Case]:
+    """Right responses, with every entity masked that a triple stands behind; ``count``, or as many as there are.
 
-    ``compared`` adds what needs no training, and what is found when every entity is masked (w/o critic).
+    The masks are as many as another name has word pieces, so that their number tells nothing.
     """
-    tokenizer = trunk.content()
-    retriever = retriever_of(model, record(model, tokenizer), tokenizer)
+    make, rng = Examples(source.index, sans=CANDIDATES, all_mentions=True), random.Random(seed)
+    made = (make.make(dialogue, rng) for dialogue in source.stream(rng))
+    return [Case(example, GOLD) for example in islice((one for one in made if one is not None), count)]
+
+
+def measure(model: EntityRetriever, source: Source, count: int, recipe: Recipe, seed: int = 7) -> dict[str, Any]:
+    """The model on ``count`` corrupted responses drawn from ``source``."""
     drawn = cases(source, count, seed=seed)
-    examples = [case.example for case in drawn]
-    report = {"ppl": round(perplexity(model, examples, recipe), 2), **found_by(retriever, drawn)}
-    if compared:
-        report |= alternatives(retriever, source, count, seed)
+    return {"ppl": perplexity(model, [case.example for case in drawn], recipe), **found_by(in_training(model), drawn)}
+
+
+def evaluate(path: Path, data: Path, count: int, seed: int = 7, *, compared: bool = True) -> dict[str, Any]:
+    """The retriever of a bundle or checkpoint on held-out responses, at most ``count`` corrupted and ``count`` gold.
+
+    They are dialogues about FB15k-237's test triples and, where ``data`` has them, OpenDialKG's test turns.
+    ``compared`` adds what needs no training. A checkpoint's language model has a perplexity, which a bundle has not.
+    BundleError when ``path`` is neither; ValueError for a bundle without a retriever.
+    """
+    model = EntityRetriever.load(path) if (path / CONFIG).is_file() else None
+    retriever = of_bundle(path) if model is None else in_training(model)
+    sources: dict[str, Source] = {"fb15k237_test": Templates.read(data, "test")}
+    if nph_opendialkg.present(data):
+        sources["opendialkg_test"] = nph_opendialkg.Turns.read(data, "test")
+    similarity = Similarity() if compared else None
+    report: dict[str, Any] = {}
+    for name, source in sources.items():
+        everything = cases(source, count, all_mentions=True, seed=seed)
+        drawn = {"corrupted": cases(source, count, seed=seed), GOLD: gold(source, count, seed)}
+        report[name] = {
+            kind: {
+                **({} if model is None else {"ppl": perplexity(model, [case.example for case in own], Recipe())}),
+                **found_by(retriever, own),
+                **({} if similarity is None else {"baselines": baselines(own, source.index, similarity, seed)}),
+            }
+            for kind, own in drawn.items()
+        }
+        report[name]["corrupted"]["without_critic"] = figures(ranks(retriever, [case.example for case in everything]))
     return report
 
 
-def measure_bundle(bundle: Path, data: Path, count: int, seed: int = 7) -> dict[str, Any]:
-    """A bundle's retriever on ``count`` corrupted responses of FB15k-237's test triples, beside its alternatives."""
-    opened = Bundle.open(bundle)
+def of_bundle(path: Path) -> Retriever:
+    """The role ``retriever`` of a bundle; ValueError when it has none."""
+    opened = Bundle.open(path)
     role = opened.manifest.roles.get("retriever")
     if not isinstance(role, RetrieverRole):
-        raise ValueError(f"{bundle} has no retriever; it has {', '.join(opened.manifest.roles)}.")
-    retriever = Retriever.load(opened, role, Profile.of("cpu", 1))
-    source = Templates.read(data, "test")
-    return found_by(retriever, cases(source, count, seed=seed)) | alternatives(retriever, source, count, seed)
+        raise ValueError(f"{path} has no retriever; it has {', '.join(opened.manifest.roles)}.")
+    return Retriever.load(opened, role, Profile.of("cpu", 1))
+
+
+def in_training(model: EntityRetriever) -> Retriever:
+    """A model as the runtime's retriever."""
+    tokenizer = trunk.content()
+    return retriever_of(model, record(model, tokenizer), tokenizer)
 
 
 def found_by(retriever: Retriever, drawn: Sequence[Case]) -> dict[str, Any]:
-    """What a retriever finds, in all and by the kind of corruption."""
+    """What a retriever finds, in all and by the kind of corruption; InvalidRequest when there is nothing to find."""
+    if not drawn:
+        raise InvalidRequest(
+            "None of the responses has an entity to find; give dialogues whose responses state triples."
+        )
     found = ranks(retriever, [case.example for case in drawn])
     kinds = [case.kind for case in drawn for _ in case.example.truth]
     sizes = [len({one.entity for one in own}) for case in drawn for own in case.example.call.candidates]
-    return {
+    report = {
+        "responses": len(drawn),
         "mentions": len(found),
         "candidates": round(float(np.mean(sizes)), 1),
         "retriever": figures(found),
-        "by_kind": {
+    }
+    if set(kinds) != {GOLD}:
+        report["by_kind"] = {
             kind: figures([rank for rank, own in zip(found, kinds, strict=True) if own == kind])
             for kind in sorted(set(kinds))
-        },
-    }
+        }
+    return report
 
 
-def alternatives(retriever: Retriever, source: Templates, count: int, seed: int) -> dict[str, Any]:
-    """The same responses without a critic, and by scores that need no training."""
-    examples = [case.example for case in cases(source, count, seed=seed)]
-    everything = [case.example for case in cases(source, count, all_mentions=True, seed=seed)]
-    return {
-        "without_critic": figures(ranks(retriever, everything)),
-        "baselines": {
-            name: figures(scored(examples, scorer)) for name, scorer in baselines(source.index, seed).items()
-        },
+def baselines(drawn: Sequence[Case], index: TripleIndex, similarity: Similarity, seed: int) -> dict[str, Any]:
+    """What scores find that need no training. The type of a wrong entity is for corrupted responses alone."""
+    rng, right = random.Random(seed), all(case.kind == GOLD for case in drawn)
+    scorers: dict[str, Scorer] = {
+        "random": lambda example, number: [rng.random() for _ in example.call.candidates[number]],
+        "text_similarity": lambda example, number: similarity(example, number, paths=True, others=not right),
+        "name_similarity": lambda example, number: similarity(example, number, paths=False, others=not right),
     }
+    if not right:
+        scorers["type"] = Types(index)
+    examples = [case.example for case in drawn]
+    return {name: figures(scored(examples, scorer)) for name, scorer in scorers.items()}
 
 
 def ranks(retriever: Retriever, examples: Sequence[Example]) -> list[int]:
@@ -169,20 +220,7 @@ def perplexity(model: EntityRetriever, examples: Sequence[Example], recipe: Reci
         words = int((batch["targets"] >= 0).sum())
         total += float(loss.parts(model, batch)[0]) * words
         count += words
-    return math.exp(total / count)
-
-
-def baselines(index: TripleIndex, seed: int) -> dict[str, Scorer]:
-    """Scorers that need no training."""
-    rng = random.Random(seed)
-    similarity = Similarity()
-    types = Types(index)
-    return {
-        "random": lambda example, number: [rng.random() for _ in example.call.candidates[number]],
-        "text_similarity": lambda example, number: similarity(example, number, paths=True),
-        "name_similarity": lambda example, number: similarity(example, number, paths=False),
-        "type": types,
-    }
+    return round(math.exp(total / count), 2)
 
 
 class Types:
@@ -212,23 +250,34 @@ class Similarity:
     def __init__(self) -> None:
         self._model = BertModel.from_pretrained(trunk.PATH, add_pooling_layer=False).eval()
         self._tokens = trunk.tokenizer()
+        self._known: dict[str, torch.Tensor] = {}
 
-    def __call__(self, example: Example, number: int, *, paths: bool) -> list[float]:
-        """A score per candidate."""
+    def __call__(self, example: Example, number: int, *, paths: bool, others: bool = True) -> list[float]:
+        """A score per candidate.
+
+        ``others``: whether the names in the places of the other masked mentions are read. In a corrupted response they
+        are part of it; in a gold one they stand for nothing but their length.
+        """
         call = example.call
-        start, end = call.mentions[number]
-        text = " ".join((*call.history[-1:], call.response[:start] + call.response[end:]))
+        response = call.response
+        for start, end in reversed(call.mentions[number : number + 1] if others else call.mentions):
+            response = response[:start] + response[end:]
         joined = joins(call.triples)
-        vectors = self._vectors([text, *(remembered(one, joined, paths=paths) for one in call.candidates[number])])
-        scores: list[float] = (vectors[1:] @ vectors[0]).tolist()
+        asked = self._vectors([" ".join((*call.history[-1:], response))])[0]
+        texts = [remembered(one, joined, paths=paths) for one in call.candidates[number]]
+        scores: list[float] = (self._vectors(texts) @ asked).tolist()
         return scores
 
     @torch.inference_mode()
-    def _vectors(self, texts: list[str]) -> torch.Tensor:
-        batch = self._tokens(texts, padding=True, truncation=True, max_length=128, return_tensors="pt")
-        mask = batch["attention_mask"].unsqueeze(-1)
-        states = self._model(**batch).last_hidden_state
-        return torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+    def _vectors(self, texts: Sequence[str]) -> torch.Tensor:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            batch = self._tokens(new, padding=True, truncation=True, max_length=128, return_tensors="pt")
+            mask = batch["attention_mask"].unsqueeze(-1)
+            states = self._model(**batch).last_hidden_state
+            vectors = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+            self._known.update(zip(new, vectors, strict=True))
+        return torch.stack([self._known[text] for text in texts])
 
 
 def _complete(call: Retrieve) -> Retrieve:

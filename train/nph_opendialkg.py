@@ -3,6 +3,9 @@
 For experiments only: no weights that are shipped may have seen them. Who stated what is not part of these files, so
 entities are linked by name, and a turn is kept when the graph accounts for all it mentions: every linked entity is
 joined to another one of the dialogue or was mentioned before, and no capitalised name is left over.
+
+The files split turns and not dialogues: half of the test turns continue or precede a turn of the training part, whose
+history then may hold their words. So a part leaves out the dialogues that a later one has turns of.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from groundwire.engine.graph import KnowledgeGraph, Linked
+from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
 from . import facts
@@ -22,14 +26,64 @@ from .nph_templates import DISTRACTORS, GraphDialogue, Mention
 
 TURNS = 3
 """Turns of history that are kept, as in the paper."""
+GRAPH_FILE, TURNS_FILE = "nc_opendialkg_film_kg.jsonl.gz", "nc_opendialkg_turns.jsonl.gz"
+Part = Literal["train", "valid", "test"]
 
 
-def read(data: Path, split: str = "test", seed: int = 7) -> tuple[list[GraphDialogue], TripleIndex]:
-    """The usable turns of ``split`` (train, valid or test) and the graph, from ``nc_opendialkg_*`` in ``data``."""
-    triples = [Triple(*row) for row in read_rows(data / "nc_opendialkg_film_kg.jsonl.gz")]
-    rows = (row for row in read_rows(data / "nc_opendialkg_turns.jsonl.gz") if row["split"] == split)
-    index = TripleIndex(triples)
+class Turns:
+    """The usable turns of a part: a source of dialogues (``nph_batches.Source``)."""
+
+    def __init__(self, dialogues: Sequence[GraphDialogue], index: TripleIndex) -> None:
+        """InvalidRequest when there are no dialogues."""
+        if not dialogues:
+            raise InvalidRequest(
+                "None of the turns is one that the graph accounts for; give turns that name its entities."
+            )
+        self.dialogues = tuple(dialogues)
+        self.index = index
+
+    @classmethod
+    def read(cls, data: Path, part: Part = "train") -> Turns:
+        """From the files in ``data``; errors as for ``read``."""
+        return cls(*read(data, part))
+
+    def draw(self, rng: random.Random) -> GraphDialogue:
+        """Any of the turns."""
+        return rng.choice(self.dialogues)
+
+    def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
+        """Every turn once, in any order."""
+        yield from rng.sample(self.dialogues, len(self.dialogues))
+
+
+def present(data: Path) -> bool:
+    """Whether ``data`` has the turns."""
+    return (data / TURNS_FILE).exists()
+
+
+def read(data: Path, split: Part = "test", seed: int = 7) -> tuple[list[GraphDialogue], TripleIndex]:
+    """The usable turns of ``split`` and the graph, from the two files in ``data``.
+
+    InvalidRequest when one of them is missing.
+    """
+    missing = [name for name in (GRAPH_FILE, TURNS_FILE) if not (data / name).exists()]
+    if missing:
+        raise InvalidRequest(
+            f"{data} lacks {' and '.join(missing)}. OpenDialKG's turns are read from {GRAPH_FILE} and {TURNS_FILE}; "
+            "put both there, or take dialogues made by templates."
+        )
+    index = TripleIndex(Triple(*row) for row in read_rows(data / GRAPH_FILE))
+    rows = own(read_rows(data / TURNS_FILE), split)
     return list(dialogues(rows, KnowledgeGraph.from_triples(index.triples), index, seed)), index
+
+
+def own(rows: Iterable[dict[str, Any]], part: Part) -> list[dict[str, Any]]:
+    """The rows of ``part`` whose dialogues have no turn in a later part: train, valid, test is the order."""
+    parts = get_args(Part)
+    later = parts[parts.index(part) + 1 :]
+    table = list(rows)
+    taken = {row["dialog_id"] for row in table if row["split"] in later}
+    return [row for row in table if row["split"] == part and row["dialog_id"] not in taken]
 
 
 def dialogues(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
 
 import torch
@@ -16,12 +17,13 @@ from transformers import BertModel
 
 from groundwire.export.retriever import EntityRetriever, RetrieverConfig
 
-from . import trunk
+from . import nph_opendialkg, trunk
 from .loop import Group, Schedule, fit, write_report
-from .nph_batches import Batcher, encoder, feed, trunk_inputs
+from .nph_batches import Batcher, Source, encoder, feed, trunk_inputs
 from .nph_compgcn import GraphLoss, GraphMemory, GraphRetriever
 from .nph_evaluate import measure
 from .nph_examples import Examples
+from .nph_graph import Split
 from .nph_loss import Loss, Recipe
 from .nph_templates import Templates
 
@@ -29,6 +31,21 @@ ABOUT = 2.0
 """What the mean of the words before a mention counts in its query at first, beside the mention's own state."""
 POSITIONS = 256
 """Rows kept of MiniLM's 512 positions."""
+
+
+class Dialogues(StrEnum):
+    """What the retriever learns from."""
+
+    TEMPLATES = "templates"
+    """Dialogues made from FB15k-237."""
+    OPENDIALKG = "opendialkg"
+    """What people wrote about films. The licence (CC BY-NC 4.0) forbids to ship weights that have seen it."""
+
+    def read(self, data: Path, split: Split = "train") -> Source:
+        """The dialogues of ``split``; InvalidRequest when OpenDialKG's files are not in ``data``."""
+        if self is Dialogues.OPENDIALKG:
+            return nph_opendialkg.Turns.read(data, "valid" if split == "dev" else split)
+        return Templates.read(data, split)
 
 
 def build(recipe: Recipe, counts: torch.Tensor | None = None) -> EntityRetriever:
@@ -132,27 +149,28 @@ def train(
     recipe: Recipe | None = None,
     measured: int = 100,
     start: Path | None = None,
+    dialogues: Dialogues = Dialogues.TEMPLATES,
 ) -> None:
     """Train and save the model and its tokenizer in ``out``, measured on ``measured`` responses in ``report.json``.
 
     ``start`` is the checkpoint of an earlier run to go on from. ValueError for a recipe whose memory is a table: there
-    is nothing to export it to.
+    is nothing to export it to; InvalidRequest for ``dialogues`` that are not in ``data``.
     """
     recipe = recipe or Recipe()
     if recipe.memory != "text":
         raise ValueError(
             f"A retriever with the memory {recipe.memory!r} is for comparison; ablate-retriever trains it."
         )
-    model = learn(Templates.read(data), out, schedule, recipe, start)
+    source, held_out = dialogues.read(data), dialogues.read(data, "dev")
+    model = learn(source, out, schedule, recipe, start)
     model.save(out)
     trunk.tokenizer().save_pretrained(out)
-    found = measure(model, Templates.read(data, "dev"), measured, recipe)
-    write_report(out, {"steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed, **found})
+    found = measure(model, held_out, measured, recipe)
+    settings = {"dialogues": dialogues.value, "steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed}
+    write_report(out, settings | found)
 
 
-def learn(
-    source: Templates, out: Path, schedule: Schedule, recipe: Recipe, start: Path | None = None
-) -> EntityRetriever:
+def learn(source: Source, out: Path, schedule: Schedule, recipe: Recipe, start: Path | None = None) -> EntityRetriever:
     """The model after training on dialogues of ``source``; ``out`` holds the state of the run."""
     torch.manual_seed(schedule.seed)
     make = Examples(source.index, sans=recipe.sans, all_mentions=recipe.all_mentions)
@@ -182,7 +200,7 @@ def learn(
     return model
 
 
-def token_counts(source: Templates, count: int = 2000, seed: int = 3) -> torch.Tensor:
+def token_counts(source: Source, count: int = 2000, seed: int = 3) -> torch.Tensor:
     """How often each token occurs in ``count`` responses [V]."""
     rng, tokens = random.Random(seed), trunk.tokenizer()
     told = [token for _ in range(count) for token in tokens(source.draw(rng).response)["input_ids"]]

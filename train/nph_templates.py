@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -113,6 +113,11 @@ class Templates:
         relations, weights, _ = rng.choices(self._groups, [share for *_, share in self._groups])[0]
         first = rng.choice(self._by_relation[rng.choices(relations, weights)[0]])
         return _Making(self.index, self._part, rng).dialogue(first)
+
+    def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
+        """Dialogues without end."""
+        while True:
+            yield self.draw(rng)
 
 
 class _Making:
