@@ -269,6 +269,10 @@ def _targets(
         found = figures[name].metrics.get(metric) if name in figures else None
         if found is not None:
             yield f"| {name} | `{metric}` ROC-AUC | {wanted} | {_interval(found.roc_auc)} |"
+    fused = figures["begin_wow_test"].metrics.get("fused") if "begin_wow_test" in figures else None
+    tuned = next((d for d in fused.decisions if d.origin == "begin_wow_dev"), None) if fused else None
+    if tuned is not None:
+        yield f"| begin_wow_test | `fused` F1 at the tuned threshold | 0.87 | {_interval(tuned.consistent.f1)} |"
     if "q2_wow_600" in figures:
         q2 = figures["q2_wow_600"].metrics["q2"]
         half = next(decision for decision in q2.decisions if decision.origin == "0.5")
