@@ -245,13 +245,17 @@ def _measure_retriever(
     ],
     data: Data,
     count: Annotated[int, typer.Option(help="Responses per set, corrupted and as they are.", min=1)] = 400,
+    dialogues: Annotated[
+        Dialogues | None, typer.Option(help="Default: both, OpenDialKG's where its files are there.")
+    ] = None,
     baselines: Annotated[bool, typer.Option(help="Measure scores that need no training too.")] = True,
 ) -> None:
-    """Hits@k, mean rank and MRR of a retriever on held-out dialogues, and on OpenDialKG's where its files are there."""
-    from . import nph_evaluate
+    """Hits@k, mean rank and MRR of a retriever on held-out dialogues, beside scores that need no training."""
+    from .nph_evaluate import evaluate
+    from .nph_retriever import held_out
 
     try:
-        found = nph_evaluate.evaluate(bundle, data, count, compared=baselines)
+        found = evaluate(bundle, held_out(data, dialogues), count, compared=baselines)
     except InvalidRequest as error:
         raise typer.BadParameter(str(error), param_hint="--data") from error
     Console().print_json(data=found)

@@ -29,13 +29,12 @@ from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from groundwire.runtime.retriever import Retriever
 from groundwire.runtime.session import Profile
 
-from . import nph_opendialkg, trunk
+from . import trunk
 from .nph_batches import Batcher, Source, collated
 from .nph_data import Corruptor, Kind
 from .nph_examples import Example, Examples, answerable
 from .nph_graph import TripleIndex
 from .nph_loss import Loss, Recipe
-from .nph_templates import Templates
 
 MIX: Mapping[Kind, float] = {"extrinsic": 0.6, "swapped": 0.4}
 """The paper's corruptions."""
@@ -97,18 +96,16 @@ def measure(model: EntityRetriever, source: Source, count: int, recipe: Recipe, 
     return {"ppl": perplexity(model, [case.example for case in drawn], recipe), **found_by(in_training(model), drawn)}
 
 
-def evaluate(path: Path, data: Path, count: int, seed: int = 7, *, compared: bool = True) -> dict[str, Any]:
-    """The retriever of a bundle or checkpoint on held-out responses, at most ``count`` corrupted and ``count`` gold.
+def evaluate(
+    path: Path, sources: Mapping[str, Source], count: int, seed: int = 7, *, compared: bool = True
+) -> dict[str, Any]:
+    """The retriever of a bundle or checkpoint on up to ``count`` corrupted and ``count`` gold responses of each source.
 
-    They are dialogues about FB15k-237's test triples and, where ``data`` has them, OpenDialKG's test turns.
     ``compared`` adds what needs no training. A checkpoint's language model has a perplexity, which a bundle has not.
     BundleError when ``path`` is neither; ValueError for a bundle without a retriever.
     """
     model = EntityRetriever.load(path) if (path / CONFIG).is_file() else None
     retriever = of_bundle(path) if model is None else in_training(model)
-    sources: dict[str, Source] = {"fb15k237_test": Templates.read(data, "test")}
-    if nph_opendialkg.present(data):
-        sources["opendialkg_test"] = nph_opendialkg.Turns.read(data, "test")
     similarity = Similarity() if compared else None
     report: dict[str, Any] = {}
     for name, source in sources.items():

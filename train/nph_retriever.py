@@ -48,6 +48,13 @@ class Dialogues(StrEnum):
         return Templates.read(data, split)
 
 
+def held_out(data: Path, dialogues: Dialogues | None = None) -> dict[str, Source]:
+    """What to measure on: the test part of ``dialogues``, or of both; OpenDialKG's then only where ``data`` has it."""
+    both = (Dialogues.TEMPLATES, *([Dialogues.OPENDIALKG] if nph_opendialkg.present(data) else []))
+    names = {Dialogues.TEMPLATES: "fb15k237_test", Dialogues.OPENDIALKG: "opendialkg_test"}
+    return {names[kind]: kind.read(data, "test") for kind in (both if dialogues is None else [dialogues])}
+
+
 def build(recipe: Recipe, counts: torch.Tensor | None = None) -> EntityRetriever:
     """The model before training, from MiniLM's first layers and its words, which stay frozen.
 
@@ -161,11 +168,11 @@ def train(
         raise ValueError(
             f"A retriever with the memory {recipe.memory!r} is for comparison; ablate-retriever trains it."
         )
-    source, held_out = dialogues.read(data), dialogues.read(data, "dev")
+    source, unseen = dialogues.read(data), dialogues.read(data, "dev")
     model = learn(source, out, schedule, recipe, start)
     model.save(out)
     trunk.tokenizer().save_pretrained(out)
-    found = measure(model, held_out, measured, recipe)
+    found = measure(model, unseen, measured, recipe)
     settings = {"dialogues": dialogues.value, "steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed}
     write_report(out, settings | found)
 

@@ -188,7 +188,8 @@ def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> No
     held_out = nph_evaluate.cases(Turns.read(data, "valid"), 4)
     assert report["mentions"] == sum(len(case.example.truth) for case in held_out)
 
-    found = nph_evaluate.evaluate(out, data, 4)
+    sources = nph_retriever.held_out(data)
+    found = nph_evaluate.evaluate(out, sources, 4)
     assert set(found) == {"fb15k237_test", "opendialkg_test"}
     for figures in found.values():
         assert set(figures) == {"corrupted", "gold"}
@@ -203,7 +204,7 @@ def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> No
     )
 
     hunter.bundle(tmp_path, tmp_path / "bundle", lambda role, stage: None, precision="fp32")
-    bundled = nph_evaluate.evaluate(tmp_path / "bundle", data, 4, compared=False)
+    bundled = nph_evaluate.evaluate(tmp_path / "bundle", sources, 4, compared=False)
     for name, figures in bundled.items():
         for kind, part in figures.items():
             assert not {"ppl", "baselines"} & set(part)
@@ -220,3 +221,6 @@ def test_without_the_files_templates_alone_are_measured(data: Path, tmp_path: Pa
     done = CliRunner().invoke(app, ["measure-retriever", *map(str, given)])
     assert done.exit_code == 0, done.output
     assert set(json.loads(done.output)) == {"fb15k237_test"}
+    refused = CliRunner().invoke(app, ["measure-retriever", *map(str, given), "--dialogues", "opendialkg"])
+    assert refused.exit_code == 2
+    assert "lacks" in refused.output
