@@ -28,6 +28,7 @@ from . import checkpoint, embedder, encoder, generator, labels, lm, retriever, s
 from .checkpoint import Checkpoint
 from .options import PROMPT, QUESTION_TEMPLATE, Kind, RoleOptions, kind_of
 from .passes import fold_transposes
+from .passes.stripes import split
 from .precision import Lowered, lower
 from .store import RoleFiles, Title
 from .verify import reference
@@ -236,7 +237,12 @@ def _language_model(role: str, loaded: Checkpoint, options: RoleOptions, watch: 
         heads=made.heads,
         head_dim=made.head_dim,
     )
-    return RoleFiles(record, {record.graph: lowered.graphs[0]}, loaded.tokenizer)
+    graphs = {record.graph: lowered.graphs[0]}
+    head = split(graphs[record.graph])
+    if head is not None:
+        record = msgspec.structs.replace(record, head=store.head(f"{role}.head.onnx", head))
+        graphs[f"{role}.head.onnx"] = head
+    return RoleFiles(record, graphs, loaded.tokenizer)
 
 
 def _retriever(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:

@@ -25,6 +25,8 @@ from groundwire.runtime.bundle import (
     Bundle,
     FileEntry,
     GeneratorRole,
+    Head,
+    LanguageModelRole,
     Manifest,
     RetrieverRole,
     Role,
@@ -33,6 +35,8 @@ from groundwire.runtime.bundle import (
     sha256,
 )
 from groundwire.runtime.errors import ExportError
+
+from .passes.stripes import TABLE
 
 WEIGHTS = "weights.bin"
 INLINE_BYTES = 1024
@@ -71,6 +75,15 @@ class Title:
     version: str = "1"
     license: str = "that of each role's source"
     created_with: str = field(default_factory=_program)
+
+
+def head(name: str, graph: ir.Model) -> Head:
+    """The record of a head's ``graph``, which will be saved as ``name``; ``write`` says where its table stands."""
+    table = graph.graph.initializers[TABLE].const_value
+    assert table is not None
+    offset = table.offset if isinstance(table, ir.ExternalTensor) else None
+    blocks, rows, width = table.shape.numpy()
+    return Head(name, WEIGHTS, offset or 0, (blocks, rows, width))
 
 
 def title_of(manifest: Manifest) -> Title:
@@ -117,7 +130,7 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
                 role.finish(folder / role.record.path)
         texts = {name: (record, _tokenizer(old, record)) for name, record in kept.items()}
         texts |= {name: (role.record, role.tokenizer) for name, role in roles.items()}
-        records = _write_tokenizers(folder, texts)
+        records = _with_places(_write_tokenizers(folder, texts), graphs)
         written = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
         manifest = Manifest(
             schema=SCHEMA,
@@ -156,6 +169,16 @@ def _write_tokenizers(folder: Path, roles: Mapping[str, tuple[Role, str | None]]
     for content, name in names.items():
         (folder / name).write_text(content, encoding="utf-8")
     return records
+
+
+def _with_places(roles: Mapping[str, Role], graphs: Mapping[str, ir.Model]) -> dict[str, Role]:
+    """The records with the places that the tables of heads have got."""
+    return {
+        role: msgspec.structs.replace(record, head=head(record.head.graph, graphs[record.head.graph]))
+        if isinstance(record, LanguageModelRole) and isinstance(record.head, Head)
+        else record
+        for role, record in roles.items()
+    }
 
 
 def _write_graphs(folder: Path, graphs: Mapping[str, ir.Model]) -> None:
@@ -207,6 +230,8 @@ def graph_files(record: Role) -> tuple[str, ...]:
             return record.encoder, record.decoder
         case RetrieverRole():
             return record.encoder, record.query, record.memory
+        case LanguageModelRole(head=Head(graph=head)):
+            return record.graph, head
         case _:
             return (record.graph,)
 

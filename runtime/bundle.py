@@ -126,10 +126,23 @@ class WriterRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     where positions have no end."""
 
 
-class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="lm"):
-    """A causal language model in one graph that scores texts (docs/architecture.md gives its signature)."""
+class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The head of a language model whose table is large: a graph of its own, and where the table stands in a file."""
 
     graph: str
+    file: str
+    offset: int
+    """Bytes in front of the table."""
+    shape: tuple[int, int, int]
+    """Of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
+
+
+class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="lm"):
+    """A causal language model that scores texts (docs/architecture.md gives the signatures of its graphs)."""
+
+    graph: str
+    head: Head | msgspec.UnsetType = msgspec.UNSET
+    """Left out when the head is inside ``graph``; unset and not None, so that the digest is that of older manifests."""
     layers: int = 0
     """Layers whose keys and values the graph takes and gives, so that a prefix is read once for many texts; 0 when the
     graph reads prefix and text together."""

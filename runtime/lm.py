@@ -16,10 +16,11 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from . import _native
-from .bundle import Bundle, LanguageModelRole
+from .bundle import Bundle, Head, LanguageModelRole
 from .calls import ScoreText, TextScored
 from .errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from .session import Array, Device, Profile, Session
+from .stripes import StripedHead
 from .text import TextEncoder, Window, flatten, padded
 
 TOKENS: Mapping[Device, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
@@ -54,18 +55,28 @@ class Past:
 class LanguageModel:
     """A causal language model with its tokenizer."""
 
-    def __init__(self, role: LanguageModelRole, session: Session, encoder: TextEncoder, profile: Profile) -> None:
+    def __init__(
+        self,
+        role: LanguageModelRole,
+        session: Session,
+        encoder: TextEncoder,
+        profile: Profile,
+        head: StripedHead | None = None,
+    ) -> None:
+        """``head`` is None when it is inside the session's graph."""
         self._role = role
         self._session = session
+        self._head = head
         self._encoder = encoder
         self._tokens = TOKENS[profile.device]
         self._max_rows = profile.max_rows
 
     @classmethod
     def load(cls, bundle: Bundle, role: LanguageModelRole, profile: Profile) -> LanguageModel:
-        """Open the role's graph and tokenizer."""
+        """Open the role's graphs and tokenizer."""
         session = Session.load(bundle.file(role.graph), profile)
-        return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
+        head = StripedHead.load(bundle, role.head, profile) if isinstance(role.head, Head) else None
+        return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile, head)
 
     def run(self, calls: Sequence[ScoreText], max_windows: int) -> list[TextScored | GroundwireError]:
         """The log-probabilities of each call's text; a call that cannot be scored gets its error instead.
@@ -188,7 +199,7 @@ class LanguageModel:
         if places != list(range(len(past.mask))):
             states = {name: self._session.value(_taken(value.numpy(), places)) for name, value in states.items()}
         rows = [index * width + np.arange(len(entry.targets)) for index, entry in enumerate(entries)]
-        return self._of_each(self._run(feeds | _asked(rows, entries), states)["log_probs"], entries)
+        return self._of_each(self._log_probs(feeds | _asked(rows, entries), states), entries)
 
     def _whole(self, entries: Mapping[int, Entry]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Prefix and text in one pass, for graphs that keep no keys and values."""
@@ -202,17 +213,24 @@ class LanguageModel:
             asked = [
                 place * width + len(entry.past) + np.arange(len(entry.targets)) for place, entry in enumerate(batch)
             ]
-            found = self._run({"input_ids": padded, "attention_mask": mask, **_asked(asked, batch)}, {})
-            values = self._of_each(found["log_probs"], batch)
+            feeds = {"input_ids": padded, "attention_mask": mask, **_asked(asked, batch)}
+            values = self._of_each(self._log_probs(feeds, {}), batch)
             yield from zip((indices[row] for row in rows), values, strict=True)
 
+    def _log_probs(self, feeds: Mapping[str, Array], states: Mapping[str, ort.OrtValue]) -> NDArray[np.float32]:
+        if self._head is not None:
+            # The keys and values of the texts are let go before the head runs.
+            return self._head.log_probs(self._run(feeds, states)["hidden"], feeds["targets"])
+        values: NDArray[np.float32] = self._run(feeds, states)["log_probs"].numpy()
+        return values
+
     def _run(self, feeds: Mapping[str, Array], states: Mapping[str, ort.OrtValue]) -> dict[str, ort.OrtValue]:
-        values = {name: self._session.value(array) for name, array in feeds.items()}
+        # A graph without its head takes no targets.
+        values = {name: self._session.value(array) for name, array in feeds.items() if name in self._session.inputs}
         return self._session.run_values({**values, **states}, host=("log_probs",))
 
     @staticmethod
-    def _of_each(log_probs: ort.OrtValue, entries: Sequence[Entry]) -> Iterator[NDArray[np.float32]]:
-        values: NDArray[np.float32] = log_probs.numpy()
+    def _of_each(values: NDArray[np.float32], entries: Sequence[Entry]) -> Iterator[NDArray[np.float32]]:
         ends = np.cumsum([len(entry.targets) for entry in entries])
         return (values[end - len(entry.targets) : end] for end, entry in zip(ends, entries, strict=True))
 

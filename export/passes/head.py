@@ -11,7 +11,8 @@ integer product, so nothing is transposed, and since it is no constant of the pr
 copy. It is stored unsigned with zero point 128, because of the four combinations of signs only u8 · s8 has a fast
 kernel (relative times: u8 · s8 1, u8 · u8 1.4, s8 · s8 and s8 · u8 4.2).
 
-A streamed head is one node, a model-local function, so that passes replace it as a whole.
+A streamed head is one node, a model-local function, so that passes replace it as a whole; ``stripes.py`` takes that of
+a large table out of the graph.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def unsigned(graph: ir.Graph, name: str, integers: npt.NDArray[np.int8]) -> ir.V
 def int8_head(model: ir.Model, head: ir.Node, table: ir.Value, scale: ir.Value) -> ir.Node:
     """The integer form of a float head: ``table`` uint8 [blocks, rows, d], ``scale`` float [blocks, rows]."""
     hidden, targets, _, first, *bias = head.inputs
-    return _call(model, f"{head.op_type.removesuffix('Head')}Int8Head", [hidden, targets, table, first, *bias, scale])
+    return call(model, f"{head.op_type.removesuffix('Head')}Int8Head", [hidden, targets, table, first, *bias, scale])
 
 
 def initializer(graph: ir.Graph, name: str, array: npt.NDArray[np.generic]) -> ir.Value:
@@ -144,7 +145,7 @@ def _streamed(
     inputs = [hidden, targets, stacked, first]
     if bias is not None:
         inputs.append(initializer(graph, "head.bias", bias.reshape(-1, rows)))
-    node = _call(model, "Head" if bias is None else "BiasedHead", inputs)
+    node = call(model, "Head" if bias is None else "BiasedHead", inputs)
     graph.append(node)
     return node.outputs[0]
 
@@ -165,7 +166,7 @@ def _look_up(graph: ir.Graph, gather: ir.Node, stacked: ir.Value, rows: int) -> 
     graph.remove(gather, safe=True)
 
 
-def _call(model: ir.Model, name: str, inputs: Sequence[ir.Value | None]) -> ir.Node:
+def call(model: ir.Model, name: str, inputs: Sequence[ir.Value | None]) -> ir.Node:
     """A node that calls one of the functions below, which the model gains."""
     function = ir.from_proto(onnx.parser.parse_function(_text(name)))
     model.functions[function.identifier()] = function
@@ -183,8 +184,8 @@ class _Form(NamedTuple):
 
 
 def _text(name: str) -> str:
-    """The function ``name`` in ONNX's text form: float or integer table, with or without a bias."""
-    form = _INT8 if name.endswith("Int8Head") else _FLOAT
+    """The function ``name`` in ONNX's text form: float or integer table, with or without a bias, folded or in parts."""
+    form = _INT8 if "Int8Head" in name else _FLOAT
     biased = name.startswith("Biased")
     scanned = {
         "table": "float[rows, width] part" if form is _FLOAT else "uint8[rows, width] part",
@@ -194,9 +195,7 @@ def _text(name: str) -> str:
         scanned["bias"] = "float[rows] offset"
     if form is _INT8:
         scanned["scale"] = "float[rows] unit"
-    return _HEAD.format(
-        name=name,
-        inputs=", ".join(["hidden", "targets", *scanned]),
+    blocks = _BLOCKS.format(
         once=form.once,
         scanned=", ".join(scanned),
         count=len(scanned),
@@ -206,23 +205,15 @@ def _text(name: str) -> str:
         if biased
         else "logits = Identity(products)",
     )
+    whole = _PARTS if name.endswith("Parts") else _FOLDED
+    return whole.format(name=name, inputs=", ".join(["hidden", "targets", *scanned]), blocks=blocks)
 
 
-_HEAD = """
-<domain: "groundwire", opset_import: ["" : 20, "com.microsoft" : 1]>
-{name} ({inputs}) => (log_probs)
-{{
-  zero = Constant<value_int: int = 0>()
-  one = Constant<value_int: int = 1>()
-  largest = ReduceMax<keepdims: int = 0>(targets)
-  asked = GreaterOrEqual(largest, zero)
-  log_probs = If (asked) <
-    then_branch: graph = scored () => (float[positions] found) {{
-      first_axis = Constant<value_ints: ints = [0]>()
+_BLOCKS = """first_axis = Constant<value_ints: ints = [0]>()
       last_axis = Constant<value_ints: ints = [-1]>()
       nowhere = Constant<value_float: float = -inf>()
       {once}
-      seen = Scan ({scanned}) <
+      parts = Scan ({scanned}) <
         num_scan_inputs: int = {count},
         body: graph = block ({block}) => (float[2, positions] both) {{
         {product}
@@ -244,9 +235,25 @@ _HEAD = """
         there = GatherElements<axis: int = 0>(logits, near_wide)
         chosen = Where(inside_wide, there, nowhere)
         both = Concat<axis: int = 0>(total, chosen)
-      }}>
-      totals = Gather<axis: int = 1>(seen, zero)
-      chosen_logits = Gather<axis: int = 1>(seen, one)
+      }}>"""
+"""What looks roundabout keeps a position's number free of its batch-mates. Logits stand as [rows, N], because a sum
+over the last axis adds up in an order that depends on where in memory a position's logits begin. The sum of the one
+mass is there for its logarithm: Log takes values four by four or one by one, depending on their place, and rounds
+differently.
+"""
+_FOLDED = """
+<domain: "groundwire", opset_import: ["" : 20, "com.microsoft" : 1]>
+{name} ({inputs}) => (log_probs)
+{{
+  zero = Constant<value_int: int = 0>()
+  one = Constant<value_int: int = 1>()
+  largest = ReduceMax<keepdims: int = 0>(targets)
+  asked = GreaterOrEqual(largest, zero)
+  log_probs = If (asked) <
+    then_branch: graph = scored () => (float[positions] found) {{
+      {blocks}
+      totals = Gather<axis: int = 1>(parts, zero)
+      chosen_logits = Gather<axis: int = 1>(parts, one)
       normal = ReduceLogSumExp<keepdims: int = 0>(totals, first_axis)
       logit = ReduceMax<keepdims: int = 0>(chosen_logits, first_axis)
       found = Sub(logit, normal)
@@ -258,11 +265,15 @@ _HEAD = """
   >
 }}
 """
-"""A pass that only reads a prefix has no target of 0 or above; then the table is not read either.
-
-What looks roundabout keeps a position's number free of its batch-mates. Logits stand as [rows, N], because a sum over
-the last axis adds up in an order that depends on where in memory a position's logits begin. The sum of the one mass is
-there for its logarithm: Log takes values four by four or one by one, depending on their place, and rounds differently.
+"""A pass that only reads a prefix has no target of 0 or above; then the table is not read either."""
+_PARTS = """
+<domain: "groundwire", opset_import: ["" : 20, "com.microsoft" : 1]>
+{name} ({inputs}) => (parts)
+{{
+      zero = Constant<value_int: int = 0>()
+      one = Constant<value_int: int = 1>()
+      {blocks}
+}}
 """
 _FLOAT = _Form(
     once="",

@@ -12,9 +12,11 @@ import onnx_ir as ir
 import pytest
 
 from groundwire.export.passes import Scheme, head, quantize
+from groundwire.export.passes.stripes import TABLE, split
 from groundwire.export.session import Session
 from groundwire.runtime.session import Profile
 from groundwire.runtime.session import Session as RuntimeSession
+from groundwire.runtime.stripes import folded
 
 Array = npt.NDArray[Any]
 
@@ -83,6 +85,46 @@ def assert_alone_as_together(graph: ir.Model, given: Head) -> None:
             for some in (range(8), *(range(at, at + 16) for at in range(3, 600, 37)), [5, 4, 3, 2, 1, 0, 0, 0]):
                 (again,) = session.run({"hidden": given.states[some], "targets": given.targets[some]})
                 assert np.array_equal(again, together[some])
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["", "bias"])
+@pytest.mark.parametrize("vocabulary", [509, 3 * 1733, 4 * 2048])
+def test_a_large_head_becomes_a_graph_of_its_own(vocabulary: int, bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(head, "SHARED", 1000)
+    given = lone(vocabulary, bias=bias)
+    one = given.graph(streamed=True)
+    assert split(one) is None  # float
+    one.graph.inputs[0].name = "states"
+    quantize(one, scheme=Scheme(min_table=1))
+    body = one.clone()
+    alone = split(body)
+    assert alone is not None
+    assert [[value.name for value in values] for values in (body.graph.inputs, body.graph.outputs)] == [
+        ["states"],
+        ["hidden"],
+    ]
+    assert not [name for name, value in body.graph.initializers.items() if value.const_value.size >= vocabulary]
+    hidden = Session(body)({"states": given.states})["hidden"]
+    asked = {"hidden": hidden, "targets": given.targets}
+    with tempfile.TemporaryDirectory() as folder:
+        ir.save(alone, Path(folder, "head.onnx"))
+        session = RuntimeSession.load(Path(folder, "head.onnx"), Profile.of("cpu", 1))
+        assert session.inputs == ("hidden", "targets")
+        (parts,) = session.run(asked)
+        table = alone.graph.initializers[TABLE].const_value.numpy()
+        for block in range(len(table)):
+            stripe = {TABLE: table[block : block + 1], "blocks": np.array([block])}
+            assert np.array_equal(session.run({**asked, **stripe})[0], parts[block : block + 1])
+    assert parts.shape == (len(table), 2, 640)
+    expected = Session(one)({"states": given.states, "targets": given.targets})["log_probs"]
+    np.testing.assert_allclose(folded(parts), expected, atol=1e-5)
+
+
+def test_the_head_of_a_small_table_stays() -> None:
+    graph = lone(4 * 2048, bias=False).graph(streamed=True)
+    quantize(graph, scheme=Scheme(min_table=1))
+    assert split(graph) is None
+    assert [value.name for value in graph.graph.outputs] == ["log_probs"]
 
 
 def test_a_head_survives_logits_that_exp_does_not() -> None:

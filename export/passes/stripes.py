@@ -1,0 +1,76 @@
+"""The head of a large table as a graph of its own, which the runtime gives the table stripe by stripe.
+
+Inside the model's graph the head would leave the whole table resident (runtime/stripes.py). Only int8 heads are taken
+out, and only of tables that are stored as they are used (``head.SHARED``). It is the last pass: what is certified is
+the one graph, and both ways make the same numbers of a block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes import common
+
+from . import head
+
+TABLE = "table"
+"""The input of a head's graph that has the whole table as its default."""
+
+
+def split(model: ir.Model) -> ir.Model | None:
+    """Take the head out of ``model``, which then has the output ``hidden`` [N, d] and no input ``targets``.
+
+    The head becomes a graph from ``hidden`` and ``targets`` [N] to ``parts`` [B, 2, N]: the log-sum of a block's
+    logits, and the target's logit or -inf where it stands in another block. Its inputs ``table`` [B, rows, d] and
+    ``blocks`` [B], which blocks these are, are the whole vocabulary by default. None, and nothing done, where the head
+    stays.
+    """
+    graph = model.graph
+    node = graph.outputs[0].producer()
+    if node is None or not node.op_type.endswith("Int8Head"):
+        return None
+    hidden, targets, table = node.inputs[:3]
+    # A small table passes through the flip of its signs before the head has it.
+    if hidden is None or targets is None or table is None or table.const_value is None:
+        return None
+    made = _alone(model, node, table.const_value)
+    states = made.graph.inputs[0]
+    hidden.name, hidden.type, hidden.shape = states.name, states.type, states.shape
+    graph.outputs[0] = hidden
+    graph.remove(node, safe=True)
+    graph.inputs.remove(targets)
+    del model.functions[node.op_identifier()]
+    common.RemoveUnusedNodesPass()(model)
+    return made
+
+
+def _alone(model: ir.Model, node: ir.Node, table: ir.TensorProtocol) -> ir.Model:
+    """The graph of the head ``node`` of ``model``."""
+    blocks, rows, width = table.shape.numpy()
+    inputs = [
+        _value("hidden", ir.DataType.FLOAT, "scored", width),
+        _value("targets", ir.DataType.INT64, "scored"),
+        _value(TABLE, ir.DataType.UINT8, "blocks", rows, width),
+        _value("blocks", ir.DataType.INT64, "blocks"),
+    ]
+    inputs[2].const_value, inputs[3].const_value = table, ir.tensor(np.arange(blocks), name="blocks")
+    opsets = dict(model.opset_imports)
+    graph = ir.Graph(inputs, [], nodes=[], initializers=inputs[2:], opset_imports=opsets, name="head")
+    made = ir.Model(graph, ir_version=model.ir_version)
+    pieces = []
+    # Where each block begins, perhaps the bias, and the scales: all small, so they stay in the graph as a whole.
+    for value in node.inputs[3:]:
+        assert value is not None
+        assert value.const_value is not None
+        whole = head.initializer(graph, str(value.name), value.const_value.numpy())
+        pieces.append(ir.node("Gather", [whole, inputs[3]]))
+    parts = head.call(made, f"{node.op_type}Parts", [*inputs[:3], *(piece.outputs[0] for piece in pieces)])
+    graph.extend([*pieces, parts])
+    found, shown = parts.outputs[0], _value("parts", ir.DataType.FLOAT, "blocks", 2, "scored")
+    found.name, found.type, found.shape = shown.name, shown.type, shown.shape
+    graph.outputs.append(found)
+    return made
+
+
+def _value(name: str, kind: ir.DataType, *shape: int | str) -> ir.Value:
+    return ir.Value(name=name, type=ir.TensorType(kind), shape=ir.Shape(shape))
