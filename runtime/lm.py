@@ -225,6 +225,8 @@ class LanguageModel:
         return values
 
     def _run(self, feeds: Mapping[str, Array], states: Mapping[str, ort.OrtValue]) -> dict[str, ort.OrtValue]:
+        if self._head is not None and "words" in self._session.inputs:
+            feeds = {**feeds, "words": self._head.words(feeds["tokens" if self._role.layers else "input_ids"])}
         # A graph without its head takes no targets.
         values = {name: self._session.value(array) for name, array in feeds.items() if name in self._session.inputs}
         return self._session.run_values({**values, **states}, host=("log_probs",))

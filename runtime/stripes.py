@@ -1,15 +1,16 @@
 """The head of a language model with a large vocabulary, run over one stripe of its table after another.
 
-What a head reads of a mapped file stays resident: of BLOOM-560m's int8 table 257 MB, nearly a third of the process. So
-the table is mapped here and not by ONNX Runtime, the head is given a few blocks of it at a time, and their pages are
-given back before the next ones are touched. They stay in the system's file cache, where the next run finds them:
-measured for 48 positions, giving them back costs 3 % of the head's time. Reading the stripes into a buffer instead
-needs no mapping and costs 25 %.
+What is read of a mapped file stays resident: of BLOOM-560m's int8 table 257 MB, nearly a third of the process. So the
+table is mapped here and not by ONNX Runtime, the head is given a few blocks of it at a time, and their pages are given
+back before the next ones are touched. They stay in the system's file cache, where the next run finds them: measured for
+48 positions, giving them back costs 3 % of the head's time. Reading the stripes into a buffer instead needs no mapping
+and costs 25 %. Look-ups go the same way, because Linux maps up to 2 MB around a row: 300 tokens made 215 MB resident.
 """
 
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterator
 from math import prod
 from typing import NamedTuple
 
@@ -33,6 +34,14 @@ class Mapped(NamedTuple):
     file: mmap.mmap
     offset: int
     """Bytes in front of the array."""
+
+    def stripes(self) -> Iterator[slice]:
+        """Blocks to read at once, one stripe after another; its pages are given back when the next one is asked for."""
+        step = max(1, STRIPE // self.array[0].nbytes)
+        for first in range(0, len(self.array), step):
+            stripe = slice(first, min(first + step, len(self.array)))
+            yield stripe
+            self.give_back(stripe)
 
     def give_back(self, blocks: slice) -> None:
         """Let the pages of some blocks go, where the platform can; whoever reads them gets them again."""
@@ -59,16 +68,21 @@ class StripedHead:
     def log_probs(self, hidden: ort.OrtValue, targets: NDArray[np.int64]) -> NDArray[np.float32]:
         """The log-probability [N] of the token ``targets`` [N] behind the states ``hidden`` [N, d]."""
         asked = {"hidden": hidden, "targets": self._session.value(targets)}
-        table = self._table.array
-        step = max(1, STRIPE // table[0].nbytes)
         found = []
-        for first in range(0, len(table), step):
-            stripe = slice(first, min(first + step, len(table)))
-            feeds = {"table": table[stripe], "blocks": np.arange(stripe.start, stripe.stop)}
+        for stripe in self._table.stripes():
+            feeds = {"table": self._table.array[stripe], "blocks": np.arange(stripe.start, stripe.stop)}
             values = {name: self._session.value(array) for name, array in feeds.items()}
             found.append(self._session.run_values({**asked, **values})["parts"].numpy())
-            self._table.give_back(stripe)
         return folded(np.concatenate(found))
+
+    def words(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The rows [..., d] of the tokens ``ids`` [...], which a graph without the table is given."""
+        _, rows, width = self._table.array.shape
+        found = np.zeros((*ids.shape, width), np.uint8)
+        for stripe in self._table.stripes():
+            inside = (stripe.start * rows <= ids) & (ids < stripe.stop * rows)
+            found[inside] = self._table.array[stripe].reshape(-1, width)[ids[inside] - stripe.start * rows]
+        return found
 
 
 def folded(parts: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -77,8 +91,8 @@ def folded(parts: NDArray[np.float32]) -> NDArray[np.float32]:
     ``logaddexp`` takes block after block, position by position, whatever N is: the sum of ``np.add`` would be pairwise
     for one position and not for several.
     """
-    normal = np.logaddexp.reduce(parts[:, 0], axis=0, dtype=np.float64)
     with np.errstate(invalid="ignore"):  # states that are no numbers, which the caller reports
+        normal = np.logaddexp.reduce(parts[:, 0], axis=0, dtype=np.float64)
         values: NDArray[np.float32] = (parts[:, 1].max(axis=0) - normal).astype(np.float32)
     return values
 

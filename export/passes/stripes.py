@@ -15,10 +15,15 @@ from . import head
 
 TABLE = "table"
 """The input of a head's graph that has the whole table as its default."""
+WORDS = "words"
+"""The input of a model's graph that has the rows of its tokens."""
 
 
 def split(model: ir.Model) -> ir.Model | None:
     """Take the head out of ``model``, which then has the output ``hidden`` [N, d] and no input ``targets``.
+
+    A look-up in the same table is taken out as well: the model gets the input ``words`` [..., d], the uint8 rows of its
+    first input [...]. A row that is read from a mapped file brings up to 2 MB of its neighbours into memory.
 
     The head becomes a graph from ``hidden`` and ``targets`` [N] to ``parts`` [B, 2, N]: the log-sum of a block's
     logits, and the target's logit or -inf where it stands in another block. Its inputs ``table`` [B, rows, d] and
@@ -39,9 +44,34 @@ def split(model: ir.Model) -> ir.Model | None:
     graph.outputs[0] = hidden
     graph.remove(node, safe=True)
     graph.inputs.remove(targets)
+    _feed_words(graph, table)
     del model.functions[node.op_identifier()]
     common.RemoveUnusedNodesPass()(model)
     return made
+
+
+def _feed_words(graph: ir.Graph, table: ir.Value) -> None:
+    """Let a look-up in the blocks of ``table`` be the input ``words``, if it reads the rows of the first input."""
+    ids = graph.inputs[0]
+    uses = [node for node, _ in table.uses() if node.op_type == "GatherND" and _looked_up(node) is ids]
+    if not uses or ids.shape is None or table.shape is None:
+        return
+    words = _value(WORDS, ir.DataType.UINT8, *ids.shape, table.shape[-1])
+    graph.inputs.append(words)
+    for node in uses:
+        ir.convenience.replace_all_uses_with(node.outputs[0], words)
+        graph.remove(node, safe=True)
+
+
+def _looked_up(node: ir.Node) -> ir.Value | None:
+    """The ids whose blocks and places in them are Div and Mod, each unsqueezed, and concatenated for ``node``."""
+    value = node.inputs[1]
+    for op in ("Concat", "Unsqueeze", "Div"):
+        producer = None if value is None else value.producer()
+        if producer is None or producer.op_type != op:
+            return None
+        value = producer.inputs[0]
+    return value
 
 
 def _alone(model: ir.Model, node: ir.Node, table: ir.TensorProtocol) -> ir.Model:
@@ -72,5 +102,5 @@ def _alone(model: ir.Model, node: ir.Node, table: ir.TensorProtocol) -> ir.Model
     return made
 
 
-def _value(name: str, kind: ir.DataType, *shape: int | str) -> ir.Value:
+def _value(name: str, kind: ir.DataType, *shape: int | str | ir.SymbolicDim) -> ir.Value:
     return ir.Value(name=name, type=ir.TensorType(kind), shape=ir.Shape(shape))

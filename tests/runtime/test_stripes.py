@@ -92,7 +92,19 @@ def test_values_are_those_of_one_graph(zoo: Zoo, striped: dict[str, Bundle], fam
 
 
 def test_bloom_has_several_stripes(striped: dict[str, Bundle]) -> None:
-    assert record(striped["bloom"])[1].shape == (3, 2048, 48)
+    """And its graph does not have the table: the look-up is fed."""
+    role, made = record(striped["bloom"])
+    assert made.shape == (3, 2048, 48)
+    graph = ir.load(striped["bloom"].file(role.graph)).graph
+    assert "words" in [value.name for value in graph.inputs]
+    assert not [value for value in graph.initializers.values() if value.const_value.nbytes >= 3 * 2048 * 48]
+
+
+def test_words_are_the_rows_of_their_tokens(striped: dict[str, Bundle]) -> None:
+    one = StripedHead.load(striped["bloom"], record(striped["bloom"])[1], PROFILE)
+    ids = np.random.default_rng(0).integers(0, 3 * 2048, (2, 3, 5))
+    ids[0, 0] = 0, 2047, 2048, 4096, 3 * 2048 - 1
+    assert np.array_equal(one.words(ids), mapped(striped["bloom"]).array.reshape(-1, 48)[ids])
 
 
 @pytest.mark.parametrize("threads", [1, 2])
