@@ -30,6 +30,7 @@ import typer
 
 from groundwire.engine import Engine
 from groundwire.runtime.backend import LocalRuntime
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.session import usable_cores
 
@@ -115,7 +116,7 @@ def main(
         samples["peer"].scoring_peak_mb / samples["engine"].scoring_peak_mb,
         score(quantized, peer, given, threads, repeats, errors),
         rank(quantized, given, threads, repeats),
-        models.graph_bytes(bundles["int8"], "lm") / 1e6,
+        weight_bytes(bundles["int8"]) / 1e6,
     )
     show(results)
     settings: dict[str, int | float | str | None] = {
@@ -127,6 +128,11 @@ def main(
     }
     target = out or (None if tiny else common.RESULTS / "language_model.json")
     common.finish("language_model", settings, results, () if tiny else tuple(targets(results)), target)
+
+
+def weight_bytes(bundle: Bundle) -> int:
+    """Bytes of the graphs and weights of a bundle of one role."""
+    return sum(entry.bytes for name, entry in bundle.manifest.files.items() if name.endswith((".onnx", ".bin")))
 
 
 def fresh(side: str, source: Path, threads: int, words: Words, vocabulary: int) -> Sample:
