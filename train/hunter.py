@@ -5,11 +5,14 @@ Critic and retriever share MiniLM's words, which are stored once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.runtime.bundle import Bundle
+
+from .nph_retriever import Dialogues
 
 VERSION = "1"
 LICENSE = "Apache-2.0 AND CC-BY-2.5 AND CC-BY-SA-4.0"
@@ -31,7 +34,10 @@ def bundle(
 
 
 def roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
-    """The roles whose recipes have ended: before that, a directory holds the state of its run only."""
+    """The roles whose recipes have ended: before that, a directory holds the state of its run only.
+
+    ValueError, too, for a retriever that has seen dialogues whose licence keeps what was learnt from them to oneself.
+    """
     kind = "int8" if precision == "int8" else "fp32"
     windows = {"critic": CRITIC_WINDOW, "retriever": None}
     found = {
@@ -42,5 +48,11 @@ def roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
     if not found:
         raise ValueError(
             f"{checkpoints} holds no finished critic or retriever; `python -m groundwire.train` makes them."
+        )
+    report = checkpoints / "retriever" / "report.json"
+    if report.is_file() and json.loads(report.read_text()).get("dialogues") == Dialogues.OPENDIALKG.value:
+        raise ValueError(
+            f"{report.parent} was trained on OpenDialKG, whose licence (CC BY-NC 4.0) keeps weights out of a bundle "
+            "that is given away; train one with --dialogues templates."
         )
     return found

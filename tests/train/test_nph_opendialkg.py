@@ -16,6 +16,7 @@ pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type
 
 from typer.testing import CliRunner
 
+from groundwire.export import RoleOptions, export_bundle
 from groundwire.export.retriever import EntityRetriever
 from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.errors import InvalidRequest
@@ -203,7 +204,9 @@ def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> No
         == nph_evaluate.found_by(turned, nph_evaluate.gold(Turns.read(data, "test"), 4))["retriever"]
     )
 
-    hunter.bundle(tmp_path, tmp_path / "bundle", lambda role, stage: None, precision="fp32")
+    with pytest.raises(ValueError, match="CC BY-NC"):
+        hunter.roles(tmp_path)
+    export_bundle({"retriever": RoleOptions(str(out), precision="fp32")}, tmp_path / "bundle")
     bundled = nph_evaluate.evaluate(tmp_path / "bundle", sources, 4, compared=False)
     for name, figures in bundled.items():
         for kind, part in figures.items():
