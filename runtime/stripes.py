@@ -2,9 +2,10 @@
 
 What is read of a mapped file stays resident: of BLOOM-560m's int8 table 257 MB, nearly a third of the process. So the
 table is mapped here and not by ONNX Runtime, the head is given a few blocks of it at a time, and their pages are given
-back before the next ones are touched. They stay in the system's file cache, where the next run finds them. Processor time
-of the head for 48 positions, measured on a busy machine, least and median of nine: 231 and 245 ms with everything
-resident, 239 and 272 with pages given back, 289 and 331 with stripes read into a buffer instead. Look-ups go the same way, because Linux maps up to 2 MB around a row: 300 tokens made 215 MB resident.
+back before the next ones are touched. They stay in the system's file cache, where the next run finds them. Processor
+time of the head for 48 positions, least and median of nine on a busy machine: 231 and 245 ms with everything resident,
+239 and 272 with pages given back, 289 and 331 with stripes read into a buffer. Look-ups go the same way, because Linux
+maps up to 2 MB around a row: 300 tokens made 215 MB resident.
 """
 
 from __future__ import annotations
