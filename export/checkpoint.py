@@ -23,12 +23,11 @@ from transformers import (
 from groundwire.runtime import _native
 from groundwire.runtime.errors import ExportError
 
-from . import matching, tokens
+from . import tokens
 from .options import Kind, RoleOptions
 from .retriever.model import EntityRetriever
 from .trace import quiet
 
-matching.register()
 _LOADERS = {
     "reader": AutoModelForQuestionAnswering,
     "classifier": AutoModelForSequenceClassification,

@@ -34,7 +34,7 @@ def graph(model: Any, task: Task) -> ir.Model:
 
         try:
             configure = TasksManager.get_exporter_config_constructor(
-                "onnx", model, task, getattr(model.config, "like", None), library_name="transformers"
+                "onnx", model, task=task, library_name="transformers"
             )
         except (KeyError, ValueError) as error:
             raise ExportError(

@@ -61,8 +61,6 @@ from transformers import (
     T5TokenizerFast,
 )
 
-from groundwire.export.matching import ExactMatchBertConfig, ExactMatchBertForSequenceClassification
-
 TEXT = """\
 Bob Ross was an American painter who created and hosted The Joy of Painting on public television from 1983 to 1994.
 The Joy of Painting was a half-hour show, and it was filmed in a small studio in Indiana.
@@ -528,13 +526,6 @@ def _classifier(family: str, labels: tuple[str, ...]) -> Checkpoint:
     return architecture(config), tokenizer
 
 
-def _exact_match(labels: tuple[str, ...]) -> Checkpoint:
-    model, tokenizer = _classifier("bert", labels)
-    settings = model.config.to_dict() | {"type_vocab_size": 6, "sep_token_id": tokenizer.sep_token_id}
-    del settings["model_type"]
-    return ExactMatchBertForSequenceClassification(ExactMatchBertConfig.from_dict(settings)), tokenizer
-
-
 def _deberta(labels: tuple[str, ...]) -> Checkpoint:
     tokenizer = word_pieces()
     config = DebertaV2Config(
@@ -635,7 +626,7 @@ READERS: dict[str, Callable[[], Checkpoint]] = {name: (lambda name=name: _reader
 LANGUAGE_MODELS: dict[str, Callable[[], Checkpoint]] = {"gpt2": _gpt2, "bloom": _bloom, "opt": _opt, "llama": _llama}
 CLASSIFIERS: dict[str, Callable[[tuple[str, ...]], Checkpoint]] = {
     name: (lambda labels, name=name: _classifier(name, labels)) for name in ENCODERS
-} | {"deberta": lambda labels: _deberta(labels), "exact-match-bert": lambda labels: _exact_match(labels)}
+} | {"deberta": lambda labels: _deberta(labels)}
 TAGGERS: dict[str, Callable[[], Checkpoint]] = {"bert": lambda: _bert_tagger(), "modernbert": lambda: _modernbert()}
 
 

@@ -71,12 +71,6 @@ _MEMBER = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(_GROUPS, key=len, reverse=
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\d)")
 _NAME = re.compile(r"(?<=[\w,;] )(?!I\b)[A-Z][\w'’-]*(?:(?: of| of the| de| von| van)? [A-Z][\w'’-]*)*")
 
-_CONTENT = re.compile(r"(?<![\w'’-])[a-z]{5,}(?![\w'’-])")
-_ENDING = re.compile(r"(?:ing|ed|ly|ion|al|ive|ous|er|s)$")
-_POINTING = re.compile(r"(?:it|its|he|his|she|her|they|their|this|that|these|those|there|such|which|the last)\b", re.I)
-"""A subject that may stand for another one."""
-_VERBS = ("is", "was", "are", "were", "has", "had", "have", "can", "will", "became", "made", "won", "wrote", "began")
-
 
 def other_number(text: str, rng: random.Random) -> str | None:
     """Another number in the place of one written in digits; a year stays within sixty years.
@@ -131,62 +125,6 @@ def other_name(text: str, rivals: Sequence[str], rng: random.Random) -> str | No
     """One of the names in ``text`` replaced everywhere by one of ``rivals`` that shares no word with the text."""
     found = names(text)
     return replaced(text, rng.choice(found), rivals, rng) if found else None
-
-
-def swapped(text: str, rng: random.Random) -> str | None:
-    """Two of the names in ``text`` change places, everywhere.
-
-    >>> swapped("In 1914 the house of Ford was sold to Benz.", random.Random(0))
-    'In 1914 the house of Benz was sold to Ford.'
-    """
-    found = list(dict.fromkeys(names(text)))
-    if len(found) < 2:
-        return None
-    first, second = rng.sample(found, 2)
-    if set(first.split()) & set(second.split()):
-        return None
-    either = re.compile(rf"(?<!\w)(?:{re.escape(first)}|{re.escape(second)})(?!\w)")
-    return either.sub(lambda match: second if match.group() == first else first, text)
-
-
-def other_content(text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
-    """A longer lower-case word replaced by one of ``rivals`` that ends alike; it has to be no word of the text.
-
-    >>> other_content("the team was founded there", ["they", "painted", "rivers"], random.Random(0))
-    'the team was painted there'
-    """
-    present = set(re.findall(r"\w+", text.lower()))
-    found = list(_CONTENT.finditer(text))
-    rng.shuffle(found)
-    for match in found:
-        ending = _ENDING.search(match.group())
-        alike = [
-            rival
-            for rival in rivals
-            if _CONTENT.fullmatch(rival) and rival not in present and _same(_ENDING.search(rival), ending)
-        ]
-        if alike:
-            return text[: match.start()] + rng.choice(alike) + text[match.end() :]
-    return None
-
-
-def spliced(first: str, second: str) -> str | None:
-    """What ``first`` begins, told on as ``second`` tells it: joined at a verb that both have.
-
-    >>> spliced("Benz was a founder.", "The old bridge was sold in 1914.")
-    'Benz was sold in 1914.'
-    """
-    for verb in _VERBS:
-        ours, theirs = first.find(f" {verb} "), second.find(f" {verb} ")
-        if ours > 0 and theirs > 0:
-            if any(_POINTING.match(text) for text in (first, second)) or first[:ours] == second[:theirs]:
-                return None
-            return first[:ours] + second[theirs:]
-    return None
-
-
-def _same(a: re.Match[str] | None, b: re.Match[str] | None) -> bool:
-    return (a and a.group()) == (b and b.group())
 
 
 def replaced(text: str, old: str, rivals: Sequence[str], rng: random.Random) -> str | None:

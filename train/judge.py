@@ -5,9 +5,8 @@
 - ``consistency``: (knowledge, response) → consistent, inconsistent, on ``pairs``;
 - ``verifiability``: one sentence → verifiable, non-verifiable, on ``verifiability``.
 
-Each head is saved as a sequence classifier of its own with the same trunk, so a bundle, which stores equal weights
-once, holds the trunk once. The trunk is told which pieces of a pair match (``export.matching``). What was learnt for
-``nli`` alone, or by a judge before, can be the start.
+Each head is saved as an ordinary ``BertForSequenceClassification`` with the same trunk, so a bundle, which stores equal
+weights once, holds the trunk once. What was learnt for ``nli`` alone can be the start.
 """
 
 from __future__ import annotations
@@ -20,14 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
-from transformers import AutoModel, AutoModelForSequenceClassification
-
-from groundwire.export import matching
-from groundwire.export.matching import (
-    ExactMatchBertConfig,
-    ExactMatchBertForSequenceClassification,
-    ExactMatchBertModel,
-)
+from transformers import BertConfig, BertForSequenceClassification, BertModel
 
 from . import assertion, nli, pairs, trunk
 from .corpus import Squad, read_rows
@@ -36,20 +28,19 @@ from .pairs import Pairs
 from .style import Chat
 from .verifiability import Sentences
 
-matching.register()
 HEADS: dict[str, tuple[str, ...]] = {
     "nli": nli.LABELS,
     "consistency": pairs.LABELS,
     "verifiability": assertion.LABELS,
 }
-SHARES = {"nli": 0.35, "consistency": 0.55, "verifiability": 0.1}
+SHARES = {"nli": 0.35, "consistency": 0.5, "verifiability": 0.15}
 """Of the examples. Sentences are short and their question is easy; consistency is the hardest."""
 INFERENCE = {"pair": 0.4, "comparison": 0.25, "statement": 0.35}
 """Of the inference examples: pairs of the inference sets, pairs in the form that Q² asks, statements and knowledge."""
 STATEMENTS: dict[str, str] = {
     "consistent": "entailment",
-    **dict.fromkeys(("answer", "response", "knowledge", "negation", "swap"), "contradiction"),
-    **dict.fromkeys(("unsupported", "addition", "random", "splice"), "neutral"),
+    **dict.fromkeys(("answer", "response", "knowledge", "negation"), "contradiction"),
+    **dict.fromkeys(("unsupported", "addition", "random"), "neutral"),
 }
 """What a made pair is to inference, by its kind; the other kinds do not tell."""
 EPOCH = 100_000
@@ -61,7 +52,7 @@ FILL = dict.fromkeys((*trunk.INPUTS, "labels", "head"), 0)
 class Judge(torch.nn.Module):
     """A BERT trunk and one linear head per task on its pooled output."""
 
-    def __init__(self, bert: ExactMatchBertModel, heads: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, bert: BertModel, heads: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__()
         self.bert = bert
         self.labels = dict(heads)
@@ -80,13 +71,13 @@ class Judge(torch.nn.Module):
         pooled = self.dropout(self.bert(input_ids, attention_mask, token_type_ids).pooler_output)
         return {name: head(pooled) for name, head in self.heads.items()}
 
-    def classifier(self, name: str) -> ExactMatchBertForSequenceClassification:
+    def classifier(self, name: str) -> BertForSequenceClassification:
         """The head ``name`` and a copy of the trunk, as a checkpoint of its own."""
         labels = self.labels[name]
-        config = ExactMatchBertConfig.from_dict(self.bert.config.to_dict())
+        config = BertConfig.from_dict(self.bert.config.to_dict())
         config.id2label = dict(enumerate(labels))
         config.label2id = {label: index for index, label in enumerate(labels)}
-        model = ExactMatchBertForSequenceClassification(config)
+        model = BertForSequenceClassification(config)
         model.bert.load_state_dict(self.bert.state_dict())
         model.classifier.load_state_dict(self.heads[name].state_dict())
         return model.eval()
@@ -99,21 +90,14 @@ class Judge(torch.nn.Module):
 
 
 def build(start: Path | None = None) -> Judge:
-    """The judge before training: from MiniLM, from what ``nli`` alone has trained, or from a judge's directory.
-
-    A trunk that knew segments only begins with their embeddings at every level of match.
-    """
-    checkpoints = {name: start / name for name in HEADS} if start and (start / "nli").is_dir() else {"nli": start}
-    bert = AutoModel.from_pretrained(checkpoints["nli"] or trunk.PATH)
-    model = Judge(ExactMatchBertModel.taught(bert, trunk.tokenizer().sep_token_id), HEADS)
-    for name, checkpoint in checkpoints.items():
-        if checkpoint is None:
-            continue
-        former = AutoModelForSequenceClassification.from_pretrained(checkpoint)
+    """The judge before training: from MiniLM, or from a checkpoint that ``nli`` alone has trained."""
+    model = Judge(BertModel.from_pretrained(start or trunk.PATH), HEADS)
+    if start is not None:
+        former = BertForSequenceClassification.from_pretrained(start)
         named = tuple(former.config.id2label[index] for index in range(former.config.num_labels))
-        if named != HEADS[name]:
-            raise ValueError(f"{checkpoint} has the labels {named}; give a checkpoint with {HEADS[name]}.")
-        model.heads[name].load_state_dict(former.classifier.state_dict())
+        if named != HEADS["nli"]:
+            raise ValueError(f"{start} has the labels {named}; give a checkpoint with {HEADS['nli']}.")
+        model.heads["nli"].load_state_dict(former.classifier.state_dict())
     return model
 
 

@@ -6,9 +6,7 @@ the float weight it was made of, which a few steps of training make up for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +14,6 @@ import onnx_ir as ir
 import torch
 from transformers import BertConfig, BertForQuestionAnswering, BertForSequenceClassification, BertModel, PreTrainedModel
 
-from groundwire.export.matching import ExactMatchBertConfig, ExactMatchBertForSequenceClassification
 from groundwire.runtime.bundle import Bundle, ClassifierRole, ReaderRole
 
 from . import trunk
@@ -30,10 +27,18 @@ def restore(bundle: Path, role: str) -> PreTrainedModel:
     """
     opened = Bundle.open(bundle)
     record = opened.manifest.roles.get(role)
-    if not isinstance(record, ReaderRole | ClassifierRole):
-        raise ValueError(f"{bundle} has no {role!r} that can be trained on; give a reader or a classifier of it.")
+    config = BertConfig.from_pretrained(trunk.PATH)
+    model: PreTrainedModel
+    match record:
+        case ReaderRole():
+            model = BertForQuestionAnswering(config)
+        case ClassifierRole():
+            config.id2label = dict(enumerate(record.labels))
+            config.label2id = {label: index for index, label in enumerate(record.labels)}
+            model = BertForSequenceClassification(config)
+        case _:
+            raise ValueError(f"{bundle} has no {role!r} that can be trained on; give a reader or a classifier of it.")
     held = weights(ir.load(opened.file(record.graph)))
-    model = _blank(record, held)
     words = "bert.embeddings.word_embeddings.weight"
     held[words] = BertModel.from_pretrained(trunk.PATH).get_input_embeddings().weight.detach().numpy().copy()
     state = model.state_dict()
@@ -42,22 +47,6 @@ def restore(bundle: Path, role: str) -> PreTrainedModel:
         raise ValueError(f"The graph of {role!r} lacks {', '.join(missing[:3])}; it was exported from another model.")
     model.load_state_dict({name: torch.from_numpy(held[name]) if name in held else state[name] for name in state})
     return model.eval()
-
-
-def _blank(record: ReaderRole | ClassifierRole, held: Mapping[str, npt.NDArray[np.float32]]) -> PreTrainedModel:
-    """A model of the trunk's sizes, of the architecture that the graph's weights ``held`` tell."""
-    if isinstance(record, ReaderRole):
-        return BertForQuestionAnswering(BertConfig.from_pretrained(trunk.PATH))
-    named: dict[str, Any] = {
-        "id2label": dict(enumerate(record.labels)),
-        "label2id": {label: index for index, label in enumerate(record.labels)},
-    }
-    if len(held.get("bert.embeddings.token_type_embeddings.weight", ())) == ExactMatchBertConfig().type_vocab_size:
-        plain = BertConfig.from_pretrained(trunk.PATH).to_dict()
-        own = {"sep_token_id": trunk.tokenizer().sep_token_id}
-        settings = {name: value for name, value in plain.items() if name not in ("model_type", "type_vocab_size")}
-        return ExactMatchBertForSequenceClassification(ExactMatchBertConfig(**(settings | named | own)))
-    return BertForSequenceClassification(BertConfig.from_pretrained(trunk.PATH, **named))
 
 
 def save(bundle: Path, role: str, out: Path) -> None:

@@ -21,10 +21,7 @@ from .conftest import Loader
 
 Array = npt.NDArray[Any]
 KINDS: tuple[Kind, ...] = ("reader", "classifier")
-CASES = [
-    *((kind, family) for kind in KINDS for family in ("albert", "bert", "roberta")),
-    ("classifier", "exact-match-bert"),
-]
+CASES = [(kind, family) for kind in KINDS for family in ("albert", "bert", "roberta")]
 TASKS: dict[Kind, encoder.Task] = {"reader": "question-answering", "classifier": "text-classification"}
 _GRAPHS: dict[tuple[Kind, str], ir.Model] = {}
 
@@ -100,7 +97,7 @@ def test_half_is_near(load: Loader, kind: Kind, family: str) -> None:
         assert found.dtype == np.float32
         assert np.isfinite(found).all()
         real = batch["attention_mask"] == 1 if kind == "reader" else slice(None)
-        np.testing.assert_allclose(found[real], want[real], atol=0.025 * max(1.0, want.std()))
+        np.testing.assert_allclose(found[real], want[real], atol=0.02 * max(1.0, want.std()))
 
 
 def test_another_architecture_goes_through_optimum() -> None:

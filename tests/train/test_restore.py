@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification, BertForQuestionAnswering, BertForSequenceClassification
+from transformers import BertForQuestionAnswering, BertForSequenceClassification
 
 from groundwire.export import RoleOptions, export_bundle
-from groundwire.train import judge, restore, trunk
+from groundwire.train import restore, trunk
 
 
 @pytest.fixture
@@ -48,18 +48,6 @@ def test_the_weights_come_back(checkpoints: Path, precision: str) -> None:
         moved = [key for key in original if not np.array_equal(original[key], found[key])]
         assert bool(moved) == (precision == "int8")
         assert not any("word_embeddings" in key for key in moved)
-
-
-def test_a_judges_head_comes_back_as_what_it_was(small: Path, tmp_path: Path) -> None:
-    """The graph of a judge's head is told from a plain one by its token types."""
-    torch.manual_seed(1)
-    judge.build().save(tmp_path / "judge")
-    options = RoleOptions(str(tmp_path / "judge" / "consistency"), precision="fp32", allow_unverified=True)
-    export_bundle({"detector.consistency": options}, tmp_path / "bundle")
-    restore.save(tmp_path / "bundle", "detector.consistency", tmp_path / "again")
-    found = AutoModelForSequenceClassification.from_pretrained(tmp_path / "again").state_dict()
-    original = AutoModelForSequenceClassification.from_pretrained(tmp_path / "judge" / "consistency").state_dict()
-    assert all(torch.allclose(found[key], original[key], atol=1e-7) for key in original)
 
 
 def test_only_readers_and_classifiers(checkpoints: Path) -> None:
