@@ -98,12 +98,15 @@ def _dialogues(
     out: Annotated[Path, typer.Option(help="JSON Lines file to write.", dir_okay=False)],
     held_out: Annotated[bool, typer.Option(help="Rows of dialogues that nothing is trained on.")] = False,
     articles: Annotated[float, typer.Option(help="Share of rows about articles.", min=0.0, max=0.95)] = 0.5,
+    grounded: Annotated[
+        float, typer.Option(help="Least share of a response's words that its knowledge has.", min=0.0, max=1.0)
+    ] = 0.0,
     seed: Seed = 13,
 ) -> None:
     """Dialogues with the knowledge they rest on: facts that several speakers tell, and articles."""
     from . import retold
 
-    rows = retold.rows(data, "held_out" if held_out else "train", articles, seed)
+    rows = retold.rows(data, "held_out" if held_out else "train", articles, seed, grounded)
     with out.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 

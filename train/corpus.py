@@ -50,6 +50,12 @@ def words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower()))
 
 
+def covered(text: str, other: str) -> float:
+    """Share of the words of ``text`` that ``other`` has."""
+    said = words(text)
+    return len(said & words(other)) / max(1, len(said))
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A SQuAD question: its paragraph, its first gold answer and where that stands (-1 when unanswerable)."""

@@ -27,7 +27,7 @@ from groundwire.engine.sentences import sentences
 from . import facts
 from .assertion import VERIFIABLE, Parts, weak_label
 from .conv_fever import negate
-from .corpus import Question, Squad, read_dialogues, read_rows, words
+from .corpus import Question, Squad, covered, read_dialogues, read_rows, words
 from .nli import kind
 from .statements import statement
 from .style import Chat
@@ -198,7 +198,7 @@ class Pairs:
             first = rng.randrange(len(bounds))
             chunk = bounds[first : first + size]
             text = squad.contexts[index][chunk[0][0] : chunk[-1][1]].strip()
-            shared = _shared(made.response, text)
+            shared = covered(made.response, text)
             if shared < NEAR and (best is None or shared > best[0]):
                 best = (shared, text)
         return best[1] if best else None
@@ -243,7 +243,7 @@ class Pairs:
         if other is None:
             return None
         first, *_ = re.split(r"(?<=[.!?]) ", shortened(other, other, rng))
-        if _shared(first, made.window) >= NEAR:
+        if covered(first, made.window) >= NEAR:
             return None
         parts = [made.response, first]
         rng.shuffle(parts)
@@ -310,12 +310,6 @@ def _claims(turns: Sequence[str]) -> list[str]:
     told = [sentence.text for turn in turns for sentence in sentences(turn)]
     claims = [Parts.of(text).cased for text in told if weak_label(text) == VERIFIABLE]
     return [f"{claim.rstrip(' .!?')}." for claim in dict.fromkeys(claims) if 5 <= len(claim.split()) <= 40]
-
-
-def _shared(text: str, other: str) -> float:
-    """Share of the words of ``text`` that ``other`` has."""
-    said = words(text)
-    return len(said & words(other)) / max(1, len(said))
 
 
 def _mixed(texts: list[str], rng: random.Random) -> str:

@@ -19,7 +19,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from .corpus import read_rows, sentence_bounds
+from .assertion import NOT_VERIFIABLE, weak_label
+from .corpus import covered, read_rows, sentence_bounds
 from .lm import Prompts
 
 Split: TypeAlias = Literal["train", "held_out"]
@@ -42,10 +43,14 @@ class Told(NamedTuple):
     turn: int
 
 
-def rows(data: Path, split: Split, articles: float = 0.5, seed: int = 13) -> list[dict[str, Any]]:
+def rows(
+    data: Path, split: Split, articles: float = 0.5, seed: int = 13, grounded: float = 0.0
+) -> list[dict[str, Any]]:
     """The rows of a split, shuffled; ``articles`` is the share of rows about articles, 0 up to but not 1.
 
-    ``data`` is the directory of training sets. Articles are SQuAD's own training or development part.
+    ``data`` is the directory of training sets. Articles are SQuAD's own training or development part. Rows are kept
+    whose knowledge has at least the share ``grounded`` of the response's words: chats also say much that no document
+    told them, which FaithDial's responses, say, do not.
     """
     if not 0 <= articles < 1:
         raise ValueError(f"articles={articles}; allowed are 0 up to, but not, 1.")
@@ -57,7 +62,7 @@ def rows(data: Path, split: Split, articles: float = 0.5, seed: int = 13) -> lis
         prompt = prompts.grounded(rng.choice(prompts.questions), rng)
         out.append({"knowledge": prompt.document, "history": [prompt.history], "response": prompt.response})
     rng.shuffle(out)
-    return out
+    return [row for row in out if covered(row["response"], row["knowledge"]) >= grounded]
 
 
 def retold(chats: Sequence[Sequence[str]], rng: random.Random) -> Iterator[dict[str, Any]]:
@@ -83,7 +88,9 @@ def _told(chats: Sequence[Sequence[str]]) -> Iterator[Told]:
         for number, turn in enumerate(turns):
             for start, end in sentence_bounds(turn):
                 text = turn[start:end].strip()
-                if WORDS[0] <= len(text.split()) <= WORDS[1] and not text.endswith("?"):
+                plain = WORDS[0] <= len(text.split()) <= WORDS[1] and not text.endswith("?")
+                # "Thank you for chatting with me" is told in many dialogues, and is no fact.
+                if plain and weak_label(text) != NOT_VERIFIABLE:
                     yield Told(text, dialogue, number)
 
 

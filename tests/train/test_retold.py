@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from groundwire.train import retold
 from groundwire.train.__main__ import app
+from groundwire.train.corpus import covered
 
 PINK = "The Iowa locker room for visiting teams is painted pink."
 CHATS = [
@@ -47,6 +48,13 @@ def test_a_fact_that_one_dialogue_repeats_is_not_told_by_another() -> None:
     assert list(retold.retold([], random.Random(0))) == []
 
 
+def test_thanks_are_no_fact() -> None:
+    """Though many dialogues end with the same ones."""
+    thanks = "Thank you for chatting with me about football, have a lovely evening!"
+    chats = [["Hi there!", thanks], ["Hello.", thanks]]
+    assert list(retold.retold(chats, random.Random(0))) == []
+
+
 def test_rows_keep_the_held_out_dialogues_apart(sets: Path) -> None:
     # The miniature set tells every fact once, so its rows are about articles, and there are as many as of the others.
     assert retold.rows(sets, "train") == []
@@ -73,3 +81,6 @@ def test_the_command_writes_both_kinds(sets: Path, tmp_path: Path) -> None:
     assert all(row["knowledge"] and row["history"] for row in rows)
     held_out = retold.rows(tmp_path, "held_out", articles=0)
     assert {row["response"] for row in held_out} == {CHATS[0][1], CHATS[1][1]}
+    grounded = retold.rows(tmp_path, "held_out", articles=0, grounded=0.5)
+    assert [row for row in held_out if covered(row["response"], row["knowledge"]) >= 0.5] == grounded
+    assert 0 < len(grounded) < len(held_out)
