@@ -1,15 +1,16 @@
 """Fits what a verdict needs: how much each metric counts, and where to draw the line.
 
 The fusion is a logistic regression on standardized numbers whose weights may not have the wrong sign: more support in
-any metric never lowers the probability. That costs a little on the set it was fitted on and is what carries over to
-others, where a free regression learns a set's habits (how long its wrong responses are, say). Every set counts the
-same, and within a set both classes do. The strength of the penalty is the one with which sets that were left out are
-ranked best; it is often so strong that only the proportions of the weights are left, so their common size is fitted
-anew, which makes probabilities of them.
+any metric never lowers the probability. And a penalty draws them to one another, not to 0. That costs a little on the
+set it was fitted on and is what carries over to others, where a free regression learns a set's habits (how long its
+wrong responses are, say): sums of standardized numbers with equal weights are known to predict as well as fitted ones
+beyond the rows they were fitted on (Dawes 1979). Every set counts the same, and within a set both classes do. The
+strength of the penalty is the one with which sets that were left out are ranked best; the common size of the weights is
+fitted anew, which makes probabilities of them.
 
 It reads what speaks for the *response*: numbers that also fall when the response leaves out a part of the knowledge
 (F1, recall, BLEU) say nothing against it. Measured on the development sets of the embedded bundle, each left out in
-turn, mean ROC-AUC: 0.81 with all 28 numbers, 0.83 with these.
+turn, mean ROC-AUC: 0.825 with all 25 numbers, 0.845 with these; with weights drawn to 0 instead of one another 0.803.
 
 Operating points are drawn from probabilities of folds that the fit has not seen, and so are the rates they state.
 """
@@ -46,8 +47,8 @@ EVIDENCE = (
 """Numbers that speak for or against the response, each once: twins (Q² without inference, UPMI) are left to a caller's
 choice. Those of detectors belong to them too."""
 DETECTOR = "detector."
-PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Of the squared weights, relative to the mean log-loss."""
+PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+"""Of the squared distances of the weights from their mean, relative to the mean log-loss; the last leaves none."""
 FOLDS = 5
 KNOTS = 24
 """Of a scale, at most."""
@@ -114,7 +115,10 @@ def calibrate(examples: Sequence[Example], metrics: Sequence[str], choice: Choic
     choice = choice or Choice()
     model, penalty = choose(examples, choice)
     unseen = _unseen(examples, model.names, penalty, choice.seed)
-    used = [i for i in np.argsort(-np.abs(model.weight)) if abs(model.weight[i]) > 1e-4]
+    # Of weights that are as good as equal, those of numbers that more rows have come first: they can be asked for.
+    held = (~np.isnan(_table([e.numbers for e in examples], model.names))).mean(0)
+    order = np.lexsort((-held, -np.abs(model.weight).round(3)))
+    used = [int(i) for i in order if abs(model.weight[i]) > 1e-4]
     needed = choice.needed or _weightiest(model, used)
     features = tuple(
         Feature(
@@ -182,25 +186,32 @@ def scaled(model: Fitted, examples: Sequence[Example]) -> Fitted:
 
 
 def fit(examples: Sequence[Example], names: Sequence[str], penalty: float) -> Fitted:
-    """Logistic regression with weights of the right sign, ``penalty`` times their squares added to the loss."""
+    """Logistic regression with weights of the right sign that are drawn to one another.
+
+    ``penalty`` times the squared distances from their mean is added to the loss; towards lower-is-better numbers, to
+    its opposite.
+    """
     table, labels, weights = _table([e.numbers for e in examples], names), _labels(examples), _weights(examples)
     held = ~np.isnan(table)
     share = np.where(held, weights[:, None], 0)
     mean = np.where(held, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
     spread = np.sqrt((np.where(held, table - mean, 0) ** 2 * share).sum(0) / np.maximum(share.sum(0), 1e-12))
     deviation = np.where(spread > 1e-9, spread, 1.0)
-    x = np.nan_to_num((table - mean) / deviation)
+    upwards = np.array([-1.0 if name.endswith(LOWER_IS_BETTER) else 1.0 for name in names])
+    x = np.nan_to_num((table - mean) / deviation) * upwards
     signs = 2 * labels - 1
 
     def loss(theta: Floats) -> tuple[float, Floats]:
         margin = signs * (x @ theta[1:] + theta[0])
         slope = -weights * signs / (1 + np.exp(np.clip(margin, -50, 50)))
-        value = weights @ np.logaddexp(0, -margin) + penalty * theta[1:] @ theta[1:]
-        return float(value), np.concatenate([[slope.sum()], x.T @ slope + 2 * penalty * theta[1:]])
+        apart = theta[1:] - theta[1:].mean()
+        value = weights @ np.logaddexp(0, -margin) + penalty * apart @ apart
+        return float(value), np.concatenate([[slope.sum()], x.T @ slope + 2 * penalty * apart])
 
-    bounds = [(None, None), *((None, 0) if name.endswith(LOWER_IS_BETTER) else (0, None) for name in names)]
+    # A perfect order would want weights without a bound.
+    bounds = [(None, None), *[(0, 1000)] * len(names)]
     found = minimize(loss, np.zeros(len(names) + 1), jac=True, bounds=bounds, method="L-BFGS-B")
-    return Fitted(tuple(names), mean, deviation, np.asarray(found.x[1:]), float(found.x[0]))
+    return Fitted(tuple(names), mean, deviation, upwards * found.x[1:], float(found.x[0]))
 
 
 def profiles(probabilities: Floats, labels: Floats, weights: Floats) -> dict[ProfileName, Profile]:

@@ -29,16 +29,46 @@ def rows(count: int = 400, seed: int = 0, name: str = "one", **noise: float) -> 
     return out
 
 
-def test_without_the_bounds_at_work_it_is_logistic_regression() -> None:
+def test_without_bounds_and_penalty_at_work_it_is_logistic_regression() -> None:
     examples = rows(q2=0.8, pmi=1.2)
     x = np.array([list(example.numbers.values()) for example in examples])
     x = (x - x.mean(0)) / x.std(0)
     y = np.array([example.label for example in examples])
-    # sklearn's loss is C times the summed log-loss plus half the squared weights.
-    peer = LogisticRegression(C=1 / (2 * 0.01 * len(y)), tol=1e-8).fit(x, y)
-    found = fit(examples, ("q2", "pmi"), 0.01)
-    assert found.weight == pytest.approx(peer.coef_[0], abs=1e-3)
-    assert found.intercept == pytest.approx(peer.intercept_[0], abs=1e-3)
+    peer = LogisticRegression(C=np.inf, tol=1e-8).fit(x, y)
+    found = fit(examples, ("q2", "pmi"), 0.0)
+    assert found.weight == pytest.approx(peer.coef_[0], abs=2e-3)
+    assert found.intercept == pytest.approx(peer.intercept_[0], abs=2e-3)
+
+
+def test_of_equal_weights_those_that_every_row_has_are_needed() -> None:
+    """A metric that now and then has nothing to say must not leave every such response without a verdict."""
+    examples = [
+        one._replace(numbers={k: v for k, v in one.numbers.items() if k != "q2" or index % 10})
+        for index, one in enumerate(rows(q2=1.0, pmi=1.0, overlap_precision=1.0))
+    ]
+    found = calibrate(examples, ("q2", "pmi", "overlap_precision"), Choice(penalties=(1000.0,)))
+    assert {one.name: one.needed for one in found.features} == {"pmi": True, "overlap_precision": True, "q2": False}
+
+
+def test_a_penalty_draws_the_weights_to_one_another() -> None:
+    """With their own sign each, and to the weight that one number in place of all would have."""
+    examples = [
+        Example(one.set, one.group, one.label, {"q2": one.numbers["q2"], "q2.no_answer": one.numbers["no"]})
+        for one in rows(q2=0.5, no=-1.5)
+    ]
+    apart = [np.ptp(np.abs(fit(examples, ("q2", "q2.no_answer"), penalty).weight)) for penalty in (0, 0.1, 1, 1000)]
+    assert apart == sorted(apart, reverse=True)
+    assert apart[0] > 1
+    assert apart[-1] < 0.01
+    equal = fit(examples, ("q2", "q2.no_answer"), 1e4)
+    assert equal.weight[0] > 0 > equal.weight[1]
+    summed = [
+        Example(one.set, one.group, one.label, {"sum": float(margin)})
+        for one, margin in zip(examples, equal.margins([one.numbers for one in examples]), strict=True)
+    ]
+    alone = fit(summed, ("sum",), 0.0)
+    # Its standardized sum wants to be as large as it is.
+    assert alone.weight[0] / alone.deviation[0] == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_number_on_the_wrong_side_counts_nothing() -> None:
