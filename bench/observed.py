@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -22,13 +23,14 @@ class Stage(msgspec.Struct):
 
 
 class Observed:
-    """Passes everything on to ``inner`` and keeps the sums. Roles of one lane never run at the same time."""
+    """Passes everything on to ``inner`` and keeps the sums."""
 
     def __init__(self, inner: Runtime) -> None:
         self._inner = inner
         self.stages: dict[str, Stage] = {}
+        self._lock = threading.Lock()
         self.calls: list[Call] | None = None
-        """Every call, in the order they ran, once this is set to a list."""
+        """Every call, in the order they ended, once this is set to a list."""
 
     @property
     def roles(self) -> frozenset[str]:
@@ -49,6 +51,11 @@ class Observed:
         """As the inner runtime."""
         return self._inner.facts(role)
 
+    @property
+    def lanes(self) -> Mapping[str, int]:
+        """Those of the inner runtime."""
+        return self._inner.lanes
+
     def lane(self, role: str) -> str:
         """As the inner runtime."""
         return self._inner.lane(role)
@@ -61,12 +68,14 @@ class Observed:
         """Run the calls and count them."""
         started = time.perf_counter()
         outcomes = self._inner.run(role, calls, max_windows)
-        stage = self.stages.setdefault(role, Stage())
-        stage.calls += len(calls)
-        stage.batches += 1
-        stage.run_ms += (time.perf_counter() - started) * 1000
-        if self.calls is not None:
-            self.calls += calls
+        spent_ms = (time.perf_counter() - started) * 1000
+        with self._lock:
+            stage = self.stages.setdefault(role, Stage())
+            stage.calls += len(calls)
+            stage.batches += 1
+            stage.run_ms += spent_ms
+            if self.calls is not None:
+                self.calls += calls
         return outcomes
 
     def warm_calls(self) -> Sequence[Call]:

@@ -59,7 +59,7 @@ class Ranked(Record, frozen=True):
 
 
 class Timings(Record, frozen=True):
-    """Milliseconds. Stages of requests that share batches overlap, so they may add up to more than the total."""
+    """Milliseconds. Batches are shared and run beside each other, so stages may add up to more than the total."""
 
     total_ms: float
     stages_ms: dict[str, float]

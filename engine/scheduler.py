@@ -1,9 +1,10 @@
 """Runs the metrics of every request in flight and merges their model calls.
 
-One thread, the loop, owns all state. It collects the calls that waiting metrics yielded, answers repeats from a bounded
-cache, and hands the rest to the runtime one role at a time: first the role whose oldest call waits longest, together
-with every other waiting call of that role, so requests share batches and none starves. Calls of the ``host`` lane
-(spaCy) run on a thread beside it while the device works. Deadlines and cancellations take effect between batches.
+One thread, the loop, owns all state and runs the metrics' own Python. It collects the calls that waiting metrics
+yielded, answers repeats from a bounded cache, and hands the rest to the runtime in batches of one role: first the role
+whose oldest call waits longest, together with every other waiting call of that role, so requests share batches and none
+starves. The batches run on the threads of the runtime's lanes: the ``device`` runs graphs, the ``host`` spaCy. A
+deadline or a cancellation takes effect at once; of a batch that is running, what others asked is kept.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
-
-import numpy as np
 
 from groundwire.runtime.backend import Outcome, Runtime
 from groundwire.runtime.calls import Call, role_of
 from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError, Overloaded, TooLong
 
+from .cache import Cache, Key
 from .metrics.base import Steps
 from .records import MetricResult, Status, Timings
 
@@ -66,20 +68,21 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """What determines a call's result. ``max_windows`` bounds it and so belongs to it."""
-
-    call: Call
-    max_windows: int
-
-
-@dataclass(frozen=True, slots=True)
 class Waiter:
     """A place in a wave that waits for a call."""
 
     job: Job
     task: Task
     place: int
+
+
+class Lane:
+    """Threads that run batches beside each other, each one at a time."""
+
+    def __init__(self, name: str, width: int) -> None:
+        self.name = name
+        self.free = width
+        self.threads = ThreadPoolExecutor(width, thread_name_prefix=f"groundwire-{name}")
 
 
 class Scheduler:
@@ -93,12 +96,11 @@ class Scheduler:
         self._pending: dict[str, OrderedDict[Key, list[Waiter]]] = {}
         self._running: dict[Key, list[Waiter]] = {}
         self._cache = Cache(cache_chars)
-        self._host = ThreadPoolExecutor(1, thread_name_prefix="groundwire-host")
-        self._host_busy = False
+        self._lanes = [Lane(name, width) for name, width in runtime.lanes.items()]
         self._lock = threading.Lock()
         self._waiting = 0
         self._closed = False
-        self._loop = threading.Thread(target=self._run, name="groundwire-device", daemon=True)
+        self._loop = threading.Thread(target=self._run, name="groundwire-loop", daemon=True)
         self._loop.start()
 
     def submit(
@@ -127,14 +129,15 @@ class Scheduler:
         self._inbox.put(lambda: self._stop(job, "cancelled", "The request was cancelled."))
 
     def close(self) -> None:
-        """Finish no more work: unfinished jobs end with status ``cancelled``. Returns when the loop has stopped."""
+        """Finish no more work: unfinished jobs end with status ``cancelled``. Returns when no batch is running."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
         self._inbox.put(self._shut)
         self._loop.join()
-        self._host.shutdown(wait=True)
+        for lane in self._lanes:
+            lane.threads.shutdown(wait=True)
 
     @property
     def cache_info(self) -> tuple[int, int, int]:
@@ -146,14 +149,9 @@ class Scheduler:
     def _run(self) -> None:
         try:
             while not self._closed or self._jobs:
-                self._take_messages()
-                self._expire()
-                self._feed_host()
-                role = self._next_role("device")
-                if role is not None:
-                    done = self._execute(role, *self._take(role))
-                    self._expire()  # what comes too late does not count
-                    self._deliver(role, *done)
+                for lane in self._lanes:
+                    self._feed(lane)
+                self._listen()
         except BaseException as error:  # a defect of the loop itself must not leave callers waiting for ever
             log.exception("the scheduler stopped")
             with self._lock:
@@ -162,15 +160,11 @@ class Scheduler:
                 if not job.future.done():
                     job.future.set_exception(error)
 
-    def _take_messages(self) -> None:
-        idle = self._next_role("device") is None
-        try:
-            message = self._inbox.get(block=idle, timeout=self._patience() if idle else None)
-            while True:
-                message()
-                message = self._inbox.get_nowait()
-        except queue.Empty:
-            return
+    def _listen(self) -> None:
+        """Take one message, so that a lane which it sets free or brings work for is fed before the next one."""
+        with suppress(queue.Empty):
+            self._inbox.get(timeout=self._patience())()
+        self._expire()
 
     def _patience(self) -> float | None:
         deadlines = [job.deadline for job in self._jobs if job.deadline is not None]
@@ -229,10 +223,17 @@ class Scheduler:
         else:
             task.results[place] = outcome
 
-    def _next_role(self, lane: str) -> str | None:
+    def _feed(self, lane: Lane) -> None:
+        """Hand batches to a lane until its threads are busy or nothing waits for it."""
+        while lane.free and (role := self._next_role(lane)) is not None:
+            keys, limit = self._take(role, lane.free)
+            lane.free -= 1
+            lane.threads.submit(self._work, lane, role, keys, limit)
+
+    def _next_role(self, lane: Lane) -> str | None:
         oldest: tuple[float, str] | None = None
         for role, calls in self._pending.items():
-            if self._runtime.lane(role) != lane:
+            if self._runtime.lane(role) != lane.name:
                 continue
             while calls and all(waiter.job.over for waiter in next(iter(calls.values()))):
                 calls.popitem(last=False)
@@ -242,12 +243,14 @@ class Scheduler:
                     oldest = (started, role)
         return oldest[1] if oldest else None
 
-    def _take(self, role: str) -> tuple[list[Key], int]:
+    def _take(self, role: str, free: int) -> tuple[list[Key], int]:
+        """The calls to run next, at least one: of what waits, the share of one of the ``free`` threads."""
         calls = self._pending[role]
+        most = min(self._runtime.batch(role), ceil(len(calls) / free))
         limit = next(iter(calls)).max_windows
         keys: list[Key] = []
         for key in list(calls):
-            if len(keys) == self._runtime.batch(role):
+            if len(keys) == most:
                 break
             if all(waiter.job.over for waiter in calls[key]):
                 del calls[key]
@@ -257,14 +260,26 @@ class Scheduler:
             self._running[key] = calls.pop(key)
         return keys, limit
 
-    def _execute(self, role: str, keys: list[Key], limit: int) -> tuple[list[Key], list[Outcome], float]:
+    # The two that run on a lane's threads and touch no state.
+
+    def _work(self, lane: Lane, role: str, keys: list[Key], limit: int) -> None:
         started = time.perf_counter()
-        calls = [key.call for key in keys]
+        outcomes = self._execute(role, [key.call for key in keys], limit)
+        spent_ms = (time.perf_counter() - started) * 1000
+
+        def landed() -> None:
+            lane.free += 1
+            self._expire()  # what comes too late does not count
+            self._deliver(role, keys, outcomes, spent_ms)
+
+        self._inbox.put(landed)
+
+    def _execute(self, role: str, calls: list[Call], limit: int) -> list[Outcome]:
         outcomes = self._attempt(role, calls, limit)
         if len(calls) > 1 and any(isinstance(outcome, ModelError) for outcome in outcomes):
             # One call may have spoiled the batch for all; alone, only the culprit fails.
             outcomes = [self._attempt(role, [call], limit)[0] for call in calls]
-        return keys, outcomes, (time.perf_counter() - started) * 1000
+        return outcomes
 
     def _attempt(self, role: str, calls: list[Call], limit: int) -> list[Outcome]:
         try:
@@ -293,26 +308,6 @@ class Scheduler:
             self._resume(job, task)
         for job in served:
             self._settle(job)
-        self._feed_host()  # a metric may wait for nothing but the host now, and then the loop goes to sleep
-
-    def _feed_host(self) -> None:
-        role = None if self._host_busy else self._next_role("host")
-        if role is None:
-            return
-        keys, limit = self._take(role)
-        if not keys:
-            return
-        self._host_busy = True
-
-        def work() -> None:
-            done = self._execute(role, keys, limit)
-            self._inbox.put(lambda: landed(*done))
-
-        def landed(keys: list[Key], outcomes: list[Outcome], spent_ms: float) -> None:
-            self._host_busy = False
-            self._deliver(role, keys, outcomes, spent_ms)
-
-        self._host.submit(work)
 
     def _expire(self) -> None:
         now = time.monotonic()
@@ -346,52 +341,3 @@ class Scheduler:
     def _shut(self) -> None:
         for job in list(self._jobs):
             self._stop(job, "cancelled", "The engine was closed.")
-
-
-class Cache:
-    """Least recently used results, bounded by the characters of their calls and the bytes of arrays in them."""
-
-    def __init__(self, max_chars: int) -> None:
-        self._max_chars = max_chars
-        self._chars = 0
-        self._held: OrderedDict[Key, tuple[Outcome, int]] = OrderedDict()
-        self.hits = 0
-        self.misses = 0
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def get(self, key: Key) -> Outcome | None:
-        """The result of an equal call, or None."""
-        found = self._held.get(key)
-        if found is None:
-            self.misses += 1
-            return None
-        self.hits += 1
-        self._held.move_to_end(key)
-        return found[0]
-
-    def put(self, key: Key, outcome: Outcome) -> None:
-        """Hold a result, and let go of the oldest ones beyond the bound."""
-        cost = 256 + _chars(key.call) + _array_bytes(outcome)
-        if key in self._held or cost > self._max_chars:
-            return
-        self._held[key] = (outcome, cost)
-        self._chars += cost
-        while self._chars > self._max_chars:
-            _, (_, freed) = self._held.popitem(last=False)
-            self._chars -= freed
-
-
-def _chars(value: object) -> int:
-    """The characters of all texts in a call, or in any part of it."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, tuple):
-        return sum(map(_chars, value))
-    return sum(_chars(getattr(value, name)) for name in getattr(value, "__struct_fields__", ()))
-
-
-def _array_bytes(outcome: Outcome) -> int:
-    values = [getattr(outcome, name) for name in getattr(outcome, "__struct_fields__", ())]
-    return sum(value.nbytes for value in values if isinstance(value, np.ndarray))

@@ -85,7 +85,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Runtime(Protocol):
-    """Runs model calls. ``run`` may be called from one thread at a time for each lane."""
+    """Runs model calls. ``run`` may be called from as many threads at a time as ``lanes`` says."""
 
     @property
     def roles(self) -> frozenset[str]:
@@ -106,8 +106,13 @@ class Runtime(Protocol):
         """What the bundle says about one of ``roles``."""
         ...
 
+    @property
+    def lanes(self) -> Mapping[str, int]:
+        """How many batches of each lane may run at the same time, be they of one role or of several."""
+        ...
+
     def lane(self, role: str) -> str:
-        """``device`` or ``host``: roles of one lane never run at the same time."""
+        """The lane of a role: ``device`` or ``host``."""
         ...
 
     def batch(self, role: str) -> int:
@@ -231,6 +236,11 @@ class LocalRuntime:
                 return Facts(baseline=baseline)
         return Facts()
 
+    @property
+    def lanes(self) -> Mapping[str, int]:
+        """The profile's for the device; spaCy holds the GIL, so one thread is all the host needs."""
+        return {"device": self.profile.lanes, "host": 1}
+
     def lane(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""
         return "host" if role == "spans" else "device"
@@ -311,7 +321,8 @@ class FakeRuntime:
     """Answers calls from plain functions; records the batches it was given.
 
     ``answers`` maps a role to a function of one call; an exception of the tree it raises is that call's outcome.
-    ``facts`` and ``calibration`` are what the bundle would say about its roles and their values.
+    ``facts`` and ``calibration`` are what the bundle would say about its roles and their values; ``width`` is how many
+    batches the device runs at the same time.
 
     >>> from groundwire.runtime.calls import Classify, Classified, Read
     >>> label = lambda call: Classified("neutral", {"neutral": 1.0}, 0, Read(1, 3, 3))
@@ -326,8 +337,10 @@ class FakeRuntime:
         batch: int = 64,
         facts: Mapping[str, Facts] = MappingProxyType({}),
         calibration: Calibration | None = None,
+        width: int = 1,
     ) -> None:
         self._calibration = calibration
+        self._width = width
         self._answers = dict(answers)
         self._facts = dict(facts)
         self._batch = batch
@@ -352,6 +365,11 @@ class FakeRuntime:
     def facts(self, role: str) -> Facts:
         """Those given at construction, or none."""
         return self._facts.get(role, Facts())
+
+    @property
+    def lanes(self) -> Mapping[str, int]:
+        """The number given at construction for the device, one for the host."""
+        return {"device": self._width, "host": 1}
 
     def lane(self, role: str) -> str:
         """As the local runtime."""

@@ -8,6 +8,7 @@ the score of a candidate is DistMult of anchor, query and entity over the square
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -52,6 +53,7 @@ class Retriever:
         self._encoder = encoder
         self._profile = profile
         self._known: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
 
     @classmethod
     def load(cls, bundle: Bundle, role: RetrieverRole, profile: Profile) -> Retriever:
@@ -133,21 +135,21 @@ class Retriever:
 
     def _remember(self, windows: Mapping[str, Window]) -> dict[str, Vector]:
         """The vectors of entities by their texts, from memory where they are there."""
-        vectors: dict[str, Vector] = {}
-        for text in windows:
-            known = self._known.get(text)
-            if known is not None:
+        with self._lock:
+            vectors = {text: self._known[text] for text in windows if text in self._known}
+            for text in vectors:
                 self._known.move_to_end(text)
-                vectors[text] = known
         new = [text for text in windows if text not in vectors]
         for rows, _, (found,) in forward(
             self._memory, [windows[text] for text in new], self._role.pad_id, self._profile
         ):
             for row, vector in zip(rows.tolist(), found.astype(np.float32), strict=True):
                 # A copy: a view would keep the whole batch.
-                vectors[new[row]] = self._known[new[row]] = vector.copy()
-        while len(self._known) > MEMORY:
-            self._known.popitem(last=False)
+                vectors[new[row]] = vector.copy()
+        with self._lock:
+            self._known |= {text: vectors[text] for text in new}
+            while len(self._known) > MEMORY:
+                self._known.popitem(last=False)
         return vectors
 
     def _pooled(self, asked: Mapping[int, Asked]) -> dict[int, list[Vector]]:

@@ -26,6 +26,10 @@ PROVIDERS: dict[Device, str] = {
 }
 
 
+MAX_LANES = 4
+"""Most batches that run at the same time on the CPU: each holds the GIL for about a fifth of its time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """Where graphs run, and how much one batch may hold."""
@@ -39,12 +43,15 @@ class Profile:
     """Rows in one batch."""
     max_beams: int
     """Sources times beams that decode together."""
+    lanes: int = 1
+    """Batches that run at the same time."""
 
     @classmethod
     def of(cls, device: Device, threads: int | None) -> Profile:
         """The measured defaults of a device (docs/decisions.md)."""
         if device == "cpu":
-            return cls(device, usable_cores() if threads is None else threads, 1536, 64, 80)
+            count = usable_cores() if threads is None else threads
+            return cls(device, count, 1536, 64, 80, min(count, MAX_LANES))
         return cls(device, 0 if threads is None else threads, 32768, 512, 640)
 
 
@@ -112,7 +119,7 @@ class Session:
         """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot
         start."""
         options = ort.SessionOptions()
-        options.intra_op_num_threads = profile.threads
+        options.intra_op_num_threads = 1 if os.environ.get("ONE") else profile.threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         # Several graphs share the cores; a pool that spins while another graph runs takes its time away.

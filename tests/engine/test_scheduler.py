@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overloaded
+from groundwire.engine.cache import Cache, Key
 from groundwire.engine.metrics.base import Steps
-from groundwire.engine.scheduler import Cache, Key, Scheduler
+from groundwire.engine.scheduler import Scheduler
 from groundwire.runtime.backend import FakeRuntime, Outcome
 from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
 from groundwire.runtime.errors import ModelError, TooLong
@@ -160,6 +161,38 @@ def test_a_deadline_ends_a_request_that_waits_and_spares_the_others() -> None:
     assert "1 ms" in result.message
     assert first.future.result(5).results[0].status == "scored"
     assert all(call.hypothesis != "b" for _, calls in runtime.batches for call in calls)  # type: ignore[union-attr]
+    scheduler.close()
+
+
+def test_a_deadline_does_not_wait_for_the_batch_that_runs() -> None:
+    runtime, scheduler = gated()
+    job = scheduler.submit([("m", ask("a"))], 8, 20.0)
+    assert runtime.entered.wait(5)
+    assert job.future.result(5).results[0].status == "deadline"
+    assert not runtime.batches
+    runtime.opened.set()
+    later = scheduler.submit([("m", ask("a"))], 8, None)
+    assert later.future.result(5).results[0].status == "scored"
+    assert len(runtime.batches) == 1  # the batch's result was kept
+    scheduler.close()
+
+
+def test_a_device_of_two_lanes_runs_two_shares_at_the_same_time() -> None:
+    both = threading.Barrier(2, timeout=5)
+
+    class Beside(FakeRuntime):
+        def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+            both.wait()
+            return super().run(role, calls, max_windows)
+
+    def steps() -> Steps[MetricResult]:
+        found = yield [Classify("nli", ("p",), name) for name in "abcde"]
+        return MetricResult("m", "scored", float([one.label for one in found] == list("abcde")))
+
+    runtime = Beside({"nli": label}, width=2)
+    scheduler = Scheduler(runtime)
+    assert scheduler.submit([("m", steps())], 8, None).future.result(5).results[0].value == 1.0
+    assert sorted(len(calls) for _, calls in runtime.batches) == [2, 3]
     scheduler.close()
 
 
