@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from .words import RECENT, SHORT
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -26,6 +28,10 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     >>> [sentence.text for sentence in sentences("me too! it’s by Dr. Dre, no?")]
     ['me too!', 'it’s by Dr. Dre, no?']
     """
+    return _recent(text) if len(text) <= SHORT else _cut(text)
+
+
+def _cut(text: str) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     begin = 0
     for line in text.splitlines(keepends=True):
@@ -38,6 +44,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     return tuple(found) or (_trimmed(text, 0, len(text)),)
 
 
+_recent = lru_cache(RECENT)(_cut)
 _lock = threading.Lock()
 
 

@@ -30,7 +30,7 @@ def signature(
     changed = [f"{name}={value}" for name, value in _changes(msgspec.to_builtins(options), _DEFAULTS)]
     return "|".join(
         (
-            f"groundwire:{version('groundwire')}",
+            f"groundwire:{_VERSION}",
             f"bundle:{identity.bundle}@{identity.digest}",
             f"precision:{identity.precision}",
             f"device:{identity.device}",
@@ -59,6 +59,7 @@ def _short(value: str) -> str:
     return f"sha256:{hashlib.sha256(value.encode()).hexdigest()[:12]}"
 
 
+_VERSION = version("groundwire")
 _SHOWN = 80
 """Characters of a setting that a signature spells out."""
 _DEFAULTS = msgspec.to_builtins(Options())

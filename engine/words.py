@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -30,6 +30,16 @@ def words(text: str) -> tuple[Word, ...]:
     >>> [word.text for word in words("It isn't Dr. Dre's!") if word.content]
     ['Dr.', 'Dre']
     """
+    return _recent(text) if len(text) <= SHORT else _split(text)
+
+
+SHORT = 2_000
+"""Characters of a text whose words, or sentences, are kept for the next metric of the request that asks for them."""
+RECENT = 128
+"""Texts that are kept: at most about 15 MB of words."""
+
+
+def _split(text: str) -> tuple[Word, ...]:
     # spaCy does not promise that a tokenizer may run in two threads. The zone returns the strings of this text, so a
     # service does not grow with the words it has seen.
     with _lock:
@@ -42,6 +52,7 @@ def words(text: str) -> tuple[Word, ...]:
             )
 
 
+_recent = lru_cache(RECENT)(_split)
 _lock = threading.Lock()
 
 

@@ -135,26 +135,38 @@ def score_sets(
             stack.callback(file.close)
         keyed = {name: {request_key(row): row for row in rows} for name, rows in sets.items()}
         scores = {name: {entry.key: entry.score for entry in file.entries} for name, file in files.items()}
-        todo = {name: {key: row for key, row in keyed[name].items() if key not in scores[name]} for name in sets}
+        lacking: dict[str, list[str]] = {}
+        """The sets that have no score yet of a request, by its key."""
+        for name, rows_of in keyed.items():
+            for key in rows_of:
+                if key not in scores[name]:
+                    lacking.setdefault(key, []).append(name)
         own = None if settings.calibration is None else Calibration.load(settings.calibration)
-        plan = _plan(settings, own) if settings.decided() or any(todo.values()) else None
+        plan = _plan(settings, own) if settings.decided() or lacking else None
         made_with = plan.made_with if plan else next(e.made_with for file in files.values() for e in file.entries)
         for file in files.values():
             file.check(made_with)
-        if plan is not None and any(todo.values()):
+
+        def keep(key: str, score: Score) -> None:
+            for name in lacking[key]:
+                files[name].append(Stored(key, score))
+                scores[name][key] = score
+
+        # What another set has a score of needs none; all the rest goes in one stream, so that no process waits at the
+        # end of a set.
+        known = {key: score for each in scores.values() for key, score in each.items()}
+        for key in lacking:
+            if key in known:
+                keep(key, known[key])
+        todo = [key for key in lacking if key not in known]
+        if plan is not None and todo:
             engine = stack.enter_context(settings.scorer())
-            known = {key: score for each in scores.values() for key, score in each.items()}
-            for name, missing in todo.items():
-                # The part of a set that another set holds too is scored there.
-                for key in [key for key in missing if key in known]:
-                    files[name].append(Stored(key, known[key]))
-                    scores[name][key] = known[key]
-                    del missing[key]
-                found = engine.score_many(map(_request, missing.values()), metrics=plan.metrics, options=plan.options)
-                for done, (key, score) in enumerate(zip(missing, found, strict=True), 1):
-                    files[name].append(Stored(key, score))
-                    scores[name][key] = known[key] = score
-                    watch(name, len(keyed[name]) - len(missing) + done, len(keyed[name]))
+            requests = (_request(keyed[lacking[key][0]][key]) for key in todo)
+            found = engine.score_many(requests, metrics=plan.metrics, options=plan.options)
+            for key, score in zip(todo, found, strict=True):
+                keep(key, score)
+                name = lacking[key][0]
+                watch(name, len(scores[name].keys() & keyed[name].keys()), len(keyed[name]))
         calibration = _remembered(directory / CALIBRATION, own, plan)
     ordered = {name: [scores[name][request_key(row)] for row in rows] for name, rows in sets.items()}
     return Scored(ordered, made_with, calibration)
