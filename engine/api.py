@@ -87,7 +87,7 @@ class Engine:
         of the first.
 
         ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; nothing falls back silently. ``precision`` refuses a
-        bundle of another one. ``threads`` bounds the CPU threads of a graph run; None takes the usable processors.
+        bundle of another one. ``threads`` is how many CPU threads to use; None takes the usable processors.
         ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. Raises BundleError,
         DeviceError or InvalidRequest.
         """

@@ -34,7 +34,7 @@ MetricsOption = Annotated[
         "Default: those of the bundle's verdict, else q2."
     ),
 ]
-ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of one model run; default: all usable.", min=1)]
+ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads; default: all usable.", min=1)]
 DecodingOption = Annotated[str, typer.Option(help="How questions are generated: beam, greedy or sampling.")]
 QuestionsOption = Annotated[str, typer.Option(help="single: the first valid question of a span; all: every valid one.")]
 PersonalOption = Annotated[bool, typer.Option(help="Keep questions about the speakers (for personal dialogue).")]

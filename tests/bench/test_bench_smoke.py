@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench import compact, decoding, language_model, models, native, paper_size
+from bench import batching, compact, decoding, language_model, models, native, paper_size
 from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
@@ -107,6 +107,15 @@ def test_compact(tmp_path: Path, work: Path) -> None:
     assert [way["way"] for way in results["throughput"]] == ["one at a time", "score_many", "8 threads"]
     assert results["twin"]["engine"]["repeats"] == results["twin"]["peer"]["repeats"] == 3
     assert results["growth"]["points"][-1]["requests"] == results["growth"]["requests"]
+
+
+def test_batching(tmp_path: Path) -> None:
+    batching.main(threads=2, repeats=1, size=2, out=tmp_path / "batching.json")
+    results = written(tmp_path / "batching.json")["results"]
+    assert {"qg", "qa", "nli", "lm"} <= set(results["roles"])
+    for own in results["roles"].values():
+        assert [one["calls"] for one in own] == list(batching.SIZES[: len(own)])
+    assert [one["lanes"] for one in results["lanes"]] == [1, 2]
 
 
 @pytest.mark.parametrize(
