@@ -170,8 +170,8 @@ class LocalRuntime:
         """Open every role of a bundle, and of the bundles in ``extra``.
 
         ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
-        run, and how many run at the same time (default: the processors this process may use). Raises BundleError, also when two bundles have the same
-        role, or DeviceError.
+        run, and how many run at the same time (default: the processors this process may use). Raises BundleError, also
+        when two bundles have the same role, or DeviceError.
         """
         if isinstance(extra, str | Path):
             raise InvalidRequest(f"extra={str(extra)!r} is one bundle; pass a list of bundles.")
