@@ -16,7 +16,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -144,7 +143,7 @@ class Scheduler:
         """Cached calls, hits and misses so far."""
         return len(self._cache), self._cache.hits, self._cache.misses
 
-    # The loop; everything below runs on its thread.
+    # The loop; what is below runs on its thread.
 
     def _run(self) -> None:
         try:
@@ -162,8 +161,12 @@ class Scheduler:
 
     def _listen(self) -> None:
         """Take one message, so that a lane which it sets free or brings work for is fed before the next one."""
-        with suppress(queue.Empty):
-            self._inbox.get(timeout=self._patience())()
+        try:
+            message = self._inbox.get(timeout=self._patience())
+        except queue.Empty:
+            pass
+        else:
+            message()
         self._expire()
 
     def _patience(self) -> float | None:
@@ -260,36 +263,6 @@ class Scheduler:
             self._running[key] = calls.pop(key)
         return keys, limit
 
-    # The two that run on a lane's threads and touch no state.
-
-    def _work(self, lane: Lane, role: str, keys: list[Key], limit: int) -> None:
-        started = time.perf_counter()
-        outcomes = self._execute(role, [key.call for key in keys], limit)
-        spent_ms = (time.perf_counter() - started) * 1000
-
-        def landed() -> None:
-            lane.free += 1
-            self._expire()  # what comes too late does not count
-            self._deliver(role, keys, outcomes, spent_ms)
-
-        self._inbox.put(landed)
-
-    def _execute(self, role: str, calls: list[Call], limit: int) -> list[Outcome]:
-        outcomes = self._attempt(role, calls, limit)
-        if len(calls) > 1 and any(isinstance(outcome, ModelError) for outcome in outcomes):
-            # One call may have spoiled the batch for all; alone, only the culprit fails.
-            outcomes = [self._attempt(role, [call], limit)[0] for call in calls]
-        return outcomes
-
-    def _attempt(self, role: str, calls: list[Call], limit: int) -> list[Outcome]:
-        try:
-            return list(self._runtime.run(role, calls, limit))
-        except GroundwireError as error:
-            return [error] * len(calls)
-        except Exception as error:
-            log.exception("role %s failed", role)
-            return [ModelError(f"Role {role} failed: {type(error).__name__}: {error}")] * len(calls)
-
     def _deliver(self, role: str, keys: list[Key], outcomes: list[Outcome], spent_ms: float) -> None:
         served: set[Job] = set()
         ready: dict[Task, Job] = {}
@@ -297,6 +270,8 @@ class Scheduler:
             if not isinstance(outcome, GroundwireError):
                 self._cache.put(key, outcome)
             for waiter in self._running.pop(key):
+                if waiter.job.over:
+                    continue
                 served.add(waiter.job)
                 self._place(waiter.task, waiter.place, outcome)
                 waiter.task.missing -= 1
@@ -341,3 +316,33 @@ class Scheduler:
     def _shut(self) -> None:
         for job in list(self._jobs):
             self._stop(job, "cancelled", "The engine was closed.")
+
+    # Batches; what is below runs on a lane's threads and touches nothing of the loop's.
+
+    def _work(self, lane: Lane, role: str, keys: list[Key], limit: int) -> None:
+        started = time.perf_counter()
+        outcomes = self._execute(role, [key.call for key in keys], limit)
+        spent_ms = (time.perf_counter() - started) * 1000
+
+        def landed() -> None:
+            lane.free += 1
+            self._expire()  # what comes too late does not count
+            self._deliver(role, keys, outcomes, spent_ms)
+
+        self._inbox.put(landed)
+
+    def _execute(self, role: str, calls: list[Call], limit: int) -> list[Outcome]:
+        outcomes = self._attempt(role, calls, limit)
+        if len(calls) > 1 and any(isinstance(outcome, ModelError) for outcome in outcomes):
+            # One call may have spoiled the batch for all; alone, only the culprit fails.
+            outcomes = [self._attempt(role, [call], limit)[0] for call in calls]
+        return outcomes
+
+    def _attempt(self, role: str, calls: list[Call], limit: int) -> list[Outcome]:
+        try:
+            return list(self._runtime.run(role, calls, limit))
+        except GroundwireError as error:
+            return [error] * len(calls)
+        except Exception as error:
+            log.exception("role %s failed", role)
+            return [ModelError(f"Role {role} failed: {type(error).__name__}: {error}")] * len(calls)

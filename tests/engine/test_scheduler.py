@@ -168,12 +168,14 @@ def test_a_deadline_does_not_wait_for_the_batch_that_runs() -> None:
     runtime, scheduler = gated()
     job = scheduler.submit([("m", ask("a"))], 8, 20.0)
     assert runtime.entered.wait(5)
-    assert job.future.result(5).results[0].status == "deadline"
+    late = job.future.result(5)
+    assert (late.results[0].status, late.timings.stages_ms) == ("deadline", {})
     assert not runtime.batches
     runtime.opened.set()
     later = scheduler.submit([("m", ask("a"))], 8, None)
     assert later.future.result(5).results[0].status == "scored"
     assert len(runtime.batches) == 1  # the batch's result was kept
+    assert late.timings.stages_ms == {}
     scheduler.close()
 
 
