@@ -183,22 +183,23 @@ class Engine:
     def rank(
         self,
         candidates: Sequence[str],
-        knowledge: Knowledge,
+        knowledge: Knowledge = (),
         *,
         history: Sequence[str] = (),
+        triples: Triples = (),
         metric: str = "pmi",
         options: Options | None = None,
     ) -> tuple[Ranked, ...]:
         """Order candidate responses to one turn by a metric, best first; those that did not score come last.
 
         All candidates are asked about at once, so what they share is computed once: equal calls, and for ``pmi`` the
-        document and the history, which the language model reads a single time. Ties keep their order. Raises
-        InvalidRequest for unusable input, as ``score`` does.
+        document and the history, which the language model reads a single time. ``knowledge`` and ``triples`` are those
+        of ``score``. Ties keep their order. Raises InvalidRequest for unusable input, as ``score`` does.
         """
         if isinstance(candidates, str) or not candidates:
             raise InvalidRequest("candidates is one string or empty; pass a list of responses.")
         options = self._checked(options)
-        requests = [make_request(candidate, knowledge, history, options) for candidate in candidates]
+        requests = [make_request(candidate, knowledge, history, options, triples) for candidate in candidates]
         names = self.metric_names((metric,))
         if len(names) > 1:
             raise InvalidRequest(f"metric={metric!r} is a group; rank by one of {', '.join(names)}.")

@@ -46,6 +46,12 @@ def test_rank_agrees_with_score() -> None:
             assert score.metrics["pmi"] == one.result
 
 
+def test_triples_stand_for_the_knowledge() -> None:
+    with Engine(FakeRuntime({"lm": language_model})) as engine:
+        ranked = engine.rank(["honey is blue", "bees make honey"], triples=[("bees", "make", "honey")])
+        assert [one.index for one in ranked] == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("candidates", "metric", "message"),
     [("one string", "pmi", "list"), ([], "pmi", "list"), (["a", " "], "pmi", "empty"), (["a"], "fast", "group")],
