@@ -319,8 +319,8 @@ class Engine:
         ``n`` best responses are returned. With ``metrics``, or with ``n_candidates``, that many are written, scored by
         the metrics (default: the bundle's own, as for ``score``) and ranked, the most faithful first: by the verdict's
         probability, else by the first metric. With ``stream`` the text of one response comes piece by piece: as it is
-        decoded for ``greedy``, ``sampling`` and ``nucleus``, and at the end for beams; ``options.deadline_ms`` does not
-        bound it. Raises InvalidRequest for unusable input; what happens to a valid request is a status.
+        decoded for ``greedy``, ``sampling`` and ``nucleus``, and at the end for beams. Raises InvalidRequest for
+        unusable input; what happens to a valid request is a status.
         """
         options = self._checked(options)
         self._author.needs_generator()

@@ -102,9 +102,10 @@ class Writer:
     def stream(self, call: Generate) -> Iterator[WrittenPart]:
         """The best response of ``call``, part by part as it is decoded; the last part has the whole of it.
 
-        Greedy search and sampling give a part for every token, beams one part in the end, because no word is certain
-        before that. Raises as ``run`` returns, at once for what is wrong with the call; InvalidRequest when several
-        sequences are to be drawn, of which the best is not known until all are complete. May be called from any thread.
+        Every step gives a part, so that whoever reads them may stop; with beams all but the last are empty, because no
+        word is certain before that. Raises as ``run`` returns, at once for what is wrong with the call; InvalidRequest
+        when several sequences are to be drawn, of which the best is not known until all are complete. May be called
+        from any thread.
         """
         if isinstance(call.decoding, Sampling) and call.decoding.returned > 1:
             raise InvalidRequest(
@@ -123,11 +124,11 @@ class Writer:
             except StopIteration as stop:
                 result = self._result(step, 0, stop.value[0])
                 break
-            if single and not step.broken:
-                text = self._spelled(path.ids)
-                if text.startswith(said) and text != said:
-                    yield WrittenPart(text[len(said) :])
-                    said = text
+            text = self._spelled(path.ids) if single and not step.broken else said
+            if not text.startswith(said):
+                text = said
+            yield WrittenPart(text[len(said) :])
+            said = text
         if isinstance(result, GroundwireError):
             raise result
         yield WrittenPart(result[0].text.removeprefix(said), result[0])

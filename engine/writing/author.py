@@ -7,6 +7,8 @@ asyncio.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Generator, Iterator, Sequence
 from typing import TypeAlias
 
@@ -21,7 +23,7 @@ from groundwire.runtime.calls import Written
 from groundwire.runtime.errors import InvalidRequest
 
 from . import candidates
-from .records import GeneratedResponse, GeneratedToken, Generation, GenerationOptions
+from .records import GeneratedResponse, GeneratedToken, Generation, GenerationOptions, GenerationStatus
 from .settings import Settings, spelled
 
 ROLE = "generator"
@@ -83,7 +85,8 @@ class Author:
             raise InvalidRequest(
                 f"stream=True writes one response, not {settings.n_candidates}; leave n and n_candidates out."
             )
-        return GenerationStream(self._runtime, settings, self._signature(settings, (), options))
+        sign = self._signature(settings, (), options)
+        return GenerationStream(self._runtime, settings, sign, options.deadline_ms)
 
     def _plan(self, settings: Settings, metrics: Sequence[str], options: Options) -> Plan:
         sign = self._signature(settings, metrics, options)
@@ -130,23 +133,38 @@ class GenerationStream(Iterator[str]):
     """The text of a response, in pieces as they are decoded; no piece splits a character.
 
     ``result`` is the whole Generation, once the last piece has been taken. Errors of the model are raised by ``next``.
+    The deadline bounds the time of decoding, not that of the reader: when it has passed, the pieces end, and the
+    result has the status ``deadline`` and no response.
     """
 
-    def __init__(self, runtime: Runtime, settings: Settings, sign: str) -> None:
+    def __init__(self, runtime: Runtime, settings: Settings, sign: str, deadline_ms: float | None = None) -> None:
         self._settings = settings
         self._sign = sign
+        self._deadline_ms = math.inf if deadline_ms is None else deadline_ms
+        self._spent_ms = 0.0
         self._result: Generation | None = None
         self._parts = runtime.stream(settings.call)
 
     def __next__(self) -> str:
-        for part in self._parts:
+        while self._result is None:
+            started = time.perf_counter()
+            part = next(self._parts)
+            self._spent_ms += (time.perf_counter() - started) * 1000
+            if self._spent_ms > self._deadline_ms:
+                message = f"Not written within {self._deadline_ms:.0f} ms; raise Options.deadline_ms."
+                self._result = self._ended("deadline", (), message)
+                break
             if part.written is not None:
-                response = _response(part.written, 0)
-                effective = _effective(self._settings, ())
-                self._result = Generation("written", (response,), effective, Timings(0.0, {}), self._sign)
+                self._result = self._ended("written", (_response(part.written, 0),))
             if part.text:
                 return part.text
         raise StopIteration
+
+    def _ended(
+        self, status: GenerationStatus, responses: tuple[GeneratedResponse, ...], message: str = ""
+    ) -> Generation:
+        timings = Timings(self._spent_ms, {ROLE: self._spent_ms})
+        return Generation(status, responses, _effective(self._settings, ()), timings, self._sign, message)
 
     @property
     def result(self) -> Generation:

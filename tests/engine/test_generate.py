@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from groundwire.engine import (
 )
 from groundwire.engine.scheduler import Scheduler
 from groundwire.runtime.backend import FakeRuntime, Outcome
-from groundwire.runtime.calls import Generate, ScoreText, Written, WrittenToken
+from groundwire.runtime.calls import Generate, ScoreText, Written, WrittenPart, WrittenToken
 from groundwire.runtime.errors import TooLong
 from tests.engine.test_rank import language_model
 
@@ -173,14 +175,33 @@ def test_streaming_ends_with_the_whole() -> None:
         assert list(pieces) == []
 
 
+def test_a_stream_ends_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def steps(self: FakeRuntime, call: Generate) -> Iterator[WrittenPart]:
+        for word in ("bees ", "make ", "honey"):
+            time.sleep(0.03 * len(taken))
+            taken.append(word)
+            yield WrittenPart(word)
+
+    monkeypatch.setattr(FakeRuntime, "stream", steps)
+    with engine() as one:
+        asked = one.generate(KNOWLEDGE, HISTORY, method="greedy", stream=True, options=Options(deadline_ms=20))
+        assert next(asked) == "bees "
+        time.sleep(0.05)  # the reader's own time does not count
+        assert list(asked) == []
+    assert taken == ["bees ", "make "]
+    assert (asked.result.status, asked.result.responses) == ("deadline", ())
+    assert "20 ms" in asked.result.message
+    assert asked.result.timings.total_ms > 20
+
+
 @pytest.mark.parametrize(
     ("history", "status"), [(["x" * 60], "truncated"), (["broken"], "failed"), (["who makes honey?"], "deadline")]
 )
 def test_what_happens_to_a_valid_request_is_a_status(history: list[str], status: str) -> None:
     def slow(call: Generate) -> Outcome:
         if status == "deadline":
-            import time
-
             time.sleep(0.05)
         return writer(call)
 
