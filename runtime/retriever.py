@@ -75,7 +75,7 @@ class Retriever:
         for index, call in enumerate(calls):
             try:
                 found = self._asked(call)
-                for text in {text for side in (found.anchors, found.entities) for texts in side for text in texts}:
+                for text in (text for side in (found.anchors, found.entities) for texts in side for text in texts):
                     if text not in windows:
                         windows[text] = self._entity(text)
                 asked[index] = found

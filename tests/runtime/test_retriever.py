@@ -15,7 +15,7 @@ from groundwire.runtime.bundle import Bundle, RetrieverRole
 from groundwire.runtime.calls import Candidate, Retrieve, Retrieved
 from groundwire.runtime.cloze import cloze
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, TooLong
-from groundwire.runtime.retriever import Retriever
+from groundwire.runtime.retriever import Answer, Retriever
 from groundwire.runtime.session import Profile
 from groundwire.runtime.text import TextEncoder
 from groundwire.runtime.triples import Triple
@@ -78,6 +78,13 @@ def test_what_was_chosen_before_counts(retriever: Retriever) -> None:
     assert scores(asked, answer(retriever, asked))[1] != scores(asked, (other, other))[1]
 
 
+def same(ones: Answer, others: Answer) -> None:
+    """The same entities in the same order; in float32 a score may move by an ulp or two with its batch-mates."""
+    for one, other in zip(ones, others, strict=True):
+        assert [(x.anchor, x.entity) for x in one] == [(x.anchor, x.entity) for x in other]
+        assert [x.score for x in one] == pytest.approx([x.score for x in other], abs=1e-6, rel=0)
+
+
 def test_a_result_does_not_depend_on_its_batch_mates(bundle: Bundle) -> None:
     asked = [
         call(),
@@ -89,9 +96,7 @@ def test_a_result_does_not_depend_on_its_batch_mates(bundle: Bundle) -> None:
     for number, one in enumerate(asked):
         alone, among = answer(opened(bundle), one), together[number]
         assert not isinstance(among, GroundwireError)
-        for ours, theirs in zip(alone, among, strict=True):
-            assert [(x.anchor, x.entity) for x in ours] == [(x.anchor, x.entity) for x in theirs]
-            assert [x.score for x in ours] == pytest.approx([x.score for x in theirs], abs=1e-6, rel=0)
+        same(alone, among)
 
 
 def test_probabilities_are_a_softmax_over_all_candidates(retriever: Retriever) -> None:
@@ -107,7 +112,8 @@ def test_the_memory_is_bounded_and_a_part_of_no_result(bundle: Bundle, monkeypat
     small = opened(bundle)
     first = answer(small, call())
     assert len(small._known) == 3
-    assert answer(small, call()) == first == answer(opened(bundle), call())
+    same(answer(small, call()), first)
+    same(first, answer(opened(bundle), call()))
 
 
 @pytest.mark.parametrize(
