@@ -135,8 +135,8 @@ def score_sets(
             stack.callback(file.close)
         keyed = {name: {request_key(row): row for row in rows} for name, rows in sets.items()}
         scores = {name: {entry.key: entry.score for entry in file.entries} for name, file in files.items()}
-        lacking: dict[str, list[str]] = {}
-        """The sets that have no score yet of a request, by its key."""
+        lacking: dict[str, list[str]] = {}  # by a request's key, the sets that have no score of it yet
+        done = {name: len(scores[name].keys() & keyed[name].keys()) for name in sets}
         for name, rows_of in keyed.items():
             for key in rows_of:
                 if key not in scores[name]:
@@ -151,6 +151,7 @@ def score_sets(
             for name in lacking[key]:
                 files[name].append(Stored(key, score))
                 scores[name][key] = score
+                done[name] += 1
 
         # What another set has a score of needs none; all the rest goes in one stream, so that no process waits at the
         # end of a set.
@@ -166,7 +167,7 @@ def score_sets(
             for key, score in zip(todo, found, strict=True):
                 keep(key, score)
                 name = lacking[key][0]
-                watch(name, len(scores[name].keys() & keyed[name].keys()), len(keyed[name]))
+                watch(name, done[name], len(keyed[name]))
         calibration = _remembered(directory / CALIBRATION, own, plan)
     ordered = {name: [scores[name][request_key(row)] for row in rows] for name, rows in sets.items()}
     return Scored(ordered, made_with, calibration)
