@@ -126,7 +126,7 @@ def main(
             compared = twin.measure(engine, runtime.bundle, checkpoints, how.options, texts, threads)
         ways = throughput(engine, observed, how, list(distinct(batch)), repeats)
     memory = growth.measure(bundle, threads, requests, decoding.max_length, metrics)
-    size = sum(entry.bytes for entry in runtime.bundle.manifest.files.values()) / 1e6
+    size = runtime.bundle.manifest.size / 1e6
     results = Results(signature, size, started, one_by_one, ways, compared, memory)
     show(results)
     settings: dict[str, int | float | str | None] = {

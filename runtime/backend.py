@@ -189,23 +189,24 @@ class LocalRuntime:
         profile = Profile.of(choose_device(device, list(found.values())), threads)
         models: dict[str, Any] = {}
         for name, (role, opened) in roles.items():
+            own = profile.sharing(opened.manifest.size)
             match role:
                 case ReaderRole():
-                    models[name] = Reader.load(opened, role, profile)
+                    models[name] = Reader.load(opened, role, own)
                 case ClassifierRole():
-                    models[name] = Classifier.load(opened, role, profile)
+                    models[name] = Classifier.load(opened, role, own)
                 case GeneratorRole():
-                    models[name] = Generator.load(opened, role, profile)
+                    models[name] = Generator.load(opened, role, own)
                 case WriterRole():
-                    models[name] = Writer.load(opened, role, profile)
+                    models[name] = Writer.load(opened, role, own)
                 case EmbedderRole():
-                    models[name] = Embedder.load(opened, role, profile)
+                    models[name] = Embedder.load(opened, role, own)
                 case TaggerRole():
-                    models[name] = Tagger.load(opened, role, profile)
+                    models[name] = Tagger.load(opened, role, own)
                 case RetrieverRole():
-                    models[name] = Retriever.load(opened, role, profile)
+                    models[name] = Retriever.load(opened, role, own)
                 case LanguageModelRole():
-                    models[name] = LanguageModel.load(opened, role, profile)
+                    models[name] = LanguageModel.load(opened, role, own)
                 case SpansRole():
                     models[name] = SpanFinder.load(opened.file(role.path))
         return cls(first, profile, models, others)

@@ -101,6 +101,8 @@ class GeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     head_dim: int
     strip_prefix: str = ""
     """Removed from the front of every generated text."""
+    shortlist: int | None = None
+    """How many tokens may be written beside those of the source; None: all."""
 
 
 class WriterRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="writer"):
@@ -234,6 +236,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """How to read the values of the bundle's metrics; None when nobody fitted it."""
     files: dict[str, FileEntry]
     """Every file of the bundle but the manifest and README, by its path with forward slashes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(entry.bytes for entry in self.files.values())
 
     def digest(self) -> str:
         """Twelve hexadecimal digits that change with any file of the bundle and any field of its roles.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -28,6 +28,8 @@ PROVIDERS: dict[Device, str] = {
 
 MAX_LANES = 4
 """Most batches that run at the same time on the CPU: each holds the GIL for about a fifth of its time."""
+SMALL = 128_000_000
+"""Bytes of a bundle below which its graphs run on their lane's share of the threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,16 @@ class Profile:
             count = usable_cores() if threads is None else threads
             return cls(device, count, 1536, 64, 80, min(count, MAX_LANES))
         return cls(device, 0 if threads is None else threads, 32768, 512, 640)
+
+    def sharing(self, size: int) -> Profile:
+        """The profile of graphs from a bundle of ``size`` bytes.
+
+        A small model's operations are too short to be worth splitting, so its batches only run beside each other; a
+        large one's may use every thread.
+        """
+        if self.device != "cpu" or size >= SMALL:
+            return self
+        return replace(self, threads=max(1, self.threads // self.lanes))
 
 
 def usable_cores() -> int:
@@ -119,7 +131,7 @@ class Session:
         """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot
         start."""
         options = ort.SessionOptions()
-        options.intra_op_num_threads = 1 if os.environ.get("ONE") else profile.threads
+        options.intra_op_num_threads = profile.threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         # Several graphs share the cores; a pool that spins while another graph runs takes its time away.

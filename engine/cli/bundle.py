@@ -21,7 +21,7 @@ def inspect(where: Where = "compact") -> None:
     """Show the roles of a bundle, their checkpoints and how far the graphs are from them."""
     opened = Bundle.open(where)
     manifest = opened.manifest
-    size = sum(entry.bytes for entry in manifest.files.values()) / 1e6
+    size = manifest.size / 1e6
     console = common.stdout()
     console.print(
         f"[bold]{escape(manifest.name)}[/] {escape(manifest.version)}  {size:.1f} MB  digest {manifest.digest()}  "

@@ -73,7 +73,7 @@ def _bundle(name: str) -> str:
         opened.verify()
     except GroundwireError as error:
         return f"[red]{escape(str(error))}[/]"
-    size = sum(entry.bytes for entry in opened.manifest.files.values()) / 1e6
+    size = opened.manifest.size / 1e6
     return (
         f"[green]intact[/], {size:.1f} MB, digest {opened.manifest.digest()}, roles {', '.join(opened.manifest.roles)}"
     )

@@ -15,7 +15,7 @@ from groundwire.runtime.backend import LocalRuntime
 from groundwire.runtime.bundle import MANIFEST, SCHEMA, Bundle, SpansRole, sha256
 from groundwire.runtime.calls import Answer, Answered, Classify
 from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest, ModelError
-from groundwire.runtime.session import PROVIDERS, Profile, Session, choose_device, usable_cores
+from groundwire.runtime.session import PROVIDERS, SMALL, Profile, Session, choose_device, usable_cores
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -280,6 +280,27 @@ def test_threads_below_one_are_refused(tiny_bundle: Path, threads: int) -> None:
     with pytest.raises(InvalidRequest, match=f"threads={threads}; give 1 or more"):
         load(tiny_bundle, threads=threads)
     assert load(tiny_bundle, threads=None).profile.threads == usable_cores()
+
+
+@pytest.mark.parametrize(
+    ("threads", "size", "graph"),
+    [(1, 10, 1), (2, 10, 1), (2, SMALL - 1, 1), (2, SMALL, 2), (8, 10, 2), (16, 10, 4), (16, SMALL, 16)],
+)
+def test_small_graphs_run_on_their_lanes_share_of_the_threads(threads: int, size: int, graph: int) -> None:
+    profile = Profile.of("cpu", threads)
+    assert profile.sharing(size).threads == graph
+    assert profile.sharing(size).lanes == profile.lanes == min(threads, 4)
+
+
+def test_threads_on_a_gpu_are_left_alone() -> None:
+    assert Profile.of("cuda", 3).sharing(10) == Profile.of("cuda", 3)
+
+
+def test_the_size_of_a_bundle_is_that_of_its_files(tiny_bundle: Path) -> None:
+    manifest = Bundle.open(tiny_bundle).manifest
+    assert manifest.size == sum((tiny_bundle / name).stat().st_size for name in manifest.files)
+    assert manifest.size < SMALL  # so its graphs have a share of the threads below
+    assert load(tiny_bundle, threads=2).profile.threads == 2
 
 
 # What goes wrong in a loaded bundle
