@@ -87,6 +87,14 @@ def export(
         ),
     ] = None,
     strip_prefix: Annotated[str, typer.Option(help="Removed from the front of generated texts.")] = "",
+    shortlist: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with a token on each line: those that a question may have beside its source's. Faster (int8).",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(help="Window of the model, special tokens included; default: the checkpoint's.", min=8)
     ] = None,
@@ -121,6 +129,7 @@ def export(
         template=_template(template, template_second),
         prompt=tuple(prompt) if prompt else None,
         strip_prefix=strip_prefix,
+        shortlist=shortlist,
         max_tokens=max_tokens,
         layer=layer,
         allow_unverified=allow_unverified,
@@ -143,13 +152,14 @@ def _roles(
     template: Template | None,
     prompt: tuple[str, ...] | None,
     strip_prefix: str,
+    shortlist: Path | None,
     max_tokens: int | None,
     layer: int | None,
     allow_unverified: bool,
 ) -> dict[str, RoleOptions]:
     import dataclasses
 
-    from .options import RoleOptions, kind_of, wanted
+    from .options import RoleOptions, kind_of, read_shortlist, wanted
     from .presets import PRESETS, override, preset
 
     if what in PRESETS:
@@ -161,6 +171,7 @@ def _roles(
             "--template": template,
             "--prompt": prompt,
             "--layer": layer,
+            "--shortlist": shortlist,
         }
         if wrong := [option for option, value in given.items() if value is not None]:
             raise ExportError(f"{', '.join(wrong)} belong to one role; {what} is a preset. Use --replace ROLE=SOURCE.")
@@ -176,6 +187,8 @@ def _roles(
             raise ExportError(f"Give the checkpoint of the role {what} with --source ID_OR_DIR.")
         if prompt and what != "generator":
             raise ExportError(f"--prompt belongs to the role generator; {what} takes --template.")
+        if shortlist and what != "qg":
+            raise ExportError(f"--shortlist belongs to the role qg; {what} does not write questions.")
         options = RoleOptions(
             source,
             revision,
@@ -185,6 +198,7 @@ def _roles(
             template=template,
             prompt=prompt,
             strip_prefix=strip_prefix,
+            shortlist=() if shortlist is None else read_shortlist(shortlist),
             layer=layer,
         )
         roles = {what: options}
@@ -240,5 +254,5 @@ def _report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
             f"{parity.decision_agreement:.1%} of decisions{spans}, largest error {parity.max_logit_error:.3f} "
             f"of std {parity.logit_std:.2f}{kept})"
         )
-    size = sum(entry.bytes for entry in bundle.manifest.files.values()) / 1e6
+    size = bundle.manifest.size / 1e6
     console.print(f"{escape(str(bundle.directory))} {size:.1f} MB digest {bundle.manifest.digest()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from groundwire.runtime.bundle import Parity, Template
@@ -85,6 +86,9 @@ class RoleOptions:
     baseline: tuple[float, float, float] | None = None
     """Embedders: precision, recall and F1 of unrelated sentences, for rescaling BERTScore. None takes bert-score's for
     the checkpoint at the recommended layer, or leaves scores as they are."""
+    shortlist: tuple[str, ...] = ()
+    """Question generators: the only tokens that a question may have beside those of its source; needs int8. Faster, and
+    other questions here and there (``export/passes/shortlist.py``). Empty: the whole vocabulary."""
     half: bool = False
     """Spans: store the pipeline's weights in half precision. They are computed with in float32 all the same."""
     gate: Gate = field(default_factory=Gate)
@@ -127,3 +131,11 @@ def wanted(precision: str) -> Wanted:
         case "fp32" | "fp16" | "int8":
             return precision
     raise ExportError(f"Unknown precision {precision!r}; choose fp32, fp16 or int8.")
+
+
+def read_shortlist(path: Path) -> tuple[str, ...]:
+    """The tokens of a file that has one on each line; ExportError when there are none."""
+    tokens = tuple(dict.fromkeys(line for line in path.read_text(encoding="utf-8").split("\n") if line))
+    if not tokens:
+        raise ExportError(f"{path} is empty; a shortlist has a token on each line.")
+    return tokens

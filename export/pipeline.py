@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 import onnx_ir as ir
+from tokenizers import Tokenizer
 
 from groundwire.runtime.bundle import (
     Bundle,
@@ -28,6 +29,7 @@ from . import checkpoint, embedder, encoder, generator, labels, lm, retriever, s
 from .checkpoint import Checkpoint
 from .options import PROMPT, QUESTION_TEMPLATE, Kind, RoleOptions, kind_of
 from .passes import fold_transposes
+from .passes.shortlist import shorten
 from .passes.stripes import split
 from .precision import Lowered, lower
 from .store import RoleFiles, Title
@@ -171,7 +173,49 @@ def _generator(role: str, loaded: Checkpoint, options: RoleOptions, watch: Calla
         strip_prefix=options.strip_prefix,
     )
     graphs = dict(zip((record.encoder, record.decoder), lowered.graphs, strict=True))
-    return RoleFiles(record, graphs, loaded.tokenizer)
+    made = RoleFiles(record, graphs, loaded.tokenizer)
+    return shortened(made, options.shortlist) if options.shortlist else made
+
+
+def shortened(role: RoleFiles, tokens: Sequence[str]) -> RoleFiles:
+    """A question generator that writes with ``tokens``, those of its source, and those that end a question.
+
+    ExportError for a token that its tokenizer does not have, and for a head that is not int8 (``passes/shortlist.py``).
+    """
+    assert isinstance(role.record, GeneratorRole)
+    assert role.tokenizer is not None
+    tokenizer = Tokenizer.from_str(role.tokenizer)
+    known = {token: tokenizer.token_to_id(token) for token in tokens}
+    strange = [token for token, found in known.items() if found is None]
+    if strange:
+        raise ExportError(f"The tokenizer of {role.record.source!r} has no {strange[0]!r}; a shortlist names tokens.")
+    special = [found for found, token in tokenizer.get_added_tokens_decoder().items() if token.special]
+    usual = {*known.values(), *role.record.eos_ids}
+    encoder, decoder = (role.graphs[name].clone() for name in (role.record.encoder, role.record.decoder))
+    shorten(encoder, decoder, sorted(usual), special)
+    return RoleFiles(
+        msgspec.structs.replace(role.record, shortlist=len(usual)),
+        {role.record.encoder: encoder, role.record.decoder: decoder},
+        role.tokenizer,
+    )
+
+
+def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle:
+    """Let the question generator ``role`` of a bundle choose among ``tokens`` and those of its source.
+
+    The bundle loses its calibration, which was fitted on other questions. Raises ExportError as ``shortened`` does, for
+    a role that is no question generator, and for one that chooses among few already; the bundle is left as it was then.
+    """
+    opened = Bundle.open(bundle)
+    record = opened.manifest.roles.get(role)
+    if not isinstance(record, GeneratorRole):
+        raise ExportError(f"{bundle} has no question generator {role!r}.")
+    if record.shortlist is not None:
+        raise ExportError(f"{role!r} of {bundle} chooses among {record.shortlist} tokens already; export it anew.")
+    graphs = {name: ir.load(opened.file(name)) for name in store.graph_files(record)}
+    text = opened.file(record.tokenizer).read_text(encoding="utf-8")
+    made = shortened(RoleFiles(record, graphs, text), tokens)
+    return store.write(opened.directory, store.title_of(opened.manifest), {role: made}, force=True)
 
 
 def _writer(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:

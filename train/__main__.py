@@ -344,6 +344,18 @@ def _restore(
     restore.save(bundle, role, out)
 
 
+@app.command("shortlist")
+def _shortlist(
+    bundle: Annotated[Path, typer.Option(help="Bundle directory; rewritten.", exists=True, file_okay=False)],
+    data: Data,
+    size: Annotated[int, typer.Option(help="Tokens beside those of the source.", min=100)] = 4000,
+) -> None:
+    """Let a bundle's question generator choose among few tokens: faster. Calibrate it again afterwards."""
+    from . import shortlist
+
+    print(f"{shortlist.shorten(bundle, data, size).directory} written")
+
+
 @app.command("evaluate")
 def _evaluate(
     bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from groundwire.export import RoleOptions, Title, export_bundle
+from groundwire.export.options import read_shortlist
 from groundwire.runtime.bundle import Bundle, Template
 
-from . import trunk
+from . import shortlist, trunk
 
 WINDOW = 256
 """Tokens the models read at once. They were trained on at most 128, the language model on about 200, and longer
@@ -55,7 +57,7 @@ def roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
 
     candidates = {
         "spans": RoleOptions(str(checkpoints / "spans"), half=kind == "int8"),
-        "qg": options("qg", template=Template("{answer}", "{context}")),
+        "qg": _with_shortlist(options("qg", template=Template("{answer}", "{context}"))),
         "qa": options("qa"),
         "nli": options("judge", "nli") if _complete(checkpoints / "judge" / "nli") else options("nli"),
         "detector.consistency": options("judge", "consistency"),
@@ -68,6 +70,14 @@ def roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
         raise ValueError(f"{checkpoints} holds no finished checkpoint; the recipes write {names} there.")
     embedder = RoleOptions(str(trunk.PATH), precision=kind, max_tokens=WINDOW, layer=BERTSCORE_LAYER)
     return {**found, "embedder": embedder}
+
+
+def _with_shortlist(generator: RoleOptions) -> RoleOptions:
+    """``generator`` with the shortlist that its recipe left, where the heads are int8."""
+    file = Path(generator.source) / shortlist.FILE
+    if generator.precision != "int8" or not file.is_file():
+        return generator
+    return replace(generator, shortlist=read_shortlist(file))
 
 
 def _complete(checkpoint: Path) -> bool:

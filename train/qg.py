@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertLMHeadModel, BertModel, EncoderDecoderModel
 
-from . import trunk
+from . import shortlist, trunk
 from .corpus import Squad
 from .loop import Group, Row, Schedule, batches, fit
 
@@ -72,6 +72,7 @@ def train(data: Path, out: Path, schedule: Schedule, lr: float = 1e-4, decoder_l
     fit(model, [Group(encoder, lr), Group(decoder, decoder_lr)], feed, question_loss, schedule, out)
     model.save_pretrained(out)
     tokens.save_pretrained(out)
+    (out / shortlist.FILE).write_text("\n".join(shortlist.usual(data)) + "\n", encoding="utf-8")
 
 
 def question_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
