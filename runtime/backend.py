@@ -7,6 +7,7 @@ the scheduler or a service can be tested without a model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
@@ -60,6 +61,10 @@ from .triples import Triple
 from .writer import Writer
 
 Outcome = Result | GroundwireError
+
+
+LOADERS = 2
+"""Roles that load at the same time."""
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -187,28 +192,15 @@ class LocalRuntime:
                 f"Export it with --precision {precision}, or leave precision out."
             )
         profile = Profile.of(choose_device(device, list(found.values())), threads)
-        models: dict[str, Any] = {}
-        for name, (role, opened) in roles.items():
-            own = profile.sharing(opened.manifest.size)
-            match role:
-                case ReaderRole():
-                    models[name] = Reader.load(opened, role, own)
-                case ClassifierRole():
-                    models[name] = Classifier.load(opened, role, own)
-                case GeneratorRole():
-                    models[name] = Generator.load(opened, role, own)
-                case WriterRole():
-                    models[name] = Writer.load(opened, role, own)
-                case EmbedderRole():
-                    models[name] = Embedder.load(opened, role, own)
-                case TaggerRole():
-                    models[name] = Tagger.load(opened, role, own)
-                case RetrieverRole():
-                    models[name] = Retriever.load(opened, role, own)
-                case LanguageModelRole():
-                    models[name] = LanguageModel.load(opened, role, own)
-                case SpansRole():
-                    models[name] = SpanFinder.load(opened.file(role.path))
+
+        def model(name: str) -> Any:
+            role, opened = roles[name]
+            return _model(role, opened, profile.sharing(opened.manifest.size))
+
+        # spaCy takes longest and holds the GIL, which the building of a session does not.
+        names = sorted(roles, key=lambda name: not isinstance(roles[name][0], SpansRole))
+        with ThreadPoolExecutor(LOADERS, thread_name_prefix="groundwire-load") as pool:
+            models = dict(zip(names, pool.map(model, names), strict=True))
         return cls(first, profile, models, others)
 
     @property
@@ -250,11 +242,12 @@ class LocalRuntime:
         """Enough calls to fill a few batches; a new request waits at most this long for its turn."""
         if role == "spans":
             return 8
-        if isinstance(self._models.get(role), Generator):
-            return max(1, self.profile.max_beams // Beam().beams)
-        if isinstance(self._models.get(role), Writer):
+        model = self._models.get(role)
+        if isinstance(model, Generator):
+            return max(1, model.beams // Beam().beams)
+        if isinstance(model, Writer):
             return max(1, self.profile.max_beams // (2 * FAITHFUL.beams))
-        if isinstance(self._models.get(role), LanguageModel):
+        if isinstance(model, LanguageModel):
             # Each call may bring a prefix of its own, which is a long text to read.
             return max(1, self.profile.max_rows // 2)
         return self.profile.max_rows
@@ -421,6 +414,29 @@ def _together(bundles: Sequence[Bundle]) -> dict[str, tuple[Role, Bundle]]:
                 )
             found[name] = role, bundle
     return found
+
+
+def _model(role: Role, bundle: Bundle, profile: Profile) -> Any:
+    """The model of a role."""
+    match role:
+        case ReaderRole():
+            return Reader.load(bundle, role, profile)
+        case ClassifierRole():
+            return Classifier.load(bundle, role, profile)
+        case GeneratorRole():
+            return Generator.load(bundle, role, profile)
+        case WriterRole():
+            return Writer.load(bundle, role, profile)
+        case EmbedderRole():
+            return Embedder.load(bundle, role, profile)
+        case TaggerRole():
+            return Tagger.load(bundle, role, profile)
+        case RetrieverRole():
+            return Retriever.load(bundle, role, profile)
+        case LanguageModelRole():
+            return LanguageModel.load(bundle, role, profile)
+        case SpansRole():
+            return SpanFinder.load(bundle.file(role.path))
 
 
 def _spans(finder: SpanFinder, call: Call) -> Outcome:

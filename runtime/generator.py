@@ -40,6 +40,11 @@ class Generator:
         decoder = Session.load(bundle.file(role.decoder), profile)
         return cls(role, encoder, decoder, text, profile)
 
+    @property
+    def beams(self) -> int:
+        """Sources times beams that decode together: more where a step's numbers are few enough for the cache."""
+        return self._profile.max_beams * (1 if self._role.shortlist is None else 2)
+
     def run(
         self, calls: Sequence[GenerateQuestions], max_windows: int
     ) -> list[tuple[Generated, ...] | GroundwireError]:
@@ -69,7 +74,7 @@ class Generator:
         """Token sequences after the start token (with the end token) and their scores, best first, per window."""
         check(decoding)
         out: list[list[Scored]] = [[] for _ in windows]
-        rows_at_once = max(1, self._profile.max_beams // width(decoding))
+        rows_at_once = max(1, self.beams // width(decoding))
         for rows, _, outputs in forward(self._encoder, windows, self._role.pad_id, self._profile):
             keys = dict(zip(self._encoder.outputs, outputs, strict=True))
             longest = keys[self._encoder.outputs[0]].shape[2]

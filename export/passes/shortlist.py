@@ -158,9 +158,8 @@ def _choose(graph: ir.Graph, head: _Head, usual: Ints, copied: list[ir.Value]) -
     best = ir.node("TopK", [scores, there], {"axis": -1, "largest": 1, "sorted": 1}, num_outputs=2)
     graph.append(best)
     values, places = best.outputs
-    behind = add(
-        "Max", add("Sub", places, add.constant("size", np.array(len(usual)))), add.constant("zero", np.array(0))
-    )
+    behind = add("Sub", places, add.constant("size", np.array(len(usual))))
+    behind = add("Max", behind, add.constant("zero", np.array(0)))
     of_source = add("GatherND", ids, add("Unsqueeze", behind, add.constant("axis", np.array([-1]))), batch_dims=1)
     last = add.constant("last", np.array(len(usual) - 1))
     of_usual = add("Gather", kept, add("Min", places, last))
