@@ -38,7 +38,8 @@ class Profile:
 
     device: Device
     threads: int
-    """Threads of one graph run on the CPU; 0 leaves ONNX Runtime's default (one per physical core)."""
+    """Threads of one graph run on the CPU, at most (``sharing``); 0 leaves ONNX Runtime's default: one per physical
+    core."""
     max_tokens: int
     """Padded tokens in one batch of an encoder."""
     max_rows: int
