@@ -4,7 +4,7 @@
 
 - calls: of every role of the device, the calls that all metrics make of the example dialogues, so many at a time. The
   peer is each call alone, and all must get the answers they get alone;
-- lanes: responses scored one at a time and many at once, by an engine whose device runs one batch at a time and by one
+- pools: responses scored one at a time and many at once, by an engine whose device runs one batch at a time and by one
   that runs as many as its profile says. Both must give the same values.
 
 The first part says how much the second, and a service's concurrent requests, can gain at all: where a call in a full
@@ -24,9 +24,10 @@ import msgspec
 import typer
 
 from groundwire.engine import Engine, Score
-from groundwire.runtime.backend import LocalRuntime, Outcome
 from groundwire.runtime.calls import Call, role_of
 from groundwire.runtime.errors import GroundwireError
+from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.protocol import Outcome
 
 from . import common
 from .common import Timing, check, interleaved, timed
@@ -50,7 +51,7 @@ class Shared(msgspec.Struct, frozen=True):
 class Lanes(msgspec.Struct, frozen=True):
     """An engine whose device runs so many batches at the same time."""
 
-    lanes: int
+    pools: int
     alone: Timing
     """One response at a time."""
     together: Timing
@@ -63,7 +64,7 @@ class Batching(msgspec.Struct, frozen=True):
     """The results."""
 
     roles: dict[str, list[Shared]]
-    lanes: list[Lanes]
+    pools: list[Lanes]
 
 
 def calls_of(runtime: LocalRuntime, dialogues: Sequence[Dialogue]) -> dict[str, list[Call]]:
@@ -74,7 +75,7 @@ def calls_of(runtime: LocalRuntime, dialogues: Sequence[Dialogue]) -> dict[str, 
     _score_many(engine, dialogues)
     found: dict[str, list[Call]] = {}
     for call in dict.fromkeys(observed.calls):
-        if runtime.lane(role_of(call)) == "device":
+        if runtime.worker_pool(role_of(call)) == "device":
             found.setdefault(role_of(call), []).append(call)
     return found
 
@@ -101,31 +102,31 @@ def shared(runtime: LocalRuntime, role: str, calls: Sequence[Call], repeats: int
 
 
 def beside(runtime: LocalRuntime, dialogues: Sequence[Dialogue], repeats: int) -> list[Lanes]:
-    """Time one lane against as many as the profile has, on samples of distinct responses."""
+    """Time one pool against as many as the profile has, on samples of distinct responses."""
     whole = runtime.profile
     engines = {}
-    for lanes in sorted({1, whole.lanes}):
-        runtime.profile = replace(whole, lanes=lanes)
-        engines[lanes] = Engine(runtime, cache_chars=0)
+    for pools in sorted({1, whole.worker_pools}):
+        runtime.profile = replace(whole, pools=pools)
+        engines[pools] = Engine(runtime, cache_chars=0)
     runtime.profile = whole
-    alone: dict[int, list[float]] = {lanes: [] for lanes in engines}
-    together: dict[int, list[float]] = {lanes: [] for lanes in engines}
+    alone: dict[int, list[float]] = {pools: [] for pools in engines}
+    together: dict[int, list[float]] = {pools: [] for pools in engines}
     size = len(dialogues) // (repeats + 1)
     for turn in range(repeats + 1):
         part = dialogues[turn * size : (turn + 1) * size]
         values: list[list[float | None]] = []
-        for lanes in common.in_turn(map(str, engines), turn):
-            engine = engines[int(lanes)]
+        for pools in common.in_turn(map(str, engines), turn):
+            engine = engines[int(pools)]
             single = [timed(partial(engine.score, *dialogue, metrics="all")) for dialogue in part]
             spent, scores = timed(partial(_score_many, engine, part))
             values += [_values([score for _, score in single]), _values(scores)]
             if turn:  # the first warms up
-                alone[int(lanes)] += [one for one, _ in single]
-                together[int(lanes)].append(spent)
-        check(all(one == values[0] for one in values), "a value depends on the lanes")
+                alone[int(pools)] += [one for one, _ in single]
+                together[int(pools)].append(spent)
+        check(all(one == values[0] for one in values), "a value depends on the pools")
     return [
-        Lanes(lanes, Timing.of(alone[lanes]), many := Timing.of(together[lanes]), size * 1000 / many.p50_ms)
-        for lanes in engines
+        Lanes(pools, Timing.of(alone[pools]), many := Timing.of(together[pools]), size * 1000 / many.p50_ms)
+        for pools in engines
     ]
 
 
@@ -140,18 +141,19 @@ def main(
     runtime = LocalRuntime.load(bundle, threads=threads)
     calls = calls_of(runtime, list(distinct(size)))
     roles = {role: shared(runtime, role, own, repeats) for role, own in sorted(calls.items())}
-    lanes = beside(runtime, list(distinct(size * (repeats + 1))), repeats)
+    pools = beside(runtime, list(distinct(size * (repeats + 1))), repeats)
     screen = common.console()
     rows = [
         [role, *(f"{one.timing.p50_ms / one.calls:.1f} ({one.ratio:.2f} ×)" for one in roles[role])] for role in roles
     ]
     screen.print(common.table("ms per call, and how much faster than alone", ("role", *map(str, SIZES)), rows))
     rows = [
-        [f"{one.lanes}", f"{one.alone.p50_ms:.0f}", f"{one.alone.p95_ms:.0f}", f"{one.per_second:.2f}"] for one in lanes
+        [f"{one.worker_pools}", f"{one.alone.p50_ms:.0f}", f"{one.alone.p95_ms:.0f}", f"{one.per_second:.2f}"]
+        for one in pools
     ]
-    screen.print(common.table("all metrics", ("lanes", "alone: p50 ms", "p95 ms", "together: responses/s"), rows))
+    screen.print(common.table("all metrics", ("pools", "alone: p50 ms", "p95 ms", "together: responses/s"), rows))
     settings = {"bundle": bundle, "threads": runtime.profile.threads, "repeats": repeats, "size": size}
-    common.finish("batching", settings, Batching(roles, lanes), (), out)
+    common.finish("batching", settings, Batching(roles, pools), (), out)
 
 
 def _score_many(engine: Engine, dialogues: Sequence[Dialogue]) -> list[Score]:

@@ -29,9 +29,9 @@ from typing import Annotated, NamedTuple
 import msgspec
 import typer
 
-from groundwire.engine import Beam, Engine, Options, Q2Options, Score
-from groundwire.runtime.backend import LocalRuntime
-from groundwire.runtime.session import usable_cores
+from groundwire.engine import BeamSearch, Engine, Options, Q2Options, Score
+from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.ort.session import usable_cores
 
 from . import common, growth, twin
 from .common import Target, Timing, check
@@ -111,9 +111,9 @@ def main(
         starts, rounds, batch, repeats, requests = 1, 1, 6, 1, 40
     threads = threads or usable_cores()
     # Random weights never end a question.
-    decoding = Beam(max_length=10) if tiny else Beam()
+    decoding = BeamSearch(max_new_tokens=9) if tiny else BeamSearch()
     how = Work(tuple(metrics.split(",")), Options(Q2Options(decoding)))
-    started = tuple(fresh(bundle, threads, decoding.max_length) for _ in range(starts))
+    started = tuple(fresh(bundle, threads, decoding.max_new_tokens) for _ in range(starts))
     runtime = LocalRuntime.load(bundle, "cpu", None, threads)
     observed = Observed(runtime)
     with Engine(observed, cache_chars=0) as engine:
@@ -125,7 +125,7 @@ def main(
             texts = examples()[: 3 if tiny else None]
             compared = twin.measure(engine, runtime.bundle, checkpoints, how.options, texts, threads)
         ways = throughput(engine, observed, how, list(distinct(batch)), repeats)
-    memory = growth.measure(bundle, threads, requests, decoding.max_length, metrics)
+    memory = growth.measure(bundle, threads, requests, decoding.max_new_tokens, metrics)
     size = runtime.bundle.manifest.size / 1e6
     results = Results(signature, size, started, one_by_one, ways, compared, memory)
     show(results)
@@ -144,9 +144,9 @@ def main(
     common.finish(name, settings, results, () if tiny else tuple(targets(results, metrics)), target)
 
 
-def fresh(bundle: str, threads: int, max_length: int) -> Start:
+def fresh(bundle: str, threads: int, max_new_tokens: int) -> Start:
     """Load and score in a new process."""
-    command = [sys.executable, "-m", "bench.fresh", bundle, str(threads), str(max_length)]
+    command = [sys.executable, "-m", "bench.fresh", bundle, str(threads), str(max_new_tokens)]
     found = subprocess.run(command, cwd=common.ROOT, check=True, capture_output=True)
     return msgspec.json.decode(found.stdout, type=Start)
 

@@ -24,14 +24,15 @@ import msgspec
 import numpy as np
 import typer
 
-from groundwire.export import generator, store
+from groundwire.export import store
 from groundwire.export.options import PROMPT
 from groundwire.export.passes import fold_transposes, quantize
-from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, Template, WriterRole
-from groundwire.runtime.calls import Beam, Generate, Generated, GenerateQuestions, Written
-from groundwire.runtime.generator import Generator
-from groundwire.runtime.session import Profile, usable_cores
-from groundwire.runtime.writer import Writer
+from groundwire.export.roles import generation
+from groundwire.runtime.bundle import MANIFEST, Bundle, QuestionGeneratorRole, ResponseGeneratorRole, Template
+from groundwire.runtime.calls import BeamSearch, Generate, GeneratedQuestion, GeneratedSequence, GenerateQuestions
+from groundwire.runtime.models.question_generator import QuestionGenerator
+from groundwire.runtime.models.response_generator import ResponseGenerator
+from groundwire.runtime.ort.session import DeviceProfile, usable_cores
 
 from . import common, models
 from .common import Target, Timing, check, interleaved
@@ -81,12 +82,12 @@ def main(
     words = (30, 12) if tiny else (96, 32)
     threads = threads or usable_cores()
     opened = bundle(work, size)
-    profile = Profile.of("cpu", threads)
+    profile = DeviceProfile.of("cpu", threads)
     roles = opened.manifest.roles
     written, asked = roles["generator"], roles["qg"]
-    assert isinstance(written, WriterRole)
-    assert isinstance(asked, GeneratorRole)
-    writer, bare = Writer.load(opened, written, profile), Generator.load(opened, asked, profile)
+    assert isinstance(written, ResponseGeneratorRole)
+    assert isinstance(asked, QuestionGeneratorRole)
+    writer, bare = ResponseGenerator.load(opened, written, profile), QuestionGenerator.load(opened, asked, profile)
     calls = made_up(dialogues, words, tokens, size.bart["vocab_size"])
     verify(writer, bare, calls, tokens)
     results = Results(
@@ -113,11 +114,11 @@ def bundle(work: Path, size: models.Size) -> Bundle:
     if (folder / MANIFEST).exists():
         return Bundle.open(folder)
     loaded = models.writer(size)
-    halves = generator.split(loaded.model)
+    halves = generation.split(loaded.model)
     config = loaded.model.config
     made: dict[str, store.RoleFiles] = {}
     for role in ("generator", "qg"):
-        graphs = generator.graphs(halves, contrast=role == "generator")
+        graphs = generation.graphs(halves, contrast=role == "generator")
         for graph in graphs:
             fold_transposes(graph)
             quantize(graph)
@@ -141,10 +142,10 @@ def bundle(work: Path, size: models.Size) -> Bundle:
         }
         if role == "qg":
             made[role] = store.RoleFiles(
-                GeneratorRole(**shared, template=Template("{answer}{context}")), files, loaded.tokenizer
+                QuestionGeneratorRole(**shared, template=Template("{answer}{context}")), files, loaded.tokenizer
             )
         else:
-            record = WriterRole(**shared, prompt=PROMPT, causal=False, positions=loaded.max_tokens)
+            record = ResponseGeneratorRole(**shared, prompt=PROMPT, causal=False, positions=loaded.max_tokens)
             made[role] = store.RoleFiles(record, files, loaded.tokenizer)
         gc.collect()
     return store.write(folder, store.Title("random-bart"), made)
@@ -157,7 +158,7 @@ def made_up(count: int, words: tuple[int, int], tokens: int, vocabulary: int) ->
     def text(length: int) -> str:
         return " ".join(f"w{number:05d}" for number in rng.integers(0, vocabulary - 16, length))
 
-    decoding = Beam(BEAMS, 1, no_repeat_ngram=0, early_stopping=False, max_length=tokens + 1)
+    decoding = BeamSearch(BEAMS, 1, no_repeat_ngram_size=0, early_stopping=False, max_new_tokens=tokens)
     return [Generate((text(words[0]),), (text(words[1]),), decoding) for _ in range(count)]
 
 
@@ -172,7 +173,7 @@ def questions(calls: Sequence[Generate]) -> list[GenerateQuestions]:
     return [GenerateQuestions(prompt, "", call.decoding) for prompt, call in zip(prompts, calls, strict=True)]
 
 
-def verify(writer: Writer, bare: Generator, calls: Sequence[Generate], tokens: int) -> None:
+def verify(writer: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int) -> None:
     """Both graphs decode the same at alpha 0; the contrast is the formula, and changes what is written."""
     alone, asked, judged = writer.run(plain(calls), 1), bare.run(questions(calls), 1), writer.run(calls, 1)
     nearly = writer.run([msgspec.structs.replace(call, alpha=1e-7, top_p=1.0) for call in calls], 1)
@@ -180,9 +181,9 @@ def verify(writer: Writer, bare: Generator, calls: Sequence[Generate], tokens: i
     purely = writer.run([msgspec.structs.replace(call, alpha=1.0, top_p=1.0) for call in calls], 1)
     for call, *found in zip(calls, alone, asked, judged, nearly, purely, strict=True):
         one, other, pmi, both, pure = (outcome[0] if isinstance(outcome, tuple) else outcome for outcome in found)
-        check(isinstance(other, Generated), f"no response: {other!r}")
+        check(isinstance(other, GeneratedQuestion), f"no response: {other!r}")
         for each in (one, pmi, both, pure):
-            check(isinstance(each, Written) and len(each.tokens) == tokens, f"no whole response: {each!r}")
+            check(isinstance(each, GeneratedSequence) and len(each.tokens) == tokens, f"no whole response: {each!r}")
         check(one.text == other.text, "the two graphs do not decode alike")
         check(abs(one.score - other.score) < 1e-5, "the two graphs do not score alike")
         check(one.text == both.text, "decoding is another one beside a second context")
@@ -191,7 +192,9 @@ def verify(writer: Writer, bare: Generator, calls: Sequence[Generate], tokens: i
         check(pure.text != one.text, "the contrast changes nothing")
 
 
-def throughput(writer: Writer, bare: Generator, calls: Sequence[Generate], tokens: int, repeats: int) -> Throughput:
+def throughput(
+    writer: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int, repeats: int
+) -> Throughput:
     """Time all ways of decoding the calls together."""
     wide = [msgspec.structs.replace(call, top_p=0.99) for call in calls]
     without, asked = plain(calls), questions(calls)

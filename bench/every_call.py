@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundwire.engine.metrics.base import Steps
-from groundwire.engine.records import MetricResult
-from groundwire.engine.scheduler import Scheduler
-from groundwire.runtime.backend import Runtime
+from groundwire.engine.scheduling.scheduler import Scheduler
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.results import MetricResult
 from groundwire.runtime.calls import Answer, Answered, Call, Classified, Classify, GenerateQuestions, role_of
+from groundwire.runtime.protocol import Runtime
 
 from .common import Timing, check, in_turn, timed
 from .observed import Observed
@@ -147,7 +147,7 @@ def measure(runtime: Runtime, peers: dict[str, Torch], requests: Sequence[Reques
     return EveryCall(
         responses=len(requests),
         spans=sum(len(r.spans) for r in requests),
-        questions=sum(len(r.spans) for r in requests) * QUESTION.returned,
+        questions=sum(len(r.spans) for r in requests) * QUESTION.num_return_sequences,
         engine=ours_ms,
         peer=theirs_ms,
         ratio=theirs_ms.p50_ms / ours_ms.p50_ms,
@@ -209,7 +209,7 @@ def exactness(runtime: Runtime, peers: dict[str, Torch], request: Request) -> Ex
     ]
     result = Exactness(
         calls=len(request.spans) + len(answers) + len(labels),
-        same_questions=sum(a == b for a, b in pairs) / (len(request.spans) * QUESTION.returned),
+        same_questions=sum(a == b for a, b in pairs) / (len(request.spans) * QUESTION.num_return_sequences),
         same_answers=sum(a == b for a, b in zip(told, expected, strict=True)) / len(expected),
         probability_error=max(gaps) if len(gaps) == len(labels) else float("inf"),
     )

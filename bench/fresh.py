@@ -30,18 +30,18 @@ class Start(msgspec.Struct, frozen=True):
     """The largest resident size, after all examples were scored."""
 
 
-def main(bundle: str, threads: int, max_length: int) -> Start:
-    """Load the engine and score the examples once, with questions of up to ``max_length`` tokens."""
+def main(bundle: str, threads: int, max_new_tokens: int) -> Start:
+    """Load the engine and score the examples once, with questions of up to ``max_new_tokens`` tokens."""
     hide("torch")
     times = [time.perf_counter()]
-    from groundwire.engine import Beam, Engine, Options, Q2Options
+    from groundwire.engine import BeamSearch, Engine, Options, Q2Options
 
     times.append(time.perf_counter())
     imported = resident_mb()
     with Engine.load(bundle, threads=threads) as engine:
         times.append(time.perf_counter())
         loaded = resident_mb()
-        texts, options = examples(), Options(Q2Options(Beam(max_length=max_length)))
+        texts, options = examples(), Options(Q2Options(BeamSearch(max_new_tokens=max_new_tokens)))
         engine.score(*texts[0], metrics=("q2",), options=options)
         times.append(time.perf_counter())
         for dialogue in texts[1:]:

@@ -1,4 +1,4 @@
-"""What many requests leave behind in a process: ``python -m bench.growth compact 2 10000 128 q2 beam``.
+"""What many requests leave behind in a process: ``python -m bench.growth compact 2 10000 127 q2 beam``.
 
 The resident size alone cannot tell: pages of a mapped file count from the moment a rare word's row is read, and freed
 memory is given back late and in pieces. So the bytes that are in use are asked of the C library (glibc), and Python is
@@ -44,25 +44,25 @@ class Growth(msgspec.Struct, frozen=True):
     cached_calls: int
 
 
-def measure(bundle: str, threads: int, requests: int, max_length: int, metrics: str = "q2") -> Growth:
+def measure(bundle: str, threads: int, requests: int, max_new_tokens: int, metrics: str = "q2") -> Growth:
     """Score distinct responses in a process of its own, with the default cache, as a service would."""
-    command = [sys.executable, "-m", "bench.growth", bundle, *map(str, (threads, requests, max_length)), metrics]
+    command = [sys.executable, "-m", "bench.growth", bundle, *map(str, (threads, requests, max_new_tokens)), metrics]
     env = os.environ | {"PYTHONMALLOC": "malloc"}
     found = subprocess.run(command, cwd=common.ROOT, check=True, stdout=subprocess.PIPE, env=env)
     return msgspec.json.decode(found.stdout, type=Growth)
 
 
 def main(
-    bundle: str, threads: int, requests: int, max_length: int, metrics: tuple[str, ...], decoding: str = "beam"
+    bundle: str, threads: int, requests: int, max_new_tokens: int, metrics: tuple[str, ...], decoding: str = "beam"
 ) -> Growth:
     """What ``measure`` runs. ``greedy`` takes a fifth of the time: what is kept does not depend on it."""
     hide("torch")
     from rich.console import Console
     from rich.progress import track
 
-    from groundwire.engine import Beam, Engine, Greedy, Options, Q2Options
+    from groundwire.engine import BeamSearch, Engine, Greedy, Options, Q2Options
 
-    how = Beam(max_length=max_length) if decoding == "beam" else Greedy(max_length=max_length)
+    how = BeamSearch(max_new_tokens=max_new_tokens) if decoding == "beam" else Greedy(max_new_tokens=max_new_tokens)
     options, every, points = Options(Q2Options(how)), max(1, requests // POINTS), []
     screen = Console(stderr=True)
     with Engine.load(bundle, "cpu", threads=threads) as engine:

@@ -29,10 +29,10 @@ import torch
 import typer
 
 from groundwire.engine import Engine
-from groundwire.runtime.backend import LocalRuntime
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
-from groundwire.runtime.session import usable_cores
+from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.ort.session import usable_cores
 
 from . import common, models
 from .common import Target, Timing, check, interleaved

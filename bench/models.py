@@ -37,7 +37,7 @@ from transformers import (
 import groundwire.export
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.checkpoint import Checkpoint
-from groundwire.runtime.bundle import MANIFEST, Bundle, GeneratorRole, SpansRole, WriterRole
+from groundwire.runtime.bundle import MANIFEST, Bundle, QuestionGeneratorRole, ResponseGeneratorRole, SpansRole
 
 from . import spans
 from .dialogues import examples
@@ -212,7 +212,11 @@ def graph_bytes(opened: Bundle, role: str) -> int:
     """Bytes of a role's graph files and of the weights they keep beside them."""
     record = opened.manifest.roles[role]
     assert not isinstance(record, SpansRole)
-    names = (record.encoder, record.decoder) if isinstance(record, GeneratorRole | WriterRole) else (record.graph,)
+    names = (
+        (record.encoder, record.decoder)
+        if isinstance(record, QuestionGeneratorRole | ResponseGeneratorRole)
+        else (record.graph,)
+    )
     paths = [opened.file(name) for name in names]
     outside: dict[tuple[str, int], int] = {}
     for path in paths:

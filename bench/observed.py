@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from groundwire.runtime.backend import Facts, Identity, Outcome, Runtime
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
+from groundwire.runtime.protocol import Identity, Outcome, RoleInfo, Runtime
 
 
 class Stage(msgspec.Struct):
@@ -47,18 +47,18 @@ class Observed:
         """That of the inner runtime."""
         return self._inner.calibration
 
-    def facts(self, role: str) -> Facts:
+    def role_info(self, role: str) -> RoleInfo:
         """As the inner runtime."""
         return self._inner.facts(role)
 
     @property
-    def lanes(self) -> Mapping[str, int]:
+    def worker_pools(self) -> Mapping[str, int]:
         """Those of the inner runtime."""
-        return self._inner.lanes
+        return self._inner.worker_pools
 
-    def lane(self, role: str) -> str:
+    def worker_pool(self, role: str) -> str:
         """As the inner runtime."""
-        return self._inner.lane(role)
+        return self._inner.worker_pool(role)
 
     def batch(self, role: str) -> int:
         """As the inner runtime."""

@@ -25,9 +25,9 @@ import msgspec
 import torch
 import typer
 
-from groundwire.runtime.backend import LocalRuntime
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.session import Profile, usable_cores
+from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.ort.session import DeviceProfile, usable_cores
 
 from . import common, every_call, models, pieces
 from .common import Target
@@ -69,7 +69,7 @@ def main(
         repeats, responses, spans = 2, 2, 2
     threads = threads or usable_cores()
     torch.set_num_threads(threads)
-    profile = Profile.of("cpu", threads)
+    profile = DeviceProfile.of("cpu", threads)
     requests = [asked(dialogue, spans) for dialogue in examples()[:responses]]
     folders = models.checkpoints(work, models.TINY if tiny else models.PAPER)
     sources = {role: folders[role] for role in ROLES if role in wanted or "q2" in wanted}

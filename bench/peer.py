@@ -14,7 +14,7 @@ from transformers import (
     AutoTokenizer,
 )
 
-from groundwire.runtime.calls import Beam
+from groundwire.runtime.calls import BeamSearch
 
 _KINDS = {
     "qa": AutoModelForQuestionAnswering,
@@ -45,25 +45,25 @@ class Torch:
         return (output.start_logits, output.end_logits) if "start_logits" in output else (output.logits,)
 
     @torch.inference_mode()
-    def search(self, ids: torch.Tensor, decoding: Beam) -> tuple[torch.Tensor, torch.Tensor]:
+    def search(self, ids: torch.Tensor, decoding: BeamSearch) -> tuple[torch.Tensor, torch.Tensor]:
         """Beam search over the sources ``ids`` [B, T]: sequences [B · returned, L] and their scores."""
         found = self.model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
-            num_beams=decoding.beams,
-            num_return_sequences=decoding.returned,
-            no_repeat_ngram_size=decoding.no_repeat_ngram,
+            num_beams=decoding.num_beams,
+            num_return_sequences=decoding.num_return_sequences,
+            no_repeat_ngram_size=decoding.no_repeat_ngram_size,
             early_stopping=decoding.early_stopping,
             length_penalty=decoding.length_penalty,
-            min_length=decoding.min_length,
-            max_length=decoding.max_length,
+            min_new_tokens=decoding.min_new_tokens,
+            max_new_tokens=decoding.max_new_tokens,
             do_sample=False,
             return_dict_in_generate=True,
             output_scores=True,
         )
         return found.sequences, found.sequences_scores
 
-    def generate(self, source: str, decoding: Beam) -> list[str]:
+    def generate(self, source: str, decoding: BeamSearch) -> list[str]:
         """The generated texts of one source, best first."""
         ids = self._encode(source)["input_ids"]
         sequences, _ = self.search(ids, decoding)

@@ -9,17 +9,17 @@ import msgspec
 import numpy as np
 import torch
 
-from groundwire.runtime.bundle import Bundle, ClassifierRole, GeneratorRole, ReaderRole
-from groundwire.runtime.calls import Beam
-from groundwire.runtime.generator import Generator
-from groundwire.runtime.session import Array, Profile, Session
-from groundwire.runtime.text import Window
+from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
+from groundwire.runtime.calls import BeamSearch
+from groundwire.runtime.models.question_generator import QuestionGenerator
+from groundwire.runtime.ort.session import Array, DeviceProfile, Session
+from groundwire.runtime.tokenization import Window
 
 from . import models
 from .common import Timing, check, interleaved
 from .peer import Torch
 
-QUESTION = Beam(beams=5, returned=5, min_length=21, max_length=21)
+QUESTION = BeamSearch(num_beams=5, num_return_sequences=5, min_new_tokens=20, max_new_tokens=20)
 """The decoding of Q² with its length fixed: a start token and 20 generated ones, whatever the weights say."""
 EXACT = 1e-3
 """Largest difference of a float32 graph from PyTorch, in standard deviations of PyTorch's numbers."""
@@ -53,13 +53,15 @@ class Piece(msgspec.Struct, frozen=True):
     int8_same_sequences: float | None = None
 
 
-def encoder(role: str, folder: Path, bundles: Bundles, shape: tuple[int, int], profile: Profile, repeats: int) -> Piece:
+def encoder(
+    role: str, folder: Path, bundles: Bundles, shape: tuple[int, int], profile: DeviceProfile, repeats: int
+) -> Piece:
     """A reader or classifier on a full batch of random ids, no padding."""
     peer = Torch(role, folder)
     sessions: dict[str, Session] = {}
     for precision, bundle in bundles.items():
         record = bundle.manifest.roles[role]
-        assert isinstance(record, ReaderRole | ClassifierRole)
+        assert isinstance(record, ExtractiveQARole | ClassifierRole)
         sessions[precision] = Session.load(bundle.file(record.graph), profile)
     feeds = _ids(shape, peer.model.config.vocab_size, sessions["int8"].inputs)
     tensors = {name: torch.from_numpy(array) for name, array in feeds.items()}
@@ -84,14 +86,14 @@ def encoder(role: str, folder: Path, bundles: Bundles, shape: tuple[int, int], p
     return _piece(role, f"{shape[0]} × {shape[1]} tokens", bundles, timings, errors, moved)
 
 
-def generator(folder: Path, bundles: Bundles, sources: tuple[int, int], profile: Profile, repeats: int) -> Piece:
+def generator(folder: Path, bundles: Bundles, sources: tuple[int, int], profile: DeviceProfile, repeats: int) -> Piece:
     """The question generator on random sources of one length: beam 5, 20 tokens, against ``transformers.generate``."""
     peer = Torch("qg", folder)
-    engines: dict[str, Generator] = {}
+    engines: dict[str, QuestionGenerator] = {}
     for precision, bundle in bundles.items():
         record = bundle.manifest.roles["qg"]
-        assert isinstance(record, GeneratorRole)
-        engines[precision] = Generator.load(bundle, record, profile)
+        assert isinstance(record, QuestionGeneratorRole)
+        engines[precision] = QuestionGenerator.load(bundle, record, profile)
     ids = _ids(sources, peer.model.config.vocab_size, ("input_ids",))["input_ids"]
     windows = [Window(row, [0] * len(row), [0] * len(row), [(0, 0)] * len(row)) for row in ids.tolist()]
     tensor = torch.from_numpy(ids)
@@ -103,7 +105,7 @@ def generator(folder: Path, bundles: Bundles, sources: tuple[int, int], profile:
     scale = float(expected[1].std())
     errors = {precision: float(np.abs(one[1] - expected[1]).max()) / scale for precision, one in found.items()}
     same = {precision: _share(one[0], expected[0]) for precision, one in found.items()}
-    moved = float(np.abs(found["int8"][1][: QUESTION.returned] - alone[1]).max()) / scale
+    moved = float(np.abs(found["int8"][1][: QUESTION.num_return_sequences] - alone[1]).max()) / scale
     check(same["fp32"] >= 0.9, f"qg: {same['fp32']:.0%} of the float32 graph's sequences are PyTorch's")
     check(moved <= EXACT, f"qg: an int8 score moves by {moved:.2g} std with its batch-mates")
 

@@ -20,13 +20,13 @@ import typer
 from rich.progress import track
 
 from groundwire.engine import Engine, KnowledgeGraph, Refinement
-from groundwire.engine.hunter import steps
-from groundwire.engine.hunter.context import document
+from groundwire.engine.nph import steps
+from groundwire.engine.nph.context import document
 from groundwire.runtime.triples import Triple
-from groundwire.train import nph_critic
-from groundwire.train.nph_data import Corrupted
-from groundwire.train.nph_graph import TripleIndex
-from groundwire.train.nph_phrases import originals
+from groundwire.train.nph import critic
+from groundwire.train.nph.corruption import Corrupted
+from groundwire.train.nph.phrases import originals
+from groundwire.train.nph.triple_index import TripleIndex
 
 from . import common
 
@@ -94,7 +94,7 @@ def main(
     data: Annotated[Path, typer.Option(help="Folder of fb15k237_*.jsonl.gz.")],
     count: Annotated[int, typer.Option(help="Responses.", min=10)] = 500,
     feqa: Annotated[int, typer.Option(help="Corrupted responses measured by FeQA, too.", min=0)] = 150,
-    bundle: Annotated[str, typer.Option(help="Bundle with critic and retriever.")] = "hunter",
+    bundle: Annotated[str, typer.Option(help="Bundle with critic and retriever.")] = "nph",
     threads: Annotated[int | None, typer.Option(help="CPU threads of a graph run.", min=1)] = None,
     ways: Annotated[str, typer.Option(help="Comma-separated names of ways to repair.")] = ",".join(
         dict.fromkeys(way.name.replace(", ", "/") for way in WAYS)
@@ -103,7 +103,7 @@ def main(
 ) -> None:
     """Repair every case in every way, and print and write the shares."""
     index = TripleIndex.read(data)
-    drawn = nph_critic.Examples.read(data, "test").sample(count, SEED)
+    drawn = critic.Examples.read(data, "test").sample(count, SEED)
     cases = [case for case in drawn if case.dialogue.triples]  # without any there is nothing to hold a response against
     wanted = {name.strip().replace("/", ", ") for name in ways.split(",")}
     found = []

@@ -14,7 +14,7 @@ import msgspec
 
 from groundwire.engine import Engine, Options
 from groundwire.runtime.bundle import Bundle, SpansRole
-from groundwire.runtime.spans import SpanFinder
+from groundwire.runtime.models.span_finder import SpanFinder
 
 from .common import Timing, check, in_turn, timed
 from .dialogues import Dialogue

@@ -14,7 +14,7 @@ import atexit
 import threading
 from collections.abc import Sequence
 
-from groundwire.runtime.calls import Beam, BeamSampling, Greedy, Sampling, TextSpan
+from groundwire.runtime.calls import BeamSampling, BeamSearch, Greedy, Sampling, TextSpan
 from groundwire.runtime.errors import (
     BundleError,
     DeviceError,
@@ -28,9 +28,15 @@ from groundwire.runtime.errors import (
 from groundwire.runtime.triples import Triple
 
 from .api import Engine
-from .explanations import (
+from .generation.pipeline import GenerationStream
+from .generation.records import GeneratedResponse, GeneratedToken, Generation, GenerationOptions
+from .kg import KnowledgeGraph, Linked, Problem, Subgraph
+from .metrics import GROUPS, METRICS
+from .nph.records import Alternative, Change, Critique, Refinement
+from .schema.explanations import (
     AnsweredPhrase,
     BertScoreExplanation,
+    ClassifiedSpan,
     Comparison,
     ContentWord,
     CriticExplanation,
@@ -38,20 +44,16 @@ from .explanations import (
     FeqaExplanation,
     FlaggedMention,
     FlaggedToken,
-    Judged,
     MatchedWord,
     NliExplanation,
     OverlapExplanation,
     PmiExplanation,
     PmiToken,
     Q2Explanation,
-    TokensExplanation,
+    TokenClassifierExplanation,
     VerifiabilityExplanation,
 )
-from .graph import KnowledgeGraph, Linked, Problem, Subgraph
-from .hunter.records import Alternative, Change, Critique, Refinement
-from .metrics import GROUPS, METRICS
-from .options import (
+from .schema.options import (
     BertScoreOptions,
     CriticOptions,
     DetectorOptions,
@@ -61,23 +63,22 @@ from .options import (
     Options,
     PmiOptions,
     Q2Options,
-    TokensOptions,
+    TokenClassifierOptions,
 )
-from .records import MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
-from .writing.author import GenerationStream
-from .writing.records import GeneratedResponse, GeneratedToken, Generation, GenerationOptions
+from .schema.results import MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
 
 __all__ = [
     "GROUPS",
     "METRICS",
     "Alternative",
     "AnsweredPhrase",
-    "Beam",
     "BeamSampling",
+    "BeamSearch",
     "BertScoreExplanation",
     "BertScoreOptions",
     "BundleError",
     "Change",
+    "ClassifiedSpan",
     "Comparison",
     "ContentWord",
     "CriticExplanation",
@@ -100,7 +101,6 @@ __all__ = [
     "Greedy",
     "GroundwireError",
     "InvalidRequest",
-    "Judged",
     "KnowledgeGraph",
     "LexicalOptions",
     "Linked",
@@ -126,8 +126,8 @@ __all__ = [
     "Subgraph",
     "TextSpan",
     "Timings",
-    "TokensExplanation",
-    "TokensOptions",
+    "TokenClassifierExplanation",
+    "TokenClassifierOptions",
     "TooLong",
     "Triple",
     "UnsupportedSpan",

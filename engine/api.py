@@ -9,28 +9,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
-from groundwire.runtime.backend import LocalRuntime, Runtime
+from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call, Decoding
 from groundwire.runtime.errors import InvalidRequest, ModelError
-from groundwire.runtime.session import DeviceChoice
+from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.ort.session import DeviceChoice
+from groundwire.runtime.protocol import Runtime
 from groundwire.runtime.triples import Triple
 
-from .graph import KnowledgeGraph
-from .hunter.hunter import Hunter
-from .hunter.records import Critique, Refinement
-from .hunter.steps import RefineOptions
-from .judging import judged
-from .metrics import GROUPS, Steps, select
+from .generation.pipeline import GenerationPipeline, GenerationStream
+from .generation.records import Generation
+from .generation.settings import MAX_TOKENS, Method, make_settings
+from .kg import KnowledgeGraph
+from .metrics import GROUPS, select
 from .metrics.claims import VERIFIABILITY
-from .options import Options
-from .records import MetricResult, Ranked, Request, Score, Timings, Verdict
-from .scheduler import Finished, Job, Scheduler
+from .nph.pipeline import NphPipeline
+from .nph.records import Critique, Refinement
+from .nph.steps import RefineOptions
+from .scheduling.scheduler import Finished, Job, Scheduler
+from .schema.options import Options
+from .schema.results import MetricResult, Ranked, Request, Score, Timings, Verdict
+from .schema.validation import make_request
 from .signature import signature
-from .validate import make_request
-from .writing.author import Author, GenerationStream
-from .writing.records import Generation
-from .writing.settings import MAX_TOKENS, Method, make_settings
+from .verdict.score import build_score
 
 IN_FLIGHT = 64
 """Requests ``score_many`` keeps in flight: enough to fill batches, few enough to bound memory."""
@@ -65,8 +67,8 @@ class Engine:
         self._runtime = runtime
         self._calibration = calibration or runtime.calibration
         self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_chars=cache_chars)
-        self._hunter = Hunter(runtime, self._scheduler)
-        self._author = Author(runtime, self._scheduler, self._calibration)
+        self._nph = NphPipeline(runtime, self._scheduler)
+        self._generation = GenerationPipeline(runtime, self._scheduler, self._calibration)
 
     @classmethod
     def load(
@@ -232,7 +234,7 @@ class Engine:
         the entities in history and response and bears on them. Raises InvalidRequest for unusable input; what happens
         to a valid request is a status.
         """
-        return self._hunter.critique(response, history, triples, graph, hops, self._checked(options))
+        return self._nph.critique(response, history, triples, graph, hops, self._checked(options))
 
     def refine(
         self,
@@ -256,7 +258,7 @@ class Engine:
         ``critique``.
         """
         settings = RefineOptions(hops, top, type_aware, min_probability)
-        return self._hunter.refine(response, history, triples, graph, settings, self._checked(options))
+        return self._nph.refine(response, history, triples, graph, settings, self._checked(options))
 
     @overload
     def generate(
@@ -323,16 +325,16 @@ class Engine:
         unusable input; what happens to a valid request is a status.
         """
         options = self._checked(options)
-        self._author.needs_generator()
+        self._generation.needs_generator()
         checks = self.metric_names(metrics) if metrics is not None or n_candidates is not None else ()
         settings = make_settings(
             knowledge, history, alpha, top_p, method, n, n_candidates, seed, max_tokens, options, checked=bool(checks)
         )
         if not stream:
-            return self._author.write(settings, checks, options)
+            return self._generation.write(settings, checks, options)
         if checks:
             raise InvalidRequest("stream=True writes without checking; leave metrics and n_candidates out.")
-        return self._author.stream(settings, options)
+        return self._generation.stream(settings, options)
 
     async def agenerate(
         self,
@@ -351,12 +353,12 @@ class Engine:
     ) -> Generation:
         """``generate`` for asyncio; cancelling the awaiting task gives the request up."""
         options = self._checked(options)
-        self._author.needs_generator()
+        self._generation.needs_generator()
         checks = self.metric_names(metrics) if metrics is not None or n_candidates is not None else ()
         settings = make_settings(
             knowledge, history, alpha, top_p, method, n, n_candidates, seed, max_tokens, options, checked=bool(checks)
         )
-        return await self._author.awrite(settings, checks, options)
+        return await self._generation.awrite(settings, checks, options)
 
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""
@@ -413,9 +415,9 @@ class Engine:
         options = options or Options()
         if self._calibration is not None:
             self._calibration.profile(options.profile)  # a wrong name is told before anything is computed
-        if options.judge == "verifiable" and VERIFIABILITY not in self._runtime.roles:
+        if options.claim_filter == "verifiable" and VERIFIABILITY not in self._runtime.roles:
             raise InvalidRequest(
-                f"Options.judge is 'verifiable', but the bundle has no role {VERIFIABILITY!r}; "
+                f"Options.claim_filter is 'verifiable', but the bundle has no role {VERIFIABILITY!r}; "
                 "export one into it, or judge the whole response."
             )
         return options
@@ -431,7 +433,7 @@ class Engine:
         return flying if isinstance(flying, Score) else self._score(flying, flying.job.future.result())
 
     def _score(self, flying: _Flying, finished: Finished) -> Score:
-        return judged(
+        return build_score(
             flying.request.response,
             finished.results,
             finished.timings,

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from groundwire.runtime.backend import Identity
 from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.protocol import Identity
 
-from .options import Options
+from .schema.options import Options
 
 _NOT_DECISIVE = frozenset({"deadline_ms", "max_response_chars", "max_knowledge_chars", "questions_at_once"})
 

@@ -15,21 +15,21 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .analysis import Development, analyse
-    from .compare import Comparison, Run, compare_runs
-    from .results import Results
-    from .rows import Row
+    from .datasets.examples import Row
+    from .statistics.analysis import Development, analyse
+    from .statistics.compare import Comparison, Run, compare_runs
+    from .statistics.results import Results
 
 __all__ = ["Comparison", "Development", "Results", "Row", "Run", "analyse", "compare_runs"]
 
 _HOMES = {
-    "Comparison": "compare",
-    "Development": "analysis",
-    "Results": "results",
-    "Row": "rows",
-    "Run": "compare",
-    "analyse": "analysis",
-    "compare_runs": "compare",
+    "Comparison": "statistics.compare",
+    "Development": "statistics.analysis",
+    "Results": "statistics.results",
+    "Row": "datasets.examples",
+    "Run": "statistics.compare",
+    "analyse": "statistics.analysis",
+    "compare_runs": "statistics.compare",
 }
 _NEEDED = ("sklearn", "scipy", "matplotlib", "jinja2")
 

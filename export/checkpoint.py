@@ -25,16 +25,16 @@ from groundwire.runtime.errors import ExportError
 
 from . import tokens
 from .options import Kind, RoleOptions
-from .retriever.model import EntityRetriever
+from .roles.retriever.model import EntityRetriever
 from .trace import quiet
 
 _LOADERS = {
-    "reader": AutoModelForQuestionAnswering,
+    "extractive_qa": AutoModelForQuestionAnswering,
     "classifier": AutoModelForSequenceClassification,
-    "tagger": AutoModelForTokenClassification,
-    "generator": AutoModelForSeq2SeqLM,
+    "token_classifier": AutoModelForTokenClassification,
+    "question_generator": AutoModelForSeq2SeqLM,
     "embedder": AutoModel,
-    "lm": AutoModelForCausalLM,
+    "language_model": AutoModelForCausalLM,
 }
 # Position ids of these families start behind the padding id, so that many rows of the table are never reached.
 _OFFSET_POSITIONS = frozenset(
@@ -77,7 +77,7 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
         return _retriever(local, options)
     try:
         with quiet():
-            loader = _writer_loader(options) if kind == "writer" else _LOADERS[kind]
+            loader = _writer_loader(options) if kind == "response_generator" else _LOADERS[kind]
             model, report = loader.from_pretrained(
                 options.source,
                 revision=options.revision,
@@ -97,7 +97,7 @@ def load(kind: Kind, options: RoleOptions) -> Checkpoint:
             "Give a hub id or a directory that save_pretrained wrote (model and tokenizer), of a matching architecture."
         ) from error
     # An encoder may be built with a pooler that no decoder reads and no token vector comes from.
-    pooled = kind in ("generator", "writer", "embedder")
+    pooled = kind in ("question_generator", "response_generator", "embedder")
     missing = [key for key in sorted(report["missing_keys"]) if not (pooled and "pooler." in key)]
     if missing:
         raise ExportError(

@@ -10,7 +10,15 @@ from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ExportError
 
 Kind: TypeAlias = Literal[
-    "reader", "classifier", "generator", "writer", "tagger", "embedder", "lm", "retriever", "spans"
+    "extractive_qa",
+    "classifier",
+    "question_generator",
+    "response_generator",
+    "token_classifier",
+    "embedder",
+    "language_model",
+    "retriever",
+    "spans",
 ]
 Wanted: TypeAlias = Literal["fp32", "fp16", "int8"]
 QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
@@ -82,7 +90,7 @@ class RoleOptions:
     """Window, special tokens included; None takes the checkpoint's."""
     layer: int | None = None
     """Embedders: how many of the encoder's layers to keep. None takes the layer that bert-score recommends for the
-    checkpoint, or all of them where it has none to recommend (``export/embedder.py``)."""
+    checkpoint, or all of them where it has none to recommend (``export/roles/embedder.py``)."""
     baseline: tuple[float, float, float] | None = None
     """Embedders: precision, recall and F1 of unrelated sentences, for rescaling BERTScore. None takes bert-score's for
     the checkpoint at the recommended layer, or leaves scores as they are."""
@@ -100,17 +108,17 @@ def kind_of(role: str) -> Kind:
     """What a role's name says about its model; ExportError for a name no metric asks for."""
     match role:
         case "qa":
-            return "reader"
+            return "extractive_qa"
         case "qg":
-            return "generator"
+            return "question_generator"
         case "generator":
-            return "writer"
-        case "tokens" | "critic":
-            return "tagger"
+            return "response_generator"
+        case "token_classifier" | "critic":
+            return "token_classifier"
         case "embedder":
             return "embedder"
         case "lm":
-            return "lm"
+            return "language_model"
         case "retriever":
             return "retriever"
         case "spans":
@@ -120,8 +128,8 @@ def kind_of(role: str) -> Kind:
         case _ if role.startswith("detector.") and len(role) > len("detector."):
             return "classifier"
     raise ExportError(
-        f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, tokens, critic, embedder, lm, generator, "
-        "retriever and spans."
+        f"Unknown role {role!r}; roles are qa, qg, nli, detector.NAME, token_classifier, critic, embedder, lm, "
+        "generator, retriever and spans."
     )
 
 

@@ -15,26 +15,27 @@ from groundwire.runtime.bundle import (
     Bundle,
     ClassifierRole,
     EmbedderRole,
-    GeneratorRole,
+    ExtractiveQARole,
     LanguageModelRole,
-    ReaderRole,
-    TaggerRole,
+    QuestionGeneratorRole,
+    ResponseGeneratorRole,
     Template,
-    WriterRole,
+    TokenClassifierRole,
 )
 from groundwire.runtime.errors import ExportError, InvalidRequest
-from groundwire.runtime.prompt import KNOWLEDGE, check_prompt
+from groundwire.runtime.models.prompt import KNOWLEDGE, check_prompt
 
-from . import checkpoint, embedder, encoder, generator, labels, lm, retriever, spans, store
+from . import checkpoint, labels, store
 from .checkpoint import Checkpoint
 from .options import PROMPT, QUESTION_TEMPLATE, Kind, RoleOptions, kind_of
 from .passes import fold_transposes
+from .passes.chunked_head import split
 from .passes.shortlist import shorten
-from .passes.stripes import split
 from .precision import Lowered, lower
+from .roles import embedder, encoder, generation, language_model, retriever, spans
 from .store import RoleFiles, Title
 from .verify import reference
-from .verify.generator import eos_ids, start_id
+from .verify.generation import eos_ids, start_id
 
 Stage: TypeAlias = Literal["load", "convert", "optimize", "quantize", "verify", "save"]
 CONTEXT = 64
@@ -90,19 +91,19 @@ def _make(role: str, options: RoleOptions, watch: Callable[[Stage], None]) -> Ro
     watch("load")
     loaded = checkpoint.load(kind, options)
     match kind:
-        case "reader":
+        case "extractive_qa":
             return _reader(role, loaded, options, watch)
         case "classifier":
             return _classifier(role, loaded, options, watch)
-        case "tagger":
+        case "token_classifier":
             return _tagger(role, loaded, options, watch)
-        case "generator":
+        case "question_generator":
             return _generator(role, loaded, options, watch)
-        case "writer":
+        case "response_generator":
             return _writer(role, loaded, options, watch)
         case "embedder":
             return _embedder(role, loaded, options, watch)
-        case "lm":
+        case "language_model":
             return _language_model(role, loaded, options, watch)
         case "retriever":
             return _retriever(role, loaded, options, watch)
@@ -111,8 +112,8 @@ def _make(role: str, options: RoleOptions, watch: Callable[[Stage], None]) -> Ro
 def _reader(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
     watch("convert")
     graph = encoder.graph(loaded.model, "question-answering")
-    lowered = _lowered("reader", loaded, (graph,), Template("{question}", "{passage}"), options, watch)
-    record = ReaderRole(
+    lowered = _lowered("extractive_qa", loaded, (graph,), Template("{question}", "{passage}"), options, watch)
+    record = ExtractiveQARole(
         **_common(role, loaded, lowered),
         graph=f"{role}.onnx",
     )
@@ -143,8 +144,8 @@ def _tagger(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable
     watch("convert")
     graph = encoder.graph(loaded.model, "token-classification")
     template = options.template or Template("{premise}", "{hypothesis}")
-    lowered = _lowered("tagger", loaded, (graph,), template, options, watch)
-    record = TaggerRole(
+    lowered = _lowered("token_classifier", loaded, (graph,), template, options, watch)
+    record = TokenClassifierRole(
         **_common(role, loaded, lowered),
         graph=f"{role}.onnx",
         labels=names,
@@ -156,10 +157,10 @@ def _tagger(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable
 
 def _generator(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
     watch("convert")
-    halves = generator.split(loaded.model)
+    halves = generation.split(loaded.model)
     template = options.template or QUESTION_TEMPLATE
-    lowered = _lowered("generator", loaded, generator.graphs(halves), template, options, watch)
-    record = GeneratorRole(
+    lowered = _lowered("question_generator", loaded, generation.graphs(halves), template, options, watch)
+    record = QuestionGeneratorRole(
         **_common(role, loaded, lowered),
         encoder=f"{role}.encoder.onnx",
         decoder=f"{role}.decoder.onnx",
@@ -182,7 +183,7 @@ def shortened(role: RoleFiles, tokens: Sequence[str]) -> RoleFiles:
 
     ExportError for a token that its tokenizer does not have, and for a head that is not int8 (``passes/shortlist.py``).
     """
-    assert isinstance(role.record, GeneratorRole)
+    assert isinstance(role.record, QuestionGeneratorRole)
     assert role.tokenizer is not None
     tokenizer = Tokenizer.from_str(role.tokenizer)
     known = {token: tokenizer.token_to_id(token) for token in tokens}
@@ -208,7 +209,7 @@ def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle
     """
     opened = Bundle.open(bundle)
     record = opened.manifest.roles.get(role)
-    if not isinstance(record, GeneratorRole):
+    if not isinstance(record, QuestionGeneratorRole):
         raise ExportError(f"{bundle} has no question generator {role!r}.")
     if record.shortlist is not None:
         raise ExportError(f"{role!r} of {bundle} chooses among {record.shortlist} tokens already; export it anew.")
@@ -227,13 +228,13 @@ def _writer(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable
     except InvalidRequest as error:
         raise ExportError(str(error)) from error
     watch("convert")
-    halves = generator.split(loaded.model)
+    halves = generation.split(loaded.model)
     causal = halves.step.behind_source
-    graphs = generator.graphs(halves, contrast=True)
+    graphs = generation.graphs(halves, contrast=True)
     # Not a pair: both contexts, each a source of its own.
     read = Template("".join(prompt), "".join(piece for piece in prompt if KNOWLEDGE not in piece))
-    lowered = _lowered("writer", loaded, graphs, read, options, watch)
-    record = WriterRole(
+    lowered = _lowered("response_generator", loaded, graphs, read, options, watch)
+    record = ResponseGeneratorRole(
         **_common(role, loaded, lowered),
         encoder=f"{role}.encoder.onnx",
         decoder=f"{role}.decoder.onnx",
@@ -272,8 +273,8 @@ def _embedder(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callab
 
 def _language_model(role: str, loaded: Checkpoint, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
     watch("convert")
-    made = lm.scoring(loaded.model, streamed=options.precision != "fp16")
-    lowered = _lowered("lm", loaded, (made.graph,), Template("{text}"), options, watch)
+    made = language_model.scoring(loaded.model, streamed=options.precision != "fp16")
+    lowered = _lowered("language_model", loaded, (made.graph,), Template("{text}"), options, watch)
     record = LanguageModelRole(
         **_common(role, loaded, lowered),
         graph=f"{role}.onnx",

@@ -131,7 +131,7 @@ def _lettucedetect() -> dict[str, RoleOptions]:
     a token counts as supported when one of them supports it; the authors' code asks that all do.
     """
     return {
-        "tokens": RoleOptions(
+        "token_classifier": RoleOptions(
             "KRLabsOrg/lettucedect-base-modernbert-en-v1",
             labels=("supported", "hallucinated"),
             template=Template("Summarize the following text:\n{premise}\noutput:", "{hypothesis}"),

@@ -21,22 +21,22 @@ import onnx_ir as ir
 
 from groundwire.runtime.bundle import (
     MANIFEST,
-    SCHEMA,
     Bundle,
     FileEntry,
-    GeneratorRole,
     Head,
     LanguageModelRole,
     Manifest,
+    QuestionGeneratorRole,
+    ResponseGeneratorRole,
     RetrieverRole,
     Role,
     SpansRole,
-    WriterRole,
     sha256,
 )
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.upgrade import SCHEMA
 
-from .passes.stripes import TABLE
+from .passes.chunked_head import TABLE
 
 WEIGHTS = "weights.bin"
 INLINE_BYTES = 1024
@@ -226,7 +226,7 @@ def graph_files(record: Role) -> tuple[str, ...]:
     match record:
         case SpansRole():
             return ()
-        case GeneratorRole() | WriterRole():
+        case QuestionGeneratorRole() | ResponseGeneratorRole():
             return record.encoder, record.decoder
         case RetrieverRole():
             return record.encoder, record.query, record.memory

@@ -14,8 +14,8 @@ import msgspec
 
 from .calibration import Calibration
 from .errors import BundleError
+from .upgrade import SCHEMA, upgrade_manifest
 
-SCHEMA = 1
 MANIFEST = "bundle.json"
 Precision: TypeAlias = Literal["fp32", "fp16", "int8", "mixed"]
 
@@ -62,7 +62,7 @@ class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
     parity: Parity | None = None
 
 
-class ReaderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="reader"):
+class ExtractiveQARole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="extractive_qa"):
     """An extractive question-answering model over (question, passage)."""
 
     graph: str
@@ -87,7 +87,7 @@ class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What a detector judges at once: the whole response, or each sentence, the worst of which counts."""
 
 
-class GeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="generator"):
+class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="question_generator"):
     """An encoder-decoder in two graphs (docs/architecture.md gives their signatures)."""
 
     encoder: str
@@ -105,7 +105,7 @@ class GeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """How many tokens may be written beside those of the source; None: all."""
 
 
-class WriterRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="writer"):
+class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="response_generator"):
     """A model that writes responses, in two graphs: PMI-Decode (docs/architecture.md gives their signatures)."""
 
     encoder: str
@@ -139,7 +139,7 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
 
 
-class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="lm"):
+class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="language_model"):
     """A causal language model that scores texts (docs/architecture.md gives the signatures of its graphs)."""
 
     graph: str
@@ -164,7 +164,7 @@ class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Tokens that neighbouring windows of a long text share."""
 
 
-class TaggerRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="tagger"):
+class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="token_classifier"):
     """A token classifier over a text and what it should rest on; ``labels`` in the order of its logits."""
 
     graph: str
@@ -204,13 +204,13 @@ class SpansRole(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True, ta
 
 
 Role: TypeAlias = (
-    ReaderRole
+    ExtractiveQARole
     | ClassifierRole
-    | GeneratorRole
-    | WriterRole
+    | QuestionGeneratorRole
+    | ResponseGeneratorRole
     | LanguageModelRole
     | EmbedderRole
-    | TaggerRole
+    | TokenClassifierRole
     | RetrieverRole
     | SpansRole
 )
@@ -286,7 +286,7 @@ class Bundle:
                     f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. "
                     "Upgrade groundwire, or export the bundle again with this version."
                 )
-            manifest = msgspec.json.decode(raw, type=Manifest)
+            manifest = msgspec.convert(upgrade_manifest(msgspec.json.decode(raw)), type=Manifest)
         except msgspec.MsgspecError as error:
             raise BundleError(f"{path} is damaged: {error}. Export the bundle again, or restore the file.") from error
         bundle = cls(directory, manifest)

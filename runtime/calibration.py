@@ -1,7 +1,7 @@
 """What a bundle knows about its metrics' values: their calibration, how to fuse them, where to draw the line.
 
 Numbers only, fitted on labelled development sets and stored in the manifest or in a user's own file; what they mean is
-computed in ``groundwire.engine.verdict``.
+computed in ``groundwire.engine.verdict.decision``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from .errors import BundleError, InvalidRequest
+from .upgrade import SCHEMA, upgrade_calibration
 
 ProfileName: TypeAlias = Literal["balanced", "strict", "lenient"]
-SCHEMA = 1
 
 
 class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -34,7 +34,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """One input of the fusion: ``weight · (value − mean) / deviation`` is added to the logit."""
 
     name: str
-    """A metric, or a number of its explanation (``groundwire.engine.features`` lists them)."""
+    """A metric, or a number of its explanation (``groundwire.engine.verdict.features`` lists them)."""
     mean: float
     deviation: float
     weight: float
@@ -47,9 +47,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     threshold: float
     """Probability, 0–1, from which a response is called consistent."""
-    false_alarms: float
+    false_positive_rate: float
     """Share, 0–1, of consistent responses called inconsistent."""
-    misses: float
+    false_negative_rate: float
     """Share, 0–1, of inconsistent responses called consistent."""
 
 
@@ -79,7 +79,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         except OSError as error:
             raise BundleError(f"The calibration {path} cannot be read ({error.strerror}).") from error
         try:
-            found = msgspec.json.decode(raw, type=cls)
+            found = msgspec.convert(upgrade_calibration(msgspec.json.decode(raw)), type=cls)
         except msgspec.MsgspecError as error:
             raise BundleError(f"{path} is no calibration: {error}. Write one with Calibration.save.") from error
         if found.schema > SCHEMA:

@@ -27,34 +27,34 @@ class TextSpan(msgspec.Struct, frozen=True):
     """Where it comes from: ``ent:LABEL``, ``noun_chunk``, or ``given`` by the caller."""
 
 
-class Beam(msgspec.Struct, frozen=True, tag="beam"):
+class BeamSearch(msgspec.Struct, frozen=True, tag="beam_search"):
     """Beam search. Defaults are those of the Q² authors' code."""
 
-    beams: int = 5
-    returned: int = 5
-    """Sequences returned per source, best first; at most ``beams``."""
-    no_repeat_ngram: int = 3
+    num_beams: int = 5
+    num_return_sequences: int = 5
+    """Sequences returned per source, best first; at most ``num_beams``."""
+    no_repeat_ngram_size: int = 3
     """Length of the n-grams that may not occur twice; 0 allows all."""
     early_stopping: bool = True
     length_penalty: float = 1.0
     """Exponent of the length in the final score; above 0 favours longer sequences."""
-    max_length: int = 128
-    """Tokens in all, with the start token."""
-    min_length: int = 0
+    max_new_tokens: int = 127
+    """Tokens generated at most; the start token does not count (the authors' ``max_length`` of 128 counts it)."""
+    min_new_tokens: int = 0
 
 
 class Greedy(msgspec.Struct, frozen=True, tag="greedy"):
     """The most probable token at every step: one sequence. The Q² greedy variant blocks no n-grams."""
 
-    no_repeat_ngram: int = 0
-    max_length: int = 128
-    min_length: int = 0
+    no_repeat_ngram_size: int = 0
+    max_new_tokens: int = 127
+    min_new_tokens: int = 0
 
 
 class Sampling(msgspec.Struct, frozen=True, tag="sampling"):
     """Seeded sampling. Defaults are those of the Q² authors' code."""
 
-    returned: int = 5
+    num_return_sequences: int = 5
     top_k: int = 50
     """Candidates kept at each step; 0 keeps the whole vocabulary."""
     top_p: float = 0.95
@@ -62,9 +62,9 @@ class Sampling(msgspec.Struct, frozen=True, tag="sampling"):
     temperature: float = 1.0
     seed: int = 0
     """Together with the source, the whole source of randomness: equal calls draw equal sequences."""
-    no_repeat_ngram: int = 0
-    max_length: int = 128
-    min_length: int = 0
+    no_repeat_ngram_size: int = 0
+    max_new_tokens: int = 127
+    min_new_tokens: int = 0
 
 
 class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
@@ -72,25 +72,25 @@ class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
     ``do_sample``. At every step a source draws twice as many as it has beams, without putting back, by their
     accumulated scores, and goes on with the best of those. Seeded as ``Sampling`` is."""
 
-    beams: int = 4
-    returned: int = 4
-    """Sequences returned per source, best first; at most ``beams``."""
+    num_beams: int = 4
+    num_return_sequences: int = 4
+    """Sequences returned per source, best first; at most ``num_beams``."""
     top_k: int = 50
     """Candidates of each beam that may be drawn; 0 keeps the whole vocabulary."""
     top_p: float = 1.0
     """Probability mass of each beam's candidates that may be drawn, at least one token."""
     temperature: float = 1.0
     seed: int = 0
-    no_repeat_ngram: int = 0
+    no_repeat_ngram_size: int = 0
     early_stopping: bool = False
     length_penalty: float = 1.0
-    max_length: int = 128
-    """Tokens in all, with the start token."""
-    min_length: int = 0
+    max_new_tokens: int = 127
+    """Tokens generated at most; the start token does not count (the authors' ``max_length`` of 128 counts it)."""
+    min_new_tokens: int = 0
 
 
-Decoding: TypeAlias = Beam | Greedy | Sampling | BeamSampling
-FAITHFUL = Beam(beams=4, returned=1, no_repeat_ngram=0, early_stopping=False)
+Decoding: TypeAlias = BeamSearch | Greedy | Sampling | BeamSampling
+FAITHFUL = BeamSearch(num_beams=4, num_return_sequences=1, no_repeat_ngram_size=0, early_stopping=False)
 """What the PMI-Faith authors generate with: four beams, nothing blocked, until none can improve."""
 
 
@@ -111,7 +111,7 @@ class GenerateQuestions(msgspec.Struct, frozen=True):
 
     answer: str
     context: str
-    decoding: Decoding = Beam()
+    decoding: Decoding = BeamSearch()
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -154,8 +154,8 @@ class CountTokens(msgspec.Struct, frozen=True):
     texts: tuple[str, ...]
 
 
-class TagTokens(msgspec.Struct, frozen=True):
-    """A label for every token of ``text`` in the light of ``premises``, by the tagger of ``role`` → ``Tagged``."""
+class ClassifyTokens(msgspec.Struct, frozen=True):
+    """A label for every token of ``text``, given ``premises``, by the model of ``role`` → ``ClassifiedTokens``."""
 
     role: str
     premises: tuple[str, ...]
@@ -212,7 +212,7 @@ class Generate(msgspec.Struct, frozen=True):
     probability; at least one, and all of them at 1."""
 
 
-class Generated(msgspec.Struct, frozen=True):
+class GeneratedQuestion(msgspec.Struct, frozen=True):
     """One generated sequence."""
 
     text: str
@@ -220,7 +220,7 @@ class Generated(msgspec.Struct, frozen=True):
     """Length-normalised log-probability for beam search, mean log-probability otherwise."""
 
 
-class WrittenToken(msgspec.Struct, frozen=True):
+class SequenceToken(msgspec.Struct, frozen=True):
     """A token of a written response."""
 
     id: int
@@ -234,25 +234,25 @@ class WrittenToken(msgspec.Struct, frozen=True):
     context is not read."""
 
 
-class Written(msgspec.Struct, frozen=True):
+class GeneratedSequence(msgspec.Struct, frozen=True):
     """A response written by role ``generator``."""
 
     text: str
     score: float
     """Of the decoding rule: the mean of a token's ``alpha * cpmi + (1 - alpha) * log_prob``, with the length penalty
     for beams."""
-    tokens: tuple[WrittenToken, ...]
+    tokens: tuple[SequenceToken, ...]
     """All of them, with the one that ends the response."""
     finished: bool
-    """Whether the model ended it; False when ``max_length`` did."""
+    """Whether the model ended it; False when ``max_new_tokens`` did."""
 
 
-class WrittenPart(msgspec.Struct, frozen=True):
+class SequencePart(msgspec.Struct, frozen=True):
     """What a decoding step adds to a response that is streamed."""
 
     text: str
     """Whole characters, possibly none. Joined, they are the response; a blank is held back until a word follows it."""
-    written: Written | None = None
+    written: GeneratedSequence | None = None
     """The whole response, with the last part only."""
 
 
@@ -329,7 +329,7 @@ class TokenCounts(msgspec.Struct, frozen=True):
     """Token id → number of texts that have it, special tokens included; ids that none has are left out."""
 
 
-class TokenTag(msgspec.Struct, frozen=True):
+class ClassifiedToken(msgspec.Struct, frozen=True):
     """A token of the text: its character range and the probability of each label in the role's order."""
 
     start: int
@@ -337,11 +337,11 @@ class TokenTag(msgspec.Struct, frozen=True):
     probabilities: tuple[float, ...]
 
 
-class Tagged(msgspec.Struct, frozen=True):
+class ClassifiedTokens(msgspec.Struct, frozen=True):
     """The tokens of a text, in order, with their labels' probabilities."""
 
     labels: tuple[str, ...]
-    tokens: tuple[TokenTag, ...]
+    tokens: tuple[ClassifiedToken, ...]
     read: Read
 
 
@@ -367,22 +367,22 @@ Call: TypeAlias = (
     | ScoreText
     | Embed
     | CountTokens
-    | TagTokens
+    | ClassifyTokens
     | Retrieve
     | Generate
 )
 Result: TypeAlias = (
     tuple[TextSpan, ...]
     | bool
-    | tuple[Generated, ...]
+    | tuple[GeneratedQuestion, ...]
     | Answered
     | Classified
     | TextScored
     | Embedded
     | TokenCounts
-    | Tagged
+    | ClassifiedTokens
     | tuple[tuple[Retrieved, ...], ...]
-    | tuple[Written, ...]
+    | tuple[GeneratedSequence, ...]
 )
 
 
@@ -403,5 +403,5 @@ def role_of(call: Call) -> str:
             return "embedder"
         case Retrieve():
             return "retriever"
-        case Classify() | TagTokens():
+        case Classify() | ClassifyTokens():
             return call.role

@@ -17,19 +17,20 @@ import numpy as np
 import typer
 from sklearn.metrics import roc_auc_score
 
-from groundwire.engine.features import features
-from groundwire.engine.records import Score
-from groundwire.evaluate import commands, fusion
-from groundwire.evaluate.analysis import Development, analyse
-from groundwire.evaluate.calibrating import examples
-from groundwire.evaluate.fusion import Example
-from groundwire.evaluate.loaders import read
-from groundwire.evaluate.report import write_report
-from groundwire.evaluate.results import SCHEMA, Estimate, Results, SetFigures
-from groundwire.evaluate.rows import Row, apart, sampled
-from groundwire.evaluate.scoring import Scored, Settings, score_sets
-from groundwire.evaluate.values import VALUES, save, tabulate
-from groundwire.evaluate.workers import usable
+from groundwire.engine.schema.results import Score
+from groundwire.engine.verdict.features import features
+from groundwire.evaluate.calibration import fusion
+from groundwire.evaluate.calibration.fusion import Example
+from groundwire.evaluate.cli import commands
+from groundwire.evaluate.cli.calibrate import examples
+from groundwire.evaluate.datasets import read
+from groundwire.evaluate.datasets.examples import Row, apart, sampled
+from groundwire.evaluate.report.page import write_report
+from groundwire.evaluate.scores.metric_values import VALUES, save, tabulate
+from groundwire.evaluate.scores.scoring import Scored, Settings, score_sets
+from groundwire.evaluate.scores.workers import usable
+from groundwire.evaluate.statistics.analysis import Development, analyse
+from groundwire.evaluate.statistics.results import SCHEMA, Estimate, Results, SetFigures
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "quality.md"
@@ -133,15 +134,15 @@ def _make(train: Path, path: Path) -> None:
         return
     import json
 
-    from groundwire.train import judge
+    from groundwire.train.compact import multitask_nli
 
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in judge.labelled(train, 800))
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in multitask_nli.labelled(train, 800))
 
 
 def _reading(bundle: str, train: Path, sample: int) -> dict[str, Any]:
-    from groundwire.runtime.backend import LocalRuntime
-    from groundwire.train import evaluate
+    from groundwire.runtime.local import LocalRuntime
+    from groundwire.train.compact import evaluate
 
     runtime = LocalRuntime.load(bundle)
     return evaluate.reading(runtime, train, sample)
@@ -248,18 +249,20 @@ def _decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
             _interval(fused.roc_auc),
             _interval(tuned.consistent.f1 if tuned else None),
             _accuracy(one),
-            _percent(balanced.false_alarms if balanced else None),
-            _percent(balanced.misses if balanced else None),
+            _percent(balanced.false_positive_rate if balanced else None),
+            _percent(balanced.false_negative_rate if balanced else None),
         )
         yield f"| {name} | {fused.rows} | {' | '.join(cells)} |"
 
 
 def _accuracy(one: SetFigures) -> str:
     balanced = next((v for v in one.verdicts if v.profile == "balanced"), None)
-    if balanced is None or balanced.false_alarms is None or balanced.misses is None:
+    if balanced is None or balanced.false_positive_rate is None or balanced.false_negative_rate is None:
         return "–"
     right, wrong = one.labels["consistent"], one.labels["inconsistent"]
-    share = (right * (1 - balanced.false_alarms.value) + wrong * (1 - balanced.misses.value)) / (right + wrong)
+    share = (right * (1 - balanced.false_positive_rate.value) + wrong * (1 - balanced.false_negative_rate.value)) / (
+        right + wrong
+    )
     return f"{share:.1%}"
 
 

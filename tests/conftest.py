@@ -20,8 +20,8 @@ def tiny_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     The weights are random, the tokenizers real, and the pipeline knows a few sentences by heart.
     """
-    from tests import models
-    from tests.runtime.test_spans import train_tiny
+    from .support import models
+    from .unit.runtime.test_spans import train_tiny
 
     root = tmp_path_factory.mktemp("checkpoints")
     models.generator(root / "qg", "t5")

@@ -14,13 +14,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from groundwire.engine.explanations import Q2Explanation
 from groundwire.engine.metrics import GROUPS, METRICS
-from groundwire.engine.options import Options, Q2Options
-from groundwire.engine.records import MetricResult, Score
-from groundwire.runtime.calls import Beam, Decoding, Greedy, Sampling
+from groundwire.engine.schema.explanations import Q2Explanation
+from groundwire.engine.schema.options import Options, Q2Options
+from groundwire.engine.schema.results import MetricResult, Score
+from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.session import DeviceChoice
+from groundwire.runtime.ort.session import DeviceChoice
 
 BundleOption = Annotated[
     str, typer.Option(help="An embedded bundle's name, or a directory made by `groundwire export`.")
@@ -61,7 +61,7 @@ def device_choice(name: str) -> DeviceChoice:
 
 def make_options(decoding: str, questions: str, personal: bool, deadline_ms: float | None) -> Options:
     """Options from the command line's values."""
-    known: dict[str, Decoding] = {"beam": Beam(), "greedy": Greedy(), "sampling": Sampling()}
+    known: dict[str, Decoding] = {"beam": BeamSearch(), "greedy": Greedy(), "sampling": Sampling()}
     if decoding not in known:
         raise InvalidRequest(f"--decoding {decoding} is unknown; use {', '.join(known)}.")
     if questions not in ("single", "all"):

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.errors import GroundwireError
-from groundwire.runtime.session import PROVIDERS, usable_cores
+from groundwire.runtime.ort.session import PROVIDERS, usable_cores
 
 from . import common
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine.api import Engine
-from groundwire.engine.explanations import Comparison, Q2Explanation
-from groundwire.engine.records import MetricResult
+from groundwire.engine.schema.explanations import Comparison, Q2Explanation
+from groundwire.engine.schema.results import MetricResult
 
 from . import common
 

@@ -18,13 +18,13 @@ from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine.api import Engine
-from groundwire.engine.results_file import ResultsFile
-from groundwire.engine.writing.records import GeneratedResponse, Generation
-from groundwire.engine.writing.settings import MAX_TOKENS, METHODS, Method
+from groundwire.engine.generation.records import GeneratedResponse, Generation
+from groundwire.engine.generation.settings import MAX_TOKENS, METHODS, Method
+from groundwire.engine.jsonl.reading import Line, lines
+from groundwire.engine.jsonl.results_file import ResultsFile
 from groundwire.runtime.errors import InvalidRequest
 
 from . import common
-from .reading import Line, lines
 from .score import BAD_LINES, Signed
 
 AT_ONCE = 8

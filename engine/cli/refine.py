@@ -16,14 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine.api import Engine
-from groundwire.engine.graph import KnowledgeGraph
-from groundwire.engine.hunter.context import document
-from groundwire.engine.hunter.records import Alternative, Change, Critique, Refinement
+from groundwire.engine.jsonl.reading import Line, lines
+from groundwire.engine.kg import KnowledgeGraph
+from groundwire.engine.nph.context import document
+from groundwire.engine.nph.records import Alternative, Change, Critique, Refinement
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, readable
 
 from . import common
-from .reading import Line, lines
 from .score import BAD_LINES
 
 SHOWN_PROBLEMS = 3
@@ -43,7 +43,7 @@ GraphOption = Annotated[
         ".csv, each also with .gz. Lines with triples of their own need none.",
     ),
 ]
-HunterOption = Annotated[
+NphBundleOption = Annotated[
     str, typer.Option("--bundle", help="An embedded bundle's name, or a directory with critic and retriever.")
 ]
 HopsOption = Annotated[int, typer.Option(help="Triples between what a dialogue is about and what may be said.", min=1)]
@@ -82,7 +82,7 @@ def refine(
     feqa: Annotated[
         bool, typer.Option("--feqa", help="Measure FeQA before and after, too, with the compact bundle's models.")
     ] = False,
-    bundle: HunterOption = "hunter",
+    bundle: NphBundleOption = "nph",
     device: common.DeviceOption = "auto",
     threads: common.ThreadsOption = None,
     json: JsonOption = False,
@@ -145,7 +145,7 @@ def critique(
     source: SourceArgument,
     graph: GraphOption = None,
     hops: HopsOption = 1,
-    bundle: HunterOption = "hunter",
+    bundle: NphBundleOption = "nph",
     device: common.DeviceOption = "auto",
     threads: common.ThreadsOption = None,
     json: JsonOption = False,

@@ -14,11 +14,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from groundwire.engine.api import Engine
-from groundwire.engine.records import Score
-from groundwire.engine.results_file import ResultsFile
+from groundwire.engine.jsonl.reading import Line, lines
+from groundwire.engine.jsonl.results_file import ResultsFile
+from groundwire.engine.schema.results import Score
 
 from . import common
-from .reading import Line, lines
 
 BAD_LINES = 3
 """Exit code when lines were skipped."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Sequence
 
-from groundwire.runtime.backend import Runtime
+from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.protocol import Runtime
 
-from . import bertscore, critic, detector, feqa, libraries, nli, overlap, pmi, q2, tokens, verifiability
-from .base import Metric, Steps, Wave
+from . import bertscore, critic, detector, feqa, libraries, nli, overlap, pmi, q2, token_classifier, verifiability
+from .base import Metric
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -20,7 +21,7 @@ METRICS: dict[str, Metric] = {
 
 FAST = frozenset({"overlap", "overlap_precision", "unigram_f1", "nli", "verifiability", "pmi", "upmi"})
 """Metrics that generate nothing: one or two forward passes each. Detectors belong to them too."""
-NOT_PUBLISHED = frozenset({"overlap_precision", "unigram_f1", "rouge_l", "meteor", "tokens"})
+NOT_PUBLISHED = frozenset({"overlap_precision", "unigram_f1", "rouge_l", "meteor", "token_classifier"})
 """Metrics that none of the four papers proposes or compares with in its main tables."""
 GROUPS = {
     "all": "every metric that the bundle has the models for",
@@ -28,7 +29,7 @@ GROUPS = {
     "fast": "those that generate no text",
 }
 
-__all__ = ["GROUPS", "METRICS", "Metric", "Steps", "Wave", "available", "select"]
+__all__ = ["GROUPS", "METRICS", "Metric", "Steps", "available", "select"]
 
 
 def available(runtime: Runtime) -> dict[str, Metric]:
@@ -69,13 +70,13 @@ def select(names: Sequence[str], runtime: Runtime) -> tuple[Metric, ...]:
 
 def _own(runtime: Runtime) -> dict[str, Metric]:
     """The metrics that the bundle's roles bring along."""
-    found = {role: detector.metric(role, runtime.facts(role)) for role in detector.roles(runtime.roles)}
-    if tokens.ROLE in runtime.roles:
-        found["tokens"] = tokens.metric(runtime.facts(tokens.ROLE))
+    found = {role: detector.metric(role, runtime.role_info(role)) for role in detector.roles(runtime.roles)}
+    if token_classifier.ROLE in runtime.roles:
+        found["token_classifier"] = token_classifier.metric(runtime.role_info(token_classifier.ROLE))
     if critic.ROLE in runtime.roles:
-        found["critic"] = critic.metric(runtime.facts(critic.ROLE))
+        found["critic"] = critic.metric(runtime.role_info(critic.ROLE))
     if bertscore.ROLE in runtime.roles:
-        found["bertscore"] = bertscore.metric(runtime.facts(bertscore.ROLE))
+        found["bertscore"] = bertscore.metric(runtime.role_info(bertscore.ROLE))
     return found
 
 

@@ -7,16 +7,12 @@ is a generator too, used by ``yield from``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple
 
-from groundwire.engine.options import Options
-from groundwire.engine.records import MetricResult, Request
-from groundwire.runtime.calls import Call
-
-T = TypeVar("T")
-Wave: TypeAlias = Sequence[Call]
-Steps: TypeAlias = Generator[Wave, list[Any], T]
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request
 
 
 class Metric(NamedTuple):

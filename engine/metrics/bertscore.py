@@ -16,16 +16,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.engine.explanations import BertScoreExplanation, MatchedWord
-from groundwire.engine.options import BertScoreOptions, Options
-from groundwire.engine.records import MetricResult, Request
-from groundwire.engine.words import words
-from groundwire.runtime.backend import Facts
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import BertScoreExplanation, MatchedWord
+from groundwire.engine.schema.options import BertScoreOptions, Options
+from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.engine.text.words import words
 from groundwire.runtime.calls import Call, CountTokens, Embed, Embedded, TokenCounts
-from groundwire.runtime.embedder import best_matches
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.models.embedder import best_matches
+from groundwire.runtime.protocol import RoleInfo
 
-from .base import Metric, Steps
+from .base import Metric
 
 ROLE = "embedder"
 Triple: TypeAlias = tuple[float, float, float]
@@ -33,13 +34,13 @@ Triple: TypeAlias = tuple[float, float, float]
 Numbers: TypeAlias = NDArray[np.float32]
 
 
-def bertscore(request: Request, options: Options, facts: Facts) -> Steps[MetricResult]:
+def bertscore(request: Request, options: Options, info: RoleInfo) -> Steps[MetricResult]:
     """F1 of greedy matching: a cosine, -1 to 1, or after rescaling 1 for equal texts and about 0 for unrelated ones.
 
-    A response without a token that weighs anything has nothing to verify. ``facts`` are those of the embedder.
+    A response without a token that weighs anything has nothing to verify. ``info`` is that of the embedder.
     """
     settings = options.bertscore
-    baseline = facts.baseline if settings.baseline == "role" else given(settings)
+    baseline = info.baseline if settings.baseline == "role" else given(settings)
     response = request.response.strip()  # as the package does
     passages = [prepared(passage, settings) for passage in request.knowledge]
     calls: list[Call] = [Embed(response), *map(Embed, passages)]
@@ -132,9 +133,9 @@ def matched_words(text: str, response: Embedded, matched: Numbers) -> tuple[Matc
     return tuple(out)
 
 
-def metric(facts: Facts) -> Metric:
+def metric(info: RoleInfo) -> Metric:
     """The metric of a bundle's embedder."""
-    return Metric("bertscore", "BERTScore", frozenset({ROLE}), partial(bertscore, facts=facts))
+    return Metric("bertscore", "BERTScore", frozenset({ROLE}), partial(bertscore, info=info))
 
 
-METRICS = (metric(Facts()),)
+METRICS = (metric(RoleInfo()),)

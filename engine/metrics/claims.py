@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from groundwire.engine.explanations import Judged
-from groundwire.engine.options import Options
-from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
-from groundwire.engine.sentences import Sentence, sentences
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import ClassifiedSpan
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.text.sentences import Sentence, sentences
 from groundwire.runtime.calls import Classified, Classify, TextSpan
-
-from .base import Steps
 
 VERIFIABILITY = "detector.verifiability"
 """The role that tells factual claims from opinions, questions and small talk."""
@@ -20,9 +19,9 @@ VERIFIABLE = 0.5
 
 
 def claims(request: Request, options: Options) -> Steps[tuple[Sentence, ...]]:
-    """The sentences that the factual metrics judge: all, or with ``Options.judge`` the verifiable ones."""
+    """The sentences that the factual metrics judge: all, or with ``Options.claim_filter`` the verifiable ones."""
     found = sentences(request.response)
-    if options.judge == "response":
+    if options.claim_filter == "none":
         return found
     answers: list[Classified] = yield verifiable(found)
     return tuple(
@@ -52,14 +51,14 @@ def around(found: Sequence[Sentence]) -> tuple[int, int]:
     return found[0].start, found[-1].end
 
 
-def judged(place: tuple[int, int], answer: Classified, supported: float | None = None) -> Judged:
+def classified_span(place: tuple[int, int], answer: Classified, supported: float | None = None) -> ClassifiedSpan:
     """A range of the response and what a classifier says of it."""
     share = answer.supported if supported is None else supported
-    return Judged(*place, answer.label, answer.probabilities, share or 0.0)
+    return ClassifiedSpan(*place, answer.label, answer.probabilities, share or 0.0)
 
 
 def marked(
-    request: Request, one: Judged, reason: Literal["contradiction", "not_entailed", "detected"], name: str
+    request: Request, one: ClassifiedSpan, reason: Literal["contradiction", "not_entailed", "detected"], name: str
 ) -> UnsupportedSpan:
     """A judged range as a span of the response that is not supported."""
     return UnsupportedSpan(request.response[one.start : one.end], one.start, one.end, reason, "", name)

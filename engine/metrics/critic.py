@@ -10,38 +10,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundwire.engine.explanations import CriticExplanation
-from groundwire.engine.hunter.mentions import doubts, mentions
-from groundwire.engine.options import Options
-from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
-from groundwire.runtime.backend import Facts
-from groundwire.runtime.calls import TagTokens
+from groundwire.engine.nph.mentions import doubts, mentions
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import CriticExplanation
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
+from groundwire.runtime.calls import ClassifyTokens
+from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.triples import SEPARATOR, Triple, linearise
 
-from .base import Metric, Steps
+from .base import Metric
 
 ROLE = "critic"
 TURNS = 3
 """Last turns of the history that the critic reads, as in the paper."""
 
 
-def ask(triples: Sequence[Triple], history: Sequence[str], response: str) -> TagTokens:
+def ask(triples: Sequence[Triple], history: Sequence[str], response: str) -> ClassifyTokens:
     """The call that has the critic read a response.
 
     Triples and turns are one premise: of several, a tagger believes the one that supports a word most, and a turn that
     names an entity would excuse every claim about it.
     """
-    return TagTokens(ROLE, (SEPARATOR.join(filter(None, (linearise(triples), *history[-TURNS:]))),), response)
+    return ClassifyTokens(ROLE, (SEPARATOR.join(filter(None, (linearise(triples), *history[-TURNS:]))),), response)
 
 
-def critic(request: Request, options: Options, facts: Facts) -> Steps[MetricResult]:
+def critic(request: Request, options: Options, info: RoleInfo) -> Steps[MetricResult]:
     """The probability, 0–1, that no word of the response is hallucinated; the knowledge as text is not read."""
     if not request.triples:
         return MetricResult(
             "critic", "nothing_to_verify", message="The critic reads triples and the request has none; pass triples."
         )
     (answer,) = yield [ask(request.triples, request.history, request.response)]
-    tokens = doubts(answer, facts)
+    tokens = doubts(answer, info)
     found = mentions(request.response, tokens, options.critic.threshold)
     return MetricResult(
         "critic",
@@ -53,10 +54,10 @@ def critic(request: Request, options: Options, facts: Facts) -> Steps[MetricResu
     )
 
 
-def metric(facts: Facts) -> Metric:
+def metric(info: RoleInfo) -> Metric:
     """The metric of a bundle's ``critic`` role."""
 
     def steps(request: Request, options: Options) -> Steps[MetricResult]:
-        return critic(request, options, facts)
+        return critic(request, options, info)
 
     return Metric("critic", "Neural Path Hunter critic", frozenset({ROLE}), steps)

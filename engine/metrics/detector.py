@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from functools import partial
 
-from groundwire.engine.explanations import DetectorExplanation
-from groundwire.engine.options import Options
-from groundwire.engine.records import MetricResult, Request
-from groundwire.runtime.backend import Facts
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import DetectorExplanation
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import Classify
+from groundwire.runtime.protocol import RoleInfo
 
-from .base import Metric, Steps
-from .claims import VERIFIABILITY, around, claims, coverage, joined, judged, marked, nothing_to_verify
+from .base import Metric
+from .claims import VERIFIABILITY, around, claims, classified_span, coverage, joined, marked, nothing_to_verify
 
 PREFIX = "detector."
 
 
-def detector(request: Request, options: Options, role: str, facts: Facts) -> Steps[MetricResult]:
+def detector(request: Request, options: Options, role: str, info: RoleInfo) -> Steps[MetricResult]:
     """The probability, 0–1, that the response (or its worst sentence) is consistent with the knowledge."""
     settings = options.detector
-    unit = settings.unit or facts.unit
+    unit = settings.unit or info.unit
     found = yield from claims(request, options)
     if not found:
         return nothing_to_verify(role)
@@ -33,10 +34,10 @@ def detector(request: Request, options: Options, role: str, facts: Facts) -> Ste
     main = each if unit == "sentence" else whole
     also = each if settings.sentences and unit == "response" and len(each) > 1 else []
     answers = yield [Classify(role, request.knowledge, text) for _, text in (*main, *also)]
-    ranges = [judged(place, answer) for (place, _), answer in zip((*main, *also), answers, strict=True)]
+    ranges = [classified_span(place, answer) for (place, _), answer in zip((*main, *also), answers, strict=True)]
     scored, others = tuple(ranges[: len(main)]), tuple(ranges[len(main) :])
-    consistent = all(one.label in facts.supported for one in scored)
-    wrong = [one for one in others or scored if one.label not in facts.supported]
+    consistent = all(one.label in info.supported for one in scored)
+    wrong = [one for one in others or scored if one.label not in info.supported]
     return MetricResult(
         role,
         "scored",
@@ -47,9 +48,9 @@ def detector(request: Request, options: Options, role: str, facts: Facts) -> Ste
     )
 
 
-def metric(role: str, facts: Facts) -> Metric:
+def metric(role: str, info: RoleInfo) -> Metric:
     """The metric of a bundle's detector role."""
-    return Metric(role, role.removeprefix(PREFIX), frozenset({role}), partial(detector, role=role, facts=facts))
+    return Metric(role, role.removeprefix(PREFIX), frozenset({role}), partial(detector, role=role, info=info))
 
 
 def roles(names: frozenset[str]) -> list[str]:

@@ -6,13 +6,14 @@ as text. Unlike Q², every question counts, also one that the response itself do
 
 from __future__ import annotations
 
-from groundwire.engine.explanations import AnsweredPhrase, FeqaExplanation
-from groundwire.engine.options import Options
-from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import AnsweredPhrase, FeqaExplanation
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
 from groundwire.runtime import _native
 from groundwire.runtime.calls import Answer, GenerateQuestions
 
-from .base import Metric, Steps
+from .base import Metric
 from .claims import claims, nothing_to_verify
 from .q2 import informative_spans
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import importlib
 from typing import Any, Literal
 
-from groundwire.engine.options import Options
-from groundwire.engine.records import MetricResult, Request
-from groundwire.engine.words import words
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.engine.text.words import words
 from groundwire.runtime.errors import InvalidRequest, TooLong
 
-from .base import Metric, Steps, at_once
+from .base import Metric, at_once
 
 MAX_CELLS = 4_000_000
 """ROUGE-L: words of the response times words of the knowledge; its table is filled in plain Python, in a second."""

@@ -6,13 +6,14 @@ Source: the E2E NLI baseline of Honovich et al. 2021 (§5.1; authors' code): pre
 
 from __future__ import annotations
 
-from groundwire.engine.explanations import NliExplanation
-from groundwire.engine.options import NliOptions, Options
-from groundwire.engine.records import MetricResult, Request
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import NliExplanation
+from groundwire.engine.schema.options import NliOptions, Options
+from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import Classified, Classify
 
-from .base import Metric, Steps
-from .claims import around, claims, coverage, joined, judged, marked, nothing_to_verify
+from .base import Metric
+from .claims import around, claims, classified_span, coverage, joined, marked, nothing_to_verify
 
 LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 
@@ -33,9 +34,9 @@ def nli(request: Request, options: Options) -> Steps[MetricResult]:
     asked = [call for name, call in directions.items() if settings.direction in (name, "both")]
     answers = yield [*asked, *(Classify("nli", premises, sentence.text) for sentence in parts)]
     whole, labels = answers[: len(asked)], answers[len(asked) :]
-    about, *reverse = (judged(around(found), answer, expected(answer)) for answer in whole)
+    about, *reverse = (classified_span(around(found), answer, expected(answer)) for answer in whole)
     each = tuple(
-        judged((sentence.start, sentence.end), answer, expected(answer))
+        classified_span((sentence.start, sentence.end), answer, expected(answer))
         for sentence, answer in zip(parts, labels, strict=True)
     )
     values = [value(answer, settings) for answer in whole]

@@ -14,12 +14,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Literal
 
-from groundwire.engine.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
-from groundwire.engine.options import Options
-from groundwire.engine.records import MetricResult, Request
-from groundwire.engine.words import words
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.engine.text.words import words
 
-from .base import Metric, Steps, at_once
+from .base import Metric, at_once
 
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")

@@ -18,13 +18,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
-from groundwire.engine.explanations import PmiExplanation, PmiToken
-from groundwire.engine.options import Options, PmiOptions
-from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import PmiExplanation, PmiToken
+from groundwire.engine.schema.options import Options, PmiOptions
+from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import InvalidRequest
 
-from .base import Metric, Steps
+from .base import Metric
 
 _WORD = re.compile(r"\w+(?:['’.,\-]\w+)*")
 Name = Literal["pmi", "upmi"]

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from groundwire.engine.explanations import Comparison, Q2Explanation
-from groundwire.engine.options import Options, Q2Options
-from groundwire.engine.records import MetricResult, Request, UnsupportedSpan
-from groundwire.engine.sentences import Sentence
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import Comparison, Q2Explanation
+from groundwire.engine.schema.options import Options, Q2Options
+from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.text.sentences import Sentence
 from groundwire.runtime import _native
 from groundwire.runtime.calls import (
     Answer,
@@ -22,14 +23,14 @@ from groundwire.runtime.calls import (
     Classified,
     Classify,
     FindSpans,
-    Generated,
+    GeneratedQuestion,
     GenerateQuestions,
     IsPersonal,
     TextSpan,
 )
 from groundwire.runtime.errors import InvalidRequest
 
-from .base import Metric, Steps
+from .base import Metric
 from .claims import claims, joined, nothing_to_verify, within
 
 LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
@@ -85,7 +86,7 @@ def informative_spans(
 
 
 def ask_response(
-    request: Request, spans: Sequence[TextSpan], beams: Sequence[tuple[Generated, ...]], settings: Q2Options
+    request: Request, spans: Sequence[TextSpan], beams: Sequence[tuple[GeneratedQuestion, ...]], settings: Q2Options
 ) -> Steps[list[Question]]:
     """Ask the response its own questions; a question is valid when the answer is the span it was made for.
 

@@ -6,13 +6,14 @@ factual score is defined for those (Santhanam et al. 2021, "Rome was built in 17
 
 from __future__ import annotations
 
-from groundwire.engine.explanations import VerifiabilityExplanation
-from groundwire.engine.options import Options
-from groundwire.engine.records import MetricResult, Request
-from groundwire.engine.sentences import sentences
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import VerifiabilityExplanation
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.engine.text.sentences import sentences
 
-from .base import Metric, Steps
-from .claims import VERIFIABILITY, judged, verifiable
+from .base import Metric
+from .claims import VERIFIABILITY, classified_span, verifiable
 
 
 def verifiability(request: Request, options: Options) -> Steps[MetricResult]:
@@ -20,7 +21,7 @@ def verifiability(request: Request, options: Options) -> Steps[MetricResult]:
     found = sentences(request.response)
     answers = yield verifiable(found)
     each = tuple(
-        judged((sentence.start, sentence.end), answer) for sentence, answer in zip(found, answers, strict=True)
+        classified_span((sentence.start, sentence.end), answer) for sentence, answer in zip(found, answers, strict=True)
     )
     return MetricResult(
         "verifiability",

@@ -14,7 +14,8 @@ from .published import PAPERS, TABLES
 from .render import render
 
 if TYPE_CHECKING:
-    from ..rows import Row
+    from groundwire.evaluate.datasets.examples import Row
+
     from .runs import Run
 
 SUFFIXES = (".csv", ".json", ".jsonl", ".tsv")
@@ -63,7 +64,8 @@ def command(
 
 
 def _runs(given: list[str], data: list[Path], dev: list[Path]) -> list[Run]:
-    from .. import require
+    from groundwire.evaluate import require
+
     from . import runs
 
     try:
@@ -83,7 +85,7 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _read(paths: list[Path]) -> dict[str, list[Row]]:
-    from ..loaders import read
+    from groundwire.evaluate.datasets import read
 
     found: dict[str, list[Row]] = {}
     for file in (file for path in paths for file in _files(path)):

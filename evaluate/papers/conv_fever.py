@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..loaders.plain import JOINT
+from groundwire.evaluate.datasets.plain import JOINT
+
 from .runs import Judged, Measured, Run
 
 EXPERT = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .runs import Judged, JudgedSet, Measured, Run
 
 if TYPE_CHECKING:
-    from ..statistics import Bools, Floats
+    from groundwire.evaluate.statistics.estimates import Bools, Floats
 
 METRICS = {
     "U-F1": "overlap",
@@ -115,7 +115,7 @@ def table_9(runs: Sequence[Run]) -> Measured:
 
 def _threshold(run: Run, metric: str, found: Measured) -> float | None:
     """The value from which F1 of consistent is best on the development set."""
-    from ..statistics import best_f1_threshold
+    from groundwire.evaluate.statistics.estimates import best_f1_threshold
 
     tuned = _values(run.development, metric, found, "development")
     if tuned is None:

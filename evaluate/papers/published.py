@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from groundwire.engine.record import Record
+from groundwire.engine.schema.base import Record
 
 PAPERS: Mapping[str, str] = MappingProxyType(
     {

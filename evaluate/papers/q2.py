@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..loaders.usr import in_q2
+from groundwire.evaluate.datasets.usr import in_q2
+
 from .runs import Judged, JudgedSet, Measured, Run
 
 BASELINES = {

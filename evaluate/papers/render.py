@@ -10,7 +10,7 @@ from types import MappingProxyType
 import rich.table
 from rich.markup import escape
 
-from groundwire.engine.record import Record
+from groundwire.engine.schema.base import Record
 from groundwire.runtime.errors import InvalidRequest
 
 from . import conv_fever, pmi_faith, q2

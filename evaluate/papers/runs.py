@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from groundwire.engine.explanations import Comparison, DetectorExplanation, Q2Explanation
-from groundwire.engine.records import Score
+from groundwire.engine.schema.explanations import Comparison, DetectorExplanation, Q2Explanation
+from groundwire.engine.schema.results import Score
 from groundwire.runtime.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from ..results import Results
-    from ..rows import Row
+    from groundwire.evaluate.datasets.examples import Row
+    from groundwire.evaluate.statistics.results import Results
 
 
 class Judged(NamedTuple):
@@ -74,13 +74,13 @@ Rows = Mapping[str, Sequence["Row"]]
 
 def load(directory: Path, name: str = "", data: Rows | None = None, development: Rows | None = None) -> Run:
     """A run from its directory, and its scores of the given rows; InvalidRequest when it is no run's directory."""
-    from ..results import Results
-    from ..scoring import SCORES, Stored, request_key
+    from groundwire.evaluate.scores.scoring import SCORES, Stored, request_key
+    from groundwire.evaluate.statistics.results import Results
 
     results = Results.load(directory / "results.json")
     scores: dict[str, Score] = {}
     if data or development:
-        from groundwire.engine.results_file import ResultsFile
+        from groundwire.engine.jsonl.results_file import ResultsFile
 
         for path in sorted((directory / SCORES).glob("*.jsonl")):
             scores |= {entry.key: entry.score for entry in ResultsFile(path, Stored).entries}

@@ -10,17 +10,17 @@ from collections.abc import Iterable
 
 import torch
 
+from groundwire.export.checkpoint import Checkpoint
+from groundwire.export.options import Kind
+from groundwire.export.texts import EXAMPLES, Example
+from groundwire.export.tokens import Batch, Batcher
+from groundwire.export.trace import quiet
 from groundwire.runtime.bundle import Template
 
-from ..checkpoint import Checkpoint
-from ..options import Kind
-from ..texts import EXAMPLES, Example
-from ..tokens import Batch, Batcher
-from ..trace import quiet
 from .embedder import EmbedderReference
 from .encoder import EncoderReference
-from .generator import STEPS, GeneratorReference
-from .lm import LanguageModelReference
+from .generation import STEPS, GeneratorReference
+from .language_model import LanguageModelReference
 from .outcome import Reference
 from .retriever import RetrieverReference
 
@@ -37,7 +37,7 @@ def reference(kind: Kind, checkpoint: Checkpoint, template: Template) -> Referen
     A writer's template has its two contexts in place of a pair; every other text is read without the knowledge.
     """
     # A causal model's sources and what is written behind them share its positions.
-    room = STEPS if kind == "writer" else 0
+    room = STEPS if kind == "response_generator" else 0
     batcher = Batcher(checkpoint.tokenizer, checkpoint.pad_id, checkpoint.max_tokens - room)
 
     def batched(texts: Iterable[tuple[str, str | None]]) -> list[Batch]:
@@ -45,7 +45,7 @@ def reference(kind: Kind, checkpoint: Checkpoint, template: Template) -> Referen
         return [batcher(ordered[start : start + ROWS]) for start in range(0, len(ordered), ROWS)]
 
     with torch.inference_mode(), quiet():
-        if kind == "lm":
+        if kind == "language_model":
             return LanguageModelReference(checkpoint)
         if kind == "retriever":
             return RetrieverReference(checkpoint)
@@ -53,12 +53,12 @@ def reference(kind: Kind, checkpoint: Checkpoint, template: Template) -> Referen
             claims = ((example.claim, None) for example in EXAMPLES)
             passages = dict.fromkeys((example.passage, None) for example in EXAMPLES)
             return EmbedderReference(checkpoint, batched(claims), batched(passages))
-        if kind == "writer":
+        if kind == "response_generator":
             read = [Template(text) for text in (template.first, template.second) if text is not None]
             in_turn = (fill(read[number % 2], example) for number, example in enumerate(EXAMPLES))
             return GeneratorReference(checkpoint, batched(in_turn))
         batches = batched(fill(template, example) for example in EXAMPLES)
-        if kind == "generator":
+        if kind == "question_generator":
             return GeneratorReference(checkpoint, batches)
         return EncoderReference(checkpoint, batches, kind)
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 import onnx_ir as ir
 import torch
 
+from groundwire.export.checkpoint import Checkpoint
+from groundwire.export.options import Kind
+from groundwire.export.session import Arrays, Session
+from groundwire.export.tokens import Batch
 from groundwire.runtime.bundle import Parity
 
-from ..checkpoint import Checkpoint
-from ..options import Kind
-from ..session import Arrays, Session
-from ..tokens import Batch
 from .outcome import Outcome
 
 PROBED = 2
@@ -35,7 +35,7 @@ class EncoderReference:
         answers: list[list[npt.NDArray[np.float32]]] = []
         for batch in batches:
             output = checkpoint.model(**tensors(checkpoint, batch))
-            found = (output.start_logits, output.end_logits) if kind == "reader" else (output.logits,)
+            found = (output.start_logits, output.end_logits) if kind == "extractive_qa" else (output.logits,)
             answers.append([value.numpy() for value in found])
         self._outcome = self._fold(answers, batches)
 
@@ -53,11 +53,11 @@ class EncoderReference:
         return self._fold(answers, batches).logits
 
     def _fold(self, answers: list[list[npt.NDArray[np.float32]]], batches: list[Batch]) -> Outcome:
-        if self._kind != "reader":
+        if self._kind != "extractive_qa":
             real = [batch["attention_mask"] == 1 for batch in batches]
             logits = np.concatenate(
                 [
-                    values[mask] if self._kind == "tagger" else values
+                    values[mask] if self._kind == "token_classifier" else values
                     for (values,), mask in zip(answers, real, strict=True)
                 ]
             )

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from groundwire.export.checkpoint import Checkpoint
+from groundwire.export.roles.retriever.calls import calls
+from groundwire.export.roles.retriever.run import record, retriever_of
+from groundwire.export.session import Arrays, Session
 from groundwire.runtime.bundle import Parity
 from groundwire.runtime.calls import Retrieve
 from groundwire.runtime.errors import ExportError, GroundwireError
-from groundwire.runtime.retriever import Retriever
+from groundwire.runtime.models.retriever import Retriever
 
-from ..checkpoint import Checkpoint
-from ..retriever.facts import calls
-from ..retriever.run import record, retriever_of
-from ..session import Arrays, Session
 from .outcome import Outcome
 
 PROBED = 8

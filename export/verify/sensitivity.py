@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from ..passes.int8 import DEFAULT, Quantizer, Scheme, quantizable
-from ..session import Session
+from groundwire.export.passes.int8 import DEFAULT, Quantizer, Scheme, quantizable
+from groundwire.export.session import Session
+
 from .outcome import Reference
 
 SWITCHES = "int8.switches"

@@ -17,10 +17,10 @@ from transformers import (
     AutoTokenizer,
 )
 
-from groundwire.engine.options import Q2Options
+from groundwire.engine.schema.options import Q2Options
 from groundwire.runtime.bundle import Template
-from groundwire.runtime.calls import Beam, Greedy, TextSpan
-from groundwire.runtime.spans import SpanFinder
+from groundwire.runtime.calls import BeamSearch, Greedy, TextSpan
+from groundwire.runtime.models.span_finder import SpanFinder
 
 from .text_match import clean, token_f1
 
@@ -114,7 +114,7 @@ class Reference:
             source = self._qg_tokens(text, return_tensors="pt", return_token_type_ids=False)
         search: dict[str, Any] = {"max_length": decoding.max_length, "do_sample": False}
         match decoding:
-            case Beam():
+            case BeamSearch():
                 search |= {"num_beams": decoding.beams, "num_return_sequences": decoding.returned}
                 search |= {"no_repeat_ngram_size": decoding.no_repeat_ngram, "early_stopping": decoding.early_stopping}
             case Greedy():

@@ -15,7 +15,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from groundwire.runtime.spans import SpanFinder, universal_noun_chunks
+from groundwire.runtime.models.span_finder import SpanFinder, universal_noun_chunks
 
 from .augment import lower
 from .sources import NAMES, Sentence, Sources, example, mentions

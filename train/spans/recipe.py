@@ -15,7 +15,8 @@ from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Adam, fix_random_seed, warmup_linear
 
-from ..loop import write_report
+from groundwire.train.common.loop import write_report
+
 from . import rules
 from .augment import Chances, alter, join
 from .measure import measure

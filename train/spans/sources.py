@@ -17,7 +17,7 @@ from typing import Any
 from spacy.language import Language
 from spacy.training import Example
 
-from ..corpus import read_rows
+from groundwire.train.common.corpus import read_rows
 
 NAMES = ("PERSON", "ORG", "LOC", "MISC")
 

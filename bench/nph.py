@@ -1,0 +1,138 @@
+"""Latency of critique and repair with the embedded models, on the example dialogues: ``python -m bench.nph``.
+
+One request at a time and nothing cached by the engine, as a service meets new responses. The retriever keeps the
+vectors of entities that it has seen, as it does in a service; ``cold`` is the first round, which has seen none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from groundwire.engine import Engine, KnowledgeGraph, Refinement
+
+from . import common
+from .common import Target, Timing, check
+
+DIALOGUES = common.ROOT / "examples" / "graph_dialogues.jsonl"
+FILMS = common.ROOT / "examples" / "films.tsv"
+TARGET_MS = 60.0
+"""For critique and repair together, p50."""
+
+
+class Dialogue(msgspec.Struct, frozen=True):
+    """A line of the examples."""
+
+    response: str
+    expected: tuple[str, ...]
+    """What it may be after repair: any of these."""
+    history: tuple[str, ...] = ()
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """Milliseconds of one request."""
+
+    dialogues: int
+    threads: int | None
+    critique: Timing
+    refine: Timing
+    """All dialogues: critique, and repair where something is flagged."""
+    refine_flagged: Timing
+    """Those of which something is flagged: critic, retriever, and the critic again."""
+    refine_cold: Timing
+    """The first request for each dialogue, flagged or not."""
+    link: Timing
+    """Finding the entities of a response and its neighbourhood, a part of all of these."""
+    as_expected: float
+    """Share of the dialogues whose repair is the one that the examples give."""
+
+
+def main(
+    bundle: Annotated[str, typer.Option(help="Bundle with critic and retriever.")] = "nph",
+    dialogues: Annotated[Path, typer.Option(help="JSON Lines with response, history and expected.")] = DIALOGUES,
+    graph: Annotated[Path, typer.Option(help="Their knowledge graph.")] = FILMS,
+    repeats: Annotated[int, typer.Option(help="Rounds over all dialogues.", min=1)] = 20,
+    threads: Annotated[int | None, typer.Option(help="CPU threads of a graph run; default: all usable.", min=1)] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results.")] = None,
+) -> None:
+    """Measure, print and write."""
+    rows = [msgspec.json.decode(line, type=Dialogue) for line in dialogues.read_bytes().splitlines() if line]
+    known = KnowledgeGraph.load(graph)
+    with Engine.load(bundle, "cpu", threads=threads, cache_chars=0) as engine:
+        engine.warmup()
+        measured = measure(engine, known, rows, repeats, threads)
+    shown = [name for name in Measured.__struct_fields__ if isinstance(getattr(measured, name), Timing)]
+    timings: list[Any] = [getattr(measured, name) for name in shown]
+    common.console().print(
+        common.table(
+            "critique and repair, milliseconds",
+            ("", "p50", "p95", "p99"),
+            [
+                (name, f"{one.p50_ms:.1f}", f"{one.p95_ms:.1f}", f"{one.p99_ms:.1f}")
+                for name, one in zip(shown, timings, strict=True)
+            ],
+        )
+    )
+    settings: dict[str, int | float | str | None] = {"bundle": bundle, "repeats": repeats, "threads": threads}
+    targets = [
+        Target.at_most("critique and repair, p50", measured.refine.p50_ms, TARGET_MS, "ms"),
+        Target.at_most("with something flagged, p50", measured.refine_flagged.p50_ms, TARGET_MS, "ms"),
+        Target.at_least("examples repaired as expected", measured.as_expected, 0.9, ""),
+    ]
+    common.finish("nph", settings, measured, targets, out or common.RESULTS / "nph.json")
+
+
+def measure(
+    engine: Engine, graph: KnowledgeGraph, rows: Sequence[Dialogue], repeats: int, threads: int | None
+) -> Measured:
+    """Time every dialogue in every round; the repairs of all rounds must be equal."""
+    samples: dict[str, list[float]] = {name: [] for name in ("critique", "refine", "flagged", "cold", "link")}
+    first: list[Refinement] = []
+    for turn in range(repeats + 1):
+        for place, row in enumerate(rows):
+            spent, found = common.timed(_refine(engine, graph, row))
+            if turn == 0:
+                first.append(found)
+                samples["cold"].append(spent)
+                continue
+            check(
+                (found.response, found.status) == (first[place].response, first[place].status),
+                f"{row.response!r} became {first[place].response!r} first and {found.response!r} later",
+            )
+            samples["refine"].append(spent)
+            if found.before.hallucinated:
+                samples["flagged"].append(spent)
+            samples["critique"].append(common.timed(_critique(engine, graph, row))[0])
+            samples["link"].append(common.timed(_link(graph, row))[0])
+    return Measured(
+        dialogues=len(rows),
+        threads=threads,
+        critique=Timing.of(samples["critique"]),
+        refine=Timing.of(samples["refine"]),
+        refine_flagged=Timing.of(samples["flagged"]),
+        refine_cold=Timing.of(samples["cold"]),
+        link=Timing.of(samples["link"]),
+        as_expected=sum(found.response in row.expected for found, row in zip(first, rows, strict=True)) / len(rows),
+    )
+
+
+def _refine(engine: Engine, graph: KnowledgeGraph, row: Dialogue) -> Callable[[], Refinement]:
+    return lambda: engine.refine(row.response, row.history, graph=graph)
+
+
+def _critique(engine: Engine, graph: KnowledgeGraph, row: Dialogue) -> Callable[[], object]:
+    return lambda: engine.critique(row.response, row.history, graph=graph)
+
+
+def _link(graph: KnowledgeGraph, row: Dialogue) -> Callable[[], object]:
+    from groundwire.engine.nph.context import around
+
+    return lambda: around(graph, row.response, row.history, 1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,1 @@
+"""The records that callers pass and get, and the checks of what they pass."""

@@ -1,0 +1,231 @@
+"""How a metric came to its value: one tagged record per metric, so that a JSON reader can tell them apart."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from groundwire.runtime.calls import TextSpan
+
+from .base import Record
+
+
+class UnsupportedSpan(Record, frozen=True):
+    """Words of the response that the knowledge does not support: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    reason: Literal[
+        "no_answer", "contradiction", "mismatch", "not_entailed", "detected", "not_in_knowledge", "less_likely"
+    ]
+    """``no_answer``: the knowledge does not say it. ``contradiction``, ``mismatch``: it says something else.
+    ``not_entailed``: inference does not find it in the knowledge. ``detected``: a detector takes it for unsupported.
+    ``not_in_knowledge``: the knowledge does not have the word. ``less_likely``: the knowledge makes a language model
+    expect it less."""
+    knowledge_says: str = ""
+    metric: str = ""
+    """Whose reason it is."""
+    metrics: tuple[str, ...] = ()
+    """All metrics that doubt these words, in ``Score.unsupported``."""
+
+
+class Comparison(Record, frozen=True):
+    """One question of Q² and what came of it."""
+
+    span: TextSpan
+    question: str
+    rank: int
+    """Place in the generator's order, from 0."""
+    kept: bool
+    discarded: Literal["", "personal", "no_answer_in_response", "other_answer_in_response"] = ""
+    """Why the question was not kept."""
+    response_answer: str = ""
+    """What the reader answers from the response."""
+    knowledge_answer: str | None = None
+    """What it answers from the knowledge; None when it finds no answer, or for discarded questions."""
+    f1: float | None = None
+    """Token F1 of the knowledge answer with the span."""
+    nli: str | None = None
+    """Label of ("question knowledge answer.", "question span."), when it was asked."""
+    nli_probabilities: dict[str, float] | None = None
+    value: float | None = None
+    """The question's score, 0–1."""
+
+
+class Q2Explanation(Record, frozen=True, tag="q2"):
+    """What Q² saw: the spans it asked about, every question, and the fallback's label when no question was valid."""
+
+    spans: tuple[TextSpan, ...]
+    questions: tuple[Comparison, ...]
+    fallback: str | None = None
+    fallback_probabilities: dict[str, float] | None = None
+
+
+class ClassifiedSpan(Record, frozen=True):
+    """One sentence, or the whole response, and what a classifier says of it."""
+
+    start: int
+    end: int
+    """Character range in the response."""
+    label: str
+    probabilities: dict[str, float]
+    supported: float
+    """Probability, 0–1, that it is consistent."""
+
+
+class NliExplanation(Record, frozen=True, tag="nli"):
+    """End-to-end inference: the whole response, then its sentences where they were asked for."""
+
+    response: ClassifiedSpan
+    reverse: ClassifiedSpan | None = None
+    """The knowledge as hypothesis, where that direction was asked for."""
+    sentences: tuple[ClassifiedSpan, ...] = ()
+
+
+class DetectorExplanation(Record, frozen=True, tag="detector"):
+    """What a detector says."""
+
+    decision: Literal["consistent", "inconsistent"]
+    """Of the label with the highest probability, as the papers decide."""
+    judged: tuple[ClassifiedSpan, ...]
+    """What the value rests on: the response, or every sentence."""
+    sentences: tuple[ClassifiedSpan, ...] = ()
+    """The sentences, where the response was judged as a whole and they were asked for too."""
+
+
+class VerifiabilityExplanation(Record, frozen=True, tag="verifiability"):
+    """Which sentences state something that knowledge could confirm."""
+
+    sentences: tuple[ClassifiedSpan, ...]
+    """``supported`` is the probability that the sentence is verifiable."""
+
+
+class FlaggedToken(Record, frozen=True):
+    """A token of the response and the probability that nothing supports it."""
+
+    start: int
+    end: int
+    probability: float
+
+
+class TokenClassifierExplanation(Record, frozen=True, tag="token_classifier"):
+    """Every token of the response."""
+
+    tokens: tuple[FlaggedToken, ...]
+
+
+class FlaggedMention(Record, frozen=True):
+    """A name in the response that the triples do not support: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    probability: float
+    """That it is hallucinated: the highest of its tokens, 0–1."""
+    entity: str | None = None
+    """The node of the graph that bears the name; None without a graph, or when it has no such node."""
+
+
+class CriticExplanation(Record, frozen=True, tag="critic"):
+    """What the critic says: the response is hallucinated if there is a mention."""
+
+    mentions: tuple[FlaggedMention, ...]
+    tokens: tuple[FlaggedToken, ...]
+    """Every token of the response."""
+
+
+class AnsweredPhrase(Record, frozen=True):
+    """One question of FeQA."""
+
+    span: TextSpan
+    question: str
+    answer: str
+    """From the knowledge; empty when it has none."""
+    f1: float
+
+
+class FeqaExplanation(Record, frozen=True, tag="feqa"):
+    """What FeQA asked."""
+
+    phrases: tuple[AnsweredPhrase, ...]
+
+
+class ContentWord(Record, frozen=True):
+    """A word of the response that is neither a stop word nor punctuation: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    in_knowledge: bool
+    """Whether the knowledge has it, whatever the case of its letters."""
+
+
+class OverlapExplanation(Record, frozen=True, tag="overlap"):
+    """Which words response and knowledge share."""
+
+    precision: float
+    """Share of the response's content words that the knowledge has, 0–1."""
+    f1: float
+    """Bag-of-words F1 of the content words, 0–1."""
+    words: tuple[ContentWord, ...]
+    unsupported: tuple[UnsupportedSpan, ...]
+    """The words that the knowledge does not have. A paraphrase has such words too, so the score does not list them."""
+
+
+class MatchedWord(Record, frozen=True):
+    """A word of the response: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    similarity: float
+    """Cosine, -1 to 1, of its tokens with their best matches in the knowledge, on average; not rescaled."""
+
+
+class BertScoreExplanation(Record, frozen=True, tag="bertscore"):
+    """What BERTScore matched."""
+
+    precision: float
+    recall: float
+    f1: float
+    """All three rescaled when there is a baseline."""
+    baseline: tuple[float, float, float] | None
+    """Precision, recall and F1 that became 0; None when the numbers are plain cosines."""
+    words: tuple[MatchedWord, ...]
+
+
+class PmiToken(Record, frozen=True):
+    """A token of the response in its prompt, with its log-probabilities in nats."""
+
+    text: str
+    start: int | None
+    end: int | None
+    """Character range in the response; None for a token that holds the prompt's words alone."""
+    with_document: float | None
+    without_document: float | None
+    """None where nothing stands before the token, so that it has no prediction."""
+    difference: float | None
+    """``with_document`` minus ``without_document``; above 0 the knowledge makes the token more likely."""
+
+
+class PmiExplanation(Record, frozen=True, tag="pmi"):
+    """What PMI-Faith compared."""
+
+    tokens: tuple[PmiToken, ...]
+    with_document: float
+    without_document: float
+    """Means over the tokens that count, nats per token; the value is their difference."""
+
+
+Explanation: TypeAlias = (
+    Q2Explanation
+    | NliExplanation
+    | DetectorExplanation
+    | VerifiabilityExplanation
+    | TokenClassifierExplanation
+    | CriticExplanation
+    | FeqaExplanation
+    | OverlapExplanation
+    | BertScoreExplanation
+    | PmiExplanation
+)

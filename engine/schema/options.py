@@ -1,0 +1,151 @@
+"""Settings of a request, one frozen record per metric. Defaults follow the papers' authors' code."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from groundwire.runtime.calibration import ProfileName
+from groundwire.runtime.calls import AnswerRule, BeamSearch, Decoding
+
+from .base import Record
+
+
+class Q2Options(Record, frozen=True):
+    """How Q² asks and compares. Defaults: the setting of the paper's main tables (REFERENCE: the authors' code)."""
+
+    decoding: Decoding = BeamSearch()
+    """``BeamSearch()``, ``Greedy()`` or ``Sampling()``; the paper's tables 6–7 compare them."""
+    questions: Literal["single", "all"] = "single"
+    """``single``: the first valid question of each span, in beam order; ``all``: every valid one."""
+    personal_filter: bool = True
+    """Drop questions about the speakers ("what do you …", "… my …"). Off for personal dialogue (the DNLI setting)."""
+    nli: bool = True
+    """Compare unequal answers by inference; off is the ablation "Q² w/o NLI"."""
+    fallback: bool = True
+    """Without any valid question, classify (knowledge, response) end to end: 1, 0.5 or 0. Off:
+    ``nothing_to_verify``."""
+    rule: AnswerRule = "independent"
+    """How the reader picks an answer; ``independent`` follows the authors' code."""
+    spans: tuple[tuple[int, int], ...] | None = None
+    """Character ranges of the response to ask about, instead of those the span finder gives."""
+    questions_at_once: int = 1
+    """``single`` only: questions asked per span and wave. 1 does the least work, ``decoding``'s number the fewest
+    waves; the score is the same."""
+
+
+class NliOptions(Record, frozen=True):
+    """How the response is classified end to end. Defaults: the paper's baseline."""
+
+    direction: Literal["forward", "backward", "both"] = "forward"
+    """``forward``: the knowledge is the premise, the response the hypothesis (Q², §5.1 and the code); ``backward`` the
+    other way round (Q², §2); ``both``: the mean of the two values."""
+    value: Literal["label", "probability"] = "label"
+    """``label``: 1, 0.5 or 0 for entailment, neutral or contradiction; ``probability``: their expectation."""
+    sentences: bool = True
+    """Classify each sentence of the response too, to say which ones are not supported; the value is that of the
+    whole response all the same."""
+
+
+class DetectorOptions(Record, frozen=True):
+    """How detectors judge."""
+
+    unit: Literal["response", "sentence"] | None = None
+    """What is judged at once; with sentences the worst one counts. None: as the bundle says (MiniCheck reads
+    sentences, the papers' detectors whole responses)."""
+    sentences: bool = False
+    """Judge each sentence too, to say which ones are not supported, when the unit is the response."""
+
+
+class TokenClassifierOptions(Record, frozen=True):
+    """When a token of the response counts as unsupported."""
+
+    threshold: float = 0.5
+    """Probability, 0–1, from which a token is flagged."""
+
+
+class CriticOptions(Record, frozen=True):
+    """When a token of the response counts as hallucinated."""
+
+    threshold: float = 0.5
+    """Probability, 0–1, of the labels for hallucinated tokens together, from which a token is flagged."""
+
+
+class FeqaOptions(Record, frozen=True):
+    """How FeQA asks."""
+
+    decoding: Decoding | None = None
+    """The best question of each span is asked. None: as ``Q2Options.decoding``, so that both share their questions;
+    the authors' code decodes with ``BeamSearch(beams=10, returned=1)``."""
+    rule: AnswerRule = "independent"
+    """How the reader picks an answer."""
+
+
+class LexicalOptions(Record, frozen=True):
+    """How the word-matching metrics compare words."""
+
+    rouge_stemmer: bool = True
+    """ROUGE-L: compare the stems of words of more than three letters (Porter). The PMI-Faith authors' code does; the
+    rouge-score package does not unless asked."""
+    meteor_synonyms: Literal["none", "wordnet"] = "none"
+    """METEOR: ``none`` matches words and stems; ``wordnet`` synonyms too, as published, and needs nltk's WordNet data,
+    which no package brings along."""
+
+
+class BertScoreOptions(Record, frozen=True):
+    """How BERTScore weighs and rescales. Defaults: the Q² authors' code."""
+
+    baseline: tuple[float, float, float] | Literal["role", "none"] = "role"
+    """Precision, recall and F1 of unrelated sentences: what rescaling makes 0. ``role``: those of the bundle's
+    embedder, and no rescaling where it has none (the explanation says which); ``none``: no rescaling."""
+    idf_documents: tuple[str, ...] = ()
+    """Weigh every token by its inverse document frequency in these texts, the references of a test set for example;
+    they are read as knowledge is. Empty: all tokens weigh the same."""
+    lower_knowledge: bool = True
+    """Lower-case the knowledge, and only that, as the papers' authors do."""
+
+
+class PmiOptions(Record, frozen=True):
+    """How PMI-Faith puts its texts to the language model. Defaults: the authors' code.
+
+    The three prompts are tokenized apart and joined; each has its field once, in braces.
+    """
+
+    document: str = "Document: {document}\n\n"
+    history: str = "{history}.\n"
+    """Left out, with its line break, when there is no history."""
+    response: str = "Agent: {response}."
+    between_passages: str = " "
+    """Joins several passages of knowledge into the document. The paper has one."""
+    between_turns: str = "\n"
+    """Joins the turns of the history, which the authors' code is given as one text."""
+    prompt_tokens: bool = True
+    """Count the tokens of the response's own prompt ("Agent:" and the full stop) in the mean, as published."""
+    below: float = 0.0
+    """Nats. Tokens whose log-probability the document changes by less than this are reported as unsupported."""
+
+
+class Options(Record, frozen=True):
+    """Settings of one request."""
+
+    q2: Q2Options = Q2Options()
+    nli: NliOptions = NliOptions()
+    detector: DetectorOptions = DetectorOptions()
+    token_classifier: TokenClassifierOptions = TokenClassifierOptions()
+    critic: CriticOptions = CriticOptions()
+    feqa: FeqaOptions = FeqaOptions()
+    lexical: LexicalOptions = LexicalOptions()
+    bertscore: BertScoreOptions = BertScoreOptions()
+    pmi: PmiOptions = PmiOptions()
+    claim_filter: Literal["none", "verifiable"] = "none"
+    """``verifiable``: Q², FeQA, inference and detectors judge only the sentences that the bundle's verifiability
+    classifier takes for factual claims, and find ``nothing_to_verify`` where there is none."""
+    profile: ProfileName = "balanced"
+    """Where the verdict draws its line: ``strict`` lets few inconsistent responses pass, ``lenient`` raises few false
+    alarms; the bundle's calibration holds the measured rates of each."""
+    deadline_ms: float | None = None
+    """Milliseconds after which the request is given up with status ``deadline``; None waits."""
+    max_windows: int = 512
+    """Windows of knowledge one model call may read; more is status ``truncated``, never a silent cut."""
+    max_response_chars: int = 20_000
+    max_knowledge_chars: int = 4_000_000
+    """Characters of knowledge, over all passages."""

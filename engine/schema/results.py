@@ -1,0 +1,112 @@
+"""Requests and results: frozen, typed, and JSON by ``to_json``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from groundwire.runtime.calibration import ProfileName
+from groundwire.runtime.triples import Triple
+
+from .base import Record
+from .explanations import Explanation
+from .explanations import UnsupportedSpan as UnsupportedSpan
+
+Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"]
+"""``scored``: the value counts. ``nothing_to_verify``: the metric found nothing it can judge. ``truncated``: the texts
+exceed what may be read. ``deadline``, ``cancelled``: the request was stopped. ``failed``: a model failed. ``invalid``:
+the input is not usable (only in ``score_many``, which goes on; ``score`` raises). Only ``scored`` carries a value."""
+
+
+class Request(Record, frozen=True):
+    """A response, the knowledge it should rest on, and the dialogue before it."""
+
+    response: str
+    knowledge: tuple[str, ...]
+    """One or more passages; where only triples were given, these as one text."""
+    history: tuple[str, ...] = ()
+    """Utterances, oldest first."""
+    triples: tuple[Triple, ...] = ()
+    """Facts of a knowledge graph, for the metrics that read them."""
+
+
+class MetricResult(Record, frozen=True):
+    """What one metric says. ``value`` is a number if and only if ``status`` is ``scored``."""
+
+    name: str
+    status: Status
+    value: float | None = None
+    message: str = ""
+    """For every status but ``scored``: what happened and what to do."""
+    explanation: Explanation | None = None
+    unsupported: tuple[UnsupportedSpan, ...] = ()
+    coverage: float | None = None
+    """Share of the knowledge's characters that models read, 0–1; None when none was asked about it."""
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.status == "scored"):
+            raise ValueError(f"{self.name}: status {self.status!r} with value {self.value!r}")
+
+
+class Ranked(Record, frozen=True):
+    """One of several candidate responses, in its place."""
+
+    response: str
+    index: int
+    """Its place among the candidates as they were given, from 0."""
+    result: MetricResult
+
+
+class Timings(Record, frozen=True):
+    """Milliseconds. Batches are shared and run beside each other, so stages may add up to more than the total."""
+
+    total_ms: float
+    stages_ms: dict[str, float]
+    """By model role: the run time of the batches that carried this request's calls."""
+
+
+Label: TypeAlias = Literal["consistent", "inconsistent", "unverifiable", "unknown"]
+
+
+class Verdict(Record, frozen=True):
+    """What the engine says about a response."""
+
+    label: Label
+    """``unverifiable``: it states nothing that knowledge could confirm. ``unknown``: a needed metric did not score, or
+    the bundle has no calibration; ``message`` says which."""
+    probability: float | None = None
+    """Of being consistent, 0–1; None when a number that it needs is missing (``unknown``, perhaps ``unverifiable``)."""
+    profile: ProfileName = "balanced"
+    threshold: float | None = None
+    """Probability from which the profile calls a response consistent."""
+    contributions: dict[str, float] | None = None
+    """What each number added to the logit; they and the intercept add up to it."""
+    message: str = ""
+
+
+class Score(Record, frozen=True):
+    """How faithful a response is to its knowledge.
+
+    ``verdict`` is drawn from all metrics; ``value`` and ``status`` are those of the first one asked for; ``metrics``
+    has all of them by name.
+    """
+
+    status: Status
+    value: float | None
+    verdict: Verdict
+    metrics: dict[str, MetricResult]
+    unsupported: tuple[UnsupportedSpan, ...]
+    """What the metrics together take for unsupported: disjoint, in the order of the response.
+    Empty when the verdict is ``unverifiable``."""
+    coverage: float | None
+    """The smallest of the metrics' coverages."""
+    timings: Timings
+    signature: str
+    """What determined the values: version, bundle digest, precision, device, options."""
+    message: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain dictionaries and lists."""
+        built: dict[str, Any] = msgspec.to_builtins(self)
+        return built

@@ -1,0 +1,122 @@
+"""Turns what a caller passes into a Request, or says what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.triples import Triple, linearise
+
+from .options import Options
+from .results import Request
+
+
+def make_request(
+    response: Any, knowledge: Any, history: Any = (), options: Options | None = None, triples: Any = ()
+) -> Request:
+    """Check the texts; InvalidRequest says what was given, what is allowed and what to do.
+
+    ``knowledge`` is one string or an iterable of passages; passages without words are left out as long as one remains.
+    ``triples`` are records or (subject, predicate, object); without knowledge they are the knowledge, as one text, for
+    the metrics that read text.
+    """
+    options = options or Options()
+    text = make_response(response, options)
+    facts = make_triples(triples)
+    passages = make_passages(knowledge, options) or _bounded((linearise(facts),) if facts else (), options)
+    if not passages:
+        raise InvalidRequest("knowledge is empty; pass the text the response should rest on, or triples.")
+    return Request(text, passages, make_history(history), facts)
+
+
+def make_response(response: Any, options: Options) -> str:
+    """Check a response: a text with words, not longer than the options allow."""
+    text = _text("response", response)
+    if not text.strip():
+        raise InvalidRequest("response is empty; pass the text to check, or do not score this turn.")
+    if len(text) > options.max_response_chars:
+        raise InvalidRequest(
+            f"response has {len(text)} characters; allowed are {options.max_response_chars}. "
+            "Score it in parts, or raise Options.max_response_chars."
+        )
+    return text
+
+
+def make_passages(knowledge: Any, options: Options) -> tuple[str, ...]:
+    """Check the knowledge, one string or several; passages without words are left out."""
+    passages = (knowledge,) if isinstance(knowledge, str) else _several("knowledge", knowledge, "one string or several")
+    passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
+    return _bounded(tuple(passage for passage in passages if passage.strip()), options)
+
+
+def make_history(history: Any) -> tuple[str, ...]:
+    """Check the utterances before a response, oldest first."""
+    if isinstance(history, str):
+        raise InvalidRequest("history is one string; pass a list of utterances, oldest first.")
+    return tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(_several("history", history, "several")))
+
+
+def make_triples(triples: Any) -> tuple[Triple, ...]:
+    """Check triples: records, sequences of three strings, or mappings with subject, predicate and object.
+
+    >>> make_triples([("Alien", "directed by", "Ridley Scott")])
+    (Triple(subject='Alien', predicate='directed by', object='Ridley Scott'),)
+    """
+    if isinstance(triples, str):
+        raise InvalidRequest("triples is one string; pass a list of (subject, predicate, object).")
+    return tuple(
+        _triple(f"triples[{i}]", one) for i, one in enumerate(_several("triples", triples, "several triples of"))
+    )
+
+
+def _triple(name: str, value: Any) -> Triple:
+    if isinstance(value, Triple):
+        parts: tuple[Any, ...] = (value.subject, value.predicate, value.object)
+    elif isinstance(value, Mapping):
+        absent = [part for part in Triple.__struct_fields__ if part not in value]
+        if absent:
+            raise InvalidRequest(f"{name} has no {' and no '.join(absent)}; it has {', '.join(map(str, value))}.")
+        parts = tuple(value[part] for part in Triple.__struct_fields__)
+    elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        parts = tuple(value)
+    else:
+        raise InvalidRequest(f"{name} is {type(value).__name__}; pass (subject, predicate, object).")
+    if len(parts) != len(Triple.__struct_fields__):
+        raise InvalidRequest(f"{name} has {len(parts)} parts; pass (subject, predicate, object).")
+    texts = [_text(f"{name}.{part}", text) for part, text in zip(Triple.__struct_fields__, parts, strict=True)]
+    for part, text in zip(Triple.__struct_fields__, texts, strict=True):
+        if not text.strip():
+            raise InvalidRequest(f"{name} has an empty {part}; leave the triple out.")
+    return Triple(*texts)
+
+
+def _bounded(passages: tuple[str, ...], options: Options) -> tuple[str, ...]:
+    total = sum(map(len, passages))
+    if total > options.max_knowledge_chars:
+        raise InvalidRequest(
+            f"knowledge has {total} characters; allowed are {options.max_knowledge_chars}. "
+            "Retrieve fewer passages, or raise Options.max_knowledge_chars."
+        )
+    return passages
+
+
+def _several(name: str, value: Any, allowed: str) -> tuple[Any, ...]:
+    if not isinstance(value, Iterable) or isinstance(value, bytes | dict):
+        raise InvalidRequest(f"{name} is {type(value).__name__}; pass {allowed} strings.")
+    return tuple(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{name} is {type(value).__name__}; pass a string.")
+    if "\0" in value:
+        raise InvalidRequest(f"{name} has a NUL character at offset {value.index(chr(0))}; remove it.")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"{name} has a lone surrogate at offset {error.start}; it is not valid text. "
+            "Decode the source with errors='replace'."
+        ) from error
+    return value

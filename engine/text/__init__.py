@@ -1,0 +1,1 @@
+"""Words and sentences of a text by rules alone, the same for every bundle."""

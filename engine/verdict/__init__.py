@@ -1,0 +1,1 @@
+"""From the metrics' results to one score: features, decision, unsupported spans."""

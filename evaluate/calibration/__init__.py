@@ -1,0 +1,1 @@
+"""Fits what a verdict needs from labelled examples."""

@@ -1,0 +1,87 @@
+"""Text of other people in a page: escaped, harmless, and with the words marked that nothing supports."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from groundwire.engine.schema.results import UnsupportedSpan
+
+_SHOWN_BY_CODE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+"""Controls, lone surrogates, invisible characters, and those that reverse the text behind them."""
+_BREAK = re.compile(r"(?<=[_./\-])(?=\w)")
+
+
+class Piece(NamedTuple):
+    """A part of a response that the same spans cover."""
+
+    text: str
+    covering: tuple[int, ...]
+    """Numbers of the spans, from 1."""
+    ending: tuple[int, ...]
+    """Those of them that end with this piece."""
+
+
+def pieces(response: str, unsupported: Sequence[UnsupportedSpan]) -> tuple[Piece, ...]:
+    """``response`` cut wherever a span begins or ends; the pieces in order make up all of it.
+
+    Spans may overlap, be nested and come in any order. They are numbered as ``ordered`` has them.
+    """
+    spans = ordered(response, unsupported)
+    cuts = sorted({0, len(response)} | {edge for span in spans for edge in _range(response, span)})
+    out = []
+    for start, end in itertools.pairwise(cuts):
+        covering = [
+            (number, span)
+            for number, span in enumerate(spans, start=1)
+            if _range(response, span)[0] <= start and end <= _range(response, span)[1]
+        ]
+        out.append(
+            Piece(
+                response[start:end],
+                tuple(number for number, _ in covering),
+                tuple(number for number, span in covering if _range(response, span)[1] == end),
+            )
+        )
+    return tuple(out)
+
+
+def ordered(response: str, unsupported: Iterable[UnsupportedSpan]) -> tuple[UnsupportedSpan, ...]:
+    """The spans in the order of the response, a longer one first; those outside of it are left out."""
+    inside = (span for span in unsupported if _range(response, span)[0] < _range(response, span)[1])
+    return tuple(sorted(inside, key=lambda span: (span.start, -span.end)))
+
+
+def _range(response: str, span: UnsupportedSpan) -> tuple[int, int]:
+    return max(span.start, 0), min(span.end, len(response))
+
+
+def shown(text: object) -> Markup:
+    """``text`` escaped, with characters that cannot be shown as they are by their code."""
+    out, at, given = Markup(), 0, str(text)
+    for match in _SHOWN_BY_CODE.finditer(given):
+        out += Markup.escape(given[at : match.start()])
+        out += Markup('<span class="code">U+{}</span>').format(f"{ord(match[0]):04X}")
+        at = match.end()
+    return out + Markup.escape(given[at:])
+
+
+def name(text: object) -> Markup:
+    """``shown``, with places at which a name of several parts may go over to the next line."""
+    return Markup("<wbr>").join(shown(part) for part in _BREAK.split(str(text)))
+
+
+def plain(value: Any) -> Any:
+    """What a template puts out, if it is text that did not go through ``shown``: without what ``shown`` gives by code.
+
+    For places that hold no elements, such as attributes.
+    """
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return _SHOWN_BY_CODE.sub("\ufffd", value)
+    return value

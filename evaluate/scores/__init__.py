@@ -1,0 +1,1 @@
+"""Scores of labelled examples: computed once, stored, and read again."""

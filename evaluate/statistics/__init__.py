@@ -1,0 +1,1 @@
+"""Figures from stored scores, with intervals; no model runs here."""

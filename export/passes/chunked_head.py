@@ -1,0 +1,106 @@
+"""The head of a large table as a graph of its own, which the runtime gives the table stripe by stripe.
+
+Inside the model's graph the head would leave the whole table resident (runtime/ort/chunked_head.py). Only int8 heads
+are taken out, and only of tables that are stored as they are used (``head.SHARED``). It is the last pass:
+the parity report is about the one graph, and both ways make the same numbers of a block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes import common
+
+from . import head
+
+TABLE = "table"
+"""The input of a head's graph that has the whole table as its default."""
+WORDS = "words"
+"""The input of a model's graph that has the rows of its tokens."""
+
+
+def split(model: ir.Model) -> ir.Model | None:
+    """Take the head out of ``model``, which then has the output ``hidden`` [N, d] and no input ``targets``.
+
+    A look-up in the same table is taken out as well: the model gets the input ``words`` [..., d], the uint8 rows of its
+    first input [...]. A row that is read from a mapped file brings up to 2 MB of its neighbours into memory.
+
+    The head becomes a graph from ``hidden`` and ``targets`` [N] to ``parts`` [B, 2, N]: the log-sum of a block's
+    logits, and the target's logit or -inf where it stands in another block. Its inputs ``table`` [B, rows, d] and
+    ``blocks`` [B], which blocks these are, are the whole vocabulary by default. None, and nothing done, where the head
+    stays.
+    """
+    graph = model.graph
+    node = graph.outputs[0].producer()
+    if node is None or not node.op_type.endswith("Int8Head"):
+        return None
+    hidden, targets, table = node.inputs[:3]
+    # A small table passes through the flip of its signs before the head has it.
+    if hidden is None or targets is None or table is None or table.const_value is None:
+        return None
+    made = _alone(model, node, table.const_value)
+    states = made.graph.inputs[0]
+    hidden.name, hidden.type, hidden.shape = states.name, states.type, states.shape
+    graph.outputs[0] = hidden
+    graph.remove(node, safe=True)
+    graph.inputs.remove(targets)
+    _feed_words(graph, table)
+    del model.functions[node.op_identifier()]
+    common.RemoveUnusedNodesPass()(model)
+    return made
+
+
+def _feed_words(graph: ir.Graph, table: ir.Value) -> None:
+    """Let a look-up in the blocks of ``table`` be the input ``words``, if it reads the rows of the first input."""
+    ids = graph.inputs[0]
+    uses = [node for node, _ in table.uses() if node.op_type == "GatherND" and _looked_up(node) is ids]
+    if not uses or ids.shape is None or table.shape is None:
+        return
+    words = _value(WORDS, ir.DataType.UINT8, *ids.shape, table.shape[-1])
+    graph.inputs.append(words)
+    for node in uses:
+        ir.convenience.replace_all_uses_with(node.outputs[0], words)
+        graph.remove(node, safe=True)
+
+
+def _looked_up(node: ir.Node) -> ir.Value | None:
+    """The ids whose blocks and places in them are Div and Mod, each unsqueezed, and concatenated for ``node``."""
+    value = node.inputs[1]
+    for op in ("Concat", "Unsqueeze", "Div"):
+        producer = None if value is None else value.producer()
+        if producer is None or producer.op_type != op:
+            return None
+        value = producer.inputs[0]
+    return value
+
+
+def _alone(model: ir.Model, node: ir.Node, table: ir.TensorProtocol) -> ir.Model:
+    """The graph of the head ``node`` of ``model``."""
+    blocks, rows, width = table.shape.numpy()
+    inputs = [
+        _value("hidden", ir.DataType.FLOAT, "scored", width),
+        _value("targets", ir.DataType.INT64, "scored"),
+        _value(TABLE, ir.DataType.UINT8, "blocks", rows, width),
+        _value("blocks", ir.DataType.INT64, "blocks"),
+    ]
+    inputs[2].const_value, inputs[3].const_value = table, ir.tensor(np.arange(blocks), name="blocks")
+    opsets = dict(model.opset_imports)
+    graph = ir.Graph(inputs, [], nodes=[], initializers=inputs[2:], opset_imports=opsets, name="head")
+    made = ir.Model(graph, ir_version=model.ir_version)
+    pieces = []
+    # Where each block begins, perhaps the bias, and the scales: all small, so they stay in the graph as a whole.
+    for value in node.inputs[3:]:
+        assert value is not None
+        assert value.const_value is not None
+        whole = head.initializer(graph, str(value.name), value.const_value.numpy())
+        pieces.append(ir.node("Gather", [whole, inputs[3]]))
+    parts = head.call(made, f"{node.op_type}Parts", [*inputs[:3], *(piece.outputs[0] for piece in pieces)])
+    graph.extend([*pieces, parts])
+    found, shown = parts.outputs[0], _value("parts", ir.DataType.FLOAT, "blocks", 2, "scored")
+    found.name, found.type, found.shape = shown.name, shown.type, shown.shape
+    graph.outputs.append(found)
+    return made
+
+
+def _value(name: str, kind: ir.DataType, *shape: int | str | ir.SymbolicDim) -> ir.Value:
+    return ir.Value(name=name, type=ir.TensorType(kind), shape=ir.Shape(shape))

@@ -1,0 +1,1 @@
+"""One kind of model per module: from its checkpoint to its graphs."""

@@ -1,0 +1,65 @@
+"""GPT-2 as two halves: the pass over a prompt, and the step that goes on from it.
+
+The keys and values of the prompt stand where an encoder's cross-attention would, so that one step after another reads
+them once for all beams, and everything above the graphs treats both kinds of model alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from groundwire.export.roles.language_model import gpt2
+from groundwire.export.roles.language_model.decoder import MASKED, Layer
+
+from .step import Attention, JointLayer, Step
+
+
+def step(model: Any) -> Step:
+    """The decoding step of a GPT-2 checkpoint."""
+    decoder = gpt2.decoder(model)
+    layers = []
+    for layer in cast(list[Layer], list(decoder.layers)):
+        own = layer.attention
+        # The scale is part of the query's projection.
+        attention = Attention(own.query, own.key, own.value, own.output, own.heads, scale=1.0)
+        layers.append(JointLayer(attention, layer.feed_forward, (layer.attention_norm, layer.feed_forward_norm)))
+    return Step(
+        decoder.embed,
+        layers,
+        nn.Sequential(decoder.norm, model.lm_head),
+        bias=None,
+        vocabulary=model.config.vocab_size,
+        head_dim=decoder.head_dim,
+        behind_source=True,
+    )
+
+
+class Prompt(nn.Module):
+    """The pass over a prompt but its last token, up to every layer's keys and values."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.embed = step.embed
+        self.layers = nn.ModuleList(step.blocks())
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
+        """Layer by layer, keys and values [B, H, T, D] of the prompts ``input_ids`` [B, T], padded on the right."""
+        width = input_ids.shape[1]
+        place = torch.arange(width)
+        x = self.embed(input_ids, place)
+        later = (place.unsqueeze(0) > place.unsqueeze(1)).to(torch.float32)
+        padding = 1.0 - attention_mask.to(torch.float32)[:, None, None, :]
+        bias = torch.maximum(later[None, None], padding) * MASKED
+        states: list[Tensor] = []
+        layers = cast(list[JointLayer], list(self.layers))
+        for index, layer in enumerate(layers):
+            normed = layer.own_norm(x)
+            key, value = layer.own.states(normed)
+            states += (key, value)
+            if index < len(layers) - 1:  # nothing reads what the last layer would make of them
+                x = x + layer.own.cross(normed, key, value, bias)
+                x = x + layer.feed_forward(layer.feed_forward_norm(x))
+        return tuple(states)

@@ -1,0 +1,69 @@
+"""The two ONNX graphs of a generator, with the signatures of docs/architecture.md."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+import torch
+
+from groundwire.export.trace import trace
+
+from .contrast import with_contrast
+from .family import Halves
+from .step import Step
+
+
+def graphs(halves: Halves, *, contrast: bool = False) -> tuple[ir.Model, ir.Model]:
+    """Encoder and decoder step graphs, float32; with ``contrast`` the step judges tokens by PMI-Decode's rule."""
+    finished = with_contrast if contrast else _with_candidates
+    return _encoder(halves), finished(_decoder(halves.step), halves.step.vocabulary)
+
+
+def _encoder(halves: Halves) -> ir.Model:
+    batch, width = {0: "batch", 1: "tokens"}, (2, 5)
+    names = ["input_ids", "attention_mask", *(["token_type_ids"] if halves.token_types else [])]
+    states = {0: "batch", 2: "tokens"}
+    return trace(
+        halves.source,
+        [(name, torch.ones(width, dtype=torch.int64), batch) for name in names],
+        [(f"cross.{part}.{index}", states) for index in range(len(halves.step.layers)) for part in ("key", "value")],
+    )
+
+
+def _decoder(step: Step) -> ir.Model:
+    # All example sizes differ and none is 1, so that the tracer takes none for a constant or a broadcast.
+    sources, beams, before, past, width = 2, 3, 4, 6, 5
+    ids = {0: "sources", 1: "beams"}
+    inputs = [
+        ("tokens", torch.ones(sources, beams, dtype=torch.int64), ids),
+        ("parents", torch.ones(sources, beams, dtype=torch.int64), ids),
+        ("cross_mask", torch.ones(sources, width, dtype=torch.int64), {0: "sources", 1: "width"}),
+    ]
+    outputs = [("logits", ids)]
+    for index in range(len(step.layers)):
+        for part in ("key", "value"):
+            own = torch.zeros(sources, before, step.heads, past, step.head_dim)
+            inputs.append((f"past.{part}.{index}", own, {0: "sources", 1: "before", 3: "past"}))
+            outputs.append((f"present.{part}.{index}", {0: "sources", 1: "beams", 3: "present"}))
+        for part in ("key", "value"):
+            cross = torch.zeros(sources, step.heads, width, step.head_dim)
+            inputs.append((f"cross.{part}.{index}", cross, {0: "sources", 2: "width"}))
+    return trace(step, inputs, outputs)
+
+
+def _with_candidates(model: ir.Model, vocabulary: int) -> ir.Model:
+    """Replace the logits by the ``count`` best log-probabilities of every beam and their tokens."""
+    graph = model.graph
+    logits = graph.outputs[0]
+    count = ir.Value(name="count", type=ir.TensorType(ir.DataType.INT64), shape=ir.Shape([1]))
+    graph.inputs.append(count)
+    probabilities = ir.node("LogSoftmax", [logits], {"axis": -1})
+    best = ir.node("TopK", [probabilities.outputs[0], count], {"axis": -1, "largest": 1, "sorted": 1}, num_outputs=2)
+    graph.extend([probabilities, best])
+    for value, name, dtype in zip(
+        best.outputs, ("scores", "candidates"), (ir.DataType.FLOAT, ir.DataType.INT64), strict=True
+    ):
+        value.name, value.type = name, ir.TensorType(dtype)
+        value.shape = ir.Shape(["sources", "beams", "candidates"])
+    logits.shape = ir.Shape(["sources", "beams", vocabulary])
+    graph.outputs[0:1] = list(best.outputs)
+    return model

@@ -1,0 +1,263 @@
+"""One decoding step of an encoder-decoder, the same for every family: the hottest graph of the engine.
+
+A family (t5.py, bart.py, bert.py, gpt2.py) only says which of a checkpoint's modules play which part. Three things
+differ from the checkpoints' own decoders, all to save memory traffic, which is what a step costs:
+
+- beams are query positions: the cross-attention keys of a source are read once for all its beams;
+- a beam is one position, so self-attention needs no transposition: ``[B, K, H·D]`` is ``[B, K, H, 1, D]``;
+- the kept keys are reordered by ``parents`` here, so nothing but token ids travels between two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from groundwire.export.roles.language_model.decoder import MASKED
+
+
+class _Reorder(torch.autograd.Function):
+    """``past[b, parents[b, k]]`` for all b, k: [B, J, ...] by [B, K] → [B, K, ...].
+
+    One GatherND copies whole rows and, unlike anything that reshapes, takes a past of no positions as it is.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, past: Tensor, parents: Tensor) -> Tensor:
+        return past[torch.arange(past.shape[0]).unsqueeze(1), parents]
+
+    @staticmethod
+    def symbolic(graph: Any, past: Any, parents: Any) -> Any:
+        last = graph.op("Constant", value_t=torch.tensor([-1]))
+        return graph.op("GatherND", past, graph.op("Unsqueeze", parents, last), batch_dims_i=1)
+
+
+class _Split(torch.autograd.Function):
+    """``x.reshape(x.shape[0], x.shape[1], *rest)``, with a constant shape in the graph.
+
+    Traced as it is, each reshape would compute its sizes with half a dozen tiny nodes at every step.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rest: tuple[int, ...]) -> Tensor:
+        return x.reshape(*x.shape[:2], *rest)
+
+    @staticmethod
+    def symbolic(graph: Any, x: Any, rest: tuple[int, ...]) -> Any:
+        return graph.op("Reshape", x, graph.op("Constant", value_t=torch.tensor((0, 0, *rest))))
+
+
+def _reorder(past: Tensor, parents: Tensor) -> Tensor:
+    kept: Tensor = _Reorder.apply(past, parents)  # type: ignore[no-untyped-call]
+    return kept
+
+
+def _split(x: Tensor, rest: tuple[int, ...]) -> Tensor:
+    parts: Tensor = _Split.apply(x, rest)  # type: ignore[no-untyped-call]
+    return parts
+
+
+class Attention(nn.Module):
+    """The four projections of an attention block; ``scale`` multiplies the products of queries and keys."""
+
+    def __init__(
+        self, query: nn.Module, key: nn.Module, value: nn.Module, output: nn.Module, heads: int, scale: float
+    ) -> None:
+        super().__init__()
+        self.query, self.key, self.value, self.output = query, key, value, output
+        self.heads = heads
+        self.scale = scale
+
+    def own(
+        self, x: Tensor, past: tuple[Tensor, Tensor], parents: Tensor, bias: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Each beam over its own past and itself → output [B, K, d] and the grown keys and values [B, K, H, P+1, D]."""
+        shape = (self.heads, 1, -1)
+        key = self._grown(past[0], parents, _split(self.key(x), shape))
+        value = self._grown(past[1], parents, _split(self.value(x), shape))
+        mixed = self._mix(_split(self.query(x), shape), key, value, bias)
+        return self.output(_split(mixed, (-1,))), key, value
+
+    def cross(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """All beams of a source over its keys and values [B, H, T, D] → [B, K, d]."""
+        query = _split(self.query(x), (self.heads, -1)).transpose(1, 2)
+        mixed = self._mix(query, key, value, mask)
+        output: Tensor = self.output(_split(mixed.transpose(1, 2), (-1,)))
+        return output
+
+    def joint(
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor],
+        parents: Tensor,
+        memory: tuple[Tensor, Tensor],
+        mask: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As ``own``, and in the same softmax over the keys and values [B, H, T, D] of the source.
+
+        Those are read once for all its beams here too.
+        """
+        shape = (self.heads, 1, -1)
+        key = self._grown(past[0], parents, _split(self.key(x), shape))
+        value = self._grown(past[1], parents, _split(self.value(x), shape))
+        query = _split(self.query(x), shape)
+        before = query.squeeze(3).transpose(1, 2) @ memory[0].transpose(-1, -2) + mask
+        within = query @ key.transpose(-1, -2)
+        scores = torch.cat((before.transpose(1, 2).unsqueeze(3), within), dim=-1)
+        before, within = torch.split(scores.softmax(-1), [memory[0].shape[2], key.shape[3]], dim=-1)
+        read = before.squeeze(3).transpose(1, 2) @ memory[1]
+        mixed = within @ value + read.transpose(1, 2).unsqueeze(3)
+        return self.output(_split(mixed, (-1,))), key, value
+
+    def states(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values [B, H, T, D] of an encoded source [B, T, d]."""
+        shape = (self.heads, -1)
+        key, value = _split(self.key(source), shape), _split(self.value(source), shape)
+        return key.transpose(1, 2), value.transpose(1, 2)
+
+    def _mix(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
+        scores = query @ key.transpose(-1, -2)
+        if self.scale != 1.0:
+            scores = scores * self.scale
+        if bias is not None:
+            scores = scores + bias
+        return scores.softmax(-1) @ value
+
+    @staticmethod
+    def _grown(past: Tensor, parents: Tensor, new: Tensor) -> Tensor:
+        kept = _reorder(past, parents)
+        return torch.cat((kept, new), dim=3)
+
+
+class Layer(nn.Module):
+    """Self-attention, cross-attention and feed-forward, each with a residual and a norm before or after it."""
+
+    def __init__(
+        self,
+        own: Attention,
+        cross: Attention,
+        feed_forward: nn.Module,
+        norms: tuple[nn.Module, nn.Module, nn.Module],
+        *,
+        norm_first: bool,
+    ) -> None:
+        super().__init__()
+        self.own, self.cross, self.feed_forward = own, cross, feed_forward
+        self.own_norm, self.cross_norm, self.feed_forward_norm = norms
+        self.norm_first = norm_first
+
+    def forward(
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor],
+        parents: Tensor,
+        bias: Tensor | None,
+        source: tuple[Tensor, Tensor],
+        mask: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The layer's output [B, K, d] and its grown keys and values."""
+        if self.norm_first:
+            change, key, value = self.own.own(self.own_norm(x), past, parents, bias)
+            x = x + change
+            x = x + self.cross.cross(self.cross_norm(x), *source, mask)
+            return x + self.feed_forward(self.feed_forward_norm(x)), key, value
+        change, key, value = self.own.own(x, past, parents, bias)
+        x = self.own_norm(x + change)
+        x = self.cross_norm(x + self.cross.cross(x, *source, mask))
+        return self.feed_forward_norm(x + self.feed_forward(x)), key, value
+
+
+class JointLayer(nn.Module):
+    """A layer of a causal model: attention over the source and the own past at once, and feed-forward."""
+
+    def __init__(self, own: Attention, feed_forward: nn.Module, norms: tuple[nn.Module, nn.Module]) -> None:
+        super().__init__()
+        self.own, self.feed_forward = own, feed_forward
+        self.own_norm, self.feed_forward_norm = norms
+
+    def forward(
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor],
+        parents: Tensor,
+        bias: Tensor | None,
+        source: tuple[Tensor, Tensor],
+        mask: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As ``Layer``; ``bias`` is of models whose positions are relative, which none of these is."""
+        change, key, value = self.own.joint(self.own_norm(x), past, parents, source, mask)
+        x = x + change
+        return x + self.feed_forward(self.feed_forward_norm(x)), key, value
+
+
+class Step(nn.Module):
+    """A decoder as a function of one new token per beam.
+
+    ``embed`` maps (tokens [B, K], position [1]) to [B, K, d], or position [B, 1] with ``behind_source``; ``bias`` maps
+    the number of past positions to the position bias of self-attention [H, 1, P+1], or is None; ``head`` maps [B, K, d]
+    to logits [B, K, V].
+    """
+
+    def __init__(
+        self,
+        embed: nn.Module,
+        layers: Sequence[Layer | JointLayer],
+        head: nn.Module,
+        *,
+        bias: nn.Module | None,
+        vocabulary: int,
+        head_dim: int,
+        behind_source: bool = False,
+    ) -> None:
+        super().__init__()
+        self.embed, self.head, self.bias = embed, head, bias
+        self.layers = nn.ModuleList(layers)
+        self.vocabulary = vocabulary
+        self.head_dim = head_dim
+        self.heads = layers[0].own.heads
+        self.behind_source = behind_source
+        """Whether positions go on from the source's, as in a causal model, whose source is its prompt."""
+
+    def blocks(self) -> list[Layer | JointLayer]:
+        """The layers, in order."""
+        return cast(list[Layer | JointLayer], list(self.layers))
+
+    def forward(self, tokens: Tensor, parents: Tensor, cross_mask: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
+        """Logits [B, K, V], then every layer's keys and values [B, K, H, P+1, D].
+
+        ``states`` are, layer by layer, past keys, past values [B, J, H, P, D], cross keys, cross values [B, H, T, D].
+        """
+        past = states[0].shape[3]
+        mask = (1.0 - cross_mask.to(torch.float32)[:, None, None, :]) * MASKED
+        bias = None if self.bias is None else self.bias(past)
+        position = torch.arange(past, past + 1)
+        if self.behind_source:
+            position = position + cross_mask.sum(1, keepdim=True)
+        x = self.embed(tokens, position)
+        grown: list[Tensor] = []
+        for index, layer in enumerate(self.blocks()):
+            past_key, past_value, cross_key, cross_value = states[4 * index : 4 * index + 4]
+            x, key, value = layer(x, (past_key, past_value), parents, bias, (cross_key, cross_value), mask)
+            grown += (key, value)
+        return self.head(x), *grown
+
+
+class Source(nn.Module):
+    """The encoder, up to the cross-attention keys and values of every decoder layer."""
+
+    def __init__(self, encoder: nn.Module, step: Step, bridge: nn.Module | None = None) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.bridge = bridge
+        self.crosses = nn.ModuleList(cast(Layer, layer).cross for layer in step.blocks())
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, *token_type_ids: Tensor) -> tuple[Tensor, ...]:
+        """Layer by layer, keys and values [B, H, T, D] of the sources ``input_ids`` [B, T]."""
+        kinds = {"token_type_ids": token_type_ids[0]} if token_type_ids else {}
+        source = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **kinds)[0]
+        if self.bridge is not None:
+            source = self.bridge(source)
+        return tuple(state for cross in self.crosses for state in cast(Attention, cross).states(source))

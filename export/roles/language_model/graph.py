@@ -1,0 +1,96 @@
+"""The one graph of a language model, with the signature of docs/architecture.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch import Tensor, nn
+
+from groundwire.export.passes.head import attach
+from groundwire.export.trace import trace
+from groundwire.runtime.errors import ExportError
+
+from . import bloom, gpt2
+from .decoder import Decoder
+from .whole import traceable_masks, whole
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A float32 graph that scores texts, and the sizes of the keys and values it takes and gives."""
+
+    graph: ir.Model
+    layers: int = 0
+    """0 when the graph reads prefix and text together."""
+    heads: int = 0
+    head_dim: int = 0
+
+
+def scoring(model: Any, *, streamed: bool) -> Scoring:
+    """The graph of a transformers causal language model in evaluation mode.
+
+    ``streamed`` gives it the head for CPUs, which reads the vocabulary block by block (passes/head.py). ExportError for
+    a model that is not causal or that no head can be told from.
+    """
+    head = model.get_output_embeddings()
+    if head is None or getattr(head, "weight", None) is None or head.weight.ndim != 2:
+        raise ExportError(
+            f"{type(model).__name__} has no output embeddings to take the probabilities of tokens from; "
+            "give a causal language model, such as bigscience/bloom-560m or gpt2."
+        )
+    match model.config.model_type:
+        case "gpt2" if not model.config.add_cross_attention:
+            decoder = gpt2.decoder(model).eval()
+        case "bloom":
+            decoder = bloom.decoder(model).eval()
+        case _:
+            module = whole(model)
+            with traceable_masks():
+                graph = trace(module, _whole_inputs(), [("hidden", {0: "scored"})])
+            return Scoring(_with_head(graph, module, head, streamed))
+    graph = trace(decoder, _decoder_inputs(decoder), _decoder_outputs(decoder))
+    return Scoring(_with_head(graph, decoder, head, streamed), len(decoder.layers), decoder.heads, decoder.head_dim)
+
+
+def _with_head(graph: ir.Model, module: nn.Module, head: Any, streamed: bool) -> ir.Model:
+    bias = getattr(head, "bias", None)
+    # A tied head's weight is in the graph already, under the name of the look-up that reads it.
+    names = (name for name, parameter in module.named_parameters(remove_duplicate=False) if parameter is head.weight)
+    tied = next((name for name in names if name in graph.graph.initializers), None)
+    attach(graph, tied or head.weight.detach().numpy(), None if bias is None else bias.detach().numpy(), streamed)
+    return graph
+
+
+# All example sizes differ and none is 1, so that the tracer takes none for a constant or a broadcast.
+_SOURCES, _TEXTS, _WIDTH, _PAST, _SCORED = 2, 3, 5, 7, 4
+
+
+def _decoder_inputs(decoder: Decoder) -> list[tuple[str, Tensor, dict[int, str]]]:
+    inputs = [
+        ("tokens", torch.ones(_SOURCES, _TEXTS, _WIDTH, dtype=torch.int64), {0: "sources", 1: "texts", 2: "width"}),
+        ("past_mask", torch.ones(_SOURCES, _PAST, dtype=torch.int64), {0: "sources", 1: "past"}),
+        ("rows", torch.arange(_SCORED), {0: "scored"}),
+    ]
+    for index in range(len(decoder.layers)):
+        for part in ("key", "value"):
+            past = torch.zeros(_SOURCES, decoder.heads, _PAST, decoder.head_dim)
+            inputs.append((f"past.{part}.{index}", past, {0: "sources", 2: "past"}))
+    return inputs
+
+
+def _decoder_outputs(decoder: Decoder) -> list[tuple[str, dict[int, str]]]:
+    present = {0: "sources", 2: "present"}
+    names = [f"present.{part}.{index}" for index in range(len(decoder.layers)) for part in ("key", "value")]
+    return [("hidden", {0: "scored"}), *((name, present) for name in names)]
+
+
+def _whole_inputs() -> list[tuple[str, Tensor, dict[int, str]]]:
+    batch = {0: "batch", 1: "width"}
+    return [
+        ("input_ids", torch.arange(1, 1 + _SOURCES * _WIDTH).reshape(_SOURCES, _WIDTH), batch),
+        ("attention_mask", torch.ones(_SOURCES, _WIDTH, dtype=torch.int64), batch),
+        ("rows", torch.arange(_SCORED), {0: "scored"}),
+    ]

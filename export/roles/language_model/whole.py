@@ -1,0 +1,77 @@
+"""Any causal model as transformers runs it: prefix and text together, no keys and values kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from groundwire.export.trace import quiet
+from groundwire.runtime.errors import ExportError
+
+
+class Whole(nn.Module):
+    """The transformers model up to its final states, which are what its head is given."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+        self.takes_positions = "position_ids" in inspect.signature(model.forward).parameters
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, rows: Tensor) -> Tensor:
+        """Final states [N, d] at ``rows`` of the flattened [B, T]."""
+        hidden, _ = self.states(input_ids, attention_mask)
+        return hidden.reshape(-1, hidden.shape[-1])[rows]
+
+    def states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Final states [B, T, d], and the logits the model makes of them."""
+        positions = {}
+        if self.takes_positions:
+            positions["position_ids"] = (attention_mask.cumsum(1) - 1).clamp(min=0)
+        seen: list[Tensor] = []
+        hook = self.model.get_output_embeddings().register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+        try:
+            output = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False, **positions)
+        finally:
+            hook.remove()
+        return seen[-1], output.logits
+
+
+@torch.no_grad()
+def whole(model: Any) -> Whole:
+    """Wrap a causal model; ExportError for one that is none, or that changes its logits behind the head."""
+    name = f"{type(model).__name__} ({model.config.model_type!r})"
+    made = Whole(model).eval()
+    ids = torch.arange(8).unsqueeze(0) % model.config.vocab_size
+    other = torch.cat((ids[:, :-1], ids[:, :1]), dim=1)
+    with quiet():
+        hidden, logits = made.states(ids, torch.ones_like(ids))
+        changed, _ = made.states(other, torch.ones_like(ids))
+    if not torch.allclose(hidden[:, :-1], changed[:, :-1], atol=1e-5):
+        raise ExportError(
+            f"{name} is not causal: a token changes what stands before it. Give a causal language model, such as "
+            "bigscience/bloom-560m or gpt2."
+        )
+    if not torch.allclose(model.get_output_embeddings()(hidden), logits.to(hidden.dtype), atol=1e-4, rtol=1e-4):
+        raise ExportError(
+            f"{name} changes its logits behind the head (a cap or a scale), which the exported head does not know. "
+            "Give a model whose logits are its head's."
+        )
+    return made
+
+
+@contextmanager
+def traceable_masks() -> Iterator[None]:
+    """Let transformers build its masks without vmap, which cannot be traced (optimum's own remedy)."""
+    from optimum.exporters.onnx.model_patcher import eager_mask_without_vmap
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
+
+    ALL_MASK_ATTENTION_FUNCTIONS.register("eager", eager_mask_without_vmap)
+    try:
+        yield
+    finally:
+        ALL_MASK_ATTENTION_FUNCTIONS.register("eager", eager_mask)

@@ -1,0 +1,32 @@
+"""Groundwire: how faithful a dialogue response is to its knowledge.
+
+>>> import groundwire
+>>> score = groundwire.score("Elvis sang.", "Elvis Presley was a singer.")                    # doctest: +SKIP
+
+In a checkout, the folders beside this file are links to the packages at the top level, so that Python, editors and
+type checkers resolve ``groundwire.engine`` and the others without an installation.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groundwire.engine import Engine, score
+
+__all__ = ["Engine", "__version__", "score"]
+
+try:
+    __version__ = version("groundwire")
+except PackageNotFoundError:  # a checkout that is not installed
+    __version__ = "0+checkout"
+
+
+def __getattr__(name: str) -> Any:
+    """Import the engine with its first use, so that ``groundwire.runtime`` can be imported without it."""
+    if name in ("Engine", "score"):
+        from groundwire import engine
+
+        return getattr(engine, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Beam search, greedy search and sampling over a decoder step."""

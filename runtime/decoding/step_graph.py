@@ -1,0 +1,70 @@
+"""The decoder step graph of a generator over a batch of sources, its keys and values left where the graph put them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+
+from groundwire.runtime.ort.session import Array, Session
+
+
+class StepGraph:
+    """What one decoding step after another needs of a batch of sources.
+
+    With several ``contexts`` the graph reads as many rows for every source: all sources in their first context, then
+    all in their second. The same tokens are appended to all contexts.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        cross: Mapping[str, Array],
+        mask: Array,
+        *,
+        layers: int,
+        heads: int,
+        head_dim: int,
+        contexts: int = 1,
+    ) -> None:
+        self._session = session
+        self._contexts = contexts
+        self._cross = {name: session.value(value) for name, value in cross.items()}
+        self._mask = session.value(mask)
+        half = session.input_types.get("past.key.0") == "tensor(float16)"
+        empty = np.zeros((len(mask), 1, heads, 0, head_dim), dtype=np.float16 if half else np.float32)
+        self._past = {f"{part}.{i}": session.value(empty) for part in ("key", "value") for i in range(layers)}
+
+    def step(
+        self, tokens: Array, parents: Array, count: int, outputs: tuple[str, ...], extra: Mapping[str, Array]
+    ) -> list[Array]:
+        """One step of ``tokens`` [C · A, K] behind the ``parents`` [A, K]: the ``outputs``, in host memory."""
+        feeds: dict[str, ort.OrtValue] = {
+            "tokens": self._session.value(tokens),
+            "parents": self._session.value(self.in_all(parents)),
+            "cross_mask": self._mask,
+            "count": self._session.value(np.array([count], dtype=np.int64)),
+            **{name: self._session.value(array) for name, array in extra.items()},
+            **self._cross,
+            **{f"past.{name}": value for name, value in self._past.items()},
+        }
+        out = self._session.run_values(feeds, host=outputs)
+        self._past = {name: out[f"present.{name}"] for name in self._past}
+        return [out[name].numpy() for name in outputs]
+
+    def in_all(self, rows: Array) -> Array:
+        """[A, ...] as [C · A, ...]: the same for every context."""
+        return np.concatenate([rows] * self._contexts) if self._contexts > 1 else rows
+
+    def keep(self, rows: NDArray[np.int64]) -> None:
+        """Drop the sources that are closed; ``rows`` are the positions of those still open."""
+        sources = self._mask.shape()[0] // self._contexts
+        if len(rows) == sources:
+            return
+        kept = np.concatenate([rows + context * sources for context in range(self._contexts)])
+        value = self._session.value
+        self._cross = {name: value(held.numpy()[kept]) for name, held in self._cross.items()}
+        self._past = {name: value(held.numpy()[kept]) for name, held in self._past.items()}
+        self._mask = value(self._mask.numpy()[kept])

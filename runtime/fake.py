@@ -1,0 +1,103 @@
+"""A runtime without models: tests of metrics, of the scheduler or of a service give it the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from .calibration import Calibration
+from .calls import Call, Generate, GeneratedSequence, SequencePart
+from .errors import GroundwireError
+from .protocol import Identity, Outcome, RoleInfo
+
+
+class FakeRuntime:
+    """Answers calls from plain functions; records the batches it was given.
+
+    ``answers`` maps a role to a function of one call; an exception of the tree it raises is that call's outcome.
+    ``role_info`` and ``calibration`` are what the bundle would say about its roles and their values;
+    ``concurrent_batches`` is how many batches the device runs at the same time.
+
+    >>> from groundwire.runtime.calls import Classify, Classified, Read
+    >>> label = lambda call: Classified("neutral", {"neutral": 1.0}, 0, Read(1, 3, 3))
+    >>> runtime = FakeRuntime({"nli": label})
+    >>> runtime.run("nli", [Classify("nli", ("abc",), "d")], max_windows=8)[0].label
+    'neutral'
+    """
+
+    def __init__(
+        self,
+        answers: Mapping[str, Callable[[Any], Outcome]],
+        batch: int = 64,
+        role_info: Mapping[str, RoleInfo] = MappingProxyType({}),
+        calibration: Calibration | None = None,
+        concurrent_batches: int = 1,
+    ) -> None:
+        self._calibration = calibration
+        self._concurrent_batches = concurrent_batches
+        self._answers = dict(answers)
+        self._role_info = dict(role_info)
+        self._batch = batch
+        self.batches: list[tuple[str, tuple[Call, ...]]] = []
+        self.closed = False
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles given at construction."""
+        return frozenset(self._answers)
+
+    @property
+    def identity(self) -> Identity:
+        """A fixed identity."""
+        return Identity("fake", "0" * 12, "fp32", "cpu")
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The one given at construction, or none."""
+        return self._calibration
+
+    def role_info(self, role: str) -> RoleInfo:
+        """Those given at construction, or none."""
+        return self._role_info.get(role, RoleInfo())
+
+    @property
+    def worker_pools(self) -> Mapping[str, int]:
+        """The number given at construction for the device, one for the host."""
+        return {"device": self._concurrent_batches, "host": 1}
+
+    def worker_pool(self, role: str) -> str:
+        """As the local runtime."""
+        return "host" if role == "spans" else "device"
+
+    def batch(self, role: str) -> int:
+        """The number given at construction."""
+        return self._batch
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        """Answer each call by its role's function."""
+        self.batches.append((role, tuple(calls)))
+        out: list[Outcome] = []
+        for call in calls:
+            try:
+                out.append(self._answers[role](call))
+            except GroundwireError as error:
+                out.append(error)
+        return out
+
+    def stream(self, call: Generate) -> Iterator[SequencePart]:
+        """The best answer to ``call`` in one part."""
+        (outcome,) = self.run("generator", [call], 1)
+        if isinstance(outcome, GroundwireError):
+            raise outcome
+        assert isinstance(outcome, tuple)
+        assert isinstance(outcome[0], GeneratedSequence)
+        return iter([SequencePart(outcome[0].text, outcome[0])])
+
+    def warm_calls(self) -> Sequence[Call]:
+        """Nothing to warm."""
+        return ()
+
+    def close(self) -> None:
+        """Remember that it was closed."""
+        self.closed = True

@@ -1,0 +1,1 @@
+"""The models that answer calls, one kind per module."""

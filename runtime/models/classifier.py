@@ -1,0 +1,119 @@
+"""Sequence-pair classification over premises of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groundwire.runtime.bundle import Bundle, ClassifierRole
+from groundwire.runtime.calls import Classified, Classify, Read
+from groundwire.runtime.errors import BundleError, GroundwireError, ModelError, TooLong
+from groundwire.runtime.ort.forward import forward
+from groundwire.runtime.ort.session import DeviceProfile, Session
+from groundwire.runtime.tokenization import TextEncoder, Window
+
+_INFERENCE = ("entailment", "contradiction", "neutral")
+
+
+class Piece(NamedTuple):
+    """A window of one premise of one call."""
+
+    call: int
+    window: Window
+
+
+class Classifier:
+    """A classifier graph with its tokenizer and label map."""
+
+    def __init__(self, role: ClassifierRole, session: Session, encoder: TextEncoder, profile: DeviceProfile) -> None:
+        self._role = role
+        self._session = session
+        self._encoder = encoder
+        self._profile = profile
+        inference = _INFERENCE if set(role.labels) == set(_INFERENCE) else role.labels
+        self._order = role.window_order or inference
+        for name, given in (("window_order", self._order), ("supported", role.supported)):
+            if set(given) - set(role.labels):
+                raise BundleError(f"{name} {given} names labels that the role lacks; it has {role.labels}.")
+
+    @classmethod
+    def load(cls, bundle: Bundle, role: ClassifierRole, profile: DeviceProfile) -> Classifier:
+        """Open the role's graph and tokenizer."""
+        session = Session.load(bundle.file(role.graph), profile)
+        return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
+
+    def run(self, calls: Sequence[Classify], max_windows: int) -> list[Classified | GroundwireError]:
+        """One label per call; a call whose texts cannot be read gets its error instead."""
+        out: dict[int, Classified | GroundwireError] = {}
+        pieces: list[Piece] = []
+        for index, call in enumerate(calls):
+            try:
+                pieces += self._pieces(index, call, max_windows)
+            except GroundwireError as error:
+                out[index] = error
+        rows_of: list[list[int]] = [[] for _ in calls]
+        for row, piece in enumerate(pieces):
+            rows_of[piece.call].append(row)
+        table = np.zeros((len(pieces), len(self._role.labels)))
+        windows = [piece.window for piece in pieces]
+        for rows, _, (logits,) in forward(self._session, windows, self._role.pad_id, self._profile):
+            table[rows] = softmax(logits)
+        for index, call in enumerate(calls):
+            if index not in out:
+                out[index] = self.fold(call, table[rows_of[index]])
+        return [out[index] for index in range(len(calls))]
+
+    def fold(self, call: Classify, table: NDArray[np.float64]) -> Classified | GroundwireError:
+        """The decisive window. One entailing passage supports a hypothesis, whatever the others do not say.
+
+        A detector's is the window that supports the hypothesis most. Otherwise it is the first label in window order
+        that any window has, where it is most probable.
+        """
+        if not np.isfinite(table).all():
+            return ModelError(f"The classifier of {call.role!r} gave numbers that are not finite; its graph is broken.")
+        labels = self._role.labels
+        winners = table.argmax(axis=1)
+        supported = None
+        if self._role.supported:
+            support = table[:, [labels.index(label) for label in self._role.supported]].sum(axis=1)
+            window = int(support.argmax())
+            supported = min(1.0, float(support[window]))
+        else:
+            column = next(labels.index(label) for label in self._order if (winners == labels.index(label)).any())
+            window = int(np.where(winners == column, table[:, column], -1.0).argmax())
+        total = sum(len(premise) for premise in call.premises)
+        return Classified(
+            labels[winners[window]],
+            dict(zip(labels, table[window].tolist(), strict=True)),
+            window,
+            Read(windows=len(table), characters=total, total=total),
+            supported,
+        )
+
+    def _pieces(self, index: int, call: Classify, max_windows: int) -> list[Piece]:
+        template, pieces = self._role.template, []
+        windowed = 0 if "{premise}" in template.first else 1
+        # A model of the hypothesis alone reads it once, however many passages there are.
+        alone = "{premise}" not in f"{template.first}{template.second}"
+        for premise in ("",) if alone else call.premises:
+            first, second = self._encoder.render(template, {"premise": premise, "hypothesis": call.hypothesis})
+            if second is None:
+                pieces.append(Piece(index, self._encoder.single(first)))
+            else:
+                found = self._encoder.windows(first, second, windowed, self._role.stride)
+                pieces += [Piece(index, window) for window in found]
+            if len(pieces) > max_windows:
+                raise TooLong(
+                    f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
+                    "Retrieve fewer passages, or raise Options.max_windows."
+                )
+        return pieces
+
+
+def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Row-wise softmax in double precision."""
+    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))

@@ -1,0 +1,58 @@
+"""What a model that writes responses reads: knowledge and history in its prompt, and the history alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.tokenization import fill
+
+KNOWLEDGE, HISTORY = "{knowledge}", "{history}"
+BETWEEN_PASSAGES = " "
+BETWEEN_TURNS = "\n"
+
+
+class Contexts(NamedTuple):
+    """The pieces of both prompts, filled in."""
+
+    grounded: list[str]
+    """With the knowledge."""
+    alone: list[str]
+    """Without it."""
+
+
+def contexts(prompt: Sequence[str], knowledge: Sequence[str], history: Sequence[str]) -> Contexts:
+    """Fill in ``prompt``; blank passages and turns are none, and braces inside them are text.
+
+    A piece whose fields are all empty is left out; ``alone`` has no piece with ``{knowledge}``.
+
+    >>> contexts(("Document: {knowledge}. ", "{history}. ", "Agent:"), ["Tea is old"], [])
+    Contexts(grounded=['Document: Tea is old. ', 'Agent:'], alone=['Agent:'])
+    """
+    fields = {
+        "knowledge": BETWEEN_PASSAGES.join(passage for passage in knowledge if passage.strip()),
+        "history": BETWEEN_TURNS.join(turn for turn in history if turn.strip()),
+    }
+    grounded = [fill(piece, fields) for piece in prompt if _said(piece, fields)]
+    alone = [fill(piece, fields) for piece in prompt if KNOWLEDGE not in piece and _said(piece, fields)]
+    return Contexts(grounded, alone)
+
+
+def check_prompt(prompt: Sequence[str]) -> None:
+    """Raise InvalidRequest for pieces that do not name both fields, or that name others."""
+    whole = "".join(prompt)
+    if whole.count(KNOWLEDGE) != 1 or whole.count(HISTORY) != 1 or whole.count("{") != 2 or whole.count("}") != 2:
+        raise InvalidRequest(
+            f"The prompt {list(prompt)} must have {KNOWLEDGE} and {HISTORY} once each, and no other braces."
+        )
+    if any(KNOWLEDGE in piece and HISTORY in piece for piece in prompt):
+        raise InvalidRequest(
+            f"One piece of the prompt {list(prompt)} has both {KNOWLEDGE} and {HISTORY}; give each a piece of its own, "
+            "so that the model can read the history without the knowledge."
+        )
+
+
+def _said(piece: str, fields: dict[str, str]) -> bool:
+    named = [value for name, value in fields.items() if f"{{{name}}}" in piece]
+    return not named or any(named)

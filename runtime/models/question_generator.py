@@ -1,0 +1,109 @@
+"""Question generation: an encoder graph and a decoder step graph, driven by beam search, greedy search or sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from groundwire.runtime.bundle import Bundle, QuestionGeneratorRole
+from groundwire.runtime.calls import Decoding, GeneratedQuestion, GenerateQuestions
+from groundwire.runtime.decoding.search import Candidates, Language, Written, check, decode, drain, width
+from groundwire.runtime.decoding.step_graph import StepGraph
+from groundwire.runtime.errors import GroundwireError, ModelError
+from groundwire.runtime.ort.forward import forward
+from groundwire.runtime.ort.session import Array, DeviceProfile, Session
+from groundwire.runtime.tokenization import TextEncoder, Window
+
+Scored = tuple[list[int], float]
+"""Generated ids after the start token, and their score."""
+
+
+class QuestionGenerator:
+    """An encoder-decoder in two graphs, with its tokenizer and template."""
+
+    def __init__(
+        self, role: QuestionGeneratorRole, encoder: Session, decoder: Session, text: TextEncoder, profile: DeviceProfile
+    ) -> None:
+        self._role = role
+        self._encoder = encoder
+        self._decoder = decoder
+        self._text = text
+        self._profile = profile
+        self._language = Language(role.start_id, role.eos_ids, role.pad_id, role.vocabulary)
+
+    @classmethod
+    def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> QuestionGenerator:
+        """Open the role's graphs and tokenizer."""
+        text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
+        encoder = Session.load(bundle.file(role.encoder), profile)
+        decoder = Session.load(bundle.file(role.decoder), profile)
+        return cls(role, encoder, decoder, text, profile)
+
+    @property
+    def beams(self) -> int:
+        """Sources times beams that decode together: more where a step's numbers are few enough for the cache."""
+        return self._profile.max_beams * (1 if self._role.shortlist is None else 2)
+
+    def run(
+        self, calls: Sequence[GenerateQuestions], max_windows: int
+    ) -> list[tuple[GeneratedQuestion, ...] | GroundwireError]:
+        """The generated texts of each call, best first; an unreadable text or decoding gets its error instead.
+
+        A source longer than the model's window is an error: a question about a cut context would be another question.
+        """
+        out: dict[int, tuple[GeneratedQuestion, ...] | GroundwireError] = {}
+        groups: dict[Decoding, list[tuple[int, Window]]] = {}
+        for index, call in enumerate(calls):
+            try:
+                check(call.decoding)
+                fields = {"answer": call.answer, "context": call.context}
+                first, second = self._text.render(self._role.template, fields)
+                window = self._text.single(first) if second is None else self._text.pair(first, second)
+            except GroundwireError as error:
+                out[index] = error
+                continue
+            groups.setdefault(call.decoding, []).append((index, window))
+        for decoding, members in groups.items():
+            sequences = self.generate([window for _, window in members], decoding)
+            for (index, _), found in zip(members, sequences, strict=True):
+                out[index] = tuple(GeneratedQuestion(self._clean(ids), score) for ids, score in found)
+        return [out[index] for index in range(len(calls))]
+
+    def generate(self, windows: Sequence[Window], decoding: Decoding) -> list[list[Scored]]:
+        """Token sequences after the start token (with the end token) and their scores, best first, per window."""
+        check(decoding)
+        out: list[list[Scored]] = [[] for _ in windows]
+        rows_at_once = max(1, self.beams // width(decoding))
+        for rows, _, outputs in forward(self._encoder, windows, self._role.pad_id, self._profile):
+            keys = dict(zip(self._encoder.outputs, outputs, strict=True))
+            longest = keys[self._encoder.outputs[0]].shape[2]
+            mask = np.zeros((len(rows), longest), dtype=np.int64)
+            for place, row in enumerate(rows):
+                mask[place, : len(windows[row].ids)] = 1
+            for at in range(0, len(rows), rows_at_once):
+                part = slice(at, at + rows_at_once)
+                step = _Step(self._decoder, self._role, {k: v[part] for k, v in keys.items()}, mask[part])
+                sources = [windows[row].ids for row in rows[part]]
+                found = drain(decode(step, sources, decoding, self._language))
+                for row, sequences in zip(rows[part], found, strict=True):
+                    out[row] = [(one.ids, one.score) for one in sequences]
+        return out
+
+    def _clean(self, ids: Sequence[int]) -> str:
+        return self._text.decode(ids).removeprefix(self._role.strip_prefix).strip()
+
+
+class _Step(StepGraph):
+    """Log-probabilities of the next tokens; what may not be repeated, the search takes out."""
+
+    follows = False
+
+    def __init__(self, session: Session, role: QuestionGeneratorRole, cross: Mapping[str, Array], mask: Array) -> None:
+        super().__init__(session, cross, mask, layers=role.layers, heads=role.heads, head_dim=role.head_dim)
+
+    def __call__(self, tokens: Array, parents: Array, count: int, written: Written) -> Candidates:
+        scores, candidates = self.step(tokens, parents, count, ("scores", "candidates"), {})
+        if np.isnan(scores).any():
+            raise ModelError("The generator gave numbers that are not finite; its graph is broken.")
+        return Candidates(scores, candidates)

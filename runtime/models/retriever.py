@@ -1,0 +1,243 @@
+"""Neural Path Hunter's entity retriever: which entity of a graph belongs at a masked mention.
+
+Three graphs and a product. A masked language model reads facts, history and the response with its mentions masked; the
+states of a mention's word pieces are pooled. From left to right, a causal language model turns each mention's state,
+beside the entity chosen before it, into a query. The memory is the same causal model's view of each entity's text, and
+the score of a candidate is DistMult of anchor, query and entity over the square root of their width.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groundwire.runtime import _native
+from groundwire.runtime.bundle import Bundle, RetrieverRole
+from groundwire.runtime.calls import Candidate, Retrieve, Retrieved
+from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
+from groundwire.runtime.ort.forward import forward
+from groundwire.runtime.ort.session import DeviceProfile, Graph, Session
+from groundwire.runtime.tokenization import TextEncoder, Window, flatten
+
+from .cloze import Cloze, cloze, joins, remembered
+
+MEMORY = 16_384
+"""Entities whose vectors are kept, the least used of which are dropped: 25 MB at a width of 384."""
+
+Vector = NDArray[np.float32]
+Answer = tuple[tuple[Retrieved, ...], ...]
+
+
+class Asked(NamedTuple):
+    """A call, its inputs, and the texts its anchors and candidates are remembered by."""
+
+    call: Retrieve
+    inputs: Cloze
+    anchors: tuple[tuple[str, ...], ...]
+    entities: tuple[tuple[str, ...], ...]
+
+
+class Retriever:
+    """The graphs of an entity retriever with their tokenizer and memory."""
+
+    def __init__(
+        self, role: RetrieverRole, sessions: tuple[Graph, Graph, Graph], encoder: TextEncoder, profile: DeviceProfile
+    ) -> None:
+        """``sessions`` are those of the role's encoder, query and memory graph."""
+        self._role = role
+        self._states, self._query, self._memory = sessions
+        self._encoder = encoder
+        self._profile = profile
+        self._known: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, bundle: Bundle, role: RetrieverRole, profile: DeviceProfile) -> Retriever:
+        """Open the role's graphs and tokenizer."""
+        states, query, memory = (
+            Session.load(bundle.file(name), profile) for name in (role.encoder, role.query, role.memory)
+        )
+        encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
+        return cls(role, (states, query, memory), encoder, profile)
+
+    def run(self, calls: Sequence[Retrieve], max_windows: int) -> list[Answer | GroundwireError]:
+        """The best candidates of every mention of each call; a call that cannot be read gets its error instead.
+
+        ``max_windows`` bounds nothing here: what a call rests on is read in one window (``cloze``).
+        """
+        out: dict[int, Answer | GroundwireError] = {}
+        asked: dict[int, Asked] = {}
+        windows: dict[str, Window] = {}
+        for index, call in enumerate(calls):
+            try:
+                found = self._asked(call)
+                for text in (text for side in (found.anchors, found.entities) for texts in side for text in texts):
+                    if text not in windows:
+                        windows[text] = self._entity(text)
+                asked[index] = found
+            except GroundwireError as error:
+                out[index] = error
+        memory = self._remember(windows)
+        states = self._pooled(asked)
+        answers: dict[int, list[tuple[Retrieved, ...]]] = {index: [] for index in asked}
+        chosen: dict[int, list[Vector]] = {index: [np.zeros(self._role.width, dtype=np.float32)] for index in asked}
+        for number in range(max((len(item.call.mentions) for item in asked.values()), default=0)):
+            still = {
+                index: item for index, item in asked.items() if number < len(item.call.mentions) and index not in out
+            }
+            for index, query in self._queries(still, states, chosen, number).items():
+                item = still[index]
+                anchors, entities = (
+                    np.stack([memory[text] for text in texts])
+                    for texts in (item.anchors[number], item.entities[number])
+                )
+                ranked = self._ranked(item, number, distmult(anchors, query, entities))
+                if isinstance(ranked, GroundwireError):
+                    out[index] = ranked
+                    continue
+                best, retrieved = ranked
+                answers[index].append(retrieved)
+                chosen[index].append(entities[best])
+        for index in asked:
+            if index not in out:
+                out[index] = tuple(answers[index])
+        return [out[index] for index in range(len(calls))]
+
+    def _asked(self, call: Retrieve) -> Asked:
+        if call.top < 1:
+            raise InvalidRequest(f"top={call.top}; give 1 or more candidates to return.")
+        inputs = cloze(self._encoder, call, self._role.mask_id, self._role.turns)
+        joined = joins(call.triples) if self._role.paths else {}
+        return Asked(
+            call,
+            inputs,
+            tuple(tuple(candidate.anchor for candidate in own) for own in call.candidates),
+            tuple(
+                tuple(remembered(candidate, joined, paths=self._role.paths) for candidate in own)
+                for own in call.candidates
+            ),
+        )
+
+    def _entity(self, text: str) -> Window:
+        window = self._encoder.plain(text)
+        if not window.ids:
+            raise InvalidRequest(f"The entity {text!r} has no words; leave it out of the candidates.")
+        if len(window.ids) > self._encoder.max_tokens:
+            raise TooLong(
+                f"The entity {text[:40]!r}… makes {len(window.ids)} tokens; this model reads "
+                f"{self._encoder.max_tokens} at once. Leave it out of the candidates."
+            )
+        return window
+
+    def _remember(self, windows: Mapping[str, Window]) -> dict[str, Vector]:
+        """The vectors of entities by their texts, from memory where they are there."""
+        with self._lock:
+            vectors = {text: self._known[text] for text in windows if text in self._known}
+            for text in vectors:
+                self._known.move_to_end(text)
+        new = [text for text in windows if text not in vectors]
+        for rows, _, (found,) in forward(
+            self._memory, [windows[text] for text in new], self._role.pad_id, self._profile
+        ):
+            for row, vector in zip(rows.tolist(), found.astype(np.float32), strict=True):
+                # A copy: a view would keep the whole batch.
+                vectors[new[row]] = vector.copy()
+        with self._lock:
+            self._known |= {text: vectors[text] for text in new}
+            while len(self._known) > MEMORY:
+                self._known.popitem(last=False)
+        return vectors
+
+    def _pooled(self, asked: Mapping[int, Asked]) -> dict[int, list[Vector]]:
+        """One state per mention of every call."""
+        indices = list(asked)
+        pooled: dict[int, list[Vector]] = {}
+        windows = [asked[index].inputs.window for index in indices]
+        for rows, _, (hidden,) in forward(self._states, windows, self._role.pad_id, self._profile):
+            for row, states in zip(rows.tolist(), hidden, strict=True):
+                places = asked[indices[row]].inputs.mentions
+                pooled[indices[row]] = [pool(states[list(own)], self._role.pooling) for own in places]
+        return pooled
+
+    def _queries(
+        self,
+        asked: Mapping[int, Asked],
+        states: Mapping[int, Sequence[Vector]],
+        chosen: Mapping[int, Sequence[Vector]],
+        number: int,
+    ) -> dict[int, Vector]:
+        """The query of mention ``number`` of every call; the text behind it does not matter to a causal model."""
+        indices = list(asked)
+        ends = [asked[index].inputs.slots[number] + 1 for index in indices]
+        ids, offsets = flatten([asked[index].inputs.ids[:end] for index, end in zip(indices, ends, strict=True)])
+        pairs = (
+            np.stack(
+                [
+                    np.concatenate(
+                        [np.stack(chosen[index][: number + 1]), np.stack(states[index][: number + 1])], axis=1
+                    )
+                    for index in indices
+                ]
+            )
+            if indices
+            else np.zeros(0, dtype=np.float32)
+        )
+        half = self._query.input_types["pairs"] == "tensor(float16)"
+        order, bounds, widths = _native.plan_batches(np.diff(offsets), self._profile.max_tokens, self._profile.max_rows)
+        found: dict[int, Vector] = {}
+        for batch, width in enumerate(widths.tolist()):
+            rows = order[bounds[batch] : bounds[batch + 1]]
+            padded, _ = _native.pad_rows(ids, offsets, rows, width, self._role.pad_id)
+            slots = np.zeros_like(padded)
+            for place, row in enumerate(rows.tolist()):
+                slots[place, list(asked[indices[row]].inputs.slots[: number + 1])] = np.arange(1, number + 2)
+            feeds = {
+                "input_ids": padded,
+                "slots": slots,
+                "pairs": pairs[rows].astype(np.float16 if half else np.float32),
+                "last": np.array([ends[row] - 1 for row in rows.tolist()], dtype=np.int64),
+            }
+            (queries,) = self._query.run(feeds)
+            for row, query in zip(rows.tolist(), queries.astype(np.float32), strict=True):
+                found[indices[row]] = query
+        return found
+
+    def _ranked(self, item: Asked, number: int, scores: Vector) -> tuple[int, tuple[Retrieved, ...]] | GroundwireError:
+        """The best candidate's index, and the best ones as they are returned."""
+        if not np.isfinite(scores).all():
+            return ModelError(
+                f"The retriever {self._role.source!r} gave a score of {scores[~np.isfinite(scores)][0]}; verify the "
+                "bundle, or export it at a higher precision."
+            )
+        order = np.argsort(-scores, kind="stable")[: item.call.top].tolist()
+        weights = np.exp((scores - scores.max()).astype(np.float64))
+        weights /= weights.sum()
+        candidates: Sequence[Candidate] = item.call.candidates[number]
+        return order[0], tuple(
+            Retrieved(
+                candidates[at].anchor,
+                candidates[at].entity,
+                float(scores[at]),
+                float(weights[at]),
+                item.inputs.read,
+            )
+            for at in order
+        )
+
+
+def distmult(anchors: Vector, query: Vector, entities: Vector) -> Vector:
+    """The score of each of C candidates: anchors and entities [C, D], query [D] → [C]."""
+    scores: Vector = (anchors * query * entities).sum(axis=1) / np.float32(np.sqrt(len(query)))
+    return scores
+
+
+def pool(states: NDArray[np.floating[Any]], how: str) -> Vector:
+    """Several states [N, D] as one [D]: their mean, or the largest value of each number."""
+    rows = states.astype(np.float32)
+    pooled: Vector = rows.mean(axis=0) if how == "mean" else rows.max(axis=0)
+    return pooled

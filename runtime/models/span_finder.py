@@ -1,0 +1,315 @@
+"""Informative spans of a text, and questions about the speakers: the role ``spans``.
+
+A spaCy pipeline gives named entities and a parse; noun chunks are read off the parse. Released English pipelines are
+parsed in ClearNLP style, for which spaCy has its own noun chunks; a parser trained on Universal Dependencies gets the
+same chunks from :func:`universal_noun_chunks`. The parser's labels say which of the two it is.
+
+spaCy is imported with the first pipeline: a bundle without this role does without its 70 MB.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from groundwire.runtime.calls import TextSpan
+from groundwire.runtime.errors import BundleError, InvalidRequest
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Span, Token
+
+Chunks: TypeAlias = Callable[["Doc"], Iterable["Span"]]
+
+_USED = {"tok2vec", "tagger", "morphologizer", "attribute_ruler", "parser", "ner", "entity_ruler", "span_ruler"}
+_UNUSED = {
+    "lemmatizer",
+    "trainable_lemmatizer",
+    "senter",
+    "sentencizer",
+    "textcat",
+    "textcat_multilabel",
+    "spancat",
+    "spancat_singlelabel",
+    "span_finder",
+    "entity_linker",
+}
+# The registries whose functions build a pipeline. Callbacks, readers and loggers are not among them: those may load
+# other packages or run code when the pipeline is created.
+_REGISTRIES = {"@architectures", "@scorers", "@tokenizers", "@vectors", "@misc"}
+
+_SPEAKERS = {"i", "you"}
+_OWNERS = {"my", "your"}
+
+
+class SpanFinder:
+    """Finds the spans a response's questions are asked about (Q², section 3.1; FeQA).
+
+    >>> finder = SpanFinder.load("bundles/compact/spans")
+    >>> [span.text for span in finder.find("yes , bob ross was the creator of the joy of painting .")]
+    ['bob ross', 'the creator', 'the joy', 'painting']
+
+    Texts go through the pipeline one at a time, so what is found in a text never depends on another. Safe to share
+    between threads; calls take turns.
+    """
+
+    def __init__(self, nlp: Language) -> None:
+        """Wrap a loaded pipeline; components that neither spans nor the personal filter need are removed from it.
+
+        Raises BundleError when it has no parser or no part-of-speech tagger, or a parser of an unknown label set.
+        """
+        factories = {name: nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
+        if "parser" not in factories or not {"tagger", "morphologizer"} & set(factories.values()):
+            raise BundleError(
+                f"The spaCy pipeline has the components {', '.join(factories) or '(none)'}; "
+                "spans need a parser and a tagger or morphologizer. Give an English pipeline that has both."
+            )
+        for name, factory in factories.items():
+            if factory in _UNUSED:
+                nlp.remove_pipe(name)
+        self._chunks, self._subjects, self._owners = _scheme(nlp.get_pipe("parser").labels)
+        self._nlp = nlp
+        # spaCy does not promise that one pipeline may run in two threads at once.
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, path_or_name: Path | str) -> SpanFinder:
+        """Load a pipeline directory, as in a bundle, or an installed pipeline by name.
+
+        A directory is data from anywhere: only components and functions that come with spaCy itself are accepted, so
+        that nothing in it is executed. An installed pipeline is a Python package its owner chose to trust.
+
+        Raises BundleError when there is no such pipeline, or when it cannot be used.
+        """
+        import spacy
+
+        directory = Path(path_or_name)
+        if directory.is_dir():
+            _check_config(directory / "config.cfg")
+        elif isinstance(path_or_name, Path) or not spacy.util.is_package(path_or_name):
+            raise BundleError(
+                f"No spaCy pipeline {str(path_or_name)!r}: it is neither a directory nor an installed pipeline. "
+                "Give a directory written by spaCy's to_disk, or install the pipeline's package."
+            )
+        try:
+            nlp = spacy.load(path_or_name)
+        except Exception as error:  # damaged files surface as whatever the parser of that file raises
+            raise BundleError(f"The spaCy pipeline {str(path_or_name)!r} cannot be loaded: {error}") from error
+        _widen(nlp)
+        return cls(nlp)
+
+    def find(self, text: str) -> tuple[TextSpan, ...]:
+        """Named entities in order, then the noun chunks that are not among them; ``i`` is left out.
+
+        Two spans count as the same when their lower-cased texts are equal; an entity named twice stands twice (the Q²
+        authors' code). Offsets are characters of ``text``. Raises InvalidRequest when ``text`` is longer than the
+        pipeline's limit (a million characters unless it sets another).
+        """
+        if not text.strip():
+            return ()
+        self._check_length(text)
+        # The memory zone returns the strings and word records of this text, so a service does not grow with the words
+        # it has seen. Nothing of spaCy may outlive it: the spans are plain strings by then.
+        with self._lock, self._nlp.memory_zone():
+            return tuple(self._informative(self._nlp(text)))
+
+    def is_personal(self, question: str) -> bool:
+        """Whether ``question`` is about the speakers: "i" or "you" is a subject, or "my" or "your" a possessor.
+
+        Raises InvalidRequest as :meth:`find` does.
+        """
+        self._check_length(question)
+        with self._lock, self._nlp.memory_zone():
+            # Only these four words can make a question personal, and the parser works on the tokenizer's tokens: a
+            # question without them needs no parse. Most have none, and tokenizing costs a twentieth.
+            if not any(token.lower_ in _SPEAKERS or token.lower_ in _OWNERS for token in self._nlp.make_doc(question)):
+                return False
+            return any(self._is_speaker(token) for token in self._nlp(question))
+
+    def _informative(self, doc: Doc) -> Iterator[TextSpan]:
+        seen: set[str] = set()
+        for entity in doc.ents:
+            seen.add(entity.text.lower())
+            if entity.text.lower() != "i":
+                yield _text_span(entity, f"ent:{entity.label_}")
+        seen.add("i")
+        for chunk in self._chunks(doc):
+            if chunk.text.lower() not in seen:
+                seen.add(chunk.text.lower())
+                yield _text_span(chunk, "noun_chunk")
+
+    def _is_speaker(self, token: Token) -> bool:
+        word = token.lower_
+        return (word in _SPEAKERS and token.dep_ in self._subjects) or (word in _OWNERS and token.dep_ in self._owners)
+
+    def _check_length(self, text: str) -> None:
+        if len(text) > self._nlp.max_length:
+            raise InvalidRequest(
+                f"The text has {len(text)} characters; the span finder reads up to {self._nlp.max_length}. Shorten it."
+            )
+
+
+# Heads of the nominals that ClearNLP calls subject, object, object of a preposition, attribute or apposition. Temporal
+# and measure phrases without a preposition (obl:unmarked, nmod:unmarked; ClearNLP's npadvmod), modifiers of other nouns
+# and vocatives are no chunks of their own.
+_ARGUMENTS = {
+    "nsubj",
+    "nsubj:pass",
+    "nsubj:outer",
+    "csubj",
+    "csubj:pass",
+    "obj",
+    "iobj",
+    "obl",
+    "obl:agent",
+    "nmod",
+    "appos",
+    "root",
+    "ccomp",
+    "xcomp",
+    "advcl",
+    "advcl:relcl",
+    "acl",
+    "acl:relcl",
+    "parataxis",
+    "list",
+    "orphan",
+    "dislocated",
+    "dep",
+}
+_NOMINAL = {"NOUN", "PROPN", "PRON"}
+_BEFORE = {
+    "det",
+    "det:predet",
+    "cc:preconj",
+    "amod",
+    "advmod",
+    "nummod",
+    "compound",
+    "flat",
+    "nmod:poss",
+    "nmod:desc",
+    "nmod:unmarked",
+}
+_AFTER = {"flat", "goeswith", "compound", "nummod"}
+
+
+def universal_noun_chunks(doc: Doc) -> Iterator[Span]:
+    """Base noun phrases of a Universal Dependencies parse, left to right, none inside another.
+
+    The twin of spaCy's English ``noun_chunks``: a chunk runs from the left edge of its nominal head to the head. Where
+    the schemes differ, the chunk follows spaCy's: prepositions, copulas, conjunctions and the subject of a nominal
+    predicate hang on the head to its left and are left out; the further words of a flat name hang on its first word
+    and are taken in.
+    """
+    done = 0
+    for token in doc:
+        # A run of spaces is a token of its own, which a tagger may take for a noun.
+        if token.pos_ in _NOMINAL and not token.is_space and _is_argument(token):
+            start, end = _left_edge(token), _right_edge(token)
+            # As in spaCy: what contains an earlier chunk ("a friend of mine's house") is not given again.
+            if start >= done:
+                done = end
+                yield doc[start:end]
+
+
+def _is_argument(token: Token) -> bool:
+    while token.dep_ == "conj" and token.head.i < token.i:
+        token = token.head
+    if token.dep_ == "expl":
+        # ClearNLP calls the "it" of "it rains" a subject; only "there" is an expletive.
+        return bool(token.pos_ == "PRON" and token.lower_ != "there")
+    return token.dep_.lower() in _ARGUMENTS
+
+
+def _left_edge(head: Token) -> int:
+    start = head.i
+    predicate = any(child.dep_ == "cop" for child in head.children)
+    for child in reversed(list(head.lefts)):
+        # The adverb in "is also a hobby" hangs on the noun, but belongs to the sentence.
+        if child.dep_ not in _BEFORE or (predicate and child.dep_ == "advmod"):
+            if child.dep_ == "punct":
+                continue
+            break
+        start = child.left_edge.i
+    while head.doc[start].is_space:
+        start += 1
+    return int(start)
+
+
+def _right_edge(head: Token) -> int:
+    end = head.i + 1
+    for child in head.rights:
+        if child.dep_ == "punct":
+            continue
+        # Adjacent, or apart by punctuation only: "Elvis Presley", "World War II", "Jean-Luc".
+        if child.dep_ not in _AFTER or any(not token.is_punct for token in head.doc[end : child.left_edge.i]):
+            break
+        end = child.right_edge.i + 1
+    return int(end)
+
+
+def _scheme(labels: Iterable[str]) -> tuple[Chunks, set[str], set[str]]:
+    """Noun chunks, subject labels and possessor labels for a parser with these labels."""
+    known = set(labels)
+    if "pobj" in known or "dobj" in known:
+        return (lambda doc: doc.noun_chunks), {"nsubj"}, {"poss"}
+    if "obl" in known or "obj" in known:
+        return universal_noun_chunks, {"nsubj", "nsubj:outer"}, {"nmod:poss"}
+    raise BundleError(
+        f"The parser has the labels {', '.join(sorted(known)) or '(none)'}: neither ClearNLP (dobj, pobj) "
+        "nor Universal Dependencies (obj, obl). Give an English pipeline with one of the two."
+    )
+
+
+def _text_span(span: Span, kind: str) -> TextSpan:
+    return TextSpan(span.text, span.start_char, span.end_char, kind)
+
+
+def _widen(nlp: Language) -> None:
+    """Turn weights that are stored in half precision into what spaCy computes with."""
+    for _, component in nlp.pipeline:
+        model = getattr(component, "model", None)
+        for node in () if model is None or isinstance(model, bool) else model.walk():
+            for name in node.param_names:
+                value = node.get_param(name) if node.has_param(name) else None
+                if value is not None and value.dtype == "float16":
+                    node.set_param(name, value.astype("float32"))
+
+
+def _check_config(path: Path) -> None:
+    """Raise BundleError unless the pipeline is English and made only of what comes with spaCy."""
+    import spacy
+
+    try:
+        config = spacy.util.load_config(path, interpolate=True)
+        language, components = config["nlp"]["lang"], dict(config["components"])
+    except Exception as error:
+        raise BundleError(f"{path} is not the configuration of a spaCy pipeline: {error}") from error
+    if language != "en":
+        raise BundleError(f"{path} is a pipeline for the language {language!r}; spans need an English one ('en').")
+    for name, component in components.items():
+        # A component with "source" would be copied from another pipeline, wherever that is.
+        factory = component.get("factory")
+        if factory not in _USED | _UNUSED or "source" in component:
+            raise BundleError(
+                f"{path}: the component {name!r} is made by {factory or 'another pipeline'!r}. A pipeline directory "
+                f"may use {', '.join(sorted(_USED | _UNUSED))}; install others as a package and give its name."
+            )
+    for key, value in _registered({"nlp": config["nlp"], "components": components}):
+        if key not in _REGISTRIES or not str(value).startswith("spacy."):
+            raise BundleError(
+                f"{path} uses {key} = {value!r}. A pipeline directory may only use spaCy's own functions ('spacy.…') "
+                f"from {', '.join(sorted(_REGISTRIES))}; install others as a package and give its name."
+            )
+
+
+def _registered(section: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every reference to a registered function in a configuration section and its subsections."""
+    for key, value in section.items():
+        if key.startswith("@"):
+            yield key, value
+        elif isinstance(value, dict):
+            yield from _registered(value)

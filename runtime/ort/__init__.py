@@ -1,0 +1,1 @@
+"""ONNX Runtime: sessions, batches of windows, heads in chunks."""

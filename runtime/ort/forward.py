@@ -1,0 +1,34 @@
+"""Run an encoder graph over many windows: packed by length, given back in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groundwire.runtime import _native
+from groundwire.runtime.tokenization import Window, flatten
+
+from .session import Array, DeviceProfile, Graph
+
+
+def forward(
+    session: Graph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]]:
+    """Yield ``(rows, lengths, outputs)`` per batch: which windows it holds, their lengths, the graph's outputs.
+
+    A window is padded to a width that depends on its own length alone and shares its batch with windows of that width
+    only, so its outputs do not depend on the other windows (docs/architecture.md).
+    """
+    ids, offsets = flatten([window.ids for window in windows])
+    types = flatten([window.type_ids for window in windows])[0] if "token_type_ids" in session.inputs else None
+    lengths = np.diff(offsets)
+    order, bounds, widths = _native.plan_batches(lengths, profile.max_tokens, profile.max_rows)
+    for index, width in enumerate(widths):
+        rows = order[bounds[index] : bounds[index + 1]]
+        padded, mask = _native.pad_rows(ids, offsets, rows, int(width), pad_id)
+        feeds: dict[str, Array] = {"input_ids": padded, "attention_mask": mask}
+        if types is not None:
+            feeds["token_type_ids"] = _native.pad_rows(types, offsets, rows, int(width), 0)[0]
+        yield rows, lengths[rows], session.run(feeds)

@@ -1,0 +1,91 @@
+"""The interface between the scheduler and whatever runs models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+from .calibration import Calibration
+from .calls import Call, Generate, Result, SequencePart
+from .errors import GroundwireError
+
+Outcome: TypeAlias = Result | GroundwireError
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What ran a call, for signatures: equal identities give equal results."""
+
+    bundle: str
+    digest: str
+    precision: str
+    device: str
+
+
+class RoleInfo(msgspec.Struct, frozen=True):
+    """What a metric must know of a role to ask it well."""
+
+    labels: tuple[str, ...] = ()
+    """Of a classifier or tagger, in the order of its logits."""
+    supported: tuple[str, ...] = ()
+    """Those that mean "consistent"."""
+    unit: Literal["response", "sentence"] = "response"
+    """What a detector judges at once."""
+    baseline: tuple[float, float, float] | None = None
+    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None when nobody measured them."""
+
+
+class Runtime(Protocol):
+    """Runs model calls. ``run`` may be called from as many threads at a time as ``pools`` says."""
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles this runtime can answer."""
+        ...
+
+    @property
+    def identity(self) -> Identity:
+        """What determines its results."""
+        ...
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How to read the values of the metrics; None when nobody fitted it."""
+        ...
+
+    def role_info(self, role: str) -> RoleInfo:
+        """What the bundle says about one of ``roles``."""
+        ...
+
+    @property
+    def worker_pools(self) -> Mapping[str, int]:
+        """How many batches of each pool may run at the same time, be they of one role or of several."""
+        ...
+
+    def worker_pool(self, role: str) -> str:
+        """The pool of a role: ``device`` or ``host``."""
+        ...
+
+    def batch(self, role: str) -> int:
+        """How many calls of a role are worth handing over at once."""
+        ...
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        """One result or error per call, in order; the calls share batches but not results."""
+        ...
+
+    def stream(self, call: Generate) -> Iterator[SequencePart]:
+        """The best response of ``call`` part by part, the whole of it in the last one; from any thread.
+
+        Errors are raised, those of the call itself at once.
+        """
+        ...
+
+    def warm_calls(self) -> Sequence[Call]:
+        """Calls that make every model run once."""
+        ...
+
+    def close(self) -> None:
+        """Free the models; later calls fail."""
+        ...

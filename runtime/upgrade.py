@@ -1,0 +1,58 @@
+"""Reads what earlier versions wrote: manifests and calibrations of schema 1 in the words of schema 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+SCHEMA = 2
+"""The schema that this version writes, of manifests and calibrations alike."""
+
+_KINDS = {
+    "reader": "extractive_qa",
+    "tagger": "token_classifier",
+    "generator": "question_generator",
+    "writer": "response_generator",
+    "lm": "language_model",
+}
+_ROLES = {"tokens": "token_classifier"}
+_OPERATING_POINT = {"false_alarms": "false_positive_rate", "misses": "false_negative_rate"}
+
+
+def upgrade_manifest(manifest: Any) -> Any:
+    """The JSON object of a manifest in schema 2; what is not of schema 1 as it is.
+
+    >>> upgrade_manifest({"schema": 1, "roles": {"qa": {"kind": "reader"}}})
+    {'schema': 2, 'roles': {'qa': {'kind': 'extractive_qa'}}}
+    """
+    if not isinstance(manifest, dict) or manifest.get("schema") != 1:
+        return manifest
+    upgraded = manifest | {"schema": SCHEMA}
+    roles = manifest.get("roles")
+    if isinstance(roles, dict):
+        upgraded["roles"] = {_ROLES.get(name, name): _upgrade_role(role) for name, role in roles.items()}
+    if "calibration" in manifest:
+        upgraded["calibration"] = upgrade_calibration(manifest["calibration"])
+    return upgraded
+
+
+def upgrade_calibration(calibration: Any) -> Any:
+    """The JSON object of a calibration in schema 2; what is not of schema 1 as it is."""
+    if not isinstance(calibration, dict) or calibration.get("schema") != 1:
+        return calibration
+    upgraded = calibration | {"schema": SCHEMA}
+    points = calibration.get("profiles")
+    if isinstance(points, dict):
+        upgraded["profiles"] = {name: _rename(point, _OPERATING_POINT) for name, point in points.items()}
+    if isinstance(calibration.get("metrics"), list):
+        upgraded["metrics"] = [_ROLES.get(name, name) for name in calibration["metrics"]]
+    return upgraded
+
+
+def _upgrade_role(role: Any) -> Any:
+    if not isinstance(role, dict) or role.get("kind") not in _KINDS:
+        return role
+    return role | {"kind": _KINDS[role["kind"]]}
+
+
+def _rename(record: Any, names: dict[str, str]) -> Any:
+    return {names.get(key, key): value for key, value in record.items()} if isinstance(record, dict) else record

@@ -1,0 +1,150 @@
+"""Every benchmark runs at a tiny size, checks its answers and writes the JSON it promises."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import batching, compact, decoding, language_model, models, native, paper_size
+from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
+from bench.dialogues import distinct, examples
+from bench.native import Case
+
+
+@pytest.fixture(scope="session")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Checkpoints and bundles that the benchmarks share."""
+    return tmp_path_factory.mktemp("bench")
+
+
+def written(out: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    assert report["machine"]["cores"] >= 1
+    assert report["machine"]["versions"]["onnxruntime"] != "not installed"
+    return report
+
+
+def test_native(tmp_path: Path) -> None:
+    native.main(tiny=True, out=tmp_path / "native.json")
+    rows = written(tmp_path / "native.json")["results"]
+    assert {"clean", "token_f1", "plan_batches", "best_spans", "BeamSearch"} <= {row["name"] for row in rows}
+    assert all(row["native_p50_us"] > 0 and row["ratio"] > 0 for row in rows)
+
+
+def test_native_refuses_to_time_a_wrong_answer() -> None:
+    with pytest.raises(WrongAnswer, match="native gives 1, the twin 2"):
+        native.measure(Case("one", "", lambda: 1, lambda: 2, int), 1, 0.1)
+
+
+@pytest.mark.slow
+def test_paper_size(tmp_path: Path, work: Path) -> None:
+    paper_size.main(work=work, tiny=True, out=tmp_path / "paper_size.json")
+    report = written(tmp_path / "paper_size.json")
+    assert report["settings"]["size"] == "tiny"
+    assert report["targets"] == []
+    pieces = {piece["role"]: piece for piece in report["results"]["pieces"]}
+    assert set(pieces) == {"qa", "nli", "qg"}
+    assert all(piece["int8_mb"] < piece["fp32_mb"] and piece["fp32_error"] < 1e-3 for piece in pieces.values())
+    assert report["results"]["exactness"]["same_answers"] == 1.0
+    q2 = report["results"]["q2"]
+    assert q2["questions"] == 5 * q2["spans"] == 20
+    assert q2["engine_work"]["qa"]["calls"] == q2["peer_work"]["qa"]["calls"] == 2 * q2["questions"]
+
+
+@pytest.mark.slow
+def test_decoding(tmp_path: Path, work: Path) -> None:
+    decoding.main(work=work, tiny=True, repeats=1, tokens=4, dialogues=2, out=tmp_path / "decoding.json")
+    one, two = written(tmp_path / "decoding.json")["results"]["throughput"]
+    assert (one["dialogues"], two["dialogues"]) == (1, 2)
+    assert all(side["tokens_per_s"] > 0 for each in (one, two) for side in each["sides"].values())
+    assert set(one["sides"]) == {"pmi", "plain", "bare", "wide"}
+
+
+@pytest.mark.slow
+def test_language_model(tmp_path: Path, work: Path) -> None:
+    language_model.main(work=work, tiny=True, out=tmp_path / "language_model.json")
+    report = written(tmp_path / "language_model.json")
+    assert report["targets"] == []
+    results = report["results"]
+    assert abs(results["engine"]["value"] - results["peer"]["value"]) < 0.1
+    for side in ("engine", "peer"):
+        memory = results[side]
+        assert memory["peak_mb"] >= memory["scoring_peak_mb"] >= memory["imported_mb"] > 0
+    assert results["score"]["fp32_error"] < 1e-3 < results["score"]["int8_error"] < 0.1
+    assert results["rank"]["candidates"] == report["settings"]["candidates"] == 16
+    assert results["rank"]["all"]["repeats"] == 2
+
+
+def test_a_fresh_process_knows_its_own_peak_only() -> None:
+    """What the process that starts it holds is not counted, and a peak can be forgotten."""
+    ballast = bytearray(200_000_000)
+    code = (
+        "from bench.memory import *; first = peak_mb(); b = bytearray(50_000_000); second = peak_mb(); del b; "
+        "forget_peak(); print(first, second, peak_mb())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    first, second, third = map(float, done.stdout.split())
+    assert len(ballast) == 200_000_000
+    assert first < 100
+    assert 45 < second - first < 60
+    assert third < second - 40
+
+
+@pytest.mark.slow
+def test_compact(tmp_path: Path, work: Path) -> None:
+    for role, folder in models.checkpoints(work, models.TINY).items():
+        (tmp_path / role).symlink_to(folder)
+    compact.main(work=work, tiny=True, checkpoints=tmp_path, out=tmp_path / "compact.json")
+    results = written(tmp_path / "compact.json")["results"]
+    assert results["start"][0]["peak_mb"] >= results["start"][0]["resident_loaded_mb"] > 0
+    assert results["latency"]["total"]["repeats"] == len(examples())
+    assert results["latency"]["stages"]["qg"]["calls"] > 0
+    assert [way["way"] for way in results["throughput"]] == ["one at a time", "score_many", "8 threads"]
+    assert results["twin"]["engine"]["repeats"] == results["twin"]["peer"]["repeats"] == 3
+    assert results["growth"]["points"][-1]["requests"] == results["growth"]["requests"]
+
+
+def test_batching(tmp_path: Path) -> None:
+    batching.main(threads=2, repeats=1, size=2, out=tmp_path / "batching.json")
+    results = written(tmp_path / "batching.json")["results"]
+    assert {"qg", "qa", "nli", "lm"} <= set(results["roles"])
+    for own in results["roles"].values():
+        assert [one["calls"] for one in own] == list(batching.SIZES[: len(own)])
+    assert [one["pools"] for one in results["pools"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"),
+    [
+        ([5.0], (5.0, 5.0, 5.0)),
+        ([4.0, 1.0], (2.5, 4.0, 4.0)),
+        ([float(n) for n in range(100, 0, -1)], (50.5, 95.0, 99.0)),
+    ],
+)
+def test_timing_takes_quantiles_that_were_measured(samples: list[float], expected: tuple[float, ...]) -> None:
+    timing = Timing.of(samples)
+    assert (timing.p50_ms, timing.p95_ms, timing.p99_ms) == expected
+    assert timing.repeats == len(samples)
+
+
+def test_interleaved_takes_turns_and_drops_the_warmup() -> None:
+    order: list[str] = []
+    timings = interleaved({name: (lambda name=name: order.append(name)) for name in "ab"}, repeats=2, warmup=1)
+    assert "".join(order) == "ba" + "ab" + "ba"
+    assert timings["a"].repeats == timings["b"].repeats == 2
+
+
+@pytest.mark.parametrize(("value", "at_most", "at_least"), [(1.0, True, False), (2.0, True, True), (3.0, False, True)])
+def test_targets_are_inclusive(value: float, at_most: bool, at_least: bool) -> None:
+    assert Target.at_most("", value, 2.0, "").passed is at_most
+    assert Target.at_least("", value, 2.0, "").passed is at_least
+
+
+def test_distinct_responses_are_distinct() -> None:
+    texts = [dialogue.response for dialogue in distinct(12_000)]
+    assert len(set(texts)) == len(texts) == 12_000

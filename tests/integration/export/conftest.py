@@ -1,0 +1,47 @@
+"""Tiny checkpoints on disk, loaded as the exporter loads them, each made once per run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from groundwire.export import checkpoint
+from groundwire.export.checkpoint import Checkpoint
+from groundwire.export.options import Kind, RoleOptions
+from tests.support import models
+
+Loader = Callable[[Kind, str], Checkpoint]
+_WRITE: dict[Kind, Callable[[Path, str], Path]] = {
+    "extractive_qa": models.reader,
+    "classifier": models.classifier,
+    "question_generator": models.generator,
+    "embedder": models.embedder,
+    "language_model": models.language_model,
+}
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind, str], Path]:
+    """The directory of a tiny checkpoint by kind and family."""
+    root = tmp_path_factory.mktemp("checkpoints")
+
+    def get(kind: Kind, family: str) -> Path:
+        path = root / f"{kind}-{family}"
+        return path if path.exists() else _WRITE[kind](path, family)
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def load(folder: Callable[[Kind, str], Path]) -> Loader:
+    """A tiny checkpoint, loaded."""
+    made: dict[tuple[Kind, str], Checkpoint] = {}
+
+    def get(kind: Kind, family: str) -> Checkpoint:
+        if (kind, family) not in made:
+            made[kind, family] = checkpoint.load(kind, RoleOptions(str(folder(kind, family))))
+        return made[kind, family]
+
+    return get

@@ -1,0 +1,129 @@
+"""Detectors and taggers: their labels, templates and separators, against transformers' own pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+from groundwire.engine import DetectorExplanation, Engine
+from groundwire.export import RoleOptions, export_role, labels, preset
+from groundwire.export.options import Kind
+from groundwire.runtime.bundle import ClassifierRole, TokenClassifierRole
+from groundwire.runtime.errors import ExportError
+from tests.support import models
+
+Folder = Callable[[Kind, str], Path]
+SENTENCES = list(models.sentences())
+VITAMINC = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (VITAMINC, ("SUPPORTS",)),
+        (("CORRECT", "INCORRECT"), ("CORRECT",)),
+        (("entailment", "neutral", "contradiction"), ("entailment",)),
+        (("faithful", "hallucinated"), ("faithful",)),
+        (("unsupported", "supported"), ("supported",)),
+        (("inconsistent", "consistent"), ("consistent",)),
+    ],
+)
+def test_supported_labels_by_their_usual_names(given: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    assert labels.supported("detector.x", given, None) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "message"),
+    [
+        (("yes", "no"), None, "cannot be told"),
+        (("yes", "no"), ("maybe",), "maybe"),
+        (("yes", "no"), ("yes", "no"), "cannot be told"),
+        (("supported", "correct"), None, "cannot be told"),
+    ],
+)
+def test_labels_are_never_guessed(names: tuple[str, ...], given: tuple[str, ...] | None, message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        labels.supported("detector.x", names, given)
+
+
+@pytest.mark.parametrize("family", ["albert", "bert", "roberta", "deberta"])
+def test_a_detector_says_what_the_pipeline_says(tmp_path: Path, family: str) -> None:
+    source = models.classifier(tmp_path / "checkpoint", family, labels=VITAMINC, seed=2)
+    bundle = export_role("detector.v", RoleOptions(str(source), precision="fp32"), tmp_path / "bundle")
+    reference = pipeline("text-classification", model=str(source), top_k=None, device="cpu")
+    decisions = set()
+    with Engine.load(bundle.directory, device="cpu", threads=1) as engine:
+        for knowledge, response in zip(SENTENCES, SENTENCES[3:] + SENTENCES[:3], strict=True):
+            score = engine.score(response, knowledge, metrics=["detector.v"])
+            expected = {
+                found["label"]: found["score"] for found in reference({"text": knowledge, "text_pair": response})
+            }
+            explanation = score.metrics["detector.v"].explanation
+            assert isinstance(explanation, DetectorExplanation)
+            (judged,) = explanation.judged
+            assert judged.probabilities == pytest.approx(expected, abs=1e-5)
+            assert score.value == pytest.approx(expected["SUPPORTS"], abs=1e-5)
+            assert explanation.decision == (
+                "consistent" if max(expected, key=lambda name: expected[name]) == "SUPPORTS" else "inconsistent"
+            )
+            decisions.add(explanation.decision)
+    assert decisions == {"consistent", "inconsistent"}
+
+
+@torch.no_grad()
+def test_one_separator_is_the_text_joined_by_the_end_token(tmp_path: Path) -> None:
+    source = models.classifier(tmp_path / "checkpoint", "roberta", labels=("unsupported", "supported"))
+    options = RoleOptions(str(source), precision="fp32", one_separator=True, unit="sentence")
+    bundle = export_role("detector.m", options, tmp_path / "bundle")
+    role = bundle.manifest.roles["detector.m"]
+    assert isinstance(role, ClassifierRole)
+    assert (role.unit, role.supported) == ("sentence", ("supported",))
+    model = AutoModelForSequenceClassification.from_pretrained(source).eval()
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    with Engine.load(bundle.directory, device="cpu", threads=1) as engine:
+        for document, claim in zip(SENTENCES[:12], SENTENCES[4:16], strict=True):
+            inputs = tokenizer(tokenizer.eos_token.join((document, claim)), return_tensors="pt")
+            expected = model(**inputs).logits[0].double().softmax(-1)[1].item()
+            score = engine.score(claim, document, metrics=["detector.m"])
+            assert score.value == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("family", list(models.TAGGERS))
+def test_taggers_export(tmp_path: Path, family: str, precision: str) -> None:
+    source = models.tagger(tmp_path / "checkpoint", family)
+    options = RoleOptions(str(source), precision=precision)  # type: ignore[arg-type]
+    role = export_role("token_classifier", options, tmp_path / "bundle").manifest.roles["token_classifier"]
+    assert isinstance(role, TokenClassifierRole)
+    assert (role.labels, role.supported) == (models.FLAGS, "supported")
+    assert role.parity is not None
+    assert role.parity.gate == "passed"
+    assert role.parity.decision_agreement >= 0.97
+    assert np.isfinite(role.parity.max_logit_error)
+
+
+PARTS = ("paper-q2", "paper-pmi", "paper-detectors")
+
+
+@pytest.mark.parametrize("name", ["paper-detectors", "minicheck", "lettucedetect", "nli-deberta"])
+def test_presets_name_roles_that_exist(name: str) -> None:
+    from groundwire.export.options import kind_of
+
+    roles = preset(name)
+    assert roles
+    for role, options in roles.items():
+        assert kind_of(role) in ("classifier", "tagger")
+        if options.labels and role != "nli":
+            assert labels.supported(role, options.labels, options.supported)
+
+
+def test_one_preset_has_the_models_of_all_papers() -> None:
+    everything = preset("paper-all")
+    for name in PARTS:
+        assert {role: everything[role] for role in preset(name)} == preset(name)
+    assert set(everything) - {role for name in PARTS for role in preset(name)} == {"embedder"}

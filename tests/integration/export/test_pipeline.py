@@ -1,0 +1,221 @@
+"""Whole exports: checkpoint directories in, bundles out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+import typer
+from transformers import BertConfig, BertModel
+from typer.testing import CliRunner
+
+from groundwire.export import Gate, RoleOptions, Title, export_bundle, export_role, store
+from groundwire.export.commands import app
+from groundwire.export.options import Kind
+from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
+from groundwire.runtime.errors import ExportError
+from tests.support import models
+
+Folder = Callable[[Kind, str], Path]
+LOOSE = Gate(decision_agreement=0.5, span_agreement=0.3, max_error=2.0)
+"""Random weights round badly; what int8 does to trained ones is measured where there are some."""
+PAIR = Template("{answer}", "{context}")
+
+
+def external(bundle: Bundle, graph: str) -> dict[str, int]:
+    """Offset in weights.bin of every weight that lies there."""
+    proto = onnx.load(bundle.directory / graph, load_external_data=False)
+    return {
+        tensor.name: int(next(entry.value for entry in tensor.external_data if entry.key == "offset"))
+        for tensor in proto.graph.initializer
+        if tensor.external_data
+    }
+
+
+def test_a_bundle_of_one_trunk(folder: Folder, tmp_path: Path) -> None:
+    """As the embedded bundle: reader, classifier and both halves of the generator share the word embeddings."""
+    words = torch.randn(models.word_pieces().vocab_size, models.HIDDEN)
+    for kind, name in (("reader", "qa"), ("classifier", "nli"), ("generator", "qg")):
+        from groundwire.export import checkpoint
+
+        loaded = checkpoint.load(kind, RoleOptions(str(folder(kind, "bert"))))  # type: ignore[arg-type]
+        for module in loaded.model.modules():
+            if hasattr(module, "word_embeddings"):
+                module.word_embeddings.weight.data.copy_(words)
+        loaded.model.save_pretrained(tmp_path / name)
+        (tmp_path / name / "tokenizer.json").write_text(loaded.tokenizer)
+        for config in ("tokenizer_config.json", "special_tokens_map.json"):
+            (tmp_path / name / config).write_bytes((folder(kind, "bert") / config).read_bytes())  # type: ignore[arg-type]
+    stages: list[tuple[str, str]] = []
+    roles = {
+        "qa": RoleOptions(str(tmp_path / "qa"), precision="fp32"),
+        "nli": RoleOptions(str(tmp_path / "nli"), precision="fp32"),
+        "qg": RoleOptions(str(tmp_path / "qg"), precision="fp32", template=PAIR, strip_prefix="q: ", max_tokens=48),
+    }
+    out = tmp_path / "bundle"
+    bundle = export_bundle(
+        roles, out, title=Title("tiny", license="Apache-2.0"), watch=lambda role, stage: stages.append((role, stage))
+    )
+    bundle.verify()
+    assert [stage for role, stage in stages if role == "qa"] == [
+        "load", "convert", "optimize", "quantize", "verify", "save",
+    ]  # fmt: skip
+    offsets = [
+        external(bundle, graph)[name]
+        for graph, name in (
+            ("qa.onnx", "bert.embeddings.word_embeddings.weight"),
+            ("nli.onnx", "bert.embeddings.word_embeddings.weight"),
+            ("qg.encoder.onnx", "encoder.embeddings.word_embeddings.weight"),
+            ("qg.decoder.onnx", "embed.words.weight"),
+        )
+    ]
+    assert len(set(offsets)) == 1
+    qa, nli, qg = (bundle.manifest.roles[name] for name in ("qa", "nli", "qg"))
+    assert isinstance(qa, ExtractiveQARole)
+    assert isinstance(nli, ClassifierRole)
+    assert isinstance(qg, QuestionGeneratorRole)
+    assert (qa.source, qa.architecture, qa.precision, qa.max_tokens, qa.pad_id) == (
+        "qa", "BertForQuestionAnswering", "fp32", models.MAX_TOKENS, 0,
+    )  # fmt: skip
+    assert nli.labels == models.LABELS
+    assert (qg.template, qg.strip_prefix, qg.max_tokens) == (PAIR, "q: ", 48)
+    assert (qg.eos_ids, qg.start_id, qg.layers, qg.heads, qg.head_dim) == ((3,), 2, 2, 4, 8)
+    for role in (qa, nli, qg):
+        assert role.parity is not None
+        assert (role.parity.gate, role.parity.decision_agreement, role.parity.texts) == ("passed", 1.0, 64)
+        assert role.parity.max_logit_error < 1e-3
+        content = json.loads(bundle.file(role.tokenizer).read_text())
+        assert content["truncation"] is None
+
+
+def test_int8_end_to_end(folder: Folder, tmp_path: Path) -> None:
+    bundle = export_bundle(
+        {
+            "qa": RoleOptions(str(folder("extractive_qa", "albert")), gate=LOOSE),
+            "qg": RoleOptions(str(folder("question_generator", "t5")), gate=LOOSE),
+        },
+        tmp_path / "b",
+    )
+    for role in bundle.manifest.roles.values():
+        assert isinstance(role, (ExtractiveQARole, QuestionGeneratorRole))
+        assert role.precision == "int8"
+        assert role.parity is not None
+        assert 0 < role.parity.max_logit_error < 2 * role.parity.logit_std
+
+
+def test_max_tokens_of_offset_positions(folder: Folder, tmp_path: Path) -> None:
+    """RoBERTa's position table has two rows more than its window."""
+    role = export_role(
+        "nli", RoleOptions(str(folder("classifier", "roberta")), precision="fp32"), tmp_path / "b"
+    ).manifest.roles["nli"]
+    assert isinstance(role, ClassifierRole)
+    assert (role.max_tokens, role.pad_id) == (models.MAX_TOKENS, 1)
+
+
+def test_failures_leave_no_trace(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "b"
+    with pytest.raises(ExportError, match="cannot be loaded"):
+        export_role("qa", RoleOptions(str(tmp_path / "nowhere")), out)
+    models.classifier(tmp_path / "plain", "bert", labels=("LABEL_0", "LABEL_1", "LABEL_2"))
+    with pytest.raises(ExportError, match="does not say what its logits mean"):
+        export_role("nli", RoleOptions(str(tmp_path / "plain")), out)
+    monkeypatch.setattr(store, "sha256", lambda path: (_ for _ in ()).throw(OSError("disk")))
+    with pytest.raises(OSError, match="disk"):
+        export_role("qa", RoleOptions(str(folder("extractive_qa", "bert")), precision="fp32"), out)
+    assert [path.name for path in tmp_path.iterdir()] == ["plain"]
+
+
+def test_a_checkpoint_without_a_head_is_refused(tmp_path: Path) -> None:
+    tokenizer = models.word_pieces()
+    config = BertConfig(vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
+    BertModel(config).save_pretrained(tmp_path / "c")
+    tokenizer.save_pretrained(tmp_path / "c")
+    with pytest.raises(ExportError, match=r"lacks weights that a reader needs \(qa_outputs.bias, qa_outputs.weight\)"):
+        export_role("qa", RoleOptions(str(tmp_path / "c")), tmp_path / "b")
+
+
+def test_spans_from_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline" / "config.cfg").write_text("[nlp]")
+    bundle = export_role("spans", RoleOptions(str(tmp_path / "pipeline")), tmp_path / "b")
+    assert (bundle.file("spans") / "config.cfg").is_file()
+    with pytest.raises(ExportError, match="No spaCy pipeline 'xx_none'"):
+        export_role("spans", RoleOptions("xx_none"), tmp_path / "b", force=True)
+
+
+def command(*arguments: str) -> str:
+    """Run ``groundwire export`` as the command line mounts it."""
+    parent = typer.Typer()
+    parent.add_typer(app, name="export")
+    parent.command("other")(lambda: None)
+    result = CliRunner().invoke(parent, ["export", *arguments], env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+def test_command(folder: Folder, tmp_path: Path) -> None:
+    models.classifier(tmp_path / "plain", "bert", labels=("LABEL_0", "LABEL_1", "LABEL_2"))
+    arguments = ["nli", "--source", str(tmp_path / "plain"), "--out", str(tmp_path / "b"), "--precision", "fp32"]
+    with pytest.raises(ExportError, match="does not say what its logits mean"):
+        command(*arguments)
+    output = command(*arguments, "--labels", "contradiction, entailment,neutral", "--max-tokens", "32")
+    assert "nli plain fp32 (passed: 100.0% of decisions" in output
+    role = Bundle.open(tmp_path / "b").manifest.roles["nli"]
+    assert isinstance(role, ClassifierRole)
+    assert (role.labels, role.max_tokens) == (("contradiction", "entailment", "neutral"), 32)
+    with pytest.raises(ExportError, match="pass --force"):
+        command(*arguments, "--labels", "contradiction,entailment,neutral")
+    assert "nli" in command(*arguments, "--labels", "neutral,entailment,contradiction", "--force")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["qa", "--out", "b"], "with --source"),
+        (["poet", "--source", "x", "--out", "b"], "Unknown role 'poet'"),
+        (["paper-q2", "--labels", "a,b,c", "--out", "b"], "--labels belong to one role"),
+        (["paper-q2", "--replace", "qa", "--out", "b"], "not ROLE=ID_OR_DIR"),
+        (["qg", "--source", "x", "--template-second", "{context}", "--out", "b"], "needs --template"),
+    ],
+)
+def test_command_refusals(arguments: list[str], message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        command(*arguments)
+
+
+def test_help_has_an_example_to_copy() -> None:
+    output = command("--help")
+    assert "groundwire export paper-q2 --out paper-q2" in output
+    assert "PRESET|ROLE" in output
+
+
+def test_the_command_is_cheap_to_import() -> None:
+    heavy = {"torch", "transformers", "onnx", "onnxruntime"}
+    code = f"import sys, groundwire.export.commands; print({heavy} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import groundwire.export
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "optimum" else object())
+    with pytest.raises(ImportError, match=r"needs optimum; run: pip install 'groundwire\[export\]'"):
+        groundwire.export.require()
+    with pytest.raises(ExportError, match="pip install"):
+        command("qa", "--source", "x", "--out", "b")
+
+
+def test_public_names() -> None:
+    import groundwire.export
+
+    for name in groundwire.export.__all__:
+        assert getattr(groundwire.export, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        groundwire.export.nothing  # noqa: B018

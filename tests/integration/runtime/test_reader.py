@@ -1,0 +1,240 @@
+"""Answers of exported readers against the checkpoints they come from, by rules written out once more."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import msgspec
+import pytest
+import torch
+
+from groundwire.runtime.calls import Answer, Answered, AnswerRule, Read
+from groundwire.runtime.errors import TooLong
+from groundwire.runtime.models.extractive_qa import MAX_ANSWER_TOKENS, ExtractiveQA
+from groundwire.runtime.tokenization import TextEncoder, Window
+from tests.support import models
+from tests.support.zoo import PROFILE, Zoo
+
+FAMILIES = list(models.READERS)
+RULES: list[AnswerRule] = ["independent", "joint"]
+SENTENCES = list(models.sentences())
+QUESTIONS = [
+    "who was born in Tupelo?",
+    "what is the name of the show?",
+    "how old is he?",
+    "Which city?",
+    "when did the Titanic sink in the Atlantic ocean?",
+]
+LONG = " ".join(SENTENCES)
+"""Several windows of a tiny reader."""
+
+
+class Best(NamedTuple):
+    """What a window says, in the words of ``Answered``."""
+
+    status: str
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+def logits(zoo: Zoo, family: str, window: Window) -> tuple[list[float], list[float]]:
+    """Start and end logits of the checkpoint."""
+    return _logits(zoo, family, tuple(window.ids), tuple(window.type_ids))
+
+
+@cache  # the rules read the same windows
+@torch.no_grad()
+def _logits(zoo: Zoo, family: str, ids: tuple[int, ...], type_ids: tuple[int, ...]) -> tuple[list[float], list[float]]:
+    model, _ = zoo.torch("qa", family)
+    types = {} if family == "roberta" else {"token_type_ids": torch.tensor([type_ids])}
+    out = model(input_ids=torch.tensor([ids]), **types)
+    return out.start_logits[0].tolist(), out.end_logits[0].tolist()
+
+
+def read(zoo: Zoo, family: str, window: Window, question: str, passage: str, rule: AnswerRule) -> Best:
+    """The documented rule on one window, position by position."""
+    start, end = logits(zoo, family, window)
+    inside = [i for i, owner in enumerate(window.sequence_ids) if owner == 1]
+    null = start[0] + end[0]
+    if rule == "independent":
+        a, b = start.index(max(start)), end.index(max(end))
+        score = start[a] + end[b] - null
+        if a == b == 0 or b < a:
+            return Best("none" if a == b else "empty", "", -1, -1, score)
+    else:
+        legal = [(a, b) for a in inside for b in inside if a <= b < a + MAX_ANSWER_TOKENS]
+        a, b = max(legal, key=lambda pair: start[pair[0]] + end[pair[1]])
+        score = start[a] + end[b] - null
+        if score <= 0:
+            return Best("none", "", -1, -1, score)
+    words = []
+    for owner, whole in enumerate((question, passage)):
+        places = [window.offsets[i] for i in range(a, b + 1) if window.sequence_ids[i] == owner]
+        if places:
+            words.append(whole[places[0][0] : places[-1][1]].strip())
+    if not any(words):
+        return Best("empty", "", -1, -1, score)
+    if a not in inside or b not in inside:
+        return Best("answered", " ".join(words), -1, -1, score)
+    cut = passage[window.offsets[a][0] : window.offsets[b][1]]
+    begin = window.offsets[a][0] + len(cut) - len(cut.lstrip())
+    return Best("answered", cut.strip(), begin, begin + len(cut.strip()), score)
+
+
+def windows(zoo: Zoo, family: str, question: str, passage: str) -> list[Window]:
+    role = zoo.bundle("qa", family).manifest.roles["qa"]
+    encoder = TextEncoder.load(zoo.bundle("qa", family).file(role.tokenizer), role.max_tokens)
+    return encoder.windows(question, passage, 1, role.stride)
+
+
+def assert_is(found: object, expected: Best, passage: int = 0) -> None:
+    assert isinstance(found, Answered)
+    assert (found.status, found.text, found.start, found.end) == expected[:4]
+    assert found.passage == (passage if expected.status == "answered" else -1)
+    assert found.score == pytest.approx(expected.score, abs=1e-3)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_answers_are_those_of_the_checkpoint(zoo: Zoo, family: str, rule: AnswerRule) -> None:
+    pairs = [(question, passage) for question in QUESTIONS for passage in SENTENCES]
+    found = zoo.reader(family).run([Answer(question, (passage,), rule) for question, passage in pairs], 1)
+    seen = set()
+    for (question, passage), one in zip(pairs, found, strict=True):
+        (window,) = windows(zoo, family, question, passage)
+        expected = read(zoo, family, window, question, passage, rule)
+        assert_is(one, expected)
+        assert isinstance(one, Answered)
+        assert one.read == Read(1, len(passage), len(passage))
+        seen.add((expected.status, expected.status == "answered" and expected.start < 0))
+        if one.start >= 0:
+            assert passage[one.start : one.end] == one.text
+    # The tiny readers show every outcome a rule has.
+    every = {("answered", False), ("none", False)}
+    assert seen == (every | {("answered", True), ("empty", False)} if rule == "independent" else every)
+
+
+def best_of(found: list[tuple[int, Best]]) -> tuple[int, Best]:
+    """Over all windows: the highest score of an answer; without one, "empty" before "none", and the highest score."""
+    answers = [item for item in found if item[1].status == "answered"]
+    if answers:
+        return max(answers, key=lambda item: item[1].score)
+    status = "empty" if any(best.status == "empty" for _, best in found) else "none"
+    return -1, Best(status, "", -1, -1, max(best.score for _, best in found))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_long_and_several_passages_give_the_best_window(zoo: Zoo, family: str, rule: AnswerRule) -> None:
+    passages = (SENTENCES[0], LONG[:900], SENTENCES[7], LONG[300:])
+    calls = [Answer(question, passages, rule) for question in QUESTIONS]
+    decided = set()
+    for call, one in zip(calls, zoo.reader(family).run(calls, 200), strict=True):
+        found = [
+            (index, read(zoo, family, window, call.question, passage, rule))
+            for index, passage in enumerate(passages)
+            for window in windows(zoo, family, call.question, passage)
+        ]
+        assert len(found) > 10
+        passage, best = best_of(found)
+        assert_is(one, best, passage)
+        assert isinstance(one, Answered)
+        assert one.read == Read(len(found), sum(map(len, passages)), sum(map(len, passages)))
+        decided.add([best for _, best in found].index(best) if passage >= 0 else -1)
+    assert len(decided) > 1
+
+
+def test_there_is_no_answer_only_if_no_passage_has_one(zoo: Zoo) -> None:
+    run = zoo.reader("bert").run
+    question = QUESTIONS[1]
+
+    def status(*passages: str) -> tuple[str, int]:
+        (found,) = run([Answer(question, passages)], 8)
+        assert isinstance(found, Answered)
+        return found.status, found.passage
+
+    some: dict[str, list[str]] = {"none": [], "empty": [], "answered": []}
+    for passage in [*SENTENCES, *(LONG[at : at + 90] for at in range(0, 1800, 20))]:
+        some[status(passage)[0]].append(passage)
+    none, other = some["none"][:2]
+    assert status(none, other) == ("none", -1)
+    assert status(none, some["empty"][0]) == ("empty", -1)
+    assert status(none, some["empty"][0], some["answered"][0]) == ("answered", 2)
+    assert status(some["answered"][0], none) == ("answered", 0)
+
+
+def test_of_equal_answers_the_earlier_passage_is_taken(zoo: Zoo) -> None:
+    call = Answer(QUESTIONS[0], (SENTENCES[3], SENTENCES[3], SENTENCES[3]), "joint")
+    (found,) = zoo.reader("bert").run([call], 8)
+    assert isinstance(found, Answered)
+    assert (found.status, found.passage) == ("answered", 0)
+
+
+def test_rules_of_one_call_list_do_not_mix(zoo: Zoo) -> None:
+    calls = [
+        Answer(question, (sentence,), rule) for question in QUESTIONS for sentence in SENTENCES[:4] for rule in RULES
+    ]
+    reader = zoo.reader("roberta")
+    found = reader.run(calls, 1)
+    assert found == [reader.run([call], 1)[0] for call in calls]
+    assert found[0::2] != found[1::2]
+
+
+def test_rules_share_what_the_graph_reads(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = zoo.reader("bert")
+    run, rows = reader._session.run, []
+    monkeypatch.setattr(reader._session, "run", lambda feeds: rows.append(len(feeds["input_ids"])) or run(feeds))
+    reader.run([Answer(QUESTIONS[0], tuple(SENTENCES[:4]), rule) for rule in RULES], 4)
+    assert sum(rows) == 4
+
+
+def test_the_joint_rule_bounds_the_length_of_an_answer(zoo: Zoo) -> None:
+    """With start and end far apart, the best legal span is shorter than the distance of the two peaks."""
+    reader = zoo.reader("bert")
+    apart = []
+    for question in QUESTIONS:
+        for passage in (LONG[at : at + 320] for at in range(0, 1600, 40)):
+            for window in windows(zoo, "bert", question, passage):
+                start, end = logits(zoo, "bert", window)
+                if end.index(max(end)) - start.index(max(start)) >= MAX_ANSWER_TOKENS:
+                    apart.append((question, passage, window))
+    assert apart
+    for question, passage, window in apart:
+        (found,) = reader.run([Answer(question, (passage,), "joint")], 4)
+        assert_is(found, read(zoo, "bert", window, question, passage, "joint"))
+
+
+def test_more_windows_than_allowed_is_an_error_of_that_call_alone(zoo: Zoo) -> None:
+    long, short = Answer(QUESTIONS[0], (SENTENCES[0], LONG)), Answer(QUESTIONS[0], (SENTENCES[0],))
+    count = 1 + len(windows(zoo, "albert", QUESTIONS[0], LONG))
+    reader = zoo.reader("albert")
+    fits, _ = reader.run([long, short], count)
+    assert isinstance(fits, Answered)
+    assert fits.read.windows == count
+    refused, fine = reader.run([long, short], count - 1)
+    assert isinstance(refused, TooLong)
+    assert f"more than {count - 1} windows of {models.MAX_TOKENS} tokens" in str(refused)
+    assert fine == reader.run([short], count)[0]
+
+
+def test_a_question_that_fills_the_window_is_an_error_of_that_call_alone(zoo: Zoo) -> None:
+    refused, fine = zoo.reader("roberta").run([Answer(LONG, (LONG,)), Answer(QUESTIONS[0], (SENTENCES[0],))], 400)
+    assert isinstance(refused, TooLong)
+    assert isinstance(fine, Answered)
+
+
+def test_a_smaller_stride_reads_fewer_windows(zoo: Zoo) -> None:
+    bundle = zoo.bundle("qa", "albert")
+    role = msgspec.structs.replace(bundle.manifest.roles["qa"], stride=0)
+    (few,) = ExtractiveQA.load(bundle, role, PROFILE).run([Answer(QUESTIONS[0], (LONG,))], 400)
+    (many,) = zoo.reader("albert").run([Answer(QUESTIONS[0], (LONG,))], 400)
+    assert isinstance(few, Answered)
+    assert isinstance(many, Answered)
+    assert 1 < few.read.windows < many.read.windows
+
+
+def test_no_calls_give_no_answers(zoo: Zoo) -> None:
+    assert zoo.reader("bert").run([], 8) == []

@@ -1,0 +1,151 @@
+"""The same tokens from transformers with the logits processor, from the runtime, and through the engine."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers", reason="needs the transformers extra")
+pytest.importorskip("groundwire.export.pipeline", reason="needs the export extra", exc_type=ImportError)
+
+import torch
+
+from groundwire.engine import BeamSearch, Engine, Generation, Greedy
+from groundwire.integrations.transformers import PMILogitsProcessor
+from groundwire.runtime.calls import Generate, GeneratedSequence
+from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.models.prompt import contexts
+from tests.support.zoo import Zoo
+
+PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
+DIALOGUES = (
+    (("Most guitars have six strings.", "It is loud."), ("Do you play?", "Yes, and you?")),
+    (("The Amazon river flows through Brazil, Peru and Colombia.",), ("Where is the river?",)),
+)
+SETTINGS = [(0.25, 0.6), (1.0, 0.9)]
+NEW = 7
+
+
+def padded(rows: list[list[int]], pad: int, *, left: bool) -> dict[str, Any]:
+    longest = max(map(len, rows))
+    filled = [[pad] * (longest - len(row)) + row if left else row + [pad] * (longest - len(row)) for row in rows]
+    real = [[0] * (longest - len(row)) + [1] * len(row) for row in rows]
+    mask = real if left else [row[::-1] for row in real]
+    return {"input_ids": torch.tensor(filled), "attention_mask": torch.tensor(mask)}
+
+
+@pytest.mark.parametrize("family", ["bart", "t5", "gpt2"])
+def test_the_processor_writes_what_the_runtime_writes(zoo: Zoo, family: str) -> None:
+    model, tokens = zoo.torch("generator", family)
+    causal, own = family == "gpt2", model.generation_config
+
+    def ids(pieces: list[str]) -> list[int]:
+        parts = pieces if causal else ["".join(pieces)]
+        return [token for part in parts for token in tokens(part)["input_ids"]]
+
+    texts = [contexts(PROMPT, *dialogue) for dialogue in DIALOGUES]
+    pad = own.pad_token_id or 0
+    given = padded([ids(text.grounded) for text in texts], pad, left=causal)
+    alone = padded([ids(text.alone) for text in texts], pad, left=causal)
+    behind = given["input_ids"].shape[1] if causal else 1
+    seen = set()
+    for (alpha, top_p), beams in itertools.product(SETTINGS, (1, 3)):
+        rule = PMILogitsProcessor(model, alone["input_ids"], alone["attention_mask"], alpha=alpha, top_p=top_p)
+        out = model.generate(
+            **given,
+            logits_processor=[rule],
+            num_beams=beams,
+            do_sample=False,
+            max_new_tokens=NEW,
+            pad_token_id=pad,
+            forced_eos_token_id=None,
+        )
+        length = NEW + 1
+        decoding = (
+            BeamSearch(beams, 1, 0, early_stopping=False, max_new_tokens=length - 1)
+            if beams > 1
+            else Greedy(max_new_tokens=length - 1)
+        )
+        calls = [Generate(*dialogue, decoding, alpha, top_p) for dialogue in DIALOGUES]
+        for row, found in zip(out[:, behind:].tolist(), zoo.writer(family).run(calls, 1), strict=True):
+            assert isinstance(found, tuple)
+            ours = [token.id for token in found[0].tokens]
+            assert row[: len(ours)] == ours
+            assert set(row[len(ours) :]) <= {pad, own.eos_token_id}
+            seen.add(tuple(ours))
+    assert len(seen) > 2
+
+
+@pytest.fixture(scope="module")
+def engine(zoo: Zoo) -> Any:
+    with Engine(LocalRuntime.load(zoo.bundle("generator", "gpt2").directory, threads=1)) as opened:
+        yield opened
+
+
+KNOWLEDGE, HISTORY = DIALOGUES[0]
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam", "sampling", "nucleus", "beam_sampling"])
+def test_what_is_streamed_is_what_is_generated(engine: Engine, method: Any) -> None:
+    whole = engine.generate(KNOWLEDGE, HISTORY, method=method, seed=5, max_tokens=9)
+    assert whole.status == "written"
+    pieces = engine.generate(KNOWLEDGE, HISTORY, method=method, seed=5, max_tokens=9, stream=True)
+    parts = list(pieces)
+    assert "".join(parts) == whole.text
+    assert pieces.result.responses == whole.responses
+    (response,) = whole.responses
+    assert "".join(response.text[token.start : token.end] for token in response.tokens) == response.text
+    if method == "greedy":
+        assert len(parts) > 1, "greedy search is streamed word by word"
+
+
+def test_more_responses_and_candidates(engine: Engine) -> None:
+    found = engine.generate(KNOWLEDGE, HISTORY, n=3, max_tokens=9)
+    scores = [response.score for response in found.responses]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    checked = engine.generate(KNOWLEDGE, HISTORY, n=2, n_candidates=4, metrics=["overlap_precision"], max_tokens=9)
+    values = [response.check.value or 0.0 for response in checked.responses if response.check]
+    assert len(checked.responses) == 2
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_dialogue_that_does_not_fit_is_a_status(engine: Engine) -> None:
+    found = engine.generate("a word " * 300, HISTORY)
+    assert (found.status, found.responses) == ("truncated", ())
+    assert "tokens" in found.message
+
+
+def test_many_threads_write_what_one_writes(engine: Engine) -> None:
+    cases = [
+        (alpha, method, seed) for alpha in (0.0, 0.5) for method in ("greedy", "beam", "sampling") for seed in (0, 1)
+    ]
+
+    def write(case: tuple[float, Any, int]) -> Generation:
+        alpha, method, seed = case
+        return engine.generate(KNOWLEDGE, HISTORY, alpha=alpha, method=method, seed=seed, max_tokens=6)
+
+    expected = [write(case).text for case in cases]
+    found: dict[int, str] = {}
+    threads = [
+        threading.Thread(target=lambda place=place, case=case: found.update({place: write(case).text}))
+        for place, case in enumerate(cases)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[place] for place in range(len(cases))] == expected
+
+
+def test_the_runtimes_records_are_the_responses(engine: Engine, zoo: Zoo) -> None:
+    call = Generate(KNOWLEDGE, HISTORY, Greedy(max_new_tokens=7))
+    ((written,),) = zoo.writer("gpt2").run([call], 1)  # type: ignore[misc]
+    assert isinstance(written, GeneratedSequence)
+    (response,) = engine.generate(KNOWLEDGE, HISTORY, method=Greedy(max_new_tokens=7)).responses
+    assert (response.text, response.score, response.finished) == (written.text, written.score, written.finished)
+    assert [token.log_prob for token in response.tokens] == [token.log_prob for token in written.tokens]
+    assert [token.cpmi for token in response.tokens] == [token.cpmi for token in written.tokens]

@@ -1,0 +1,133 @@
+"""The embedded bundle: intact, offline, and the same scores alone, in a crowd and from many threads."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire.engine import Engine, Q2Explanation, Score
+from groundwire.runtime.bundle import Bundle, embedded
+
+pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
+
+ROWS: list[dict[str, Any]] = [
+    json.loads(line)
+    for line in (Path(__file__).parents[2] / "examples" / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine.load("compact", device="cpu", cache_chars=1) as loaded:
+        loaded.warmup()
+        yield loaded
+
+
+def crowd() -> list[dict[str, Any]]:
+    """64 requests of mixed lengths that contain every example."""
+    rng = random.Random(3)
+    others = [
+        row | {"response": " ".join(other["response"] for other in rng.sample(ROWS, 1 + i % 3))}
+        for i, row in enumerate(rng.choices(ROWS, k=64 - len(ROWS)))
+    ]
+    mixed = [*ROWS, *others]
+    rng.shuffle(mixed)
+    return mixed
+
+
+def texts(row: dict[str, Any]) -> tuple[str, str]:
+    """What tells a request of the crowd from the others: some have an example's response to other knowledge."""
+    return row["response"], str(row["knowledge"])
+
+
+def told(score: Score) -> Any:
+    """Everything discrete about a score."""
+    explanation = score.metrics["q2"].explanation
+    assert isinstance(explanation, Q2Explanation)
+    comparisons = [
+        (c.span, c.question, c.rank, c.discarded, c.response_answer, c.knowledge_answer, c.nli)
+        for c in explanation.questions
+    ]
+    return score.status, comparisons, explanation.fallback, [(s.start, s.end, s.reason) for s in score.unsupported]
+
+
+def values(score: Score) -> list[float]:
+    explanation = score.metrics["q2"].explanation
+    assert isinstance(explanation, Q2Explanation)
+    shares = [p for c in explanation.questions for p in (c.nli_probabilities or {}).values()]
+    others = [result.value or 0.0 for result in score.metrics.values()]
+    return [*others, score.verdict.probability or 0.0, *shares, *(explanation.fallback_probabilities or {}).values()]
+
+
+def same(one: Score, other: Score) -> None:
+    assert told(one) == told(other)
+    assert values(one) == pytest.approx(values(other), abs=1e-6)
+
+
+def test_the_files_are_those_of_the_manifest() -> None:
+    bundle = Bundle.open("compact")
+    bundle.verify()
+    assert bundle.manifest.size <= 72e6
+
+
+def test_a_score_does_not_depend_on_the_crowd_or_the_thread(engine: Engine) -> None:
+    alone = [engine.score(row["response"], row["knowledge"], history=row["history"]) for row in ROWS]
+    mixed = crowd()
+    together = dict(zip(map(texts, mixed), engine.score_many(mixed), strict=True))
+    with ThreadPoolExecutor(8) as pool:
+        threaded = list(
+            pool.map(lambda row: engine.score(row["response"], row["knowledge"], history=row["history"]), ROWS)
+        )
+    for row, one, other in zip(ROWS, alone, threaded, strict=True):
+        same(one, other)
+        same(one, together[texts(row)])
+
+
+def test_the_demo_tells_the_examples_apart(engine: Engine) -> None:
+    """Each example that contradicts its knowledge scores below the one that follows it."""
+    scores = {row["id"]: engine.score(row["response"], row["knowledge"]).value or 0.0 for row in ROWS}
+    pairs = [name for name in scores if f"{name}-wrong" in scores]
+    better = [name for name in pairs if scores[name] > scores[f"{name}-wrong"]]
+    assert len(better) >= len(pairs) - 1, scores
+
+
+def test_scoring_opens_no_connection(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert engine.score("Honey never spoils.", "Honey keeps for years.").status == "scored"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "שלום עולם, 1935",
+        "珈琲は酸っぱい。",
+        "🙂👩‍👩‍👧 ok 🙂",
+        "a</s>[SEP]b [CLS] <pad>",
+        "\u202eElvis\u202c",
+        "e\u0301lan",
+        "x" * 3000,
+    ],
+)
+def test_any_writing_is_scored(engine: Engine, text: str) -> None:
+    score = engine.score(text, [text, "Elvis was born in 1935."])
+    assert score.status in ("scored", "truncated")
+    assert (score.value is None) == (score.status != "scored")
+
+
+def test_long_knowledge_is_read_to_its_end(engine: Engine) -> None:
+    filler = "The weather was mild and the road was dry. " * 120
+    near = engine.score("The bridge was opened in 1932.", "The bridge was opened in 1932.")
+    far = engine.score("The bridge was opened in 1932.", filler + "The bridge was opened in 1932.")
+    assert far.coverage == 1.0
+    assert near.value == 1.0
+    assert told(far)[1][0][1] == told(near)[1][0][1]

@@ -1,0 +1,118 @@
+"""Critique and repair by the embedded bundle, on the example dialogues; in tests/engine/ by a world made by hand."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from groundwire.engine import Engine, KnowledgeGraph, Refinement
+from groundwire.engine.cli import app
+from groundwire.engine.nph.context import around
+from groundwire.runtime.bundle import Bundle, embedded
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+DIALOGUES = EXAMPLES / "graph_dialogues.jsonl"
+ROWS = [json.loads(line) for line in DIALOGUES.read_text(encoding="utf-8").splitlines()]
+FILMS = KnowledgeGraph.load(EXAMPLES / "films.tsv")
+NEEDS_BUNDLE = pytest.mark.skipif("nph" not in embedded(), reason="this checkout holds no trained bundle 'nph'")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine.load("nph", "cpu") as loaded:
+        yield loaded
+
+
+def test_the_examples_hold_what_they_promise() -> None:
+    """Every expected repair rests on the graph, and what is to stay does."""
+    assert FILMS.problems == ()
+    assert 12 <= len(ROWS) <= 20
+    assert len({row["id"] for row in ROWS}) == len(ROWS)
+    for row in ROWS:
+        stays = row["id"].startswith(("right", "chit-chat"))
+        assert (row["expected"] == [row["response"]]) is stays, row["id"]
+        for text in row["expected"]:
+            named = [link.entity for link in FILMS.link(text)]
+            if not row["id"].startswith("chit-chat") and "It was" not in text:
+                assert len(named) >= 2, text
+                assert any(FILMS.triples_between(named[0], other) for other in named[1:]), text
+
+
+@NEEDS_BUNDLE
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_the_examples_are_repaired_with_their_reason(engine: Engine, row: dict[str, object]) -> None:
+    response, history = str(row["response"]), tuple(map(str, row["history"]))  # type: ignore[call-overload]
+    found = engine.refine(response, history, graph=FILMS)
+    assert found.response in row["expected"], (found.before.mentions, found.changes, found.message)  # type: ignore[operator]
+    if found.response == response:
+        assert found.status in ("clean", "no_context")
+        return
+    assert found.status == "refined"
+    for change in found.changes:
+        assert change.triple in tuple(FILMS)
+        assert change.chosen.entity in (change.triple.subject, change.triple.object)
+        assert found.response[change.new_start : change.new_end] == change.new
+    assert Refinement.from_json(found.to_json()) == found
+
+
+@NEEDS_BUNDLE
+def test_the_critic_accepts_most_repairs(engine: Engine) -> None:
+    found = [engine.refine(row["response"], row["history"], graph=FILMS) for row in ROWS]
+    accepted = [one.accepted for one in found if one.status == "refined"]
+    assert sum(map(bool, accepted)) >= 0.8 * len(accepted) > 0
+
+
+@NEEDS_BUNDLE
+def test_the_command_shows_the_repairs() -> None:
+    command = f"refine {shlex.quote(str(DIALOGUES))} --graph {shlex.quote(str(EXAMPLES / 'films.tsv'))}"
+    result = CliRunner().invoke(app, shlex.split(command))
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.output.replace("│", " ").split())
+    assert "⟦Steven Spielberg⟧" in shown
+    assert "⟦James Cameron⟧" in shown
+    assert "directed by" in shown
+    rows = [json.loads(line) for line in CliRunner().invoke(app, [*shlex.split(command), "--json"]).stdout.splitlines()]
+    assert [row["id"] for row in rows] == [row["id"] for row in ROWS]
+    assert rows[0]["refinement"]["changes"][0]["chosen"]["path"] == [
+        {"subject": "Titanic", "predicate": "directed_by", "object": "James Cameron"}
+    ]
+
+
+@NEEDS_BUNDLE
+def test_a_repair_does_not_depend_on_what_else_is_asked(engine: Engine) -> None:
+    alone = [engine.refine(row["response"], row["history"], graph=FILMS).response for row in ROWS]
+    with Engine.load("nph", "cpu", cache_chars=0) as other:
+        again = [other.refine(row["response"], row["history"], graph=FILMS).response for row in reversed(ROWS)]
+    assert alone == again[::-1]
+
+
+@NEEDS_BUNDLE
+def test_triples_do_as_well_as_a_graph(engine: Engine) -> None:
+    row = ROWS[0]
+    near = around(FILMS, row["response"], tuple(row["history"]), 1).triples
+    found = engine.refine(row["response"], row["history"], triples=near)
+    assert found.response in row["expected"]
+
+
+@NEEDS_BUNDLE
+def test_the_bundle_is_small_and_whole() -> None:
+    bundle = Bundle.open("nph")
+    bundle.verify()
+    assert {"critic", "retriever"} <= set(bundle.manifest.roles)
+    assert bundle.manifest.size <= 25e6
+
+
+@NEEDS_BUNDLE
+def test_both_bundles_work_in_one_engine() -> None:
+    with Engine.load("compact", "cpu", extra=["nph"]) as both:
+        told = [("Alien", "directed_by", "Ridley Scott")]
+        score = both.score("Alien was directed by James Cameron.", triples=told, metrics=["critic", "nli", "feqa"])
+    assert {result.status for result in score.metrics.values()} == {"scored"}
+    assert score.value is not None
+    assert score.value < 0.5
+    assert "bundle:compact+nph@" in score.signature

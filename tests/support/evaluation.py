@@ -1,0 +1,83 @@
+"""Rows and scores made by hand, and settings over the fake world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from groundwire.engine import Engine, MetricResult, Score, Timings, Verdict
+from groundwire.evaluate.datasets.examples import Row
+from groundwire.evaluate.scores.scoring import Settings
+from groundwire.runtime.calibration import Calibration, Feature, Profile
+from groundwire.runtime.fake import FakeRuntime
+
+from .fakes import world
+
+
+def row(
+    name: str,
+    label: int | None = None,
+    *,
+    knowledge: str = "Elvis came in 1935.",
+    grade: float | None = None,
+    verifiable: bool | None = None,
+    context: str = "",
+    system: str = "",
+    source: str = "",
+) -> Row:
+    return Row(
+        id=name,
+        response=f"{name} came.",
+        knowledge=(knowledge,),
+        label=label,
+        grade=grade,
+        verifiable=verifiable,
+        context=context,
+        system=system,
+        source=source,
+    )
+
+
+def score(values: Mapping[str, float | None], signature: str = "s") -> Score:
+    """A score of these metrics; None stands for a metric that failed."""
+    metrics = {
+        name: MetricResult(name, "failed", message="no")
+        if value is None
+        else MetricResult(name, "scored", float(value))
+        for name, value in values.items()
+    }
+    first = next(iter(metrics.values()))
+    verdict = Verdict("unknown")
+    return Score(first.status, first.value, verdict, metrics, (), None, Timings(0.0, {}), signature)
+
+
+CALIBRATION = Calibration(
+    fitted_on=("dev",),
+    rows=100,
+    metrics=("q2",),
+    intercept=0.0,
+    features=(Feature(name="q2", mean=0.5, deviation=0.25, weight=1.0, needed=True),),
+    profiles={
+        "balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1),
+        "strict": Profile(threshold=0.8, false_positive_rate=0.2, false_negative_rate=0.05),
+    },
+    scales={},
+)
+"""The probability is above 0.5 where Q² is, and above 0.8 where it is above about 0.85."""
+
+
+class Fake(Settings):
+    """Settings whose bundle is the fake world."""
+
+    def describe(self) -> FakeRuntime:
+        return world()
+
+    def load(self) -> Engine:
+        return Engine(world())
+
+
+class NoModels(Fake):
+    """Settings that must do without an engine."""
+
+    def load(self) -> NoReturn:
+        raise AssertionError("the engine was loaded")

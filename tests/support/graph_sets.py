@@ -1,0 +1,47 @@
+"""FB15k-237 in miniature: enough films and people for every entity to have others of its type far from it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from tests.training.conftest import write
+
+FILMS = [
+    f"{adjective} {noun}" for adjective in ("Red", "Silent", "Last", "Golden") for noun in ("River", "Hour", "Moon")
+]
+PEOPLE = [f"{first} {last}" for first in ("Ann", "Bob", "Cleo", "Dan") for last in ("Archer", "Brook", "Cole", "Dunn")]
+TOWNS = ["Leeds", "Quito", "Lagos", "Osaka", "Turin"]
+GENRES = ["Drama", "Comedy", "Western Film", "Action Film"]
+DIRECTED, ACTED = "/film/director/film", "/film/actor/film./film/performance/film"
+GENRE, BORN, SPOUSE = (
+    "/film/film/genre",
+    "/people/person/place_of_birth",
+    "/people/person/spouse_s./people/marriage/spouse",
+)
+GENERIC, WEBPAGE = "/film/film/film_festivals", "/common/topic/webpage./common/webpage/category"
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """All triples, those of ten relations' kinds among them: with phrases, without, symmetric, bookkeeping."""
+    rng = random.Random(3)
+    found = []
+    for number, film in enumerate(FILMS):
+        found.append((PEOPLE[number % 5], DIRECTED, film))
+        found += [(actor, ACTED, film) for actor in rng.sample(PEOPLE[5:], 2)]
+        found.append((film, GENRE, GENRES[number % len(GENRES)]))
+        found.append((film, GENERIC, f"{TOWNS[number % 5]} Festival-GB"))
+        found.append((film, WEBPAGE, "Official Website"))
+    found += [(person, BORN, TOWNS[number % len(TOWNS)]) for number, person in enumerate(PEOPLE)]
+    for one, other in zip(PEOPLE[:4], PEOPLE[4:8], strict=True):
+        found += [(one, SPOUSE, other), (other, SPOUSE, one)]
+    rng.shuffle(found)
+    return found
+
+
+def save(folder: Path) -> Path:
+    """Write the three splits as the originals are written."""
+    made = rows()
+    for split, part in (("train", made[:-24]), ("dev", made[-24:-12]), ("test", made[-12:])):
+        write(folder / f"fb15k237_{split}.jsonl.gz", part)
+    return folder

@@ -1,0 +1,45 @@
+"""The recipes as commands: what a user types ends in a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+from transformers import BertForSequenceClassification, GPT2LMHeadModel
+from typer.testing import CliRunner
+
+from groundwire.train.cli import app
+from groundwire.train.compact.multitask_nli import HEADS
+
+from .test_detector import DIALOGUES, write
+
+
+def run(*arguments: object) -> None:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+
+
+def test_detector(tiny_trunk: Path, tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "GPE", "pattern": name} for name in ("Ohio", "Naples")])
+    nlp.to_disk(tmp_path / "spans")
+    dialogues = write(
+        tmp_path / "dialogues.jsonl", [{**row, "dialogue": str(i)} for i, row in enumerate(DIALOGUES * 3)]
+    )
+    common = ("detector", "--base", tiny_trunk, "--dialogues", dialogues, "--spans", tmp_path / "spans", "--epochs", 1)
+    run(*common, "--out", tmp_path / "out", "--seed", 5)
+    assert BertForSequenceClassification.from_pretrained(tmp_path / "out").config.num_labels == 2
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (report["seed"], report["conv_fever"]["swap_knowledge"]) == (5, 6)
+
+
+@pytest.mark.slow
+def test_judge_and_lm(sets: Path, small: Path, tmp_path: Path) -> None:
+    run("judge", "--data", sets, "--out", tmp_path / "judge", "--steps", 1)
+    assert {path.name for path in (tmp_path / "judge").iterdir() if path.is_dir()} == set(HEADS)
+    start = tmp_path / "judge" / "nli"
+    run("judge", "--data", sets, "--out", tmp_path / "again", "--steps", 1, "--start", start)
+    run("lm", "--data", sets, "--out", tmp_path / "lm", "--steps", 1)
+    assert GPT2LMHeadModel.from_pretrained(tmp_path / "lm").config.n_layer == 4

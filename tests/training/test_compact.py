@@ -1,0 +1,73 @@
+"""Which roles the bundle gets from what the recipes have left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groundwire.runtime.bundle import ClassifierRole, Template
+from groundwire.train.common import backbone
+from groundwire.train.common.loop import Schedule
+from groundwire.train.compact import bundle, lm, multitask_nli
+
+
+def finished(root: Path, *names: str) -> Path:
+    for name in names:
+        (root / name).mkdir(parents=True)
+        (root / name / ("config.cfg" if name == "spans" else "config.json")).write_text("{}")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        (("qa",), {"qa", "embedder"}),
+        (("spans", "qg", "qa", "nli"), {"spans", "qg", "qa", "nli", "embedder"}),
+        (("judge/consistency", "lm"), {"detector.consistency", "lm", "embedder"}),
+        (
+            ("spans", "qg", "qa", "nli", "judge/nli", "judge/consistency", "judge/verifiability", "lm"),
+            {"spans", "qg", "qa", "nli", "detector.consistency", "detector.verifiability", "lm", "embedder"},
+        ),
+    ],
+)
+def test_roles_are_those_that_exist(tmp_path: Path, names: tuple[str, ...], roles: set[str]) -> None:
+    found = bundle.roles(finished(tmp_path, *names))
+    assert set(found) == roles
+    assert found["embedder"].source == str(backbone.PATH)
+    assert all(Path(options.source).exists() for options in found.values())
+
+
+def test_the_judges_inference_head_goes_first(tmp_path: Path) -> None:
+    assert bundle.roles(finished(tmp_path, "nli"))["nli"].source == str(tmp_path / "nli")
+    assert bundle.roles(finished(tmp_path, "judge/nli"))["nli"].source == str(tmp_path / "judge" / "nli")
+
+
+def test_a_run_that_has_not_ended_is_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "qa").mkdir()
+    (tmp_path / "qa" / "checkpoint.pt").write_bytes(b"")
+    with pytest.raises(ValueError, match="holds no finished checkpoint"):
+        bundle.roles(tmp_path)
+
+
+def test_precision_and_templates(tmp_path: Path) -> None:
+    names = ("qg", "judge/consistency", "judge/verifiability")
+    found = bundle.roles(finished(tmp_path, *names), "fp32")
+    assert {options.precision for options in found.values()} == {"fp32"}
+    assert found["qg"].template == Template("{answer}", "{context}")
+    assert found["detector.verifiability"].template == Template("{hypothesis}")
+    assert (found["detector.verifiability"].unit, found["detector.consistency"].unit) == ("sentence", "response")
+
+
+@pytest.mark.slow
+def test_what_the_recipes_save_can_be_exported(sets: Path, small: Path, tmp_path: Path) -> None:
+    schedule = Schedule(steps=1, batch=4, autocast="off")
+    multitask_nli.train(sets, tmp_path / "ckpt" / "judge", schedule, measured=20)
+    lm.train(sets, tmp_path / "ckpt" / "lm", schedule, layers=2)
+    made = bundle.bundle(tmp_path / "ckpt", tmp_path / "bundle", lambda role, stage: None, precision="fp32")
+    assert set(made.manifest.roles) == {"nli", "detector.consistency", "detector.verifiability", "lm", "embedder"}
+    assert "CDLA-Sharing-1.0" in made.manifest.license
+    verifiability = made.manifest.roles["detector.verifiability"]
+    assert isinstance(verifiability, ClassifierRole)
+    assert (verifiability.labels, verifiability.supported) == (("verifiable", "non-verifiable"), ("verifiable",))
+    assert (verifiability.unit, verifiability.template) == ("sentence", Template("{hypothesis}"))

@@ -1,0 +1,229 @@
+"""OpenDialKG's turns, in miniature and in the files' format, as what the retriever learns from and is measured on."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type=ImportError)
+
+from typer.testing import CliRunner
+
+from groundwire.export import RoleOptions, export_bundle
+from groundwire.export.roles.retriever import EntityRetriever
+from groundwire.runtime.calls import Candidate, Retrieve
+from groundwire.runtime.errors import InvalidRequest
+from groundwire.train.cli import app
+from groundwire.train.common.loop import Schedule
+from groundwire.train.nph import bundle, evaluate, retriever
+from groundwire.train.nph.examples import Example, answerable
+from groundwire.train.nph.loss import Recipe
+from groundwire.train.nph.opendialkg import GRAPH_FILE, TURNS_FILE, Part, Turns, own, present
+from groundwire.train.nph.retriever import Dialogues, build
+from groundwire.train.nph.templates import Templates
+from tests.support import graph_sets
+from tests.support.graph_sets import FILMS, PEOPLE
+
+from .conftest import write
+
+PARTS: Sequence[Part] = ("train", "valid", "test")
+SMALL = Recipe(inner=64, max_tokens=96, words=0, aligned=0, lr=2e-3)
+SCHEDULE = Schedule(steps=2, batch=8, autocast="off")
+
+
+def triples() -> list[tuple[str, str, str]]:
+    """Every film's director and two of its actors."""
+    rng = random.Random(5)
+    found = []
+    for number, film in enumerate(FILMS):
+        found.append((film, "director", PEOPLE[number % 5]))
+        found += [(film, "actor", name) for name in rng.sample(PEOPLE[5:], 2)]
+    return found
+
+
+def turns() -> list[dict[str, Any]]:
+    """A dialogue of one turn about every triple; the parts take turns."""
+    return [
+        {
+            "dialog_id": number,
+            "turn_id": 1,
+            "context": [f"Do you know {film}?"],
+            "entity": [film],
+            "rec": [],
+            "resp": f"{film} is a film with {name}.",
+            "split": PARTS[number % 3],
+        }
+        for number, (film, _, name) in enumerate(triples())
+    ]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """FB15k-237 and OpenDialKG in miniature."""
+    folder = graph_sets.save(tmp_path_factory.mktemp("graphs"))
+    write(folder / GRAPH_FILE, triples())
+    write(folder / TURNS_FILE, turns())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def source(data: Path) -> Turns:
+    return Turns.read(data, "test")
+
+
+def row(dialogue: int, split: Part) -> dict[str, Any]:
+    return {"dialog_id": dialogue, "split": split}
+
+
+@pytest.mark.parametrize(
+    ("part", "dialogues"),
+    [("train", [1]), ("valid", [2]), ("test", [3, 4, 5])],
+)
+def test_a_part_has_no_dialogue_that_a_later_part_goes_on_with(part: Part, dialogues: list[int]) -> None:
+    table: Mapping[int, Sequence[Part]] = {
+        1: ("train",),
+        2: ("train", "valid"),
+        3: ("train", "valid", "test"),
+        4: ("valid", "test"),
+        5: ("test",),
+    }
+    rows = [row(number, split) for number, splits in table.items() for split in splits]
+    assert [found["dialog_id"] for found in own(rows, part)] == dialogues
+
+
+def test_every_turn_is_measured_once_and_any_is_learnt_from(data: Path, source: Turns) -> None:
+    expected = {one["resp"] for one in turns() if one["split"] == "test"}
+    rng = random.Random(1)
+    told = [dialogue.response for dialogue in source.stream(rng)]
+    assert sorted(told) == sorted(expected)
+    assert told != [dialogue.response for dialogue in source.stream(rng)]
+    assert {source.draw(rng).response for _ in range(200)} == expected
+    made = Templates.read(data)
+    first, again = (list(islice(made.stream(random.Random(2)), 5)) for _ in range(2))
+    rng = random.Random(2)
+    assert first == again == [made.draw(rng) for _ in range(5)]
+
+
+@pytest.mark.parametrize("gone", [GRAPH_FILE, TURNS_FILE])
+def test_a_missing_file_is_named(data: Path, tmp_path: Path, gone: str) -> None:
+    kept = {GRAPH_FILE, TURNS_FILE} - {gone}
+    for name in kept:
+        (tmp_path / name).write_bytes((data / name).read_bytes())
+    assert present(tmp_path) == (gone != TURNS_FILE)
+    with pytest.raises(InvalidRequest, match=f"lacks {gone}\\."):
+        Dialogues.OPENDIALKG.read(tmp_path)
+    given = ("--data", tmp_path, "--out", tmp_path / "out", "--steps", 1, "--dialogues", "opendialkg")
+    refused = CliRunner().invoke(app, ["retriever", *map(str, given)])
+    assert refused.exit_code == 2
+    assert "lacks" in refused.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_turns_that_state_nothing_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / GRAPH_FILE, triples())
+    write(tmp_path / TURNS_FILE, [{**turns()[0], "resp": "I would not know."}])
+    with pytest.raises(InvalidRequest, match="None of the turns"):
+        Turns.read(tmp_path)
+
+
+def test_gold_responses_have_all_their_stated_entities_masked(source: Turns) -> None:
+    """What stands in the mentions' places is another name; the rest is what was said."""
+    found = evaluate.gold(source, 1000)
+    responses = {dialogue.response: dialogue for dialogue in source.dialogues}
+    assert len(found) == len(responses)
+    strangers = 0
+    for example, kind in found:
+        assert kind == "gold"
+        call = example.call
+        response = call.response
+        for (start, end), entity in reversed(list(zip(call.mentions, example.truth, strict=True))):
+            strangers += response[start:end] != entity
+            response = response[:start] + entity + response[end:]
+        assert tuple(mention.entity for mention in answerable(responses[response])) == example.truth
+    assert strangers > 0.8 * sum(len(case.example.truth) for case in found)
+    assert len(evaluate.gold(source, 3)) == 3
+
+
+def test_corrupted_turns_end_with_the_turns(source: Turns) -> None:
+    found = evaluate.cases(source, 1000)
+    assert 0 < len(found) <= len(source.dialogues)
+    assert len(evaluate.cases(source, 3)) == 3
+    assert {case.kind for case in found} == {"extrinsic", "swapped"}
+
+
+@pytest.mark.usefixtures("small")
+def test_similarity_does_not_read_the_masked_names_of_gold_responses() -> None:
+    """With the other mention's name unread, it does not matter which it is."""
+    similarity = evaluate.Similarity()
+    own = (Candidate("Red River", "Ann Cole"), Candidate("Red River", "Bob Dunn"))
+
+    def scores(other: str, others: bool) -> list[float]:
+        response = f"Ann Dunn made {other}."
+        mentions = ((0, 8), (14, 14 + len(other)))
+        example = Example(Retrieve(("Hi",), (), response, mentions, (own, own)), ("", ""), (0, 0))
+        return similarity(example, 0, paths=False, others=others)
+
+    assert scores("Last Moon", others=False) == scores("Golden Hour", others=False)
+    assert scores("Last Moon", others=True) != scores("Golden Hour", others=True)
+
+
+@pytest.mark.usefixtures("small")
+def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> None:
+    """From a checkpoint of templates; its perplexity is a checkpoint's alone, and both sets have their figures."""
+    start = tmp_path / "start"
+    build(SMALL).save(start)
+    before = (start / "model.safetensors").read_bytes()
+    out = tmp_path / "retriever"
+    retriever.train(data, out, SCHEDULE, SMALL, measured=4, start=start, dialogues=Dialogues.OPENDIALKG)
+    assert (start / "model.safetensors").read_bytes() == before
+    report = json.loads((out / "report.json").read_text())
+    assert report["dialogues"] == "opendialkg"
+    assert report["ppl"] > 1
+    held_out = evaluate.cases(Turns.read(data, "valid"), 4)
+    assert report["mentions"] == sum(len(case.example.truth) for case in held_out)
+
+    sources = retriever.held_out(data)
+    found = evaluate.evaluate(out, sources, 4)
+    assert set(found) == {"fb15k237_test", "opendialkg_test"}
+    for figures in found.values():
+        assert set(figures) == {"corrupted", "gold"}
+        assert all(part["responses"] == 4 and part["ppl"] > 1 for part in figures.values())
+        assert all(0 < part["retriever"]["mrr"] <= 1 for part in figures.values())
+        assert "without_critic" in figures["corrupted"]
+        assert set(figures["corrupted"]["baselines"]) - set(figures["gold"]["baselines"]) == {"type"}
+    turned = evaluate.in_training(EntityRetriever.load(out))
+    assert (
+        found["opendialkg_test"]["gold"]["retriever"]
+        == evaluate.found_by(turned, evaluate.gold(Turns.read(data, "test"), 4))["retriever"]
+    )
+
+    with pytest.raises(ValueError, match="CC BY-NC"):
+        bundle.roles(tmp_path)
+    export_bundle({"retriever": RoleOptions(str(out), precision="fp32")}, tmp_path / "bundle")
+    bundled = evaluate.evaluate(tmp_path / "bundle", sources, 4, compared=False)
+    for name, figures in bundled.items():
+        for kind, part in figures.items():
+            assert not {"ppl", "baselines"} & set(part)
+            assert part["retriever"] == found[name][kind]["retriever"]
+
+
+@pytest.mark.usefixtures("small")
+def test_without_the_files_templates_alone_are_measured(data: Path, tmp_path: Path) -> None:
+    for split in ("train", "dev", "test"):
+        name = f"fb15k237_{split}.jsonl.gz"
+        (tmp_path / name).write_bytes((data / name).read_bytes())
+    build(replace(SMALL, paths=False)).save(tmp_path / "retriever")
+    given = ["--bundle", tmp_path / "retriever", "--data", tmp_path, "--count", 2, "--no-baselines"]
+    done = CliRunner().invoke(app, ["measure-retriever", *map(str, given)])
+    assert done.exit_code == 0, done.output
+    assert set(json.loads(done.output)) == {"fb15k237_test"}
+    refused = CliRunner().invoke(app, ["measure-retriever", *map(str, given), "--dialogues", "opendialkg"])
+    assert refused.exit_code == 2
+    assert "lacks" in refused.output

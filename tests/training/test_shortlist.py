@@ -1,0 +1,77 @@
+"""Which words questions are made of, and a bundle whose generator writes with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from groundwire.export import RoleOptions, export_role
+from groundwire.export.commands import app as export_commands
+from groundwire.runtime.bundle import Bundle, QuestionGeneratorRole
+from groundwire.runtime.errors import ExportError
+from groundwire.train.cli import app
+from groundwire.train.common import backbone
+from groundwire.train.compact import bundle, shortlist
+from tests.support import models
+
+from .conftest import QUESTIONS
+from .test_compact import finished
+
+
+def test_what_the_source_has_is_not_counted(small: Path, sets: Path) -> None:
+    found = shortlist.usual(sets, 1000)
+    assert found == shortlist.usual(sets, 1000)
+    assert len(set(found)) == len(found)
+    asked = {token for rows in QUESTIONS.values() for text, _ in rows for token in backbone.tokenizer().tokenize(text)}
+    assert set(found) <= asked
+    assert found[0] == "?"  # behind every question and in no sentence
+    # In the question and in the sentence that it is about.
+    assert "presley" in asked
+    assert "presley" not in found
+    assert shortlist.usual(sets, 3) == found[:3]
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.generator(tmp_path_factory.mktemp("shortlist") / "bert", "bert")
+
+
+def test_the_command_shortens_a_bundle(small: Path, sets: Path, questions: Path, tmp_path: Path) -> None:
+    export_role("qg", RoleOptions(str(questions), allow_unverified=True), tmp_path / "b")
+    command = ["shortlist", "--bundle", str(tmp_path / "b"), "--data", str(sets), "--size", "100"]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    record = Bundle.open(tmp_path / "b").manifest.roles["qg"]
+    assert isinstance(record, QuestionGeneratorRole)
+    assert record.shortlist == len(shortlist.usual(sets, 100)) + len(record.eos_ids)
+
+
+def test_a_recipes_list_goes_into_the_bundle(tmp_path: Path) -> None:
+    finished(tmp_path, "qg")
+    assert bundle.roles(tmp_path)["qg"].shortlist == ()
+    (tmp_path / "qg" / shortlist.FILE).write_text("what\n?\n")
+    assert bundle.roles(tmp_path)["qg"].shortlist == ("what", "?")
+    assert bundle.roles(tmp_path, "fp32")["qg"].shortlist == ()
+
+
+def test_the_exporter_takes_a_list(questions: Path, tmp_path: Path) -> None:
+    program = typer.Typer()
+    program.add_typer(export_commands, name="export")
+    words = tmp_path / "words.txt"
+    words.write_text("the\nwhat\n?\n")
+    out = ["--out", str(tmp_path / "b"), "--shortlist", str(words), "--source", str(questions)]
+    result = CliRunner().invoke(program, ["export", "qg", "--allow-unverified", *out])
+    assert result.exit_code == 0, result.output
+    record = Bundle.open(tmp_path / "b").manifest.roles["qg"]
+    assert isinstance(record, QuestionGeneratorRole)
+    assert record.shortlist == 3 + len(record.eos_ids)
+    for what in ("nli", "paper-q2"):
+        error = CliRunner().invoke(program, ["export", what, *out[:4]] + (out[4:] if what == "nli" else [])).exception
+        assert isinstance(error, ExportError)
+        assert "--shortlist belong" in str(error)
+    failed = CliRunner().invoke(program, ["export", "qg", "--precision", "fp32", "--force", *out]).exception
+    assert isinstance(failed, ExportError)
+    assert "export it with int8" in str(failed)

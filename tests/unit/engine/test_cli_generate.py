@@ -1,0 +1,143 @@
+"""``groundwire generate`` on a fake model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from groundwire.engine import Engine, InvalidRequest
+from groundwire.engine.cli import app
+
+from .test_generate import engine
+
+ROWS = [
+    {"id": "a", "knowledge": "bees make honey", "history": ["who makes honey?"]},
+    {"knowledge": ["bees make honey", "wasps do not"], "history": ["who makes honey?"], "response": "ignored"},
+]
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What the command loads is the fake; the arguments are kept."""
+    seen: list[tuple[Any, ...]] = []
+
+    def load(bundle: Any, device: str, *, threads: int | None, extra: Any) -> Engine:
+        seen.append((bundle, device, threads, list(extra)))
+        return engine()
+
+    monkeypatch.setattr(Engine, "load", load)
+    return seen
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["generate", *arguments], input=stdin)
+
+
+def write(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+ONE = ("-k", "bees make honey", "-h", "who makes honey?")
+
+
+def test_one_dialogue() -> None:
+    result = run(*ONE)
+    assert result.exit_code == 0, result.output
+    assert "wasps make honey" in result.output
+    assert "knowledge +0.44" in result.output
+    assert "generate:alpha=0.25,top_p=0.6" in result.output
+
+
+def test_one_dialogue_as_json_with_checks() -> None:
+    result = run(*ONE, "--candidates", "4", "--metrics", "pmi,overlap", "-n", "2", "--json", "--alpha", "0.5")
+    found = json.loads(result.output)
+    assert [one["text"] for one in found["responses"]] == ["bees make honey", "wasps make honey"]
+    assert set(found["responses"][0]["check"]["metrics"]) == {"pmi", "overlap"}
+    assert found["options"]["alpha"] == 0.5
+    assert found["options"]["n_candidates"] == 4
+
+
+def test_streaming_prints_the_text_alone() -> None:
+    result = run(*ONE, "--stream", "--method", "greedy")
+    assert result.output == "wasps make honey\n"
+
+
+def test_a_file_becomes_json_lines_and_is_continued(tmp_path: Path) -> None:
+    source, out = write(tmp_path / "rows.jsonl", ROWS), tmp_path / "out.jsonl"
+    assert run(str(source), "--out", str(out)).exit_code == 0
+    first, second = map(json.loads, out.read_text().splitlines())
+    assert (first["line"], first["id"], second["line"], second["id"]) == (1, "a", 2, None)
+    assert first["generation"]["responses"][0]["text"] == "wasps make honey"
+    out.write_text(out.read_text().splitlines()[0] + "\n")
+    again = run(str(source), "--out", str(out))
+    assert "1 lines are done" in again.output
+    assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == [1, 2]
+    out.write_text(out.read_text().splitlines()[0] + "\n")
+    other = run(str(source), "--out", str(out), "--alpha", "0.5")
+    assert isinstance(other.exception, InvalidRequest)
+    assert "was made with other settings" in str(other.exception)
+
+
+def test_a_file_becomes_a_table_and_bad_lines_are_named(tmp_path: Path) -> None:
+    bad = [*ROWS, "{", {"knowledge": "bees make honey", "history": []}, {"history": ["hello"]}]
+    result = run(str(write(tmp_path / "rows.jsonl", bad)), "--metrics", "pmi")
+    assert result.exit_code == 3
+    assert "line 3: not JSON" in result.output
+    assert "line 4: history is empty" in result.output
+    assert "line 5: knowledge is empty" in result.output
+    assert "3 lines skipped" in result.output
+    assert result.output.count("wasps make honey") == 2
+    assert "pmi" in result.output
+
+
+def test_standard_input_and_many_lines_keep_their_order() -> None:
+    rows = "".join(json.dumps({"id": i, "knowledge": f"k{i}", "history": ["h"]}) + "\n" for i in range(30))
+    result = run("-", "--json", stdin=rows)
+    assert [json.loads(line)["id"] for line in result.output.splitlines()] == list(range(30))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (ONE, ("compact", [])),
+        ((*ONE, "--generator", "mine"), (Path("mine"), [])),
+        ((*ONE, "--generator", "mine", "--metrics", "pmi"), ("compact", [Path("mine")])),
+        ((*ONE, "--bundle", "own", "--candidates", "2"), ("own", [])),
+    ],
+)
+def test_which_bundles_are_loaded(
+    arguments: tuple[str, ...], expected: tuple[Any, list[Any]], loaded: list[tuple[Any, ...]]
+) -> None:
+    run(*arguments)
+    ((bundle, _, _, extra),) = loaded
+    assert (bundle, extra) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "Give a file of dialogues, or one dialogue"),
+        (("rows.jsonl", *ONE), "Give a file of dialogues, or one dialogue"),
+        ((*ONE, "--method", "best"), "--method best is unknown; use greedy, beam"),
+        ((*ONE, "--alpha", "2"), "alpha=2.0; allowed is 0"),
+        ((*ONE, "--stream", "--json"), "--stream prints the text of one dialogue"),
+        ((*ONE, "--stream", "-n", "2"), "--stream writes one response without checking"),
+        (("-h", "who?"), "knowledge is empty"),
+        (("-k", "bees make honey"), "history is empty"),
+    ],
+)
+def test_wrong_options(arguments: tuple[str, ...], problem: str) -> None:
+    result = run(*arguments)
+    assert isinstance(result.exception, InvalidRequest), result.output
+    assert problem in str(result.exception)
+
+
+def test_help_teaches() -> None:
+    shown = run("--help").output
+    assert "0.25 with" in shown
+    assert "--candidates" in shown

@@ -1,0 +1,276 @@
+"""The metrics that judge sentences, on classifiers small enough to work out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groundwire.engine import (
+    DetectorExplanation,
+    DetectorOptions,
+    Engine,
+    FeqaExplanation,
+    FeqaOptions,
+    Greedy,
+    InvalidRequest,
+    NliExplanation,
+    NliOptions,
+    Options,
+    Score,
+    TokenClassifierExplanation,
+    TokenClassifierOptions,
+    VerifiabilityExplanation,
+)
+from groundwire.runtime.calls import (
+    Answer,
+    Classified,
+    ClassifiedToken,
+    ClassifiedTokens,
+    Classify,
+    ClassifyTokens,
+    GeneratedQuestion,
+    GenerateQuestions,
+    Read,
+)
+from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import RoleInfo
+from tests.support.fakes import ROLES
+
+SHARES = {
+    "entailment": (0.7, 0.2, 0.1),
+    "neutral": (0.2, 0.6, 0.2),
+    "contradiction": (0.1, 0.1, 0.8),
+}
+DETECTOR = RoleInfo(("REFUTES", "SUPPORTS"), ("SUPPORTS",))
+FACTS = {
+    "detector.fake": DETECTOR,
+    "detector.fine": RoleInfo(DETECTOR.labels, DETECTOR.supported, "sentence"),
+    "token_classifier": RoleInfo(("fine", "made up"), ("fine",)),
+}
+
+
+def inference(call: Classify) -> Classified:
+    """The knowledge entails its own words, contradicts "not", and says nothing about the rest."""
+    premise = " ".join(call.premises)
+    label = "contradiction" if " not " in call.hypothesis else "neutral"
+    if call.hypothesis.lower() in premise.lower():
+        label = "entailment"
+    shares = dict(zip(SHARES, SHARES[label], strict=True))
+    return Classified(label, shares, 0, Read(1, len(premise), len(premise)))
+
+
+def detect(call: Classify) -> Classified:
+    """Each word "wrong" costs a third of the support."""
+    support = 0.9 - call.hypothesis.count("wrong") / 3
+    label = "SUPPORTS" if support >= 0.5 else "REFUTES"
+    total = sum(map(len, call.premises))
+    return Classified(label, {"REFUTES": 1 - support, "SUPPORTS": support}, 0, Read(1, total, total), support)
+
+
+def checkable(call: Classify) -> Classified:
+    """Questions and exclamations are not."""
+    support = 0.1 if call.hypothesis.endswith(("?", "!")) else 0.8
+    label = "verifiable" if support >= 0.5 else "non-verifiable"
+    return Classified(label, {"verifiable": support, "non-verifiable": 1 - support}, 0, Read(1, 0, 0), support)
+
+
+def tag(call: ClassifyTokens) -> ClassifiedTokens:
+    """Words that no premise has are made up."""
+    premise, tokens, at = " ".join(call.premises), [], 0
+    for word in call.text.split(" "):
+        doubt = 0.1 if word in premise else 0.7
+        tokens.append(ClassifiedToken(at, at + len(word), (1 - doubt, doubt)))
+        at += len(word) + 1
+    return ClassifiedTokens(("fine", "made up"), tuple(tokens), Read(1, len(premise), len(premise)))
+
+
+def runtime(**other: Any) -> FakeRuntime:
+    roles: dict[str, Any] = {
+        **ROLES,
+        "nli": inference,
+        "detector.fake": detect,
+        "detector.fine": detect,
+        "detector.verifiability": checkable,
+        "token_classifier": tag,
+    }
+    return FakeRuntime(roles | other, role_info=FACTS)
+
+
+def run(metric: str, response: str, knowledge: Any, options: Options | None = None) -> Score:
+    with Engine(runtime()) as engine:
+        return engine.score(response, knowledge, metrics=[metric], options=options)
+
+
+KNOWLEDGE = "Bees make honey. Honey keeps for years."
+
+
+@pytest.mark.parametrize(
+    ("response", "settings", "value"),
+    [
+        ("honey keeps for years.", NliOptions(), 1.0),
+        ("honey is blue.", NliOptions(), 0.5),
+        ("honey does not keep.", NliOptions(), 0.0),
+        ("honey keeps for years.", NliOptions(value="probability"), 0.7 + 0.1),
+        ("honey is blue.", NliOptions(value="probability"), 0.2 + 0.3),
+        ("honey keeps for years.", NliOptions(direction="backward"), 0.5),
+        ("honey keeps for years.", NliOptions(direction="both"), 0.75),
+        ("honey keeps for years. honey is blue.", NliOptions(), 0.5),
+    ],
+)
+def test_nli_value(response: str, settings: NliOptions, value: float) -> None:
+    score = run("nli", response, KNOWLEDGE, Options(nli=settings))
+    assert score.value == pytest.approx(value)
+    assert score.coverage == 1.0
+
+
+def test_nli_says_which_sentences_are_not_supported() -> None:
+    score = run("nli", "Honey keeps for years. Honey is blue. It does not rot.", KNOWLEDGE)
+    explanation = score.metrics["nli"].explanation
+    assert isinstance(explanation, NliExplanation)
+    assert [one.label for one in explanation.sentences] == ["entailment", "neutral", "contradiction"]
+    assert explanation.response.label == "contradiction"
+    assert [(span.text, span.reason) for span in score.unsupported] == [
+        ("Honey is blue.", "not_entailed"),
+        ("It does not rot.", "contradiction"),
+    ]
+
+
+def test_nli_reads_knowledge_in_lower_case_and_asks_nothing_twice() -> None:
+    with Engine(runtime()) as engine:
+        engine.score("Honey is blue.", "HONEY", metrics=["nli"])
+        assert isinstance(engine.runtime, FakeRuntime)
+        calls = [call for _, batch in engine.runtime.batches for call in batch]
+    assert calls == [Classify("nli", ("honey",), "Honey is blue.")]
+
+
+@pytest.mark.parametrize(
+    ("metric", "settings", "response", "value", "decision", "spans"),
+    [
+        ("detector.fake", DetectorOptions(), "all fine.", 0.9, "consistent", []),
+        ("detector.fake", DetectorOptions(), "wrong. wrong.", 0.9 - 2 / 3, "inconsistent", ["wrong. wrong."]),
+        ("detector.fake", DetectorOptions(unit="sentence"), "ok. wrong.", 0.9 - 1 / 3, "consistent", []),
+        ("detector.fine", DetectorOptions(), "ok. wrong wrong.", 0.9 - 2 / 3, "inconsistent", ["wrong wrong."]),
+        (
+            "detector.fake",
+            DetectorOptions(sentences=True),
+            "ok. wrong wrong.",
+            0.9 - 2 / 3,
+            "inconsistent",
+            ["wrong wrong."],
+        ),
+    ],
+)
+def test_detectors(
+    metric: str, settings: DetectorOptions, response: str, value: float, decision: str, spans: list[str]
+) -> None:
+    score = run(metric, response, KNOWLEDGE, Options(detector=settings))
+    explanation = score.metrics[metric].explanation
+    assert isinstance(explanation, DetectorExplanation)
+    assert score.value == pytest.approx(value)
+    assert explanation.decision == decision
+    assert [span.text for span in score.unsupported] == spans
+
+
+def test_verifiability_is_that_of_the_most_verifiable_sentence() -> None:
+    score = run("verifiability", "Really? Honey is blue.", KNOWLEDGE)
+    explanation = score.metrics["verifiability"].explanation
+    assert isinstance(explanation, VerifiabilityExplanation)
+    assert score.value == 0.8
+    assert [(one.start, one.end, one.label) for one in explanation.sentences] == [
+        (0, 7, "non-verifiable"),
+        (8, 22, "verifiable"),
+    ]
+    assert run("verifiability", "Really? Wow!", KNOWLEDGE).value == 0.1
+
+
+@pytest.mark.parametrize("metric", ["nli", "detector.fake", "detector.fine", "q2", "feqa"])
+def test_judging_only_what_can_be_verified(metric: str) -> None:
+    options = Options(claim_filter="verifiable")
+    nothing = run(metric, "is Honey blue? Wow!", KNOWLEDGE, options)
+    assert (nothing.status, nothing.value) == ("nothing_to_verify", None)
+    some = run(metric, "is wrong wrong wrong? Bees make Honey.", KNOWLEDGE, options)
+    whole = run(metric, "Bees make Honey.", KNOWLEDGE)
+    assert (some.status, some.value) == ("scored", whole.value)
+
+
+def test_judging_what_can_be_verified_needs_the_classifier() -> None:
+    with Engine(FakeRuntime({"nli": inference})) as engine, pytest.raises(InvalidRequest, match="verifiability"):
+        engine.score("a", "b", metrics=["nli"], options=Options(claim_filter="verifiable"))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "spans"), [(0.5, ["Wasps", "green jam"]), (0.05, ["Wasps make green jam"]), (0.9, [])]
+)
+def test_tokens_mark_runs_of_unsupported_words(threshold: float, spans: list[str]) -> None:
+    score = run(
+        "token_classifier",
+        "Wasps make green jam",
+        KNOWLEDGE,
+        Options(token_classifier=TokenClassifierOptions(threshold)),
+    )
+    explanation = score.metrics["token_classifier"].explanation
+    assert isinstance(explanation, TokenClassifierExplanation)
+    assert [token.probability for token in explanation.tokens] == pytest.approx([0.7, 0.1, 0.7, 0.7])
+    assert score.value == pytest.approx(0.3)
+    assert [span.text for span in score.unsupported] == spans
+
+
+def test_feqa_asks_the_best_question_of_each_phrase() -> None:
+    def first(call: GenerateQuestions) -> tuple[GeneratedQuestion, ...]:
+        return (
+            GeneratedQuestion("which number?" if call.answer.isdigit() else "which name?", -0.1),
+            GeneratedQuestion("x", -9.0),
+        )
+
+    with Engine(runtime(qg=first)) as engine:
+        score = engine.score("Elvis was born in 1936.", "Elvis came in 1935.", metrics=["feqa"])
+        nothing = engine.score("he was.", "Elvis came in 1935.", metrics=["feqa"])
+    explanation = score.metrics["feqa"].explanation
+    assert isinstance(explanation, FeqaExplanation)
+    assert [(one.span.text, one.answer, one.f1) for one in explanation.phrases] == [
+        ("Elvis", "Elvis", 1.0),
+        ("1936", "1935", 0.0),
+    ]
+    assert score.value == 0.5
+    assert [(span.text, span.reason, span.knowledge_says) for span in score.unsupported] == [
+        ("1936", "mismatch", "1935")
+    ]
+    assert nothing.status == "nothing_to_verify"
+
+
+def test_all_metrics_ask_each_input_once() -> None:
+    with Engine(runtime()) as engine:
+        score = engine.score("Elvis was born in 1936. He was King.", "Elvis came in 1935.", metrics="all")
+        assert isinstance(engine.runtime, FakeRuntime)
+        calls = [call for _, batch in engine.runtime.batches for call in batch]
+    assert {"q2", "q2_no_nli", "feqa", "nli", "detector.fake", "verifiability", "token_classifier"} <= set(
+        score.metrics
+    )
+    assert all(result.status == "scored" for result in score.metrics.values())
+    assert len(calls) == len(set(calls))
+    # FeQA's questions are those of Q², and its answers from the knowledge those of Q²'s first questions.
+    assert sum(isinstance(call, GenerateQuestions) for call in calls) == len({"Elvis", "1936", "He", "King"})
+    assert any(isinstance(call, Answer) for call in calls)
+
+
+def test_feqa_may_decode_differently() -> None:
+    with Engine(runtime()) as engine:
+        engine.score("Elvis.", "Elvis.", metrics=["feqa"], options=Options(feqa=FeqaOptions(decoding=Greedy())))
+        assert isinstance(engine.runtime, FakeRuntime)
+        (call,) = [c for _, batch in engine.runtime.batches for c in batch if isinstance(c, GenerateQuestions)]
+    assert call.decoding == Greedy()
+
+
+@pytest.mark.parametrize(
+    ("group", "in_it", "not_in_it"),
+    [
+        ("fast", {"nli", "detector.fake", "verifiability"}, {"q2", "feqa", "token_classifier"}),
+        ("paper", {"q2", "q2_no_nli", "nli", "feqa", "detector.fake"}, {"token_classifier"}),
+    ],
+)
+def test_groups(group: str, in_it: set[str], not_in_it: set[str]) -> None:
+    with Engine(runtime()) as engine:
+        names = set(engine.metric_names(group))
+    assert in_it <= names
+    assert not not_in_it & names

@@ -1,0 +1,178 @@
+"""BLEU, ROUGE-L and METEOR are what their packages say when they are called directly."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+import sacrebleu
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from nltk.corpus import wordnet
+from nltk.translate.meteor_score import meteor_score, single_meteor_score
+from rouge_score.rouge_scorer import RougeScorer
+
+from groundwire.engine import Engine, InvalidRequest, LexicalOptions, Options, Score
+from groundwire.engine.metrics import libraries
+from groundwire.engine.text.words import words
+from groundwire.runtime.fake import FakeRuntime
+from tests.support import models
+
+NAMES = ("bleu", "rouge_l", "meteor")
+SENTENCES = list(models.sentences())
+PAIRS = [
+    *zip(SENTENCES, [*SENTENCES[3:], *SENTENCES[:3]], strict=True),
+    ("The guitars have six strings.", "The guitar is a string instrument with six strings."),
+    (SENTENCES[0], SENTENCES[0]),
+]
+
+
+def score(response: str, *knowledge: str, metrics: tuple[str, ...] = NAMES, **options: object) -> Score:
+    with Engine(FakeRuntime({})) as engine:
+        chosen = Options(lexical=LexicalOptions(**options))  # type: ignore[arg-type]
+        return engine.score(response, knowledge, metrics=metrics, options=chosen)
+
+
+def pieces(text: str) -> list[str]:
+    return [word.text for word in words(text)]
+
+
+@pytest.mark.parametrize(("response", "knowledge"), PAIRS)
+def test_values_are_those_of_the_packages(response: str, knowledge: str) -> None:
+    found = score(response, knowledge).metrics
+    assert found["bleu"].value == sacrebleu.corpus_bleu([response], [[knowledge.lower()]]).score
+    stemmed = RougeScorer(["rougeL"], use_stemmer=True).score(knowledge, response)["rougeL"]
+    assert found["rouge_l"].value == stemmed.fmeasure
+    plain = meteor_score([pieces(knowledge)], pieces(response), wordnet=SimpleNamespace(synsets=lambda word: []))
+    assert found["meteor"].value == plain
+
+
+def test_values_worked_out_by_hand() -> None:
+    """Five words and six, of which the subsequence "the guitar … six … string" has four once they are stemmed."""
+    found = score("The guitars have six strings.", "The guitar has six long strings.").metrics
+    assert found["rouge_l"].value == pytest.approx(2 * 4 / (5 + 6))
+    unstemmed = score("The guitars have six strings.", "The guitar has six long strings.", rouge_stemmer=False)
+    assert unstemmed.metrics["rouge_l"].value == pytest.approx(2 * 3 / (5 + 6))
+    # the six strings . match, guitar by its stem: 5 of 6 tokens and of 7, in chunks the guitar / six / strings .
+    precision, recall = 5 / 6, 5 / 7
+    mean = precision * recall / (0.9 * precision + 0.1 * recall)
+    assert found["meteor"].value == pytest.approx((1 - 0.5 * (3 / 5) ** 3) * mean)
+
+
+def test_bleu_runs_from_0_to_100() -> None:
+    text = SENTENCES[0].lower()
+    assert score(text, text).metrics["bleu"].value == pytest.approx(100.0)
+    assert score("xyz", text).metrics["bleu"].value == 0.0
+
+
+def test_only_the_knowledge_is_lower_cased_for_bleu() -> None:
+    lower, upper = "bob ross painted trees in indiana", "BOB ROSS PAINTED TREES IN INDIANA"
+    assert score(lower, upper).metrics["bleu"].value == pytest.approx(100.0)
+    assert score(upper, lower).metrics["bleu"].value == 0.0
+
+
+def test_passages_are_joined_by_a_blank() -> None:
+    response, first, second = SENTENCES[2], SENTENCES[1], SENTENCES[3]
+    assert score(response, first, second).metrics == score(response, f"{first} {second}").metrics
+    assert score(response, first, second).metrics != score(response, first).metrics
+
+
+def test_a_response_without_words_that_a_metric_reads() -> None:
+    found = score("珈琲", SENTENCES[0]).metrics
+    assert (found["rouge_l"].status, found["rouge_l"].value) == ("nothing_to_verify", None)
+    assert found["bleu"].status == found["meteor"].status == "scored"
+    # a mark that sacrebleu's tokenizer deletes
+    assert score("<skipped>", SENTENCES[0]).metrics["bleu"].status == "nothing_to_verify"
+
+
+@pytest.mark.parametrize(("name", "limit"), [("rouge_l", "MAX_CELLS"), ("meteor", "MAX_WORDS")])
+def test_too_much_knowledge_is_a_status(monkeypatch: pytest.MonkeyPatch, name: str, limit: str) -> None:
+    words_of = {"rouge_l": 5 * 9, "meteor": 10}[name]
+    monkeypatch.setattr(libraries, limit, words_of)
+    response = "Bob Ross was a painter"
+    fits = score(response, "one two three four five six seven eight nine.", metrics=(name,))
+    assert fits.status == "scored"
+    over = score(response, "one two three four five six seven eight nine ten.", metrics=(name,))
+    assert (over.status, over.value) == ("truncated", None)
+    assert f"up to {words_of}" in over.message
+
+
+class Synonyms:
+    """Stands where nltk's WordNet stands when its data is installed."""
+
+    def ensure_loaded(self) -> None:
+        """Nothing is left to load."""
+
+    def synsets(self, word: str) -> list[object]:
+        lemma = SimpleNamespace(name=lambda: "car")
+        return [SimpleNamespace(lemmas=lambda: [lemma])] if word == "auto" else []
+
+
+def test_synonyms_come_from_nltks_wordnet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nltk's data cannot be had here, so its reader is replaced by one that knows a single synonym."""
+    response, knowledge = "an auto", "an old car"
+    assert score(response, knowledge, metrics=("meteor",)).value == pytest.approx(
+        single_meteor_score(["an", "old", "car"], ["an", "auto"], wordnet=libraries.NoSynonyms())
+    )
+    monkeypatch.setattr("nltk.corpus.wordnet", Synonyms())
+    with_synonyms = score(response, knowledge, metrics=("meteor",), meteor_synonyms="wordnet").value
+    assert with_synonyms == single_meteor_score(["an", "old", "car"], ["an", "auto"], wordnet=Synonyms())
+    assert with_synonyms > score(response, knowledge, metrics=("meteor",)).value  # type: ignore[operator]
+
+
+def test_missing_wordnet_data_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise LookupError("Resource wordnet not found.")
+
+    monkeypatch.setattr("nltk.corpus.wordnet", SimpleNamespace(ensure_loaded=missing))
+    with pytest.raises(InvalidRequest, match=r"python -m nltk\.downloader wordnet"):
+        score("a", "b", metrics=("meteor",), meteor_synonyms="wordnet")
+
+
+def test_nltks_wordnet_says_so_when_its_data_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contract that the test above relies on, with nltk's own reader on a machine without data."""
+    monkeypatch.setattr("nltk.data.path", [])
+    if "ensure_loaded" in vars(wordnet):  # loaded before: there is data on this machine
+        pytest.skip("nltk's WordNet data is installed and already read")
+    with pytest.raises(LookupError):
+        wordnet.ensure_loaded()
+
+
+@pytest.fixture
+def without(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A package that cannot be imported, although it seems to be there."""
+    package = str(request.param)
+    for module in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    yield package
+    monkeypatch.undo()
+    importlib.invalidate_caches()
+
+
+@pytest.mark.parametrize(
+    ("without", "name"), [("sacrebleu", "bleu"), ("rouge_score", "rouge_l"), ("nltk", "meteor")], indirect=["without"]
+)
+def test_a_missing_package_is_named(without: str, name: str) -> None:
+    module = {"bleu": libraries.bleu, "rouge_l": libraries.rouge_l, "meteor": libraries.meteor}[name]
+    from groundwire.engine import Request
+
+    with pytest.raises(InvalidRequest, match=rf"{without}.*pip install 'groundwire\[metrics\]'"):
+        module(Request("a", ("b",)), Options())
+
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40)
+
+
+@given(TEXTS, TEXTS)
+def test_any_text_has_a_value_in_range_or_a_status(response: str, knowledge: str) -> None:
+    assume(response.strip() and knowledge.strip())
+    for result in score(response, knowledge).metrics.values():
+        if result.status == "scored":
+            assert result.value is not None
+            assert 0 <= result.value <= (100.0000001 if result.name == "bleu" else 1)
+        else:
+            assert result.status == "nothing_to_verify"

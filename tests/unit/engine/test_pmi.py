@@ -1,0 +1,236 @@
+"""PMI-Faith on a language model small enough to work out by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from groundwire.engine import Engine, MetricResult, Options, PmiExplanation, PmiOptions, Score
+from groundwire.engine.cli.common import REASONS, reasons
+from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.errors import ModelError, TooLong
+from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import Outcome
+
+SEEN, NEW = -1.0, -4.0
+
+
+def score_text(call: ScoreText) -> Outcome:
+    """Tokens are words, with the blank before them, and signs; one that stands in the prefix is expected, others not.
+
+    A word of more than six letters has two tokens.
+    """
+    before = "".join(call.prefix).lower()
+    offsets: list[tuple[int, int]] = []
+    for match in re.finditer(r"\s?\w+|\s?[^\w\s]", call.text):
+        start, end = match.span()
+        middle = end - 3 if len(match[0].strip()) > 6 else end
+        offsets += [(start, middle), (middle, end)] if middle < end else [(start, end)]
+    values = [SEEN if call.text[start:end].strip().lower() in before else NEW for start, end in offsets]
+    first = 0 if before else 1
+    return TextScored(tuple(offsets), tuple(values[first:]), first)
+
+
+def run(
+    response: str,
+    knowledge: str | tuple[str, ...],
+    history: tuple[str, ...] = (),
+    settings: PmiOptions | None = None,
+    metric: str = "pmi",
+    runtime: FakeRuntime | None = None,
+) -> Score:
+    with Engine(runtime or FakeRuntime({"lm": score_text})) as engine:
+        return engine.score(
+            response, knowledge, history=history, metrics=[metric], options=Options(pmi=settings or PmiOptions())
+        )
+
+
+def explained(score: Score) -> PmiExplanation:
+    (result,) = score.metrics.values()
+    assert isinstance(result.explanation, PmiExplanation)
+    return result.explanation
+
+
+def asked(response: str, knowledge: str | tuple[str, ...], history: tuple[str, ...], metric: str) -> list[object]:
+    runtime = FakeRuntime({"lm": score_text})
+    run(response, knowledge, history, metric=metric, runtime=runtime)
+    return [call for _, calls in runtime.batches for call in calls]
+
+
+def test_the_prompts_are_the_published_ones() -> None:
+    assert asked("He sang.", "He was {h} in 1935.", ("Who?",), "pmi") == [
+        ScoreText(("Document: He was {h} in 1935.\n\n", "Who?.\n"), "Agent: He sang.."),
+        ScoreText(("Who?.\n",), "Agent: He sang.."),
+    ]
+    assert asked("He sang.", "He was born.", ("Who?",), "upmi") == [
+        ScoreText(("Document: He was born.\n\n",), "Agent: He sang.."),
+        ScoreText((), "Agent: He sang.."),
+    ]
+
+
+def test_passages_and_turns_are_joined() -> None:
+    (with_document, without) = asked("yes", ("One.", "Two."), ("Hi", " ", "Hello"), "pmi")
+    assert with_document == ScoreText(("Document: One. Two.\n\n", "Hi\nHello.\n"), "Agent: yes.")
+    assert without == ScoreText(("Hi\nHello.\n",), "Agent: yes.")
+
+
+def test_the_value_is_the_mean_difference_per_token() -> None:
+    """Of six tokens two gain 3 nats: ":" from the document's prompt, "Elvis" from the document."""
+    score = run("Elvis sang here", "Elvis", ("Who",))
+    assert score.value == pytest.approx(1.0)
+    found = explained(score)
+    assert [(token.text, token.difference) for token in found.tokens] == [
+        ("Agent", 0.0), (":", 3.0), (" Elvis", 3.0), (" sang", 0.0), (" here", 0.0), (".", 0.0),
+    ]  # fmt: skip
+    assert (found.with_document, found.without_document) == (pytest.approx(-2.5), pytest.approx(-3.5))
+    assert [(token.start, token.end) for token in found.tokens] == [
+        (None, None), (None, None), (0, 5), (5, 10), (10, 15), (None, None),
+    ]  # fmt: skip
+    assert score.coverage == 1.0
+    assert (score.status, score.unsupported) == ("scored", ())
+
+
+def test_the_history_may_say_it_too() -> None:
+    """What the history makes likely the document need not: only ":" gains."""
+    assert run("Elvis sang here", "Elvis", ("Elvis",)).value == pytest.approx(0.5)
+
+
+def test_upmi_leaves_the_first_token_out_of_one_mean() -> None:
+    """With the document -4 -1 -1 -4 -4, without it four times -4."""
+    score = run("Elvis sang", "Elvis", ("Elvis sang",), metric="upmi")
+    assert score.value == pytest.approx(-14 / 5 + 4)
+    found = explained(score)
+    assert (found.tokens[0].with_document, found.tokens[0].without_document) == (-4.0, None)
+    assert found.tokens[0].difference is None
+
+
+def test_pmi_without_history_compares_the_tokens_that_both_predict() -> None:
+    """The same numbers without the first: -1 -1 -4 -4 and four times -4."""
+    assert run("Elvis sang", "Elvis").value == pytest.approx(-10 / 4 + 4)
+
+
+def test_both_metrics_share_their_calls_without_a_history() -> None:
+    runtime = FakeRuntime({"lm": score_text})
+    with Engine(runtime) as engine:
+        engine.score("Elvis sang", "Elvis", metrics=["pmi", "upmi"])
+    assert sum(len(calls) for _, calls in runtime.batches) == 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "response", "published", "own"),
+    [("pmi", "Elvis sang here", 6 / 5, 3 / 3), ("upmi", "Elvis sang", -14 / 5 + 4, 3 / 2)],
+)
+def test_the_prompts_own_tokens_can_be_left_out(metric: str, response: str, published: float, own: float) -> None:
+    assert run(response, "Elvis", metric=metric).value == pytest.approx(published)
+    settings = PmiOptions(prompt_tokens=False)
+    assert run(response, "Elvis", settings=settings, metric=metric).value == pytest.approx(own)
+
+
+def test_own_prompts() -> None:
+    runtime = FakeRuntime({"lm": score_text})
+    settings = PmiOptions(
+        document="{document}|", history="[{history}]", response="{response}", between_passages="/", between_turns=" + "
+    )
+    score = run("Elvis", ("a", "b"), ("x", "y"), settings, runtime=runtime)
+    assert runtime.batches[0][1][0] == ScoreText(("a/b|", "[x + y]"), "Elvis")
+    assert [(token.start, token.end) for token in explained(score).tokens] == [(0, 5)]
+
+
+def changed(differences: dict[str, float]) -> FakeRuntime:
+    """A model that the document moves by these numbers."""
+
+    def lm(call: ScoreText) -> Outcome:
+        found = score_text(call)
+        assert isinstance(found, TextScored)
+        words = [call.text[start:end].strip() for start, end in found.offsets]
+        moved = [differences.get(word, 0.0) if call.prefix[0].startswith("Document") else 0.0 for word in words]
+        return TextScored(found.offsets, tuple(-5.0 + change for change in moved), 0)
+
+    return FakeRuntime({"lm": lm})
+
+
+@pytest.mark.parametrize(
+    ("response", "differences", "expected"),
+    [
+        ("Elvis was born in 1936.", {"1936": -2.0}, [("1936", 18, 22)]),
+        ("Elvis was born in 1936.", {"born": -1.0, "in": -0.1, "1936": -2.0}, [("born in 1936", 10, 22)]),
+        ("Elvis was born in 1936.", {"was": -1.0, "1936": -2.0}, [("was", 6, 9), ("1936", 18, 22)]),
+        ("from Mississippi, no", {"ppi": -1.0}, [("Mississippi", 5, 16)]),
+        ("from Mississippi, no", {"from": -1.0, "Mississi": -1.0}, [("from Mississippi", 0, 16)]),
+        ("it's fine", {"s": -1.0}, [("it's", 0, 4)]),
+        ("yes — no", {"—": -1.0}, []),
+        ("yes — no", {"—": -1.0, "no": -1.0}, [("no", 6, 8)]),
+        ("Elvis sang", {"Agent": -1.0, ":": -1.0, ".": -1.0}, []),
+        ("Elvis sang", {"Elvis": 1.0, "sang": 0.0}, []),
+    ],
+)
+def test_runs_of_unlikely_tokens_are_unsupported_words(
+    response: str, differences: dict[str, float], expected: list[tuple[str, int, int]]
+) -> None:
+    score = run(response, "anything", ("Who",), runtime=changed(differences))
+    found = score.metrics["pmi"].unsupported
+    assert [(span.text, span.start, span.end) for span in found] == expected
+    assert {(span.reason, span.metric) for span in found} <= {("less_likely", "pmi")}
+    assert all(response[span.start : span.end] == span.text for span in found)
+
+
+def test_two_runs_in_one_word_are_one_span() -> None:
+    def lm(call: ScoreText) -> Outcome:
+        begin = len("Agent: ")
+        offsets = tuple((begin + a, begin + b) for a, b in ((0, 4), (4, 8), (8, 11), (11, 17)))
+        with_document = call.prefix[0].startswith("Document")
+        return TextScored(offsets, (-2.0, 0.0, -2.0, -0.5) if with_document else (-1.0, -1.0, -1.0, -1.0), 0)
+
+    score = run("Mississippi river", "anything", ("Who",), runtime=FakeRuntime({"lm": lm}))
+    assert [(span.start, span.end) for span in score.metrics["pmi"].unsupported] == [(0, 11)]
+
+
+def test_how_much_less_likely_is_an_option() -> None:
+    runtime = changed({"Elvis": -1.0, "sang": -2.0})
+    score = run("Elvis sang", "anything", ("Who",), PmiOptions(below=-1.5), runtime=runtime)
+    assert [span.text for span in score.metrics["pmi"].unsupported] == ["sang"]
+    assert "“sang” – the document makes these words less likely" in reasons(score).plain
+    assert set(REASONS) >= {"less_likely"}
+
+
+@pytest.mark.parametrize("field", ["document", "history", "response"])
+@pytest.mark.parametrize("template", ["nothing", "{%s} and {%s}"])
+def test_a_prompt_has_its_field_once(field: str, template: str) -> None:
+    given = template.replace("%s", field)
+    score = run("Elvis", "Elvis", ("Who",), PmiOptions(**{field: given}))
+    assert (score.status, score.value) == ("failed", None)
+    assert f"PmiOptions.{field} is '{given}'; it must have {{{field}}} once" in score.message
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(TooLong("3000 tokens; reads 2048"), "truncated"), (ModelError("nan"), "failed")]
+)
+def test_what_the_model_refuses_is_a_status(error: Exception, status: str) -> None:
+    def lm(call: ScoreText) -> Outcome:
+        raise error
+
+    score = run("Elvis", "Elvis", ("Who",), runtime=FakeRuntime({"lm": lm}))
+    assert (score.status, score.value, score.message) == (status, None, str(error))
+
+
+def test_no_token_to_compare_is_no_score() -> None:
+    def lm(call: ScoreText) -> Outcome:
+        return TextScored(((0, 5), (5, 6)), (-1.0, -1.0), 0)
+
+    score = run("?", "Elvis", ("Who",), PmiOptions(prompt_tokens=False), runtime=FakeRuntime({"lm": lm}))
+    assert (score.status, score.value) == ("nothing_to_verify", None)
+
+
+def test_the_explanation_survives_json() -> None:
+    result = run("Elvis sang", "Elvis", ("Who",)).metrics["pmi"]
+    assert MetricResult.from_json(result.to_json()) == result
+    assert '"type":"pmi"' in result.to_json()
+
+
+def test_the_metrics_need_a_language_model() -> None:
+    with Engine(FakeRuntime({"lm": score_text})) as engine:
+        assert {"pmi", "upmi"} <= set(engine.metric_names("all"))
+        assert {"pmi", "upmi"} <= set(engine.metric_names("fast"))
+    with Engine(FakeRuntime({})) as engine:
+        assert not {"pmi", "upmi"} & set(engine.metric_names("all"))

@@ -1,0 +1,62 @@
+"""Ranking candidate responses."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.engine import Engine, InvalidRequest
+from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.errors import TooLong
+from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import Outcome
+
+
+def language_model(call: ScoreText) -> Outcome:
+    """Words are likelier where the prefix has them; a long text is refused."""
+    words, offsets, at = call.text.split(" "), [], 0
+    if len(words) > 6:
+        raise TooLong("too long")
+    for word in words:
+        offsets.append((at, at + len(word)))
+        at += len(word) + 1
+    values = [-1.0 if word.strip(".") in " ".join(call.prefix) else -2.0 for word in words]
+    return TextScored(tuple(offsets), tuple(values), 0)
+
+
+CANDIDATES = ["honey is blue", "bees make honey", "x " * 8, "wasps make honey", "bees make honey"]
+
+
+def test_candidates_are_ordered_and_share_one_batch() -> None:
+    with Engine(FakeRuntime({"lm": language_model})) as engine:
+        ranked = engine.rank(CANDIDATES, "bees make honey", history=["hello there"])
+        assert [one.index for one in ranked] == [1, 4, 3, 0, 2]
+        assert [one.response for one in ranked][:2] == ["bees make honey"] * 2
+        assert [one.result.status for one in ranked] == ["scored"] * 4 + ["truncated"]
+        values = [one.result.value for one in ranked[:4]]
+        assert values == sorted(values, key=lambda value: -(value or 0.0))
+        assert isinstance(engine.runtime, FakeRuntime)
+        ((role, calls),) = engine.runtime.batches
+        assert role == "lm"
+        assert len(calls) == len(set(calls)) == 2 * 4, "a repeated candidate is asked about once"
+
+
+def test_rank_agrees_with_score() -> None:
+    with Engine(FakeRuntime({"lm": language_model})) as engine:
+        for one in engine.rank(CANDIDATES, "bees make honey"):
+            score = engine.score(one.response, "bees make honey", metrics=["pmi"])
+            assert score.metrics["pmi"] == one.result
+
+
+def test_triples_stand_for_the_knowledge() -> None:
+    with Engine(FakeRuntime({"lm": language_model})) as engine:
+        ranked = engine.rank(["honey is blue", "bees make honey"], triples=[("bees", "make", "honey")])
+        assert [one.index for one in ranked] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "metric", "message"),
+    [("one string", "pmi", "list"), ([], "pmi", "list"), (["a", " "], "pmi", "empty"), (["a"], "fast", "group")],
+)
+def test_what_cannot_be_ranked(candidates: list[str], metric: str, message: str) -> None:
+    with Engine(FakeRuntime({"lm": language_model})) as engine, pytest.raises(InvalidRequest, match=message):
+        engine.rank(candidates, "knowledge", metric=metric)

@@ -1,0 +1,307 @@
+"""The scheduler: merging, repeats, deadlines, cancellation, isolation."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overloaded
+from groundwire.engine.scheduling.cache import Cache, Key
+from groundwire.engine.scheduling.scheduler import Scheduler
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
+from groundwire.runtime.errors import ModelError, TooLong
+from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import Outcome
+from tests.support.fakes import answer, world
+
+
+def label(call: Classify) -> Classified:
+    return Classified(call.hypothesis, {call.hypothesis: 1.0}, 0, Read(1, 1, 1))
+
+
+def ask(*names: str) -> Steps[MetricResult]:
+    """A metric of one wave per name."""
+    for name in names:
+        (found,) = yield [Classify("nli", ("p",), name)]
+        assert found.label == name
+    return MetricResult("m", "scored", 1.0)
+
+
+def test_a_metric_may_go_on_from_the_device_to_the_host_alone() -> None:
+    def steps() -> Steps[MetricResult]:
+        yield [Classify("nli", ("p",), "x")]
+        (personal,) = yield [IsPersonal("what is my name?")]
+        return MetricResult("m", "scored", float(personal))
+
+    scheduler = Scheduler(FakeRuntime({"nli": label, "spans": lambda call: True}))
+    job = scheduler.submit([("m", steps())], 8, None)
+    assert job.future.result(5).results[0].value == 1.0
+    scheduler.close()
+
+
+class Gate(FakeRuntime):
+    """Holds the first batch until it is opened, so that requests pile up behind it."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.opened = threading.Event()
+        self.entered = threading.Event()
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        self.entered.set()
+        assert self.opened.wait(10)
+        return super().run(role, calls, max_windows)
+
+
+def gated(answers: Callable[[Classify], Outcome] = label, batch: int = 64) -> tuple[Gate, Scheduler]:
+    runtime = Gate({"nli": answers}, batch)
+    return runtime, Scheduler(runtime)
+
+
+def test_requests_share_batches_and_repeats_are_run_once() -> None:
+    runtime, scheduler = gated()
+    first = scheduler.submit([("m", ask("x"))], 8, None)
+    assert runtime.entered.wait(5)
+    others = [scheduler.submit([("m", ask(name))], 8, None) for name in ("a", "b", "a", "x")]
+    runtime.opened.set()
+    for job in (first, *others):
+        assert job.future.result(5).results[0].status == "scored"
+    batches = [[call.hypothesis for call in calls] for _, calls in runtime.batches]  # type: ignore[union-attr]
+    assert batches == [["x"], ["a", "b"]]
+    scheduler.close()
+
+
+def test_metrics_of_one_request_share_their_calls() -> None:
+    runtime = FakeRuntime({"nli": label})
+    scheduler = Scheduler(runtime)
+    job = scheduler.submit([("m", ask("a", "b")), ("m", ask("b", "a"))], 8, None)
+    assert [result.value for result in job.future.result(5).results] == [1.0, 1.0]
+    asked = [call.hypothesis for _, calls in runtime.batches for call in calls]  # type: ignore[union-attr]
+    assert sorted(asked) == ["a", "b"]
+    scheduler.close()
+
+
+def test_a_batch_holds_no_more_calls_than_the_runtime_wants() -> None:
+    runtime, scheduler = gated(batch=3)
+    first = scheduler.submit([("m", ask("x"))], 8, None)
+    assert runtime.entered.wait(5)
+    jobs = [scheduler.submit([("m", ask(str(i)))], 8, None) for i in range(7)]
+    runtime.opened.set()
+    for job in (first, *jobs):
+        job.future.result(5)
+    assert [len(calls) for _, calls in runtime.batches] == [1, 3, 3, 1]
+    scheduler.close()
+
+
+def test_one_failing_call_harms_no_other_request() -> None:
+    def fragile(call: Classify) -> Outcome:
+        if call.hypothesis == "bad":
+            raise RuntimeError("the graph fell over")
+        return label(call)
+
+    runtime, scheduler = gated(fragile)
+    first = scheduler.submit([("m", ask("x"))], 8, None)
+    assert runtime.entered.wait(5)
+    jobs = {name: scheduler.submit([("m", ask(name))], 8, None) for name in ("a", "bad", "b")}
+    runtime.opened.set()
+    found = {name: job.future.result(5).results[0] for name, job in jobs.items()}
+    assert {name: result.status for name, result in found.items()} == {"a": "scored", "bad": "failed", "b": "scored"}
+    assert "the graph fell over" in found["bad"].message
+    assert first.future.result(5).results[0].status == "scored"
+    scheduler.close()
+
+
+def test_a_failed_call_is_not_cached() -> None:
+    outcomes = iter([ModelError("out of memory")])
+
+    def flaky(call: Classify) -> Outcome:
+        return next(outcomes, None) or label(call)
+
+    scheduler = Scheduler(FakeRuntime({"nli": flaky}))
+    statuses = [scheduler.submit([("m", ask("a"))], 8, None).future.result(5).results[0].status for _ in range(2)]
+    assert statuses == ["failed", "scored"]
+    scheduler.close()
+
+
+def test_too_long_a_text_is_truncated_not_failed() -> None:
+    scheduler = Scheduler(FakeRuntime({"nli": lambda call: TooLong("too long")}))
+    (result,) = scheduler.submit([("m", ask("a"))], 8, None).future.result(5).results
+    assert (result.status, result.value, result.message) == ("truncated", None, "too long")
+    scheduler.close()
+
+
+def test_a_defect_of_a_metric_fails_that_metric_alone(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Steps[MetricResult]:
+        yield [Classify("nli", ("p",), "a")]
+        raise ZeroDivisionError("oops")
+
+    scheduler = Scheduler(FakeRuntime({"nli": label}))
+    broke, fine = scheduler.submit([("broken", broken()), ("m", ask("a"))], 8, None).future.result(5).results
+    assert (broke.status, fine.status) == ("failed", "scored")
+    assert "ZeroDivisionError" in broke.message
+    assert "metric broken failed" in caplog.text
+    scheduler.close()
+
+
+def test_a_deadline_ends_a_request_that_waits_and_spares_the_others() -> None:
+    runtime, scheduler = gated()
+    first = scheduler.submit([("m", ask("x"))], 8, None)
+    assert runtime.entered.wait(5)
+    late = scheduler.submit([("m", ask("a", "b"))], 8, 1.0)
+    time.sleep(0.02)
+    runtime.opened.set()
+    result = late.future.result(5).results[0]
+    assert (result.status, result.value) == ("deadline", None)
+    assert "1 ms" in result.message
+    assert first.future.result(5).results[0].status == "scored"
+    assert all(call.hypothesis != "b" for _, calls in runtime.batches for call in calls)  # type: ignore[union-attr]
+    scheduler.close()
+
+
+def test_a_deadline_does_not_wait_for_the_batch_that_runs() -> None:
+    runtime, scheduler = gated()
+    job = scheduler.submit([("m", ask("a"))], 8, 20.0)
+    assert runtime.entered.wait(5)
+    late = job.future.result(5)
+    assert (late.results[0].status, late.timings.stages_ms) == ("deadline", {})
+    assert not runtime.batches
+    runtime.opened.set()
+    later = scheduler.submit([("m", ask("a"))], 8, None)
+    assert later.future.result(5).results[0].status == "scored"
+    assert len(runtime.batches) == 1  # the batch's result was kept
+    assert late.timings.stages_ms == {}
+    scheduler.close()
+
+
+def test_a_device_of_two_lanes_runs_two_shares_at_the_same_time() -> None:
+    both = threading.Barrier(2, timeout=5)
+
+    class Beside(FakeRuntime):
+        def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+            both.wait()
+            return super().run(role, calls, max_windows)
+
+    def steps() -> Steps[MetricResult]:
+        found = yield [Classify("nli", ("p",), name) for name in "abcde"]
+        return MetricResult("m", "scored", float([one.label for one in found] == list("abcde")))
+
+    runtime = Beside({"nli": label}, concurrent_batches=2)
+    scheduler = Scheduler(runtime)
+    assert scheduler.submit([("m", steps())], 8, None).future.result(5).results[0].value == 1.0
+    assert sorted(len(calls) for _, calls in runtime.batches) == [2, 3]
+    scheduler.close()
+
+
+def test_a_cancelled_request_asks_nothing_more() -> None:
+    runtime, scheduler = gated()
+    job = scheduler.submit([("m", ask("a", "b"))], 8, None)
+    assert runtime.entered.wait(5)
+    scheduler.cancel(job)
+    runtime.opened.set()
+    assert job.future.result(5).results[0].status == "cancelled"
+    scheduler.close()
+    assert [call.hypothesis for _, calls in runtime.batches for call in calls] == ["a"]  # type: ignore[union-attr]
+
+
+def test_close_cancels_what_is_unfinished_and_refuses_more() -> None:
+    runtime, scheduler = gated()
+    job = scheduler.submit([("m", ask("a", "b"))], 8, None)
+    assert runtime.entered.wait(5)
+    threading.Timer(0.05, runtime.opened.set).start()
+    scheduler.close()
+    assert job.future.result(5).results[0].status == "cancelled"
+    with pytest.raises(EngineClosed, match="load another"):
+        scheduler.submit([("m", ask("a"))], 8, None)
+
+
+def test_more_waiting_requests_than_accepted_are_refused() -> None:
+    runtime = Gate({"nli": label})
+    scheduler = Scheduler(runtime, max_waiting=2)
+    jobs = [scheduler.submit([("m", ask(str(i)))], 8, None) for i in range(2)]
+    with pytest.raises(Overloaded, match="2 requests"):
+        scheduler.submit([("m", ask("z"))], 8, None)
+    runtime.opened.set()
+    for job in jobs:
+        job.future.result(5)
+    scheduler.submit([("m", ask("z"))], 8, None).future.result(5)
+    scheduler.close()
+
+
+def test_the_window_limit_belongs_to_the_call() -> None:
+    seen: list[int] = []
+
+    class Limited(FakeRuntime):
+        def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+            seen.append(max_windows)
+            return super().run(role, calls, max_windows)
+
+    scheduler = Scheduler(Limited({"nli": label}))
+    for limit in (8, 16, 8):
+        scheduler.submit([("m", ask("a"))], limit, None).future.result(5)
+    assert seen == [8, 16]
+    scheduler.close()
+
+
+def test_the_cache_lets_the_oldest_go() -> None:
+    cache = Cache(max_chars=3 * 270)
+    keys = [Key(Answer(name, ("p",)), 8) for name in "abcd"]
+    for key in keys[:3]:
+        cache.put(key, True)
+    assert cache.get(keys[0]) is True
+    cache.put(keys[3], True)
+    assert [key.call.question for key in keys if cache.get(key)] == ["a", "c", "d"]  # type: ignore[union-attr]
+    cache.put(Key(Answer("x" * 5000, ("p",)), 8), True)
+    assert len(cache) == 3
+
+
+def test_eight_threads_get_the_scores_one_thread_gets() -> None:
+    texts = [(f"Elvis was born in {year}.", f"Elvis came in {year % 7 + 1900}.") for year in range(1900, 1960)]
+    with Engine(world()) as engine:
+        alone = [engine.score(*pair).metrics for pair in texts]
+    with Engine(world(), cache_chars=1) as engine, ThreadPoolExecutor(8) as pool:
+        together = [score.metrics for score in pool.map(lambda pair: engine.score(*pair), texts)]
+        many = [score.metrics for score in engine.score_many(texts)]
+    assert alone == together == many
+
+
+def test_ascore_runs_requests_together_and_cancels() -> None:
+    runtime = Gate({**world()._answers, "qa": answer})
+
+    async def main() -> tuple[list[str], bool]:
+        engine = Engine(runtime)
+        tasks = [asyncio.create_task(engine.ascore("Elvis sang.", f"Elvis {i}")) for i in range(5)]
+        doomed = asyncio.create_task(engine.ascore("Elvis slept.", "Elvis"))
+        await asyncio.sleep(0.05)
+        doomed.cancel()
+        runtime.opened.set()
+        statuses = [score.status for score in await asyncio.gather(*tasks)]
+        with pytest.raises(asyncio.CancelledError):
+            await doomed
+        await asyncio.to_thread(engine.close)
+        return statuses, runtime.closed
+
+    assert asyncio.run(main()) == (["scored"] * 5, True)
+
+
+def test_timings_name_the_roles_that_served_the_request() -> None:
+    with Engine(world()) as engine:
+        timings = engine.score("Elvis was born in 1936.", "Elvis came in 1935.").timings
+    assert set(timings.stages_ms) == {"spans", "qg", "qa", "nli"}
+    assert timings.total_ms > 0
+
+
+def test_options_bound_one_request() -> None:
+    def slow(call: Classify) -> Outcome:
+        time.sleep(0.05)
+        return Classified("neutral", {"neutral": 1.0}, 0, Read(1, 1, 1))
+
+    with Engine(world(spans=lambda call: (), nli=slow)) as engine:
+        late = engine.score("hello", "Some Knowledge", options=Options(deadline_ms=5))
+        assert (late.status, late.value) == ("deadline", None)
+        assert engine.score("hello", "Some Knowledge").value == 0.5

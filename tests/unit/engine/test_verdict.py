@@ -1,0 +1,149 @@
+"""The verdict: fused, calibrated, and never open."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Timings, UnsupportedSpan
+from groundwire.engine.verdict.decision import calibrated, decide, normalized, sigmoid
+from groundwire.engine.verdict.score import build_score
+from groundwire.runtime.calibration import Calibration, Feature, Profile, Scale
+from groundwire.runtime.errors import BundleError
+from tests.support.fakes import world
+
+POINTS = {
+    "strict": Profile(threshold=0.8, false_positive_rate=0.3, false_negative_rate=0.05),
+    "balanced": Profile(threshold=0.5, false_positive_rate=0.15, false_negative_rate=0.15),
+    "lenient": Profile(threshold=0.2, false_positive_rate=0.05, false_negative_rate=0.3),
+}
+CALIBRATION = Calibration(
+    fitted_on=("dev",),
+    rows=100,
+    metrics=("q2", "overlap"),
+    intercept=0.5,
+    features=(
+        Feature(name="q2", mean=0.5, deviation=0.25, weight=1.0, needed=True),
+        Feature(name="overlap.missing", mean=2.0, deviation=2.0, weight=-0.5),
+    ),
+    profiles=POINTS,  # type: ignore[arg-type]
+    scales={},
+)
+
+
+def scored(**values: float) -> dict[str, MetricResult]:
+    return {name: MetricResult(name, "scored", value) for name, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("value", "profile", "label"),
+    [
+        (1.0, "strict", "consistent"),
+        (0.5, "strict", "inconsistent"),
+        (0.5, "balanced", "consistent"),
+        (0.25, "balanced", "inconsistent"),
+        (0.25, "lenient", "consistent"),
+        (0.0, "lenient", "inconsistent"),
+    ],
+)
+def test_the_profile_draws_the_line(value: float, profile: str, label: str) -> None:
+    verdict = decide(scored(q2=value), CALIBRATION, profile)  # type: ignore[arg-type]
+    assert verdict.label == label
+    assert verdict.probability == pytest.approx(1 / (1 + math.exp(-(0.5 + (value - 0.5) / 0.25))))
+    assert verdict.contributions == {"q2": pytest.approx((value - 0.5) / 0.25)}
+
+
+@pytest.mark.parametrize("status", ["failed", "truncated", "deadline", "nothing_to_verify", "cancelled"])
+def test_a_needed_metric_that_did_not_score_leaves_it_unknown(status: str) -> None:
+    results = {"q2": MetricResult("q2", status, message="why not")} | scored(overlap=1.0)  # type: ignore[arg-type]
+    verdict = decide(results, CALIBRATION, "balanced")
+    assert (verdict.label, verdict.probability) == ("unknown", None)
+    assert "why not" in verdict.message
+
+
+def test_without_calibration_or_metric_it_is_unknown() -> None:
+    assert decide(scored(q2=1.0), None, "balanced").label == "unknown"
+    verdict = decide(scored(overlap=1.0), CALIBRATION, "balanced")
+    assert (verdict.label, verdict.probability) == ("unknown", None)
+    assert "not asked for" in verdict.message
+
+
+def test_what_cannot_be_verified() -> None:
+    doubtful = scored(q2=0.0, verifiability=0.2)
+    assert decide(doubtful, CALIBRATION, "balanced").label == "unverifiable"
+    assert decide(scored(q2=0.0, verifiability=0.9), CALIBRATION, "balanced").label == "inconsistent"
+    never = msgspec.structs.replace(CALIBRATION, verifiable=None)
+    assert decide(doubtful, never, "balanced").label == "inconsistent"
+
+
+def test_nothing_to_check_needs_no_other_number() -> None:
+    bare = decide(scored(verifiability=0.4), CALIBRATION, "balanced")
+    assert (bare.label, bare.probability) == ("unverifiable", None)
+    assert decide(scored(verifiability=0.6), CALIBRATION, "balanced").label == "unknown"
+
+
+def test_the_engine_computes_what_the_calibration_reads(tmp_path: Path) -> None:
+    with Engine(world(), calibration=CALIBRATION) as engine:
+        score = engine.score("Elvis was born in 1936.", "Elvis came in 1935.")
+        assert list(score.metrics) == ["q2", "overlap"]
+        assert score.verdict.label == "consistent"  # half of the answers agree, and few words are missing
+        assert set(score.verdict.contributions or {}) == {"q2", "overlap.missing"}
+        assert "calibration:" in score.signature
+        alone = engine.score("Elvis was born in 1936.", "Elvis came in 1935.", metrics=["overlap"])
+        assert alone.verdict.label == "unknown"
+        with pytest.raises(InvalidRequest, match="profile"):
+            engine.score("a", "b", options=Options(profile="no such"))  # type: ignore[arg-type]
+
+
+def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    CALIBRATION.save(path)
+    assert Calibration.load(path) == CALIBRATION
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"schema": 99}))
+    with pytest.raises(BundleError, match="schema 99"):
+        Calibration.load(path)
+    path.write_text(json.dumps(content | {"surprise": 1}))
+    with pytest.raises(BundleError, match="surprise"):
+        Calibration.load(path)
+    with pytest.raises(BundleError, match="cannot be read"):
+        Calibration.load(tmp_path / "absent.json")
+
+
+SCALE = Scale(low=-2.0, high=4.0, threshold=0.5, knots=((-2.0, 0.05), (0.0, 0.2), (1.0, 0.7), (4.0, 0.95)))
+
+
+@given(st.floats(-10, 10), st.floats(-10, 10))
+def test_calibrated_values_ascend_within_bounds(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert 0.05 <= calibrated(low, SCALE) <= calibrated(high, SCALE) <= 0.95
+    assert 0 <= normalized(low, SCALE) <= normalized(high, SCALE) <= 1
+
+
+def test_between_knots_it_is_linear() -> None:
+    assert calibrated(0.5, SCALE) == pytest.approx(0.45)
+    assert normalized(1.0, SCALE) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("logit", "expected"), [(0.0, 0.5), (1000.0, 1.0), (-1000.0, 0.0), (math.log(3), 0.75)])
+def test_sigmoid(logit: float, expected: float) -> None:
+    assert sigmoid(logit) == pytest.approx(expected)
+
+
+def test_a_response_that_states_nothing_has_no_unsupported_words() -> None:
+    response = "I love Elvis"
+    missing = UnsupportedSpan("Elvis", 7, 12, "not_in_knowledge", "", "q2")
+    for sure, label, spans in ((0.9, "inconsistent", (missing,)), (0.2, "unverifiable", ())):
+        found = [
+            MetricResult("q2", "scored", 0.0, unsupported=(missing,)),
+            MetricResult("verifiability", "scored", sure),
+        ]
+        score = build_score(response, found, Timings(0.0, {}), CALIBRATION, Options(), "signature")
+        assert score.verdict.label == label
+        assert [(span.text, span.start) for span in score.unsupported] == [(s.text, s.start) for s in spans]

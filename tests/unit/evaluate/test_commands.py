@@ -1,0 +1,226 @@
+"""``groundwire evaluate`` and ``groundwire compare`` from end to end, on the fake world."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from groundwire import evaluate
+from groundwire.engine import Engine
+from groundwire.engine.cli import app
+from groundwire.evaluate.scores.scoring import Settings
+from groundwire.evaluate.statistics.compare import Comparison
+from groundwire.evaluate.statistics.results import Results
+from tests.support.evaluation import CALIBRATION
+from tests.support.fakes import world
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(app, list(map(str, args)))
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def rows(count: int, wrong: int = 0, first: int = 0) -> list[dict[str, Any]]:
+    """Pairs about years: the first response repeats the knowledge's, the second does not; ``wrong`` are mislabelled."""
+    out = []
+    for i in range(first, first + count):
+        year = 1900 + i
+        for label, said in ((1, year), (0, year + 1)):
+            flipped = i - first < wrong
+            out.append(
+                {
+                    "id": f"{i}-{label}",
+                    "context": str(i),
+                    "knowledge": f"Elvis came in {year}.",
+                    "response": f"Elvis was born in {said}.",
+                    "label": 1 - label if flipped else label,
+                }
+            )
+    return out
+
+
+@pytest.fixture(autouse=True)
+def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
+    monkeypatch.setattr(Settings, "describe", lambda self: world())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Result]]:
+    """A run over two sets with a development set, and what it printed."""
+    root = tmp_path_factory.mktemp("made")
+    write(root / "years.jsonl", rows(12, wrong=1))
+    write(root / "few.v1.jsonl", rows(6, first=40))
+    write(root / "dev.jsonl", rows(8, first=8))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
+        patch.setattr(Settings, "describe", lambda self: world())
+        sets = (root / "years.jsonl", root / "few.v1.jsonl", "--dev", root / "dev.jsonl")
+        yield root, run("evaluate", *sets, "--metrics", "q2,nli", "--repeats", 50, "--out", root / "run")
+
+
+def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Result]) -> None:
+    root, result = made
+    assert result.exit_code == 0, result.output
+    found = Results.load(root / "run" / "results.json")
+    assert [one.name for one in found.sets] == ["years", "few"]
+    years = found.sets[0]
+    assert (years.rows, years.labels) == (24, {"consistent": 12, "inconsistent": 12, "none": 0})
+    area = years.metrics["q2"].roc_auc
+    assert area is not None
+    assert area.value == pytest.approx((11 * 11 + 2 * 11 * 0.5) / 144)  # q2 is 1 or 0.5; one row of each is mislabelled
+    assert years.metrics["q2"].decisions[-1].origin == "dev"
+    assert years.metrics["q2"].decisions[-1].tuned_on == 8  # four of the eight contexts are in the set
+    assert "8 share knowledge with this set" in years.notes[0]
+    assert found.signature.endswith("metrics:q2+nli|options:default")
+    assert (root / "run" / "report.html").is_file()
+    assert len((root / "run" / "values" / "years.jsonl").read_text().splitlines()) == 24
+    assert len((root / "run" / "scores" / "dev.jsonl").read_text().splitlines()) == 16
+    for text in ("years: 24 rows (12 consistent, 12 inconsistent)", "q2", "ROC-AUC", f"{area.value:.3f}", "report: "):
+        assert text in result.output
+
+
+def test_figures_again_without_a_model(
+    made: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, _ = made
+    shutil.copytree(root / "run", tmp_path / "run")
+
+    def fails(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr(Engine, "load", fails)
+    monkeypatch.setattr(Settings, "describe", fails)
+    CALIBRATION.save(tmp_path / "mine.json")
+    given = (root / "years.jsonl", "--calibration", tmp_path / "mine.json", "--repeats", 20)
+    result = run("evaluate", *given, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    found = Results.load(tmp_path / "run" / "results.json")
+    assert found.sets[0].leading == "fused"
+    assert [one.profile for one in found.sets[0].verdicts] == ["balanced", "strict"]
+    assert found.signature.endswith(f"|calibration:{CALIBRATION.digest()}")
+
+
+def test_other_settings_are_refused(made: tuple[Path, Result]) -> None:
+    root, _ = made
+    for other in (("--metrics", "q2"), ("--questions", "all"), ("--personal",), ("--decoding", "greedy")):
+        result = run("evaluate", root / "years.jsonl", *other, "--out", root / "run")
+        assert "made with other settings" in str(result.exception)
+
+
+def test_sets_need_names_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    paths = [write(folder / "set.jsonl", rows(1)) for folder in (tmp_path, tmp_path / "more")]
+    result = run("evaluate", *paths, "--out", tmp_path / "run")
+    assert "would both be the set 'set'; rename one of them" in str(result.exception)
+    result = run("evaluate", paths[0], "--dev", paths[0], "--out", tmp_path / "run")
+    assert "would both be the set 'set'" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--device", "abacus"), "--device abacus is unknown"),
+        (("--metrics", "q3"), "Unknown metric 'q3'"),
+        (("--decoding", "psychic"), "--decoding psychic is unknown"),
+    ],
+)
+def test_wrong_options_are_named(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
+    result = run("evaluate", write(tmp_path / "in.jsonl", rows(1)), "--out", tmp_path / "run", *args)
+    assert message in str(result.exception)
+
+
+def changed(root: Path, to: Path, metric: str, by: float) -> Path:
+    """A copy of the run whose values of one metric are other ones on the consistent rows of one set."""
+    shutil.copytree(root / "run", to)
+    path = to / "values" / "years.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if line["label"]:
+            line["values"][metric] += by
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return to
+
+
+def test_a_regression_closes_the_gate(made: tuple[Path, Result], tmp_path: Path) -> None:
+    root, _ = made
+    worse = changed(root, tmp_path / "worse", "q2", -1.0)
+    out = tmp_path / "comparison.json"
+    result = run("compare", root / "run" / "results.json", worse, "--fail-below", 5, "--json", out, "--repeats", 200)
+    assert result.exit_code == 4
+    for text in ("worse: q2 on years, roc_auc by", "worse: q2 on years, ranking by"):
+        assert text in result.output
+    assert "worse: nli" not in result.output
+    found = {(one.set, one.metric, one.figure): one for one in Comparison.from_json(out.read_text()).differences}
+    assert found["years", "q2", "roc_auc"].p < 0.05
+    assert found["few", "q2", "roc_auc"].difference.value == 0
+    # Without a gate, or with one that is wide enough, it is a table.
+    assert run("compare", root / "run", worse, "--repeats", 100).exit_code == 0
+    assert run("compare", root / "run", worse, "--fail-below", 100, "--repeats", 100).exit_code == 0
+    assert run("compare", worse, root / "run", "--fail-below", 0, "--repeats", 100).exit_code == 0
+    assert run("compare", root / "run", worse, "--fail-below", 5, "--metrics", "nli", "--repeats", 100).exit_code == 0
+
+
+def test_a_set_that_is_gone_closes_the_gate(made: tuple[Path, Result], tmp_path: Path) -> None:
+    root, _ = made
+    shutil.copytree(root / "run", tmp_path / "run")
+    results = Results.load(tmp_path / "run" / "results.json")
+    msgspec.structs.replace(results, sets=results.sets[:1]).save(tmp_path / "run" / "results.json")
+    result = run("compare", root / "run", tmp_path / "run", "--fail-below", 5, "--repeats", 50)
+    assert result.exit_code == 4
+    assert "missing in B: set few" in result.output
+
+
+def test_results_apart_from_their_values(made: tuple[Path, Result], tmp_path: Path) -> None:
+    root, _ = made
+    shutil.copy(root / "run" / "results.json", tmp_path / "baseline.json")
+    result = run("compare", tmp_path / "baseline.json", root / "run")
+    assert "cannot be read" in str(result.exception)
+    given = ("--scores-a", root / "run", "--repeats", 50)
+    assert run("compare", tmp_path / "baseline.json", root / "run", *given).exit_code == 0
+
+
+def test_help_teaches() -> None:
+    assert "groundwire evaluate tests.jsonl --dev dev.jsonl" in " ".join(run("evaluate", "--help").output.split())
+    assert "groundwire compare baseline runs/now --fail-below 1" in run("compare", "--help").output
+    for command in ("evaluate", "compare"):
+        assert command in run("--help").output
+
+
+def test_without_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = run("evaluate", write(tmp_path / "in.jsonl", rows(1)), "--out", tmp_path / "run")
+    assert "pip install 'groundwire[evaluate]'" in str(result.exception)
+    with pytest.raises(ImportError, match=r"needs sklearn, scipy, matplotlib, jinja2; run: pip install"):
+        _ = evaluate.analyse
+
+
+def test_the_package_has_what_it_names() -> None:
+    for name in evaluate.__all__:
+        assert getattr(evaluate, name).__name__ == name
+    assert set(evaluate.__all__) == set(evaluate._HOMES)
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        _ = evaluate.absent
+
+
+def test_the_command_line_loads_no_heavy_library() -> None:
+    import subprocess
+
+    code = (
+        "import sys, groundwire.evaluate.cli.commands; "
+        "print([name for name in ('sklearn', 'scipy', 'matplotlib', 'jinja2') if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert told.stdout.strip() == "[]"

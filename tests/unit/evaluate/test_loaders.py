@@ -1,0 +1,425 @@
+"""Each format of labelled sets, on files of a few lines in the authors' layouts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire.evaluate.datasets import FORMATS, read
+from groundwire.evaluate.datasets.examples import Row
+
+
+def save(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+def lines(*records: dict[str, Any]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def table(columns: Sequence[str], *rows: Sequence[str], ending: str = "\n") -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=ending).writerows([columns, *rows])
+    return text.getvalue()
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    path = save(
+        tmp_path,
+        "own.jsonl",
+        lines(
+            {
+                "id": 7,
+                "response": "Otters hold hands.",
+                "knowledge": ["Otters sleep holding hands.", " ", "Otters eat crabs."],
+                "history": ["Tell me about otters."],
+                "label": 1,
+                "grade": 0.5,
+                "verifiable": True,
+                "system": "mine",
+                "context": "otters",
+                "source": "zoo",
+                "weather": "fine",
+            },
+            {"response": "Otters fly.", "knowledge": "Otters swim.", "label": False},
+            {"response": "I like them.", "knowledge": "", "label": None, "verifiable": False},
+        ),
+    )
+    assert read(path) == [
+        Row(
+            id="7",
+            response="Otters hold hands.",
+            knowledge=("Otters sleep holding hands.", "Otters eat crabs."),
+            history=("Tell me about otters.",),
+            label=1,
+            grade=0.5,
+            verifiable=True,
+            system="mine",
+            context="otters",
+            source="zoo",
+        ),
+        Row(id="2", response="Otters fly.", knowledge=("Otters swim.",), label=0),
+        Row(id="3", response="I like them.", knowledge=(), verifiable=False),
+    ]
+
+
+NORMALISED = {
+    "several models gave the response": (
+        {"retriever": "knn", "models": ["small/beam", "large/beam"], "correctness": 0.25, "label": 0},
+        Row(
+            id="1", response="r", knowledge=("k",), label=0, grade=0.25, system="small/beam + large/beam", source="knn"
+        ),
+    ),
+    "no judgement where nothing can be verified": (
+        {"retriever": "gt", "models": ["small/beam"], "correctness": None, "label": None, "verifiable": False},
+        Row(id="1", response="r", knowledge=("k",), verifiable=False, system="small/beam", source="gt"),
+    ),
+    "a turn that two systems answered": (
+        {"context_id": 0, "system": "a", "subsets": ["a_consistent"], "topic": "tea", "label": 1},
+        Row(id="1", response="r", knowledge=("k",), label=1, system="a", context="0", source="a_consistent"),
+    ),
+    "a generic response": (
+        {"begin_label": "Generic", "label": 0, "source": "cmu"},
+        Row(id="1", response="r", knowledge=("k",), label=0, verifiable=False, source="cmu"),
+    ),
+    "a pair of sentences of natural language inference": (
+        {"nli_label": "neutral", "label": 0, "history": []},
+        Row(id="1", response="r", knowledge=("k",), label=0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NORMALISED)
+def test_json_lines_with_the_field_names_of_normalised_sets(name: str, tmp_path: Path) -> None:
+    fields, expected = NORMALISED[name]
+    assert read(save(tmp_path, "set.jsonl", lines({"response": "r", "knowledge": "k"} | fields))) == [expected]
+
+
+def test_a_pair_is_two_rows_of_one_context(tmp_path: Path) -> None:
+    pair = {"id": "p", "knowledge": "Tea is brewed.", "consistent": "Tea is brewed.", "inconsistent": "Tea is fried."}
+    good, bad = read(save(tmp_path, "pairs.jsonl", lines(pair)))
+    assert (good.id, good.response, good.label, good.context) == ("p-consistent", "Tea is brewed.", 1, "p")
+    assert (bad.id, bad.response, bad.label, bad.context) == ("p-inconsistent", "Tea is fried.", 0, "p")
+    assert good.knowledge == bad.knowledge == ("Tea is brewed.",)
+
+
+def test_csv(tmp_path: Path) -> None:
+    text = table(
+        ("response", "knowledge", "label", "grade", "verifiable", "history", "system"),
+        ("Tea is hot, often.", 'They call it\n"chai".', "1.0", "0.75", "yes", "Hello.\nTea?\n", "a"),
+        ("Tea is blue.", "Tea is brown.", "", "", "", "", ""),
+    )
+    assert read(save(tmp_path, "own.csv", text)) == [
+        Row(
+            id="1",
+            response="Tea is hot, often.",
+            knowledge=('They call it\n"chai".',),
+            history=("Hello.", "Tea?"),
+            label=1,
+            grade=0.75,
+            verifiable=True,
+            system="a",
+        ),
+        Row(id="2", response="Tea is blue.", knowledge=("Tea is brown.",)),
+    ]
+
+
+Q2 = ("", "episode_idx", "round", "topic", "message")
+CROSS = (*Q2, "dodeca_response", "memnet_response", "knowledge", "gold", "dodeca_label", "memnet_label")
+
+
+def test_q2_cross_annotation_calls_inconsistency_1(tmp_path: Path) -> None:
+    text = table(
+        CROSS,
+        ("0", "4", "1", "Tea", "Is tea hot?", "tea is hot .", "tea is cold .", "Tea is served hot.", "Yes!", "0", "1"),
+        ("1", "4", "0", "Tea", "", "do you like tea ?", 'i like "it"', "Tea is a drink.", "No.", "0", "0"),
+    )
+    hot, cold, first, second = read(save(tmp_path, "cross_annotation.csv", text))
+    assert hot == Row(
+        id="0-dodeca",
+        response="tea is hot .",
+        knowledge=("Tea is served hot.",),
+        history=("Is tea hot?",),
+        label=1,
+        system="dodeca",
+        context="0",
+    )
+    assert (cold.id, cold.label, cold.system, cold.context) == ("0-memnet", 0, "memnet", "0")
+    assert (first.history, first.context, second.response, second.label) == ((), "1", 'i like "it"', 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "system", "source"),
+    [
+        ("dodeca_inconsistent.csv", 0, "dodeca", "dodeca_inconsistent"),
+        ("memnet_consistent.csv", 1, "memnet", "memnet_consistent"),
+        ("Consistent.csv", 1, "", "consistent"),
+        ("sample.csv", None, "", ""),
+    ],
+)
+def test_q2_sets_are_labelled_by_their_name(
+    name: str, label: int | None, system: str, source: str, tmp_path: Path
+) -> None:
+    text = table((*Q2, "response", "knowledge", "gold"), ("0", "1", "2", "Tea", "Tea?", "yes .", "Tea is hot.", "No."))
+    assert read(save(tmp_path, name, text)) == [
+        Row(
+            id="0",
+            response="yes .",
+            knowledge=("Tea is hot.",),
+            history=("Tea?",),
+            label=label,
+            system=system,
+            source=source,
+        )
+    ]
+
+
+BEGIN = "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label\n"
+
+
+def test_begin_does_not_quote(tmp_path: Path) -> None:
+    text = BEGIN + (
+        't5\twow\tThe "snurfer" is a board.\tHi\t"a board" they say\tFully attributable\n'
+        '\ngpt2\tcmu\t"Rain\t\tit rains\tNot fully attributable\n'
+        "doha\ttc\tFog.\tOh\thaha\tGeneric\n"
+    )
+    quoted, open_quote, generic = read(save(tmp_path, "begin_dev_wow.tsv", text))
+    assert quoted == Row(
+        id="0",
+        response='"a board" they say',
+        knowledge=('The "snurfer" is a board.',),
+        history=("Hi",),
+        label=1,
+        system="t5",
+        source="wow",
+    )
+    assert (open_quote.knowledge, open_quote.history, open_quote.label) == (('"Rain',), (), 0)
+    assert (generic.label, generic.verifiable, generic.source) == (0, False, "tc")
+
+
+def test_begin_of_2021(tmp_path: Path) -> None:
+    text = (
+        "evidence\tprevious turn\tresponse\tgold label\tcoarse label\tfull label set\n"
+        "Rain is wet.\tRain?\tit is wet\tentailment\tentailment\ton-topic;faithful\n"
+        "Rain is wet.\tRain?\tit is dry\tcontradiction\tcontradiction\ton-topic\n"
+        "Rain is wet.\tRain?\tsure\tgeneric\tneutral\tgeneric\n"
+    )
+    rows = read(save(tmp_path, "dev_05_24_21.tsv", text))
+    assert [(row.label, row.verifiable) for row in rows] == [(1, None), (0, None), (0, False)]
+    assert (rows[0].knowledge, rows[0].history) == (("Rain is wet.",), ("Rain?",))
+
+
+FACTUAL = (
+    "conv_index",
+    "model_type",
+    "decoding",
+    "context",
+    "knowledge",
+    "response",
+    "Avg Factual Correctness",
+    "Hallucination",
+    "Verifiable",
+)
+DIALOGUE = "A: I like tea. <br>B: So do I: it is hot. <br>"
+
+
+def test_factual_judges_only_what_is_verifiable(tmp_path: Path) -> None:
+    text = table(
+        FACTUAL,
+        ("9", "GPT2-small", "beam search", DIALOGUE, "Tea It is hot.", "Tea is hot.", "0.5", "No", "y"),
+        ("9", "GPT2-large", "nucleus", DIALOGUE, "Tea It is hot.", "Tea is ice.", "0.333333333", "Yes", "y"),
+        ("3", "GPT2-large", "DBS", DIALOGUE, "", "I love it!", "", "", "n"),
+    )
+    half, third, opinion = read(save(tmp_path, "knn.csv", text))
+    assert half == Row(
+        id="0",
+        response="Tea is hot.",
+        knowledge=("Tea It is hot.",),
+        history=("I like tea.", "So do I: it is hot."),
+        label=1,
+        grade=0.5,
+        verifiable=True,
+        system="GPT2-small/beam search",
+        context="knn-9",
+        source="knn",
+    )
+    assert (third.label, third.grade, third.context) == (0, 0.333333333, "knn-9")
+    assert (opinion.label, opinion.grade, opinion.verifiable, opinion.knowledge) == (None, None, False, ())
+
+
+def test_factual_by_experts(tmp_path: Path) -> None:
+    text = table(FACTUAL, ("0", "GPT2-small", "nucleus", DIALOGUE, "Tea.", "Mmh.", "1.0", "No", "n"))
+    (row,) = read(save(tmp_path, "factual_dataset_expert.csv", text))
+    assert (row.source, row.label, row.grade) == ("expert", None, None)
+
+
+USR = [
+    {
+        "context": "tea or coffee ?\nboth , i think .\n",
+        "fact": "tea is older than coffee .\n",
+        "annotators": ["a", "b", "c"],
+        "responses": [
+            {"response": "i see . \n", "model": "Original Ground Truth", "Uses Knowledge": [1, 1, 1], "Overall": [5]},
+            {"response": "tea is older .", "model": "Argmax Decoding", "Uses Knowledge": [1, 0, 1], "Overall": [3]},
+        ],
+    },
+    {
+        "context": "nice day\n",
+        "fact": "_nofact\n",
+        "annotators": ["a"],
+        "responses": [{"response": "indeed", "model": "New Human Generated", "Uses Knowledge": [0], "Overall": [5]}],
+    },
+]
+
+
+def test_usr(tmp_path: Path) -> None:
+    path = save(tmp_path, "tc_usr_data.json", json.dumps(USR))
+    original, argmax, human = read(path)
+    assert argmax.grade == pytest.approx(2 / 3)
+    assert (argmax.id, argmax.response, argmax.knowledge) == ("0-1", "tea is older .", ("tea is older than coffee .",))
+    assert argmax.history == ("tea or coffee ?", "both , i think .")
+    assert (original.context, argmax.context, human.context) == ("0", "0", "1")
+    assert (human.knowledge, human.label) == ((), None)
+    assert read(path, "usr-q2") == [argmax]
+
+
+def test_usr_as_unieval_has_it(tmp_path: Path) -> None:
+    shared = {"source": "tea or coffee ? \n both . \n\n", "context": "tea is old .\n"}
+    flat = [
+        shared | {"system_id": "Original Ground Truth", "system_output": "hm ", "scores": {"groundedness": 1.0}},
+        shared | {"system_id": "Argmax Decoding", "system_output": "old .", "scores": {"groundedness": 0.25}},
+        shared | {"context": "_nofact\n", "system_id": "x", "system_output": "no", "scores": {"groundedness": 0.0}},
+    ]
+    path = save(tmp_path, "topical_chat.json", json.dumps(flat))
+    rows = read(path)
+    assert [(row.grade, row.context, row.knowledge) for row in rows] == [
+        (1.0, "0", ("tea is old .",)),
+        (0.25, "0", ("tea is old .",)),
+        (0.0, "1", ()),
+    ]
+    assert rows[0].history == ("tea or coffee ?", "both .")
+    assert read(path, "usr-q2") == [rows[1]]
+
+
+def test_usr_as_json_lines(tmp_path: Path) -> None:
+    line = {"history": ["tea ?"], "uses_knowledge": 0.5, "scores": {"groundedness": 0.5}}
+    text = lines(
+        line | {"id": "a", "system": "Original Ground Truth", "knowledge": "Tea is old.", "response": "Hm."},
+        line | {"id": "b", "system": "Argmax Decoding", "knowledge": "Tea is old.", "response": "Old."},
+        line | {"id": "c", "system": "Argmax Decoding", "knowledge": "_nofact", "response": "No."},
+    )
+    path = save(tmp_path, "usr.jsonl", text)
+    assert [(row.id, row.grade, row.knowledge) for row in read(path)] == [
+        ("a", 0.5, ("Tea is old.",)),
+        ("b", 0.5, ("Tea is old.",)),
+        ("c", 0.5, ()),
+    ]
+    assert [row.id for row in read(path, "usr-q2")] == ["b"]
+
+
+DNLI = [
+    {
+        "id": "dialogue_nli_test_1",
+        "label": "positive",
+        "sentence1": "my dog is big .",
+        "sentence2": "i have a dog .",
+        "triple1": ["i", "have_pet", "dog"],
+        "triple2": ["i", "have_pet", "dog"],
+        "dtype": "matchingtriple_up",
+    },
+    {"label": "neutral", "sentence1": "i ski .", "sentence2": "i have a dog .", "dtype": "miscutterance_up"},
+    {"label": "negative", "sentence1": "i own no pets .", "sentence2": "i have a dog .", "dtype": "relationswap_up"},
+]
+
+
+@pytest.mark.parametrize("text", [json.dumps(DNLI), lines(*DNLI)], ids=["array", "lines"])
+def test_dnli(text: str, tmp_path: Path) -> None:
+    positive, neutral, negative = read(save(tmp_path, "dialogue_nli_verified_test.jsonl", text))
+    assert positive == Row(
+        id="dialogue_nli_test_1",
+        response="my dog is big .",
+        knowledge=("i have a dog .",),
+        label=1,
+        source="matchingtriple_up",
+    )
+    assert (neutral.id, neutral.label, negative.label) == ("1", 0, 0)
+
+
+def path_of(*triples: tuple[str, str, str]) -> dict[str, Any]:
+    return {"type": "action", "sender": "assistant", "metadata": {"path": [0.5, list(triples), "As a sentence."]}}
+
+
+def chat(sender: str, message: str) -> dict[str, Any]:
+    return {"type": "chat", "sender": sender, "message": message}
+
+
+def test_opendialkg(tmp_path: Path) -> None:
+    dialogue = [
+        {"type": "action", "sender": "user", "action_id": "meta_thread/send_meta_message", "metadata": {"text": "go"}},
+        chat("user", "Do you know Solaris?"),
+        path_of(("Solaris", "written_by", "Stanisław Lem"), ("Stanisław Lem", "~written_by", "Eden")),
+        chat("assistant", 'Lem wrote it, and "Eden".'),
+        chat("user", "Thanks!"),
+    ]
+    text = table(
+        ("Messages", "User Rating", "Assistant Rating"), (json.dumps(dialogue), "5", ""), (json.dumps([]), "", "")
+    )
+    assert read(save(tmp_path, "opendialkg.csv", text)) == [
+        Row(
+            id="0-3",
+            response='Lem wrote it, and "Eden".',
+            knowledge=("Solaris written by Stanisław Lem", "Eden written by Stanisław Lem"),
+            history=("Do you know Solaris?",),
+            system="assistant",
+        )
+    ]
+
+
+def test_faithdial(tmp_path: Path) -> None:
+    wizard = {
+        "speaker": "Wizard",
+        "knowledge": "Tea was first drunk in China.",
+        "history": ["Tea?"],
+        "VRM": ["Edification"],
+    }
+    utterances = [
+        {"speaker": "Apprentice", "response": "Tea?"},
+        wizard
+        | {
+            "response": "It was first drunk in China.",
+            "original_response": "I love it! It was first drunk in China.",
+            "BEGIN": ["Entailment", "Hallucination"],
+        },
+        wizard | {"response": "China drank it first.", "original_response": None, "BEGIN": ["Entailment"]},
+        wizard | {"response": "It began in China.", "original_response": "Oh yes.", "BEGIN": ["Generic"]},
+    ]
+    rows = read(save(tmp_path, "train.json", json.dumps([{"utterances": utterances}])))
+    assert rows[0] == Row(
+        id="0-1-wow",
+        response="I love it! It was first drunk in China.",
+        knowledge=("Tea was first drunk in China.",),
+        history=("Tea?",),
+        label=0,
+        system="wow",
+        context="0-1",
+    )
+    assert [(row.id, row.label, row.verifiable) for row in rows[1:]] == [
+        ("0-1-faithdial", 1, None),
+        ("0-2-wow", 1, None),
+        ("0-3-wow", None, False),
+        ("0-3-faithdial", 1, None),
+    ]
+    flat = read(save(tmp_path, "flat.jsonl", lines(utterances[1])))
+    assert [(row.id, row.label) for row in flat] == [("0-wow", 0), ("0-faithdial", 1)]
+
+
+def test_every_format_is_described() -> None:
+    assert all(form.about and name == name.lower() for name, form in FORMATS.items())

@@ -1,0 +1,343 @@
+"""The report: what is in it, that foreign text does no harm, and that the same results give the same files."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.evaluate.report.page import write_report
+from groundwire.evaluate.report.text import name, ordered, pieces, plain, shown
+from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Mistake, Results, SetFigures
+from groundwire.runtime.errors import InvalidRequest
+from tests.support.report_results import labelled, mistakes, results
+
+VOID = {"meta", "link", "input", "br", "wbr", "hr", "img"}
+TEXT = (
+    '<script>window.hacked = 1</script> "quoted" \'single\' & &amp; <img src=x onerror="window.hacked = 1"> {{ 7 * 7 }}'
+)
+ODD = "lone \ud83d half, \x00 nul, \x1b[31m escape, \u202eesrever, \u200bzero, שלום, https://example.com/x?a=1&b=2"
+
+
+class Tree(HTMLParser):
+    """A page as elements, as strict as a browser is lenient: every element must be closed where it was opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.builder = ET.TreeBuilder()
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+        self.root = self.builder.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        names = [key for key, _ in attributes]
+        assert len(set(names)) == len(names), (tag, names)
+        self.builder.start(tag, {key: value or "" for key, value in attributes})
+        if tag in VOID:
+            self.builder.end(tag)
+        else:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, (tag, self.getpos())
+        self.builder.end(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.builder.data(data)
+
+
+def text_of(element: ET.Element, without: str = "") -> str:
+    """All text inside, without that of elements named ``without``."""
+    out = element.text or ""
+    for child in element:
+        out += ("" if child.tag == without else text_of(child, without)) + (child.tail or "")
+    return out
+
+
+def of_class(root: ET.Element, wanted: str, tag: str = "*") -> Iterator[ET.Element]:
+    for element in root.iter():
+        if wanted in element.get("class", "").split() and tag in ("*", element.tag):
+            yield element
+
+
+def rows_of(table: ET.Element) -> list[ET.Element]:
+    return list(next(table.iter("tbody")))
+
+
+def heads_of(table: ET.Element) -> list[str]:
+    return [text_of(cell).strip() for cell in next(table.iter("thead"))[-1]]
+
+
+def one_set(found: tuple[Mistake, ...], **changes: object) -> Results:
+    made = msgspec.structs.replace(labelled("one", 80, 3, {"nli": 1.4}), mistakes=found, **changes)
+    return of_sets(made)
+
+
+def of_sets(*sets: SetFigures) -> Results:
+    return msgspec.structs.replace(results(20, {}), sets=sets)
+
+
+@pytest.fixture(scope="module")
+def made() -> Results:
+    return results(120)
+
+
+@pytest.fixture(scope="module")
+def directory(made: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("report") / "runs" / "mine"
+    assert write_report(made, directory) == directory / "report.html"
+    return directory
+
+
+@pytest.fixture(scope="module")
+def page(directory: Path) -> ET.Element:
+    return Tree((directory / "report.html").read_text(encoding="utf-8")).root
+
+
+def test_every_set_and_metric_is_there(page: ET.Element, made: Results) -> None:
+    titles = [text_of(element).strip() for element in page.iter("h2")]
+    assert titles == ["Overview", *(one.name for one in made.sets), "Terms"]
+    for part, figures in zip(of_class(page, "set", "section"), made.sets, strict=True):
+        table = next(part.iter("table"))
+        assert {row[0].get("data-value") for row in rows_of(table)} == set(figures.metrics)
+
+
+def test_a_figure_stands_in_its_row_and_column(page: ET.Element, made: Results) -> None:
+    figures = made.sets[0].metrics["q2"]
+    table = next(next(of_class(page, "set", "section")).iter("table"))
+    heads = heads_of(table)
+    row = next(row for row in rows_of(table) if row[0].get("data-value") == "q2")
+    values = dict(zip(heads, (cell.get("data-value") for cell in row), strict=False))
+    assert figures.roc_auc is not None
+    assert float(values["ROC-AUC"] or 0) == figures.roc_auc.value
+    assert float(values["Rows"] or 0) == figures.rows
+    assert f"{figures.roc_auc.value:.3f}" in text_of(row)
+    tuned = [decision for decision in figures.decisions if decision.origin != "0.5"]
+    assert float(values["Threshold"] or 0) == tuned[0].threshold
+    assert float(row[heads.index("F1 consistent")].get("data-value") or 0) == figures.decisions[0].consistent.f1.value
+
+
+def test_columns_without_any_value_are_left_out(page: ET.Element) -> None:
+    sets = list(of_class(page, "set", "section"))
+    assert heads_of(next(sets[-1].iter("table"))) == ["Metric", "Rows", "Spearman", "Pearson", "Ranking"]
+
+
+def test_the_overview_has_the_sets_with_labels_and_names_the_others(page: ET.Element, made: Results) -> None:
+    overview = next(element for element in page.iter("section") if element.get("id") == "overview")
+    assert heads_of(overview) == ["Metric", "q2_wow_600", "begin_wow_test"]
+    assert "usr_topicalchat is not in the table" in " ".join(text_of(overview).split())
+    rows = [[cell.get("data-value") for cell in row] for row in rows_of(overview)]
+    merits = [
+        (sum(value is not None for value in row[1:]), sum(float(value or 0) for value in row[1:])) for row in rows
+    ]
+    assert merits == sorted(merits, reverse=True)
+    assert {count for count, _ in merits} == {1, 2}
+    assert {row[0] for row in rows} == set(made.sets[0].metrics)
+
+
+def test_the_best_of_a_column_is_told_in_words(page: ET.Element) -> None:
+    overview = next(element for element in page.iter("section") if element.get("id") == "overview")
+    rows = rows_of(overview)
+    for column in (1, 2):
+        best = max(rows, key=lambda row: float(row[column].get("data-value") or 0))
+        assert [row for row in rows if "best" in text_of(row[column])] == [best]
+
+
+def test_every_mistake_is_there_with_all_it_has(page: ET.Element, made: Results) -> None:
+    cards = list(of_class(next(of_class(page, "set", "section")), "mistake"))
+    assert len(cards) == len(made.sets[0].mistakes)
+    for card, mistake in zip(cards, made.sets[0].mistakes, strict=True):
+        text = text_of(card)
+        assert text_of(next(of_class(card, "response")), "sup") == mistake.response
+        assert ("False alarm" in text, "Miss" in text) == (mistake.label == 1, mistake.label == 0)
+        for part in (*mistake.knowledge, *mistake.history, mistake.row, mistake.system, mistake.source):
+            assert part in text
+        for question in mistake.questions:
+            assert all(part in text for part in question)
+        assert [text_of(key).strip() for key in next(of_class(card, "values")).iter("dt")] == list(mistake.values)
+
+
+def test_spans_are_marked_at_their_characters(page: ET.Element, made: Results) -> None:
+    cards = list(of_class(next(of_class(page, "set", "section")), "mistake"))
+    overlapping = 0
+    for card, mistake in zip(cards, made.sets[0].mistakes, strict=True):
+        response, at = next(of_class(card, "response")), 0
+        covered: dict[int, set[int]] = {}
+        at += len(response.text or "")
+        for child in response:
+            if child.tag == "mark":
+                for number in (child.get("data-spans") or "").split():
+                    covered.setdefault(int(number), set()).update(range(at, at + len(text_of(child))))
+                at += len(text_of(child))
+            at += len(child.tail or "")
+        expected = [set(range(span.start, span.end)) for span in mistake.unsupported]
+        assert sorted(map(sorted, covered.values())) == sorted(map(sorted, expected))
+        listed = [text_of(next(item.iter("q"))) for item in next(of_class(card, "spans"), ())]
+        assert listed == [span.text for span in ordered(mistake.response, mistake.unsupported)]
+        overlapping += any("many" in mark.get("class", "") for mark in response.iter("mark"))
+    assert overlapping == 1
+
+
+def test_nothing_refers_outside(directory: Path) -> None:
+    text = (directory / "report.html").read_text(encoding="utf-8")
+    root = Tree(text).root
+    for element in root.iter():
+        assert element.tag not in ("iframe", "object", "embed", "base", "form", "img", "image")
+        for key, value in element.attrib.items():
+            assert "//" not in value, (element.tag, key, value)
+            assert not key.startswith("on"), (element.tag, key)
+            if key in ("href", "src", "xlink:href", "action", "data"):
+                assert value.startswith(("#", "data:,")), value
+    for element in (*root.iter("style"), *root.iter("script")):
+        assert not re.search(r"//|@import|url\((?!#)", element.text or "")
+    assert "http" not in re.sub(r"http-equiv", "", text)
+
+
+def test_ids_are_unique_and_meet_their_references(page: ET.Element) -> None:
+    ids = [element.get("id", "") for element in page.iter() if "id" in element.attrib]
+    assert len(set(ids)) == len(ids)
+    for element in page.iter():
+        wanted = [*re.findall(r"^#(.+)", element.get("href", "")), *element.get("aria-labelledby", "").split()]
+        wanted += re.findall(r"url\(#([^)]+)\)", " ".join(element.attrib.values()))
+        assert all(one in ids for one in wanted if one), (element.tag, wanted)
+
+
+def test_plots_are_files_too(directory: Path, page: ET.Element) -> None:
+    files = {path.name for path in (directory / "plots").iterdir()}
+    stems = {Path(file).stem for file in files}
+    assert files == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")}
+    for kind in ("roc", "precision-recall", "reliability", "values-fused", "values-nli"):
+        assert {f"q2-wow-600-{kind}", f"begin-wow-test-{kind}"} <= stems
+    assert len(stems) == len(list(page.iter("svg")))
+    for path in (directory / "plots").glob("*.svg"):
+        ET.parse(path)
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (directory / "plots").glob("*.png"))
+
+
+def test_inline_plots_take_the_colours_of_the_page(page: ET.Element) -> None:
+    for svg in page.iter("svg"):
+        assert svg.get("aria-label")
+        colours = {found for element in svg.iter() for found in re.findall(r"#[0-9a-f]{6}", element.get("style", ""))}
+        assert not colours
+        assert any("var(--" in element.get("style", "") for element in svg.iter())
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
+    small = one_set(mistakes()[:1])
+    written = [write_report(small, tmp_path / folder).parent for folder in "ab"]
+    files = [{path.relative_to(one): path.read_bytes() for path in one.rglob("*.*")} for one in written]
+    assert files[0] == files[1]
+    assert len(files[0]) > 5
+
+
+def test_foreign_text_does_no_harm(tmp_path: Path) -> None:
+    span = UnsupportedSpan(ODD[5:11], 5, 11, "mismatch", TEXT, "nli", ("nli", TEXT))
+    mistake = Mistake(TEXT, 0, 0.9, 0.8, ODD, (TEXT, ODD), (ODD,), TEXT, ODD, (span,), {TEXT: 0.5}, ((TEXT, ODD, ""),))
+    figures = labelled("x", 60, 1, {TEXT: 1.0, "$\\frac{" + ODD: 0.5})
+    parts = {ODD: Estimate(0.6, 0.5, 0.7), f"system={TEXT}": Estimate(0.4, 0.3, 0.5)}
+    made = msgspec.structs.replace(
+        figures,
+        name="../../" + TEXT + ODD,
+        notes=(TEXT, ODD),
+        leading=TEXT,
+        mistakes=(mistake,),
+        metrics={key: msgspec.structs.replace(one, by_source=parts) for key, one in figures.metrics.items()},
+    )
+    page = write_report(msgspec.structs.replace(of_sets(made), signature=TEXT + ODD, when=ODD), tmp_path / "out")
+    raw = page.read_bytes()
+    root = Tree(raw.decode()).root
+    assert b"\x00" not in raw
+    assert b"\x1b" not in raw
+    assert "\u202e" not in raw.decode()
+    assert len(list(root.iter("script"))) == 1
+    assert not list(root.iter("img"))
+    assert "{{ 7 * 7 }}" in text_of(root)
+    response = next(of_class(root, "response"))
+    assert text_of(response, "sup") == (
+        ODD.replace("\ud83d", "U+D83D")
+        .replace("\x00", "U+0000")
+        .replace("\x1b", "U+001B")
+        .replace("\u202e", "U+202E")
+        .replace("\u200b", "U+200B")
+    )
+    assert text_of(next(response.iter("mark"))) == "U+D83D half"
+    assert TEXT in text_of(next(of_class(root, "knowledge")))
+    assert {path.parent for path in tmp_path.rglob("*.svg")} == {tmp_path / "out" / "plots"}
+
+
+def test_results_without_curves_labels_or_metrics(tmp_path: Path) -> None:
+    bare = MetricFigures("q2", 0, {"failed": 3}, roc_auc=Estimate(float("nan"), float("nan"), float("nan")))
+    sets = (
+        SetFigures("nothing", 3, {}, {}),
+        SetFigures("Nothing", 3, {"none": 3}, {"q2": bare}, leading="q2"),
+    )
+    page = write_report(of_sets(*sets), tmp_path)
+    root = Tree(page.read_text(encoding="utf-8")).root
+    first, second = of_class(root, "set", "section")
+    assert (first.get("id"), second.get("id")) == ("set-nothing", "set-nothing-2")
+    assert "failed" in text_of(second)
+    assert not list(root.iter("svg"))
+    assert "nan" not in text_of(root).lower().replace("unanimous", "")
+
+
+def test_many_parts_are_rows_and_a_list(tmp_path: Path) -> None:
+    many = [f"part {number}" for number in range(12)]
+    found = tuple(msgspec.structs.replace(mistakes()[0], source=part) for part in many)
+    figures = labelled("one", 80, 3, {"nli": 1.4})
+    by_source = {part: Estimate(0.6, 0.5, 0.7) for part in many}
+    metrics = {"nli": msgspec.structs.replace(figures.metrics["nli"], by_source=by_source)}
+    root = Tree(write_report(one_set(found, metrics=metrics), tmp_path).read_text(encoding="utf-8")).root
+    options = [text_of(option) for option in root.iter("option")]
+    assert options == ["Every source", *many]
+    table = next(one for one in root.iter("table") if text_of(one[0]).startswith("ROC-AUC by source"))
+    assert {row[0].get("data-value") for row in rows_of(table)} == set(many)
+
+
+def test_no_set_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="no set"):
+        write_report(of_sets(), tmp_path)
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidRequest, match=r"file/run: .* Give a directory"):
+        write_report(one_set(()), tmp_path / "file" / "run")
+
+
+@given(st.text(max_size=12), st.lists(st.tuples(st.integers(-3, 15), st.integers(-3, 15)), max_size=5))
+def test_pieces_cover_what_spans_cover(response: str, ranges: list[tuple[int, int]]) -> None:
+    spans = [UnsupportedSpan("", start, end, "detected") for start, end in ranges]
+    cut = pieces(response, spans)
+    assert "".join(piece.text for piece in cut) == response
+    order = ordered(response, spans)
+    said = [piece.covering for piece in cut for _ in piece.text]
+    assert said == [
+        tuple(number for number, span in enumerate(order, start=1) if span.start <= place < span.end)
+        for place in range(len(response))
+    ]
+    assert sorted(number for piece in cut for number in piece.ending) == list(range(1, len(order) + 1))
+
+
+@given(st.text(alphabet=st.characters()))
+def test_any_text_can_be_shown(text: str) -> None:
+    for made in (shown(text), name(text)):
+        root = Tree(f"<p>{made}</p>").root
+        assert {element.tag for element in root.iter()} <= {"p", "span", "wbr"}
+        made.encode()
+    plain(text).encode()
+    assert len(plain(text)) == len(text)

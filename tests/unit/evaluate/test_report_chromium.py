@@ -1,0 +1,160 @@
+"""The report in a browser: nothing fails, nothing is asked of the network, and its controls do what they say."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from groundwire.evaluate.report.page import write_report
+from tests.support.report_results import labelled, mistakes, results
+
+from .test_report import TEXT
+
+BROWSER = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+)
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--v=0",
+    "--window-size=1280,900",
+    "--virtual-time-budget=3000",
+)
+WATCH = """
+window.problems = [];
+addEventListener("error", (event) => problems.push(event.message || String(event.target)), true);
+addEventListener("securitypolicyviolation", (event) => problems.push(event.violatedDirective + " " + event.blockedURI));
+"""
+ASK = """
+const found = { problems, hacked: "hacked" in window };
+const one = (selector) => document.querySelector(selector);
+const visible = () => [...document.querySelectorAll(".mistake")].filter((card) => card.checkVisibility()).length;
+const part = one(".mistakes");
+const press = (kind) => part.querySelector(`[data-filter="kind"][data-is="${kind}"]`).click();
+const type = (text) => {
+  const field = part.querySelector("input");
+  field.value = text;
+  field.dispatchEvent(new Event("input"));
+};
+found.width = [document.documentElement.scrollWidth, innerWidth];
+found.at_first = visible();
+part.querySelector(".rest button").click();
+found.all = visible();
+press("miss");
+found.misses = visible();
+press("");
+type("ELVIS 1936, in");
+found.typed = visible();
+found.said = part.querySelector("output").textContent;
+type("no such words");
+found.none = [visible(), part.querySelector(".nothing").checkVisibility()];
+part.querySelector(".reset").click();
+found.reset = visible();
+const column = () => [...one("table").tBodies[0].rows].map((row) => row.cells[2].dataset.value ?? null);
+const sort = one("table").tHead.rows[0].cells[2];
+sort.firstChild.click();
+found.falling = [sort.ariaSort, column()];
+sort.firstChild.click();
+found.rising = [sort.ariaSort, column()];
+one('[data-toggle="intervals"]').click();
+found.intervals = one("td.heat .interval").checkVisibility();
+found.requests = performance.getEntriesByType("resource").map((entry) => entry.name);
+document.body.dataset.found = JSON.stringify(found);
+"""
+
+pytestmark = pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
+
+
+def probed(page: Path) -> Path:
+    """The page with two scripts of ours, which its security policy is told to let run."""
+    text = page.read_text(encoding="utf-8")
+    digests = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in (WATCH, ASK)
+    )
+    assert text.count("script-src ") == 1
+    text = text.replace("script-src ", f"script-src {digests} ")
+    text = text.replace("<title>", f"<script>{WATCH}</script>\n<title>", 1).replace(
+        "</body>", f"<script>{ASK}</script>\n</body>"
+    )
+    probe = page.with_name("probed.html")
+    probe.write_text(text, encoding="utf-8")
+    return probe
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the scripts saw, and what the browser wrote to its console."""
+    folder = tmp_path_factory.mktemp("browser")
+    hostile = msgspec.structs.replace(mistakes()[2], response=TEXT, unsupported=(), knowledge=(TEXT,), source=TEXT)
+    one = labelled("one", 80, 3, {"nli": 1.4, "overlap": 0.7, "q2": 1.0})
+    sets = (
+        msgspec.structs.replace(one, mistakes=(*mistakes() * 2, hostile)),
+        labelled(TEXT, 80, 5, {"nli": 1.4, "bleu": 0.3}),
+    )
+    page = probed(write_report(msgspec.structs.replace(results(20, {}), sets=sets), folder))
+    done = subprocess.run(
+        [BROWSER, *FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", page.as_uri()],
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    errors = done.stderr.decode(errors="replace")
+    told = re.search(r'data-found="([^"]*)"', done.stdout.decode())
+    assert told, errors[-2000:]
+    answer: dict[str, Any] = json.loads(html.unescape(told[1]))
+    return answer | {"console": re.findall(r".*CONSOLE.*", errors)}
+
+
+def test_nothing_fails_and_nothing_is_fetched(found: dict[str, Any]) -> None:
+    assert found["problems"] == []
+    assert found["console"] == []
+    assert found["requests"] == []
+    assert not found["hacked"]
+
+
+def test_it_fits_the_window(found: dict[str, Any]) -> None:
+    needed, there = found["width"]
+    assert there == 1280
+    assert needed <= there
+
+
+def test_errors_are_chosen_by_kind_and_by_text(found: dict[str, Any]) -> None:
+    shown = (*mistakes() * 2, mistakes()[2])
+    others = len(mistakes())
+    assert found["at_first"] == 10 + others
+    assert found["all"] == len(shown) + others
+    assert found["misses"] == sum(one.label == 0 for one in shown) + others
+    assert (found["typed"], found["said"]) == (2 + others, f"2 of {len(shown)}")
+    assert found["none"] == [others, True]
+    assert found["reset"] == len(shown) + others
+
+
+def test_a_click_sorts_and_what_is_missing_stays_last(found: dict[str, Any]) -> None:
+    assert found["falling"][0] == "descending"
+    assert found["rising"][0] == "ascending"
+    *falling, missing, missing_too = found["falling"][1]
+    assert found["rising"][1] == [*falling[::-1], missing, missing_too]
+    assert (missing, missing_too) == (None, None)
+    assert [float(value) for value in falling] == sorted((float(value) for value in falling), reverse=True)
+    assert len(falling) == 2
+
+
+def test_intervals_are_shown_on_request(found: dict[str, Any]) -> None:
+    assert found["intervals"]

@@ -1,0 +1,166 @@
+"""Scores that are kept: nothing is scored twice, nothing of other settings is mixed in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from groundwire.engine import Options, Q2Options
+from groundwire.evaluate.datasets.examples import Row, sampled
+from groundwire.evaluate.scores.scoring import Settings, Stored, request_key, score_sets
+from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.errors import BundleError, InvalidRequest
+from tests.support.evaluation import CALIBRATION, Fake, NoModels, row
+
+ROWS = [row("Elvis", 1), row("Bob", 0), row("Elvis", 0), row("Ada", 1)]
+"""The third asks the same as the first."""
+Q2 = Fake(metrics=("q2",))
+
+
+def lines(directory: Path, name: str = "set") -> list[Stored]:
+    raw = (directory / "scores" / f"{name}.jsonl").read_bytes()
+    return [msgspec.json.decode(line, type=Stored) for line in raw.splitlines()]
+
+
+def test_equal_requests_are_scored_once_and_in_the_order_of_the_rows(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    found = score_sets({"set": ROWS}, tmp_path, Q2, lambda *what: told.append(what))
+    assert told == [("set", 1, 3), ("set", 2, 3), ("set", 3, 3)]
+    assert [entry.key for entry in lines(tmp_path)] == [request_key(ROWS[place]) for place in (0, 1, 3)]
+    assert [one.value for one in found.sets["set"]] == [1.0, 0.0, 1.0, 0.0]
+    assert found.sets["set"][0] is found.sets["set"][2]
+    assert found.made_with == found.sets["set"][0].signature == found.signature
+
+
+def test_what_two_sets_share_is_scored_once(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    sets = {"small": ROWS[:2], "large": ROWS}
+    found = score_sets(sets, tmp_path, Q2, lambda *what: told.append(what))
+    assert told == [("small", 1, 2), ("small", 2, 2), ("large", 3, 3)]
+    assert [one.value for one in found.sets["large"]] == [1.0, 0.0, 1.0, 0.0]
+    assert {entry.key for entry in lines(tmp_path, "large")} == {request_key(one) for one in ROWS}
+    alone = score_sets({"large": ROWS}, tmp_path, NoModels())
+    assert alone.sets["large"] == found.sets["large"]
+
+
+def test_what_is_there_needs_no_engine(tmp_path: Path) -> None:
+    first = score_sets({"set": ROWS}, tmp_path, Q2)
+    for settings in (NoModels(), NoModels(metrics=("q2",)), NoModels(options=Options())):
+        assert score_sets({"set": ROWS[::-1]}, tmp_path, settings).sets["set"] == first.sets["set"][::-1]
+    assert len(lines(tmp_path)) == 3
+
+
+def test_stored_scores_need_not_even_the_bundle(tmp_path: Path) -> None:
+    score_sets({"set": ROWS}, tmp_path, Q2)
+    score_sets({"set": ROWS}, tmp_path, Settings())
+    with pytest.raises(BundleError):
+        score_sets({"set": ROWS}, tmp_path, Settings(bundle=tmp_path))
+
+
+def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+    whole = score_sets({"set": ROWS}, tmp_path, Q2)
+    path = tmp_path / "scores" / "set.jsonl"
+    first, second, _ = path.read_text().splitlines(keepends=True)
+    path.write_text(first + second[:50])
+    told: list[int] = []
+    found = score_sets({"set": ROWS}, tmp_path, Q2, lambda name, done, total: told.append(done))
+    assert told == [2, 3]
+    assert [s.metrics for s in found.sets["set"]] == [s.metrics for s in whole.sets["set"]]
+    assert len(lines(tmp_path)) == 3
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        NoModels(metrics=("nli",)),
+        NoModels(metrics=("q2", "nli")),
+        NoModels(options=Options(q2=Q2Options(questions="all"))),
+    ],
+)
+def test_scores_of_other_settings_are_refused_and_kept(tmp_path: Path, settings: Settings) -> None:
+    score_sets({"set": ROWS}, tmp_path, Q2)
+    before = (tmp_path / "scores" / "set.jsonl").read_bytes()
+    with pytest.raises(InvalidRequest, match="made with other settings") as refused:
+        score_sets({"set": [*ROWS, row("New", 1)]}, tmp_path, settings)
+    for told in ("metrics:q2|", "Choose another --out"):
+        assert told in str(refused.value)
+    assert (tmp_path / "scores" / "set.jsonl").read_bytes() == before
+
+
+def test_sets_of_different_settings_are_not_mixed(tmp_path: Path) -> None:
+    score_sets({"one": ROWS}, tmp_path, Q2)
+    score_sets({"two": ROWS}, tmp_path, Fake(metrics=("nli",)))
+    with pytest.raises(InvalidRequest, match="made with other settings"):
+        score_sets({"one": ROWS, "two": ROWS}, tmp_path, NoModels())
+
+
+def test_rows_that_cannot_be_scored_have_their_status(tmp_path: Path) -> None:
+    found = score_sets({"set": [Row("a", "", ("k",)), row("Elvis")]}, tmp_path, Q2).sets["set"]
+    assert [one.status for one in found] == ["invalid", "scored"]
+    assert score_sets({"set": [Row("a", "", ("k",))]}, tmp_path, NoModels()).sets["set"] == found[:1]
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="empty holds no rows"):
+        score_sets({"empty": [], "set": ROWS}, tmp_path, Q2)
+
+
+def test_another_calibration_needs_no_scores(tmp_path: Path) -> None:
+    score_sets({"set": ROWS}, tmp_path, Q2)
+    CALIBRATION.save(tmp_path / "mine.json")
+    found = score_sets({"set": ROWS}, tmp_path, NoModels(calibration=tmp_path / "mine.json"))
+    assert found.calibration == CALIBRATION
+    assert found.signature == f"{found.made_with}|calibration:{CALIBRATION.digest()}"
+    # The run remembers it, until an opened bundle says otherwise.
+    assert score_sets({"set": ROWS}, tmp_path, NoModels()).calibration == CALIBRATION
+    assert score_sets({"set": ROWS}, tmp_path, NoModels(metrics=("q2",))).calibration is None
+    assert score_sets({"set": ROWS}, tmp_path, NoModels()).calibration is None
+
+
+def test_scores_made_under_a_calibration_are_the_same_scores(tmp_path: Path) -> None:
+    class Calibrated(Fake):
+        def load(self):  # type: ignore[no-untyped-def]
+            from groundwire.engine import Engine
+            from tests.support.fakes import world
+
+            return Engine(world(), calibration=CALIBRATION)
+
+    CALIBRATION.save(tmp_path / "mine.json")
+    found = score_sets({"set": ROWS}, tmp_path, Calibrated(calibration=tmp_path / "mine.json"))
+    assert "calibration:" in found.sets["set"][0].signature
+    assert "metrics:q2" in found.made_with  # the calibration's own choice
+    assert score_sets({"set": ROWS}, tmp_path, NoModels(metrics=("q2",))).made_with == found.made_with
+
+
+@pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
+def test_a_bundle_is_described_without_its_models() -> None:
+    runtime = Settings(device="cpu").describe()
+    manifest = Bundle.open("compact").manifest
+    assert runtime.roles == frozenset(manifest.roles)
+    assert runtime.identity.digest == manifest.digest()
+    assert runtime.role_info("nli").labels == ("entailment", "neutral", "contradiction")
+
+
+def test_a_key_is_of_the_texts_alone() -> None:
+    assert request_key(row("a", 1)) == request_key(row("a", 0, context="x", source="y"))
+    changed = [
+        Row("i", "r", ("k",)),
+        Row("i", "s", ("k",)),
+        Row("i", "r", ("k", "k")),
+        Row("i", "r", ("k",), ("h",)),
+    ]
+    assert len({request_key(one) for one in changed}) == 4
+
+
+def test_a_sample_has_whole_contexts_in_order() -> None:
+    rows = [row(f"{i}", context=f"{i // 2}" if i < 8 else "") for i in range(12)]
+    found = sampled(rows, 7, seed=1)
+    assert found == [one for one in rows if one in found]
+    assert 6 <= len(found) <= 7
+    for context in range(4):
+        assert sum(one.context == str(context) for one in found) in (0, 2)
+    assert found == sampled(rows, 7, seed=1)
+    assert {one.id for seed in range(20) for one in sampled(rows, 7, seed)} == {one.id for one in rows}
+    assert sampled(rows, 0, 1) == sampled(rows, 12, 1) == rows

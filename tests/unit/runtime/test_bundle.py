@@ -1,0 +1,333 @@
+"""Damaged, foreign and hostile bundles, and devices that are not there: each is refused with an error that says why."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnxruntime as ort
+import pytest
+
+from groundwire.runtime.bundle import MANIFEST, Bundle, SpansRole, sha256
+from groundwire.runtime.calls import Answer, Answered, Classify
+from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest, ModelError
+from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.ort.session import PROVIDERS, SMALL, DeviceProfile, Session, choose_device, usable_cores
+from groundwire.runtime.upgrade import SCHEMA
+
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def bundle(tiny_bundle: Path, tmp_path: Path) -> Path:
+    """A copy, to be damaged."""
+    return shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+
+def edit(bundle: Path, change: Change) -> None:
+    manifest = json.loads((bundle / MANIFEST).read_text(encoding="utf-8"))
+    change(manifest)
+    (bundle / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def load(bundle: str | Path, **settings: Any) -> LocalRuntime:
+    return LocalRuntime.load(bundle, **{"device": "cpu", "threads": 1, **settings})
+
+
+def garble(path: Path, *, at: int = 0, count: int | None = None) -> None:
+    """Overwrite bytes and keep the size, as a failing disk does."""
+    data = bytearray(path.read_bytes())
+    end = len(data) if count is None else at + count
+    data[at:end] = bytes(255 - byte for byte in data[at:end])
+    path.write_bytes(data)
+
+
+def test_an_intact_bundle_opens_verifies_and_runs(bundle: Path) -> None:
+    opened = Bundle.open(bundle)
+    opened.verify()
+    assert set(opened.manifest.roles) == {"qg", "qa", "nli", "spans"}
+    runtime = load(bundle)
+    assert runtime.roles == {"qg", "qa", "nli", "spans"}
+    (answer,) = runtime.run("qa", [Answer("who?", ("Bob Ross was a painter.",))], 8)
+    assert isinstance(answer, Answered)
+    assert (runtime.identity.bundle, runtime.identity.precision, runtime.identity.device) == ("tiny", "fp32", "cpu")
+    assert runtime.identity.digest == opened.manifest.digest()
+
+
+def test_the_digest_follows_files_and_roles_but_not_the_name(bundle: Path) -> None:
+    digest = Bundle.open(bundle).manifest.digest()
+    edit(bundle, lambda m: m.update(name="other", version="2"))
+    assert Bundle.open(bundle).manifest.digest() == digest
+    edit(bundle, lambda m: m["roles"]["qa"].update(stride=7))
+    other = Bundle.open(bundle).manifest.digest()
+    assert other != digest
+    edit(bundle, lambda m: m["files"]["qa.onnx"].update(sha256="0" * 64))
+    assert Bundle.open(bundle).manifest.digest() not in (digest, other)
+
+
+# Not a bundle
+
+
+def test_a_name_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="No bundle 'nowhere': it is neither a directory nor an embedded bundle"):
+        load("nowhere")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BundleError, match="neither a directory"):
+        load(tmp_path / "file")
+
+
+def test_a_directory_without_a_manifest_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"is not a bundle: bundle.json cannot be read \(No such file"):
+        load(tmp_path)
+
+
+# Damaged manifests
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"schema": 1}',
+        b'{"schema": "1"}',
+        b"\xff\xfe{}",
+        b'{"schema": 1, "name": "a"',
+        b"{" * 99,
+    ],
+    ids=str,
+)
+def test_a_damaged_manifest_is_refused(bundle: Path, content: bytes) -> None:
+    (bundle / MANIFEST).write_bytes(content)
+    with pytest.raises(BundleError, match=r"bundle\.json is damaged: "):
+        load(bundle)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda m: m.update(author="me"), "unknown field `author`"),
+        (lambda m: m["roles"]["qa"].update(script="x.py"), r"unknown field `script` - at `\$.roles"),
+        (lambda m: m["roles"]["qa"].update(kind="python"), "Invalid value 'python'"),
+        (
+            lambda m: m["roles"]["qa"].update(max_tokens="many"),
+            r"Expected `int`, got `str` - at `\$.roles\[...\].max_tokens",
+        ),
+        (lambda m: m["roles"]["qa"].update(precision="int4"), "Invalid enum value 'int4'"),
+        (lambda m: m["roles"]["nli"].pop("labels"), "missing required field `labels`"),
+        (lambda m: m["files"]["qa.onnx"].pop("sha256"), "missing required field `sha256`"),
+        (lambda m: m.pop("files"), "missing required field `files`"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_named(bundle: Path, change: Change, named: str) -> None:
+    edit(bundle, change)
+    with pytest.raises(BundleError, match=named):
+        load(bundle)
+
+
+def test_a_newer_schema_is_refused_naming_both_versions(bundle: Path) -> None:
+    # A newer schema may hold anything: the version is read before the rest is understood.
+    edit(bundle, lambda m: (m.update(schema=SCHEMA + 1, roles=[], news=1), m.pop("files")))
+    with pytest.raises(BundleError, match=f"has schema {SCHEMA + 1}; this version of Groundwire reads up to {SCHEMA}"):
+        load(bundle)
+
+
+# Damaged files
+
+
+@pytest.mark.parametrize("name", ["qa.onnx", "qg.decoder.onnx", "nli.tokenizer.json", "spans/config.cfg"])
+def test_a_missing_file_is_named(bundle: Path, name: str) -> None:
+    (bundle / name).unlink()
+    with pytest.raises(BundleError, match=rf"{name} is missing, although the manifest lists it"):
+        load(bundle)
+
+
+@pytest.mark.parametrize("size", [0, 1000, None], ids=["empty", "truncated", "one byte too long"])
+@pytest.mark.parametrize("name", ["qa.onnx", "qg.tokenizer.json"])
+def test_a_file_of_another_size_is_named_with_both_sizes(bundle: Path, name: str, size: int | None) -> None:
+    data = (bundle / name).read_bytes()
+    changed = data + b"\n" if size is None else data[:size]
+    (bundle / name).write_bytes(changed)
+    with pytest.raises(BundleError, match=rf"{name} has {len(changed)} bytes; the manifest says {len(data)}"):
+        load(bundle)
+
+
+def test_every_listed_file_is_verified_by_its_digest(bundle: Path) -> None:
+    for name, entry in Bundle.open(bundle).manifest.files.items():
+        kept = (bundle / name).read_bytes()
+        garble(bundle / name, at=len(kept) // 2, count=1)
+        opened = Bundle.open(bundle)  # sizes alone say nothing
+        with pytest.raises(BundleError) as caught:
+            opened.verify()
+        told = str(caught.value)
+        assert str(bundle / name) in told
+        assert entry.sha256[:16] in told
+        assert sha256(bundle / name)[:16] in told
+        (bundle / name).write_bytes(kept)
+    Bundle.open(bundle).verify()
+
+
+@pytest.mark.parametrize("name", ["qa.onnx", "nli.onnx", "qg.encoder.onnx", "qg.decoder.onnx"])
+def test_a_damaged_graph_is_refused(bundle: Path, name: str) -> None:
+    garble(bundle / name)
+    with pytest.raises(BundleError, match=rf"{name} cannot be loaded: (.|\n)*groundwire bundle verify"):
+        load(bundle)
+
+
+@pytest.mark.parametrize("damage", [garble, lambda path: path.write_bytes(b"[]".ljust(path.stat().st_size))])
+def test_a_damaged_tokenizer_is_refused(bundle: Path, damage: Callable[[Path], object]) -> None:
+    damage(bundle / "nli.tokenizer.json")
+    with pytest.raises(BundleError, match=r"nli\.tokenizer\.json is not a tokenizer file"):
+        load(bundle)
+
+
+def test_a_damaged_pipeline_is_refused(bundle: Path) -> None:
+    garble(bundle / "spans" / "config.cfg")
+    with pytest.raises(BundleError, match=r"config\.cfg is not the configuration of a spaCy pipeline"):
+        load(bundle)
+
+
+# Paths
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../secret.onnx", "spans/../../secret.onnx", "..", "spans/..", "", ".", "/etc/passwd", "other.onnx", "span"],
+)
+def test_a_role_uses_no_file_that_is_not_listed(bundle: Path, name: str) -> None:
+    shutil.copy(bundle / "qa.onnx", bundle.parent / "secret.onnx")
+    shutil.copy(bundle / "qa.onnx", bundle / "other.onnx")
+    edit(bundle, lambda m: m["roles"]["qa"].update(graph=name))
+    with pytest.raises(BundleError, match=r"does not list the file .* that one of its roles uses"):
+        load(bundle)
+
+
+@pytest.mark.parametrize("name", ["../secret.onnx", "spans/../../secret.onnx", "{absolute}"])
+def test_listing_a_path_outside_does_not_open_it(bundle: Path, name: str) -> None:
+    outside = bundle.parent / "secret.onnx"
+    shutil.copy(bundle / "qa.onnx", outside)
+    name = name.format(absolute=outside)
+    entry = {"bytes": outside.stat().st_size, "sha256": sha256(outside)}
+    edit(bundle, lambda m: (m["files"].update({name: entry}), m["roles"]["qa"].update(graph=name)))
+    with pytest.raises(BundleError, match=r"secret\.onnx"):
+        Bundle.open(bundle)
+
+
+def test_a_listed_directory_is_no_file(bundle: Path) -> None:
+    entry = {"bytes": (bundle / "spans").stat().st_size, "sha256": "0" * 64}
+    edit(bundle, lambda m: m["files"].update(spans=entry))
+    with pytest.raises(BundleError, match="spans is no file"):
+        Bundle.open(bundle)
+
+
+# Devices, precisions, threads
+
+
+@pytest.mark.parametrize("device", ["cuda", "tensorrt"])
+def test_a_device_that_is_not_there_is_refused(tiny_bundle: Path, device: str) -> None:
+    provider = PROVIDERS[device]  # type: ignore[index]
+    if provider in ort.get_available_providers():
+        pytest.skip(f"ONNX Runtime offers {provider} here")
+    with pytest.raises(
+        DeviceError, match=rf"device='{device}' needs ONNX Runtime's {provider}, .*CPUExecutionProvider"
+    ):
+        load(tiny_bundle, device=device)
+
+
+def test_an_unknown_device_is_refused_with_the_known_ones(tiny_bundle: Path) -> None:
+    with pytest.raises(DeviceError, match="device='gpu' is unknown; use one of auto, cpu, cuda, tensorrt"):
+        load(tiny_bundle, device="gpu")
+
+
+def test_auto_is_the_cpu_without_a_gpu(tiny_bundle: Path) -> None:
+    if PROVIDERS["cuda"] in ort.get_available_providers():
+        pytest.skip("ONNX Runtime offers CUDA here")
+    assert load(tiny_bundle, device="auto").identity.device == "cpu"
+
+
+def test_int8_graphs_stay_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The choice is made from what the installation offers, before any library of a GPU is loaded.
+    monkeypatch.setattr(ort, "get_available_providers", lambda: list(PROVIDERS.values()))
+    assert choose_device("auto", ["fp16", "fp16"]) == "cuda"
+    assert choose_device("auto", ["fp16", "int8"]) == "cpu"
+    assert choose_device("auto", ["mixed"]) == "cpu"
+    assert choose_device("tensorrt", ["fp16"]) == "tensorrt"
+    with pytest.raises(DeviceError, match="device='cuda' cannot run the bundle's int8 graphs"):
+        choose_device("cuda", ["fp16", "mixed"])
+
+
+@pytest.mark.filterwarnings("ignore:Specified provider 'CUDAExecutionProvider' is not in available")
+def test_a_provider_that_does_not_start_is_refused(tiny_bundle: Path) -> None:
+    """Asked for a GPU it lacks, ONNX Runtime would fall back to the CPU with a warning."""
+    if PROVIDERS["cuda"] in ort.get_available_providers():
+        pytest.skip("ONNX Runtime offers CUDA here")
+    with pytest.raises(DeviceError, match="CUDAExecutionProvider did not start"):
+        Session.load(tiny_bundle / "qa.onnx", DeviceProfile.of("cuda", 1))
+
+
+def test_another_precision_than_asked_for_is_refused(tiny_bundle: Path) -> None:
+    with pytest.raises(BundleError, match=r"precision='int8' was asked for, .*'qa': 'fp32'.*--precision int8"):
+        load(tiny_bundle, precision="int8")
+    assert load(tiny_bundle, precision="fp32").identity.precision == "fp32"
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_threads_below_one_are_refused(tiny_bundle: Path, threads: int) -> None:
+    with pytest.raises(InvalidRequest, match=f"threads={threads}; give 1 or more"):
+        load(tiny_bundle, threads=threads)
+    assert load(tiny_bundle, threads=None).profile.threads == usable_cores()
+
+
+@pytest.mark.parametrize(
+    ("threads", "size", "graph"),
+    [(1, 10, 1), (2, 10, 1), (2, SMALL - 1, 1), (2, SMALL, 2), (8, 10, 2), (16, 10, 4), (16, SMALL, 16)],
+)
+def test_small_graphs_run_on_their_lanes_share_of_the_threads(threads: int, size: int, graph: int) -> None:
+    profile = DeviceProfile.of("cpu", threads)
+    assert profile.sharing(size).threads == graph
+    assert profile.sharing(size).concurrent_batches == profile.concurrent_batches == min(threads, 4)
+
+
+def test_threads_on_a_gpu_are_left_alone() -> None:
+    assert DeviceProfile.of("cuda", 3).sharing(10) == DeviceProfile.of("cuda", 3)
+
+
+def test_the_size_of_a_bundle_is_that_of_its_files(tiny_bundle: Path) -> None:
+    manifest = Bundle.open(tiny_bundle).manifest
+    assert manifest.size == sum((tiny_bundle / name).stat().st_size for name in manifest.files)
+    assert manifest.size < SMALL  # so its graphs have a share of the threads below
+    assert load(tiny_bundle, threads=2).profile.threads == 2
+
+
+# What goes wrong in a loaded bundle
+
+
+def test_a_role_the_bundle_lacks_fails_call_by_call(bundle: Path) -> None:
+    edit(bundle, lambda m: m["roles"].pop("nli"))
+    found = load(bundle).run("nli", [Classify("nli", ("a",), "b")] * 2, 8)
+    assert [type(one) for one in found] == [ModelError] * 2
+    assert "has no role 'nli'; it has qa, qg, spans" in str(found[0])
+
+
+def test_feeds_that_do_not_fit_the_graph_are_a_model_error(tiny_bundle: Path) -> None:
+    session = Session.load(tiny_bundle / "qa.onnx", DeviceProfile.of("cpu", 1))
+    with pytest.raises(ModelError, match=r"qa\.onnx failed on cpu: .*input_ids"):
+        session.run({})
+
+
+def test_a_closed_runtime_has_no_roles(tiny_bundle: Path) -> None:
+    runtime = load(tiny_bundle)
+    runtime.close()
+    assert runtime.roles == frozenset()
+    assert isinstance(runtime.run("qa", [Answer("who?", ("Bob",))], 8)[0], ModelError)
+
+
+def test_the_spans_role_names_a_directory(tiny_bundle: Path) -> None:
+    role = Bundle.open(tiny_bundle).manifest.roles["spans"]
+    assert isinstance(role, SpansRole)
+    assert Bundle.open(tiny_bundle).file(role.path).is_dir()

@@ -1,0 +1,82 @@
+"""A checkpoint from a bundle's int8 graph, so that training can go on where a bundle stands.
+
+Checkpoints are large and are not kept; bundles are. An int8 weight is at most half a step of its own column away from
+the float weight it was made of, which a few steps of training make up for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+import torch
+from transformers import BertConfig, BertForQuestionAnswering, BertForSequenceClassification, BertModel, PreTrainedModel
+
+from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole
+
+from . import backbone
+
+
+def restore(bundle: Path, role: str) -> PreTrainedModel:
+    """The PyTorch model of a reader or classifier that was trained from the trunk.
+
+    Word embeddings are the trunk's own, which no recipe changes. ValueError for another kind of role, or for a graph
+    that lacks a weight of the model.
+    """
+    opened = Bundle.open(bundle)
+    record = opened.manifest.roles.get(role)
+    config = BertConfig.from_pretrained(backbone.PATH)
+    model: PreTrainedModel
+    match record:
+        case ExtractiveQARole():
+            model = BertForQuestionAnswering(config)
+        case ClassifierRole():
+            config.id2label = dict(enumerate(record.labels))
+            config.label2id = {label: index for index, label in enumerate(record.labels)}
+            model = BertForSequenceClassification(config)
+        case _:
+            raise ValueError(f"{bundle} has no {role!r} that can be trained on; give a reader or a classifier of it.")
+    held = weights(ir.load(opened.file(record.graph)))
+    words = "bert.embeddings.word_embeddings.weight"
+    held[words] = BertModel.from_pretrained(backbone.PATH).get_input_embeddings().weight.detach().numpy().copy()
+    state = model.state_dict()
+    missing = [name for name in state if name not in held and not name.endswith("_ids")]
+    if missing:
+        raise ValueError(f"The graph of {role!r} lacks {', '.join(missing[:3])}; it was exported from another model.")
+    model.load_state_dict({name: torch.from_numpy(held[name]) if name in held else state[name] for name in state})
+    return model.eval()
+
+
+def save(bundle: Path, role: str, out: Path) -> None:
+    """Write what ``restore`` gives, and the trunk's tokenizer, as a checkpoint."""
+    restore(bundle, role).save_pretrained(out)
+    backbone.tokenizer().save_pretrained(out)
+
+
+def weights(model: ir.Model) -> dict[str, npt.NDArray[np.float32]]:
+    """The float weights of a graph by the names of its checkpoint, in PyTorch's orientation: [outputs, inputs]."""
+    values = {str(name): value for name, value in model.graph.initializers.items() if value.const_value is not None}
+    found: dict[str, npt.NDArray[np.float32]] = {}
+    for name, value in values.items():
+        assert value.const_value is not None
+        array = value.const_value.numpy()
+        if array.ndim == 2 and _multiplied(value):
+            array = array.T
+        if name.endswith(".int8"):
+            name = name.removesuffix(".int8")
+            scale = values[f"{name}.scale"].const_value
+            assert scale is not None
+            array = array.astype(np.float32) * scale.numpy()[:, None]
+        if array.dtype == np.float32:
+            found[name] = np.array(array)
+    return found
+
+
+def _multiplied(value: ir.Value) -> bool:
+    """Whether a product reads the matrix as it is stored, [inputs, outputs], and not turned or row by row."""
+    node, _ = next(iter(value.uses()))
+    return node.op_type in ("MatMul", "MatMulIntegerToFloat") or (
+        node.op_type == "Gemm" and node.attributes.get_int("transB", 0) == 0
+    )

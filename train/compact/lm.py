@@ -1,0 +1,259 @@
+"""A small causal language model that reads a document: PMI-Faith's ``lm``, in GPT-2's architecture.
+
+PMI-Faith asks how much more probable a response is behind its document than without it, so the model must have learnt
+to use a document when it helps and to do without. It is trained on the prompt of the authors' code, ``Document: {d}``,
+blank line, ``{h}.``, newline, ``Agent: {r}.``, the three parts tokenized separately, without special tokens, and
+joined; the tokenizer is the trunk's and drops newlines. Some documents are left out, some are another article's. A
+special token ends the text, so that the model can also write.
+
+The word embeddings, input and head, are MiniLM's, frozen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import BertModel, GPT2Config, GPT2LMHeadModel
+
+from groundwire.train.common import backbone
+from groundwire.train.common.corpus import Question, Squad, read_dialogues, sentence_bounds
+from groundwire.train.common.loop import Group, Row, Schedule, batches, collate, fit, write_report
+from groundwire.train.synthesis.chat_style import Chat
+from groundwire.train.synthesis.pairs import shortened
+from groundwire.train.synthesis.qa_to_statement import statement
+
+from . import induction_heads
+
+DOCUMENT, HISTORY, RESPONSE = "Document: {}\n\n", "{}.\n", "Agent: {}."
+MAX_DOCUMENT, MAX_HISTORY, MAX_RESPONSE = 112, 40, 48
+"""Tokens kept of each part: the first of the document and of the response, the last of the history."""
+LAYERS = 4
+FILL = {"input_ids": 0, "part": 0}
+REST_SHARE, REST_WEIGHT = 0.15, 0.5
+"""Of the tokens before the response a part is predicted too, and counts less."""
+EPOCH = 100_000
+"""Examples between two shuffles; all are drawn anew each time."""
+
+
+_SAMPLE = (
+    "Document: The Amazon river flows through Brazil, Peru and Colombia, and carries more water than any other river. "
+    "Its mouth was discovered by Vicente Pinzon in 1500. Who discovered it? Agent: It was discovered by Pinzon in 1500."
+)
+"""Any English text: sizes of states hardly depend on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The parts of a prompt; an empty document or history is left out with its frame."""
+
+    document: str
+    history: str
+    response: str
+
+
+def build(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
+    """The model before training: MiniLM's embeddings, and in GPT-2's layers what ``copying`` sets by hand.
+
+    ``counts`` [V] tell how often each token is to be expected. More of MiniLM does not help: its layers see both sides
+    and normalise behind a block instead of before it. After 80 steps the loss was 5.45 from four of them, 5.32 from
+    random weights and 4.78 from here.
+    """
+    source = BertModel.from_pretrained(backbone.PATH, add_pooling_layer=False)
+    tokens = backbone.tokenizer()
+    config = GPT2Config(
+        vocab_size=source.config.vocab_size,
+        n_positions=source.config.max_position_embeddings,
+        n_embd=source.config.hidden_size,
+        n_layer=layers,
+        n_head=source.config.num_attention_heads,
+        n_inner=source.config.intermediate_size,
+        activation_function=source.config.hidden_act,
+        layer_norm_epsilon=source.config.layer_norm_eps,
+        # Every text is drawn anew, so there is nothing to memorize.
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=tokens.cls_token_id,
+        eos_token_id=tokens.sep_token_id,
+    )
+    model = GPT2LMHeadModel(config)
+    embeddings, body = source.embeddings, model.transformer
+    attention, first = source.encoder.layer[0].attention.self, body.h[0]
+    with torch.no_grad():
+        body.wte.weight.copy_(embeddings.word_embeddings.weight)
+        body.wpe.weight.copy_(embeddings.position_embeddings.weight + embeddings.token_type_embeddings.weight[0])
+        first.ln_1.load_state_dict(embeddings.LayerNorm.state_dict())
+        # GPT-2 stores queries, keys and values in one matrix, the other way round.
+        both = 2 * config.n_embd
+        first.attn.c_attn.weight[:, :both] = torch.cat([attention.query.weight, attention.key.weight]).t()
+        first.attn.c_attn.bias[:both] = torch.cat([attention.query.bias, attention.key.bias])
+    induction_heads.prepare(model, torch.tensor([_ids(tokens, _SAMPLE)]), counts)
+    body.wte.weight.requires_grad = False
+    return model
+
+
+def train(data: Path, out: Path, schedule: Schedule, lr: float = 6e-4, layers: int = LAYERS) -> None:
+    """Train and save a ``GPT2LMHeadModel`` checkpoint and its tokenizer in ``out``, measured in ``out/report.json``."""
+    torch.manual_seed(schedule.seed)
+    tokens = backbone.tokenizer()
+    prompts = Prompts.read(data)
+    model = build(token_counts(tokens, prompts), layers)
+
+    def make(index: int, rng: random.Random) -> Row:
+        return encode(tokens, prompts.draw(rng), rng)
+
+    def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
+        return batches(EPOCH, make, FILL, schedule, start)
+
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    fit(model, [Group(trained, lr)], feed, response_loss, schedule, out)
+    model.save_pretrained(out)
+    tokens.save_pretrained(out)
+    write_report(out, {"steps": schedule.steps, "seed": schedule.seed, **measure(model, Prompts.read(data, "dev"))})
+
+
+class Prompts:
+    """Draws prompts: what an encyclopedia says, asked for and told by it, and chats."""
+
+    def __init__(self, squad: Squad, dialogues: Sequence[Sequence[str]]) -> None:
+        """``dialogues`` are the turns of chats; they may be empty."""
+        self.questions = squad.questions
+        self._squad = squad
+        self._dialogues = [turns for turns in dialogues if len(turns) > 1]
+        self._dress = Chat([turn for turns in self._dialogues for turn in turns if len(turn.split()) <= 6])
+
+    @classmethod
+    def read(cls, data: Path, split: str = "train") -> Prompts:
+        """From a directory of training sets; ``split`` is train or dev, which has no chats."""
+        chats = read_dialogues(data / "topical_chat.jsonl.gz") if split == "train" else ()
+        return cls(Squad.read(data / f"squad1_{split}.jsonl.gz"), list(chats))
+
+    def draw(self, rng: random.Random) -> Prompt:
+        """A prompt with its document, with another, or with none."""
+        if self._dialogues and rng.random() < 0.2:
+            turns = rng.choice(self._dialogues)
+            at = rng.randrange(1, len(turns))
+            prompt = Prompt("", "\n".join(turns[max(0, at - rng.randint(1, 3)) : at]), turns[at])
+            return Prompt(self.elsewhere(rng), prompt.history, prompt.response) if rng.random() < 0.5 else prompt
+        question = rng.choice(self.questions)
+        prompt = self.grounded(question, rng)
+        dice = rng.random()
+        document = "" if dice < 0.27 else self.elsewhere(rng, question) if dice < 0.42 else prompt.document
+        return Prompt(document, prompt.history if rng.random() < 0.9 else "", prompt.response)
+
+    def grounded(self, question: Question, rng: random.Random) -> Prompt:
+        """A window around the answer, the question or an earlier text as history, and a response that rests on it."""
+        squad = self._squad
+        context = squad.contexts[question.paragraph]
+        window, start = squad.window(question, rng.choice((1, 2, 2, 3, 4)), rng)
+        dice, history = rng.random(), question.text
+        response = statement(question.text, question.answer, context, question.start, rng)
+        if dice < 0.4:
+            response = shortened(_around(window, start), window, rng)
+        elif "?" in response or dice > 0.9:
+            # The history has asked already.
+            response = rng.choice(("{}.", "it was {}.", "i think it's {}.", "{}, i believe.")).format(question.answer)
+        if rng.random() < 0.4:
+            history = self._earlier(question, rng)
+        return Prompt(window.strip(), history, self._dress.response(response, rng))
+
+    def elsewhere(self, rng: random.Random, question: Question | None = None) -> str:
+        """Sentences that do not answer ``question``: half of them of its own article."""
+        squad = self._squad
+        near = squad.distractor(question, rng.randint(1, 4), rng) if question and rng.random() < 0.5 else None
+        if near:
+            return near.strip()
+        return squad.window(rng.choice(self.questions), rng.randint(1, 4), rng)[0].strip()
+
+    def _earlier(self, question: Question, rng: random.Random) -> str:
+        """A sentence of the paragraph from before the answer, or a turn of some chat."""
+        if self._dialogues and rng.random() < 0.4:
+            return rng.choice(rng.choice(self._dialogues))
+        ended = [(a, b) for a, b in self._squad.bounds[question.paragraph] if b <= question.start]
+        if not ended:
+            return question.text
+        a, b = rng.choice(ended)
+        return self._squad.contexts[question.paragraph][a:b].strip()
+
+
+def encode(tokens: backbone.PreTrainedTokenizerFast, prompt: Prompt, rng: random.Random) -> Row:
+    """Ids, and for each the part it is predicted as: 2 the response, 1 what stands before it, 0 not at all."""
+    before = prefix(tokens, prompt)
+    told = [*_ids(tokens, RESPONSE.format(prompt.response))[:MAX_RESPONSE], tokens.sep_token_id]
+    rest = [int(rng.random() < REST_SHARE) for _ in before]
+    return {"input_ids": before + told, "part": rest + [2] * len(told)}
+
+
+def token_counts(
+    tokens: backbone.PreTrainedTokenizerFast, prompts: Prompts, count: int = 6000, seed: int = 3
+) -> torch.Tensor:
+    """How often each token occurs in ``count`` responses [V]."""
+    rng = random.Random(seed)
+    rows = [encode(tokens, prompts.draw(rng), rng) for _ in range(count)]
+    told = [token for row in rows for token, part in zip(row["input_ids"], row["part"], strict=True) if part == 2]
+    return torch.bincount(torch.tensor(told), minlength=len(tokens))
+
+
+def prefix(tokens: backbone.PreTrainedTokenizerFast, prompt: Prompt) -> list[int]:
+    """Ids of what stands before the response."""
+    document = _ids(tokens, DOCUMENT.format(prompt.document))[:MAX_DOCUMENT] if prompt.document else []
+    history = _ids(tokens, HISTORY.format(prompt.history))[-MAX_HISTORY:] if prompt.history else []
+    return document + history
+
+
+def response_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Cross-entropy of the response's tokens and, with less weight, of some before it."""
+    part = batch["part"][:, 1:]
+    chosen = part > 0
+    # No mask: padding stands behind the text, where a causal model does not see it.
+    hidden = model.transformer(batch["input_ids"]).last_hidden_state[:, :-1][chosen]
+    each = torch.nn.functional.cross_entropy(
+        model.lm_head(hidden).float(), batch["input_ids"][:, 1:][chosen], reduction="none"
+    )
+    weight = torch.where(part[chosen] == 2, 1.0, REST_WEIGHT)
+    return (each * weight).sum() / weight.sum()
+
+
+def measure(model: GPT2LMHeadModel, prompts: Prompts, count: int = 256, seed: int = 7) -> dict[str, Any]:
+    """Mean log-probability per token of unseen responses behind their document, behind none, and behind another.
+
+    ``prefers_document`` is the share of responses that are more probable behind their own document than behind other
+    sentences, half of them of the same article: what PMI-Faith rests on.
+    """
+    tokens = backbone.tokenizer()
+    means: dict[str, list[float]] = {"document": [], "none": [], "other": []}
+    rng = random.Random(seed)
+    for question in rng.sample(prompts.questions, min(count, len(prompts.questions))):
+        prompt = prompts.grounded(question, rng)
+        other = prompts.elsewhere(rng, question)
+        for name, document in (("document", prompt.document), ("none", ""), ("other", other)):
+            row = encode(tokens, Prompt(document, prompt.history, prompt.response), rng)
+            means[name].append(_mean_log_prob(model, row))
+    table = {name: np.array(values) for name, values in means.items()}
+    return {
+        "responses": len(table["document"]),
+        "log_prob": {name: round(float(values.mean()), 4) for name, values in table.items()},
+        "prefers_document": round(float((table["document"] > table["other"]).mean()), 4),
+        "gains_from_document": round(float((table["document"] > table["none"]).mean()), 4),
+    }
+
+
+@torch.inference_mode()
+def _mean_log_prob(model: GPT2LMHeadModel, row: Row) -> float:
+    batch = {name: value.to(model.device) for name, value in collate([row], FILL).items()}
+    batch["part"] = torch.where(batch["part"] == 2, 2, 0)
+    return -float(response_loss(model, batch))
+
+
+def _around(window: str, place: int) -> str:
+    return next((window[a:b].strip() for a, b in sentence_bounds(window) if a <= place < b), window.strip())
+
+
+def _ids(tokens: backbone.PreTrainedTokenizerFast, text: str) -> list[int]:
+    return list(tokens(text, add_special_tokens=False)["input_ids"])

@@ -1,0 +1,94 @@
+"""Extractive question answering with "no answer", on SQuAD 1.1 windows and unanswerable questions made from them.
+
+A window is one to nine sentences: knowledge snippets are usually short, paragraphs are not. Nearly half of the examples
+are unanswerable, in two ways. The window may lack the answer: sentences of the same article that share many of the
+question's words. Or the question may ask for something else than the window says, as those that people wrote for
+SQuAD 2.0 do: a name, a number or a word of a set is exchanged in it, or it is negated. Their label is position 0 for
+both ends, as in SQuAD 2.0 models.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from transformers import BertForQuestionAnswering
+
+from groundwire.train.common import backbone
+from groundwire.train.common.corpus import Question, Squad
+from groundwire.train.common.loop import Group, Row, Schedule, batches, fit
+from groundwire.train.conv_fever.corpus import negate
+from groundwire.train.synthesis import perturbations
+
+MAX_TOKENS = 160
+FILL = dict.fromkeys((*backbone.INPUTS, "start_positions", "end_positions"), 0)
+UNANSWERABLE = 0.45
+ALTERED = 0.6
+"""Of the unanswerable ones: the question is altered, and not the window."""
+_SENTENCES = (1, 1, 1, 2, 2, 3, 5, 9)
+
+
+def train(data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4, start: Path | None = None) -> None:
+    """Train from MiniLM, or from the checkpoint ``start``, and save a ``BertForQuestionAnswering`` in ``out``."""
+    squad = Squad.read(data / "squad1_train.jsonl.gz")
+    tokens = backbone.tokenizer()
+    questions = squad.questions
+
+    def make(index: int, rng: random.Random) -> Row:
+        return encode(tokens, *example(squad, questions[index], rng.choice(_SENTENCES), rng))
+
+    def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
+        return batches(len(questions), make, FILL, schedule, start)
+
+    model = BertForQuestionAnswering.from_pretrained(start or backbone.PATH)
+    fit(model, [Group(backbone.freeze_words(model), lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
+    model.save_pretrained(out)
+    tokens.save_pretrained(out)
+
+
+def example(squad: Squad, question: Question, sentences: int, rng: random.Random) -> tuple[str, str, int, int]:
+    """One training example: question, window, and the answer's character range (-1, -1 when the window lacks it)."""
+    if rng.random() < UNANSWERABLE:
+        asked = altered(squad, question, rng) if rng.random() < ALTERED else None
+        if asked is not None:
+            return asked, squad.window(question, sentences, rng)[0], -1, -1
+        passage = squad.distractor(question, min(sentences, 4), rng)
+        if passage:
+            return question.text, passage, -1, -1
+    passage, start = squad.window(question, sentences, rng)
+    return question.text, passage, start, start + len(question.answer)
+
+
+def altered(squad: Squad, question: Question, rng: random.Random) -> str | None:
+    """The question about something else: another name, number or word of a set, or the opposite.
+
+    None where nothing of that applies. Other names are those of the same article, because a stranger's would be easy.
+    """
+    members = squad.articles[squad.titles[question.paragraph]]
+    near = [question.paragraph, *rng.sample(members, min(2, len(members)))]
+    changes: list[Callable[[], str | None]] = [
+        lambda: perturbations.other_name(
+            question.text, [n for i in near for n in perturbations.names(squad.contexts[i])], rng
+        ),
+        lambda: perturbations.other_number(question.text, rng),
+        lambda: perturbations.other_word(question.text, rng),
+        lambda: negate(question.text, rng),
+    ]
+    # A negation applies nearly always, so it comes last most of the time.
+    order = [*rng.sample(changes[:3], 3), changes[3]] if rng.random() < 0.7 else rng.sample(changes, 4)
+    return next((asked for change in order if (asked := change()) is not None), None)
+
+
+def encode(tokens: backbone.PreTrainedTokenizerFast, question: str, passage: str, start: int, end: int) -> Row:
+    """Token ids and start/end positions of an example; both positions are 0 when the passage has no answer."""
+    encoded = tokens(question, passage, truncation="only_second", max_length=MAX_TOKENS, return_offsets_mapping=True)
+    offsets = encoded["offset_mapping"]
+    inside = [
+        i
+        for i, sequence in enumerate(encoded.sequence_ids())
+        if sequence == 1 and start >= 0 and offsets[i][0] < end and offsets[i][1] > start
+    ]
+    row: Row = {name: encoded[name] for name in backbone.INPUTS}
+    return row | {"start_positions": [inside[0] if inside else 0], "end_positions": [inside[-1] if inside else 0]}

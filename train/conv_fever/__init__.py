@@ -1,0 +1,1 @@
+"""The detector of Conv-FEVER: its corpus and its recipe."""

@@ -1,0 +1,278 @@
+"""The Conv-FEVER corpus: inconsistent records made from consistent ones (Santhanam et al. 2021, section 4.1).
+
+A consistent record (context, knowledge, response) gives, each where it applies:
+
+- ``pair_response``, ``pair_knowledge``: the response, or the knowledge, of a random other conversation;
+- ``negate_response``, ``negate_knowledge``: "not" or "n't" put in or taken out behind one of ``VERBS``;
+- ``swap_context``, ``swap_knowledge``: an entity that the response shares with the context, or with the knowledge,
+  replaced there by another entity of the index of all contexts, or of all knowledge. The response stays as it is.
+
+Where the paper is silent this follows the code of Kryscinski et al. 2020, whose strategies it takes over: only
+lower-case verbs count, of two neighbouring verbs the first is negated, and nothing is negated before "no". An index
+holds the entities of the whole corpus, because figure 2 of the paper swaps in a year that its own knowledge lacks; the
+new entity has the label of the old one, as there.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+Kind: TypeAlias = Literal[
+    "consistent",
+    "pair_response",
+    "pair_knowledge",
+    "negate_response",
+    "negate_knowledge",
+    "swap_context",
+    "swap_knowledge",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+VERBS = (
+    *("are", "is", "was", "were", "have", "has", "had", "do", "does", "did", "can", "ca", "could"),
+    *("may", "might", "must", "shall", "should", "will", "would"),
+)
+"""Footnote 3 of the paper."""
+_NEVER_CONTRACTED = {"may", "might", "must", "shall", "will"}
+_ATTEMPTS = 32
+"""Random draws before a corruption is said not to apply."""
+
+_NEGATION = r"n['’]t|not"
+_BARE = "|".join(sorted(set(VERBS) - {"ca"}, key=len, reverse=True))
+_PLACE = re.compile(
+    rf"(?<![\w'’])(?:(?P<cannot>cannot)|(?P<verb>ca(?=\s?n['’]t)|{_BARE})"
+    rf"(?P<negation>\s?n['’]t|\s+not)?)(?![\w'’])(?!\s+no\b)"
+)
+_BEHIND_VERB = re.compile(rf"(?<![\w'’])(?:ca|{_BARE})\s*(?:{_NEGATION})?\s+$")
+
+Entities: TypeAlias = Callable[[str], Iterable[tuple[str, str]]]
+"""Finds the entities of a text, as (text, label) pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A response, what it should rest on, and the turns before it."""
+
+    context: tuple[str, ...]
+    knowledge: str
+    response: str
+    dialogue: str = ""
+    """Names the conversation; records of one name are not paired. Records without a name are each their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A record of the corpus and how it was made."""
+
+    record: Record
+    kind: Kind
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the response rests on its knowledge."""
+        return self.kind == "consistent"
+
+
+def spacy_entities(nlp: Any) -> Entities:
+    """The entities that a spaCy pipeline finds."""
+    return lambda text: [(entity.text, entity.label_) for entity in nlp(text).ents]
+
+
+def make_examples(
+    records: Sequence[Record], entities: Entities, seed: int = 13, kinds: Sequence[Kind] = KINDS
+) -> Iterator[Example]:
+    """Yield every record and its corruptions of ``kinds``, record by record; the same for the same seed.
+
+    The paper's corpus has 68,957 consistent records, two pairings of each, 107,845 negations and 73,178 swaps.
+    """
+    in_context = [_distinct(entities("\n".join(record.context))) for record in records]
+    in_knowledge = [_distinct(entities(record.knowledge)) for record in records]
+    context_index, knowledge_index = EntityIndex.build(in_context), EntityIndex.build(in_knowledge)
+    for place, record in enumerate(records):
+        rng = random.Random(seed * 1_000_003 + place)
+        # All are made, so that leaving a kind out does not change the others.
+        made = (
+            Example(record, "consistent"),
+            pair_response(record, records, rng),
+            pair_knowledge(record, records, rng),
+            negate_response(record, rng),
+            negate_knowledge(record, rng),
+            swap_context(record, in_context[place], context_index, rng),
+            swap_knowledge(record, in_knowledge[place], knowledge_index, rng),
+        )
+        yield from (example for example in made if example is not None and example.kind in kinds)
+
+
+def counts(examples: Iterable[Example]) -> Counter[Kind]:
+    """How many examples of each kind there are: Table 3 of the paper."""
+    return Counter(example.kind for example in examples)
+
+
+def pair_response(record: Record, others: Sequence[Record], rng: random.Random) -> Example | None:
+    """The record with the response of another conversation; None when there is no other with another response."""
+    other = _other(record, others, rng, lambda r: r.response)
+    return Example(replace(record, response=other.response), "pair_response") if other else None
+
+
+def pair_knowledge(record: Record, others: Sequence[Record], rng: random.Random) -> Example | None:
+    """The record with the knowledge of another conversation; None when there is no other with other knowledge."""
+    other = _other(record, others, rng, lambda r: r.knowledge)
+    return Example(replace(record, knowledge=other.knowledge), "pair_knowledge") if other else None
+
+
+def negate_response(record: Record, rng: random.Random) -> Example | None:
+    """The record with a negated response; None when no verb of ``VERBS`` allows it."""
+    text = negate(record.response, rng)
+    return Example(replace(record, response=text), "negate_response") if text is not None else None
+
+
+def negate_knowledge(record: Record, rng: random.Random) -> Example | None:
+    """The record with negated knowledge; None when no verb of ``VERBS`` allows it."""
+    text = negate(record.knowledge, rng)
+    return Example(replace(record, knowledge=text), "negate_knowledge") if text is not None else None
+
+
+def swap_context(
+    record: Record, found: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
+) -> Example | None:
+    """The record with an entity of its context that the response mentions replaced everywhere in the context.
+
+    ``found`` are the entities of the context, ``index`` those of all contexts. None when none is shared or none can
+    stand in its place.
+    """
+    chosen = _choose(record.response, found, index, rng)
+    if chosen is None:
+        return None
+    context = tuple(substitute(turn, *chosen) for turn in record.context)
+    return Example(replace(record, context=context), "swap_context") if context != record.context else None
+
+
+def swap_knowledge(
+    record: Record, found: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
+) -> Example | None:
+    """The record with an entity of its knowledge that the response mentions replaced everywhere in the knowledge."""
+    chosen = _choose(record.response, found, index, rng)
+    if chosen is None:
+        return None
+    knowledge = substitute(record.knowledge, *chosen)
+    return Example(replace(record, knowledge=knowledge), "swap_knowledge") if knowledge != record.knowledge else None
+
+
+@dataclass(frozen=True, slots=True)
+class VerbPlace:
+    """A verb of ``VERBS`` in a text that can be negated, or whose negation can be taken away."""
+
+    start: int
+    verb: str
+    end: int
+    """One past the verb and its negation."""
+    negated: bool
+
+
+def verb_places(text: str) -> list[VerbPlace]:
+    """Where ``text`` can be negated.
+
+    >>> [(place.verb, place.negated) for place in verb_places("It could have been, but it wasn't and cannot be.")]
+    [('could', False), ('was', True), ('can', True)]
+    """
+    places = []
+    for match in _PLACE.finditer(text):
+        # Behind another verb stands its participle: "could have" is negated once, as "could not have".
+        if _BEHIND_VERB.search(text, max(0, match.start() - 20), match.start()):
+            continue
+        verb = "can" if match["cannot"] or match["verb"] == "ca" else match["verb"]
+        places.append(VerbPlace(match.start(), verb, match.end(), bool(match["cannot"] or match["negation"])))
+    return places
+
+
+def negate_at(text: str, place: VerbPlace, contracted: bool) -> str:
+    """``text`` with the negation at ``place`` taken out, or one put in: "n't" when ``contracted``, else "not".
+
+    >>> place = verb_places("he can swim")[0]
+    >>> negate_at("he can swim", place, contracted=True), negate_at("he can swim", place, contracted=False)
+    ("he can't swim", 'he can not swim')
+    """
+    if place.negated:
+        verb = place.verb
+    elif contracted and place.verb not in _NEVER_CONTRACTED:
+        verb = "can't" if place.verb == "can" else f"{place.verb}n't"
+    else:
+        verb = f"{place.verb} not"
+    return text[: place.start] + verb + text[place.end :]
+
+
+def negate(text: str, rng: random.Random) -> str | None:
+    """``text`` with one negation more or less; None when no verb of ``VERBS`` allows it."""
+    places = verb_places(text)
+    return negate_at(text, rng.choice(places), rng.random() < 0.5) if places else None
+
+
+@dataclass(frozen=True)
+class EntityIndex:
+    """The distinct entities of many texts, by label."""
+
+    by_label: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def build(cls, found: Iterable[Iterable[tuple[str, str]]]) -> EntityIndex:
+        """Index the entities of each text."""
+        labels: dict[str, set[str]] = {}
+        for entities in found:
+            for text, label in entities:
+                labels.setdefault(label, set()).add(text)
+        return cls({label: tuple(sorted(texts)) for label, texts in sorted(labels.items())})
+
+    def rival(self, text: str, label: str, rng: random.Random) -> str | None:
+        """Another entity of ``label``, neither part of ``text`` nor the other way round; None when there seems none."""
+        pool = self.by_label.get(label, ())
+        for _ in range(_ATTEMPTS if pool else 0):
+            other = rng.choice(pool)
+            if not (mentions(other, text) or mentions(text, other)):
+                return other
+        return None
+
+
+def mentions(text: str, entity: str) -> bool:
+    """Whether ``entity`` stands in ``text`` as whole words, in any case."""
+    return _words(entity).search(text) is not None
+
+
+def substitute(text: str, old: str, new: str) -> str:
+    """``text`` with every mention of ``old`` replaced by ``new``."""
+    return _words(old).sub(lambda match: new, text)
+
+
+def _choose(
+    response: str, found: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
+) -> tuple[str, str] | None:
+    shared = [(text, label) for text, label in found if mentions(response, text)]
+    rng.shuffle(shared)
+    for text, label in shared:
+        other = index.rival(text, label, rng)
+        if other is not None:
+            return text, other
+    return None
+
+
+def _other(
+    record: Record, others: Sequence[Record], rng: random.Random, field: Callable[[Record], str]
+) -> Record | None:
+    for _ in range(_ATTEMPTS if others else 0):
+        other = rng.choice(others)
+        same = other is record or (record.dialogue and other.dialogue == record.dialogue)
+        if not same and field(other) != field(record):
+            return other
+    return None
+
+
+def _distinct(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The entities once each, in order, and without blanks around them."""
+    return list(dict.fromkeys((text.strip(), label) for text, label in found if text.strip()))
+
+
+def _words(entity: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(entity)}(?!\w)", re.IGNORECASE)

@@ -1,0 +1,54 @@
+"""The ablations of Neural Path Hunter's table 4: one short training each, measured alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from groundwire.export.roles.retriever import record, retriever_of
+from groundwire.train.common import backbone
+from groundwire.train.common.loop import Schedule
+
+from .compgcn import GraphLookup, GraphRetriever
+from .evaluate import cases, found_by, measure
+from .loss import Recipe
+from .retriever import learn
+from .templates import Templates
+
+_NAMES = Recipe(paths=False)
+ABLATIONS: Mapping[str, Recipe] = {
+    "embedded": Recipe(),
+    "sans": Recipe(negatives="sans"),
+    "batch": Recipe(negatives="batch"),
+    "without_nce": Recipe(negatives="none"),
+    "without_mlm": Recipe(masked=False, aligned=0),
+    "names": _NAMES,
+    "names_compgcn": replace(_NAMES, memory="compgcn"),
+}
+"""``names`` is the paper's memory of texts, which ``names_compgcn`` compares with; the others remember paths too.
+Without NCE the first guess of ``align`` is left, which is a contrast of its own."""
+
+
+def ablate(
+    data: Path, out: Path, schedule: Schedule, measured: int, ablations: Mapping[str, Recipe] = ABLATIONS
+) -> dict[str, Any]:
+    """Train and measure every one of ``ablations``; what is done stands in ``out/ablations.json`` and is not redone."""
+    source, held_out = Templates.read(data), Templates.read(data, "dev")
+    table = out / "ablations.json"
+    done: dict[str, Any] = json.loads(table.read_text()) if table.exists() else {}
+    for name, recipe in ablations.items():
+        if name in done:
+            continue
+        model = learn(source, out / name, schedule, recipe)
+        if isinstance(model, GraphRetriever):
+            role, tokenizer = record(model, backbone.content()), backbone.content()
+            lookup = GraphLookup(role, retriever_of(model, role, tokenizer), model)
+            found = found_by(lookup, cases(held_out, measured))
+        else:
+            found = measure(model, held_out, measured, recipe)
+        done[name] = {"steps": schedule.steps, "batch": schedule.batch, **found}
+        table.write_text(json.dumps(done, indent=1) + "\n")
+    return done

@@ -1,0 +1,135 @@
+"""OpenDialKG's film dialogues with the triples their responses state (Moon et al. 2019; CC BY-NC 4.0).
+
+For experiments only: no weights that are shipped may have seen them. Who stated what is not part of these files, so
+entities are linked by name, and a turn is kept when the graph accounts for all it mentions: every linked entity is
+joined to another one of the dialogue or was mentioned before, and no capitalised name is left over.
+
+The files split turns and not dialogues: half of the test turns continue or precede a turn of the training part, whose
+history then may hold their words. So a part leaves out the dialogues that a later one has turns of.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from groundwire.engine.kg import KnowledgeGraph, Linked
+from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.triples import Triple
+from groundwire.train.common.corpus import read_rows
+from groundwire.train.synthesis import perturbations
+
+from .templates import DISTRACTORS, GraphDialogue, Mention
+from .triple_index import TripleIndex
+
+TURNS = 3
+"""Turns of history that are kept, as in the paper."""
+GRAPH_FILE, TURNS_FILE = "nc_opendialkg_film_kg.jsonl.gz", "nc_opendialkg_turns.jsonl.gz"
+Part = Literal["train", "valid", "test"]
+
+
+class Turns:
+    """The usable turns of a part: a source of dialogues (``nph_batches.Source``)."""
+
+    def __init__(self, dialogues: Sequence[GraphDialogue], index: TripleIndex) -> None:
+        """InvalidRequest when there are no dialogues."""
+        if not dialogues:
+            raise InvalidRequest(
+                "None of the turns is one that the graph accounts for; give turns that name its entities."
+            )
+        self.dialogues = tuple(dialogues)
+        self.index = index
+
+    @classmethod
+    def read(cls, data: Path, part: Part = "train") -> Turns:
+        """From the files in ``data``; errors as for ``read``."""
+        return cls(*read(data, part))
+
+    def draw(self, rng: random.Random) -> GraphDialogue:
+        """Any of the turns."""
+        return rng.choice(self.dialogues)
+
+    def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
+        """Every turn once, in any order."""
+        yield from rng.sample(self.dialogues, len(self.dialogues))
+
+
+def present(data: Path) -> bool:
+    """Whether ``data`` has the turns."""
+    return (data / TURNS_FILE).exists()
+
+
+def read(data: Path, split: Part = "test", seed: int = 7) -> tuple[list[GraphDialogue], TripleIndex]:
+    """The usable turns of ``split`` and the graph, from the two files in ``data``.
+
+    InvalidRequest when one of them is missing.
+    """
+    missing = [name for name in (GRAPH_FILE, TURNS_FILE) if not (data / name).exists()]
+    if missing:
+        raise InvalidRequest(
+            f"{data} lacks {' and '.join(missing)}. OpenDialKG's turns are read from {GRAPH_FILE} and {TURNS_FILE}; "
+            "put both there, or take dialogues made by templates."
+        )
+    index = TripleIndex(Triple(*row) for row in read_rows(data / GRAPH_FILE))
+    rows = own(read_rows(data / TURNS_FILE), split)
+    return list(dialogues(rows, KnowledgeGraph.from_triples(index.triples), index, seed)), index
+
+
+def own(rows: Iterable[dict[str, Any]], part: Part) -> list[dict[str, Any]]:
+    """The rows of ``part`` whose dialogues have no turn in a later part: train, valid, test is the order."""
+    parts = get_args(Part)
+    later = parts[parts.index(part) + 1 :]
+    table = list(rows)
+    taken = {row["dialog_id"] for row in table if row["split"] in later}
+    return [row for row in table if row["split"] == part and row["dialog_id"] not in taken]
+
+
+def dialogues(
+    rows: Iterable[dict[str, Any]], graph: KnowledgeGraph, index: TripleIndex, seed: int
+) -> Iterator[GraphDialogue]:
+    """The turns that the graph accounts for, each with what it states among other triples of its entities."""
+    for number, row in enumerate(rows):
+        history = tuple(row["context"][-TURNS:])
+        before = {linked.entity for turn in history for linked in _links(turn, graph)} | set(row["entity"])
+        links = _links(row["resp"], graph)
+        mentions = _mentions(links, before, graph)
+        stated = list(dict.fromkeys(triple for mention in mentions for triple in mention.triples))
+        told = all(mention.triples or mention.entity in before for mention in mentions)
+        if not stated or not told or _left_over(row["resp"], links):
+            continue
+        rng = random.Random(seed * 1_000_003 + number)
+        ends = dict.fromkeys(end for triple in stated for end in (triple.subject, triple.object))
+        near = [t for t in dict.fromkeys(t for end in ends for t in index.about(end)) if t not in stated]
+        shown = [*stated, *rng.sample(near, min(rng.choice(DISTRACTORS), len(near)))]
+        rng.shuffle(shown)
+        yield GraphDialogue(history, tuple(shown), row["resp"], mentions)
+
+
+def _links(text: str, graph: KnowledgeGraph) -> list[Linked]:
+    """Linked names but single words in another case: films are called "Her" and "Once"."""
+    return [
+        linked
+        for linked in graph.link(text)
+        if linked.entity == text[linked.start : linked.end] or " " in text[linked.start : linked.end]
+    ]
+
+
+def _mentions(links: Sequence[Linked], before: set[str], graph: KnowledgeGraph) -> tuple[Mention, ...]:
+    """Each link with the triples that join it to another entity of the response or of what came before."""
+    own = {linked.entity for linked in links}
+    out = []
+    for linked in links:
+        others = sorted((own | (before & set(graph.entities))) - {linked.entity})
+        joined = [triple for other in others for triple in graph.triples_between(linked.entity, other)]
+        out.append(Mention(linked.start, linked.end, linked.entity, tuple(dict.fromkeys(joined))))
+    return tuple(out)
+
+
+def _left_over(response: str, links: Sequence[Linked]) -> bool:
+    """Whether a capitalised name of the response is no linked one."""
+    rest = response
+    for linked in links:
+        rest = rest[: linked.start] + "x" * (linked.end - linked.start) + rest[linked.end :]
+    return bool(perturbations.names(rest))

@@ -1,0 +1,51 @@
+"""How people talk of the relations of a graph: ``nph_phrases.tsv``, read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from groundwire.runtime.triples import Triple
+
+
+class Phrases(msgspec.Struct, frozen=True):
+    """How people talk of a relation. ``{s}`` and ``{o}`` stand for the subject and the object."""
+
+    types: tuple[str, str] = ("thing", "thing")
+    """What subject and object are: it, person, org, place, year, or word, a common noun."""
+    forward: tuple[str, ...] = ()
+    """Predicates of a sentence about the subject."""
+    inverse: tuple[str, ...] = ()
+    """Predicates of a sentence about the object."""
+    whole: tuple[str, ...] = ()
+    ask_object: tuple[str, ...] = ()
+    """Questions that the object answers."""
+    ask_subject: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """Other predicates for it; ``~`` turns the triple round."""
+
+
+@cache
+def written() -> Mapping[str, Phrases]:
+    """The hand-written phrases, by relation."""
+    found: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    path = Path(__file__).with_name("phrases.tsv")
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        relation, kind, phrases = line.split("\t")
+        found[relation][kind] = tuple(phrases.split() if kind == "types" else phrases.split(" | "))
+    return {relation: msgspec.convert(kinds, Phrases) for relation, kinds in found.items()}
+
+
+def originals(triple: Triple) -> list[Triple]:
+    """The triples of the data that a dialogue may show as ``triple``: as it is, and under each relation it can name."""
+    found = [triple]
+    for relation, phrases in written().items():
+        if triple.predicate in phrases.names:
+            found.append(Triple(triple.subject, relation, triple.object))
+        if f"~{triple.predicate}" in phrases.names:
+            found.append(Triple(triple.object, relation, triple.subject))
+    return found

@@ -1,0 +1,215 @@
+"""Neural Path Hunter's entity retriever, trained on dialogues made from a knowledge graph.
+
+Some of a response's entities are masked and have to be found again among their neighbours in the graph:
+``nph_examples`` makes the calls, ``nph_batches`` their tensors, ``nph_loss`` says what is asked of the model. Here are
+its start, which already points the right way, and the run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import torch
+from transformers import BertModel
+
+from groundwire.export.roles.retriever import EntityRetriever, RetrieverConfig
+from groundwire.train.common import backbone
+from groundwire.train.common.loop import Group, Schedule, fit, write_report
+
+from . import opendialkg
+from .batches import Batcher, Source, encoder, feed, trunk_inputs
+from .compgcn import GraphLoss, GraphMemory, GraphRetriever
+from .evaluate import measure
+from .examples import Examples
+from .loss import Loss, Recipe
+from .templates import Templates
+from .triple_index import Split
+
+ABOUT = 2.0
+"""What the mean of the words before a mention counts in its query at first, beside the mention's own state."""
+POSITIONS = 256
+"""Rows kept of MiniLM's 512 positions."""
+
+
+class Dialogues(StrEnum):
+    """What the retriever learns from."""
+
+    TEMPLATES = "templates"
+    """Dialogues made from FB15k-237."""
+    OPENDIALKG = "opendialkg"
+    """What people wrote about films. The licence (CC BY-NC 4.0) forbids to ship weights that have seen it."""
+
+    def read(self, data: Path, split: Split = "train") -> Source:
+        """The dialogues of ``split``; InvalidRequest when OpenDialKG's files are not in ``data``."""
+        if self is Dialogues.OPENDIALKG:
+            return opendialkg.Turns.read(data, "valid" if split == "dev" else split)
+        return Templates.read(data, split)
+
+
+def held_out(data: Path, dialogues: Dialogues | None = None) -> dict[str, Source]:
+    """What to measure on: the test part of ``dialogues``, or of both; OpenDialKG's then only where ``data`` has it."""
+    both = (Dialogues.TEMPLATES, *([Dialogues.OPENDIALKG] if opendialkg.present(data) else []))
+    names = {Dialogues.TEMPLATES: "fb15k237_test", Dialogues.OPENDIALKG: "opendialkg_test"}
+    return {names[kind]: kind.read(data, "test") for kind in (both if dialogues is None else [dialogues])}
+
+
+def build(recipe: Recipe, counts: torch.Tensor | None = None) -> EntityRetriever:
+    """The model before training, from MiniLM's first layers and its words, which stay frozen.
+
+    ``counts`` [V] tell how often each token is to be expected in a response.
+    """
+    source = BertModel.from_pretrained(backbone.PATH, add_pooling_layer=False)
+    bert = source.config.to_dict() | {
+        "num_hidden_layers": recipe.layers,
+        "max_position_embeddings": min(POSITIONS, source.config.max_position_embeddings),
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    model = EntityRetriever(
+        RetrieverConfig(
+            encoder=bert,
+            layers=recipe.causal_layers,
+            inner=recipe.inner,
+            pooling=recipe.pooling,
+            memory_pooling=recipe.memory_pooling,
+            paths=recipe.paths,
+            turns=recipe.turns,
+            max_tokens=recipe.max_tokens,
+            masked=recipe.masked,
+        )
+    )
+    state = source.state_dict()
+    places = "embeddings.position_embeddings.weight"
+    state[places] = state[places][: bert["max_position_embeddings"]]
+    own = model.encoder.state_dict()
+    model.encoder.load_state_dict({name: state.get(name, value) for name, value in own.items()})
+    causal, width = model.causal, model.width
+    with torch.no_grad():
+        causal.positions.weight.copy_(state[places] + state["embeddings.token_type_embeddings.weight"][0])
+        causal.norm_in.load_state_dict(source.embeddings.LayerNorm.state_dict())
+        for block in causal.blocks:
+            for part in (block.query, block.key, block.grow):
+                torch.nn.init.normal_(part.weight, std=0.02)
+                part.bias.zero_()
+            block.shrink.weight.zero_()
+            block.shrink.bias.zero_()
+            # Attention without a preference takes the mean of the words read so far, which is what the dialogue is
+            # about: candidates that share words with it stand out from the first step on.
+            block.value.weight.copy_(torch.eye(width))
+            block.value.bias.zero_()
+            block.output.weight.copy_(ABOUT * torch.eye(width))
+            block.output.bias.zero_()
+        # A mention's own state passes as it is; what was chosen before it has to prove its worth.
+        torch.nn.init.normal_(model.joint.weight, std=0.01)
+        model.joint.weight[:, width:] += torch.eye(width)
+        model.joint.bias.zero_()
+        # Σ e_a · q · e_c with e = 1 + 0.3 x̂: mostly q · x̂_c at first, and not a product of three texts.
+        model.memory_norm.weight.fill_(0.3)
+        model.memory_norm.bias.fill_(1.0)
+        if counts is not None:
+            model.frequency.copy_((counts + 0.5).log() - (counts + 0.5).sum().log())
+    backbone.freeze_words(model)
+    return model
+
+
+@torch.no_grad()
+def align(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Tensor]], ridge: float = 0.1) -> None:
+    """Let the joint send a mention's state to where its entity differs from the other candidates.
+
+    By least squares over ``batches``, with a ridge of ``ridge`` times the mean variance of the states: a start in which
+    "directed by [MASK]" already points to directors.
+    """
+    width = model.width
+    moments, products = torch.zeros(width + 1, width + 1), torch.zeros(width + 1, width)
+    gain, shift = model.memory_norm.weight, model.memory_norm.bias
+    for batch in batches:
+        memory = (model.remember(batch["texts"], batch["text_mask"]) - shift) / gain
+        hidden = model.states(*(batch[name] for name in trunk_inputs()))
+        own = model.pool(hidden, batch["members"])[batch["row"], batch["place"]]
+        real = (batch["candidates"] >= 0).float().unsqueeze(-1)
+        right = batch["right"].float().unsqueeze(-1)
+        entities = memory[batch["candidates"].clamp(min=0)]
+        wrong = real - right
+        rest = (entities * wrong).sum(1) / wrong.sum(1).clamp(min=1)
+        aim = (entities * right).sum(1) / right.sum(1) - rest
+        known = torch.cat([own, torch.ones(len(own), 1)], dim=1)[wrong.sum(1).squeeze(1) > 0]
+        aim = aim[wrong.sum(1).squeeze(1) > 0]
+        moments += known.t() @ known
+        products += known.t() @ aim
+    count = moments[-1, -1]
+    scale = ridge * moments.diagonal()[:-1].mean()
+    penalty = torch.diag(torch.cat([scale.expand(width), (count * 1e-6).reshape(1)]))
+    solved = torch.linalg.solve(moments + penalty, products)
+    # As large as a word is, on average.
+    made = (moments @ solved * solved).sum() / count / width
+    solved *= ((model.causal.norm_in.weight.square().mean()) / made).sqrt()
+    model.joint.weight[:, width:] = solved[:-1].t()
+    model.joint.bias.copy_(solved[-1])
+
+
+def train(
+    data: Path,
+    out: Path,
+    schedule: Schedule,
+    recipe: Recipe | None = None,
+    measured: int = 100,
+    start: Path | None = None,
+    dialogues: Dialogues = Dialogues.TEMPLATES,
+) -> None:
+    """Train and save the model and its tokenizer in ``out``, measured on ``measured`` responses in ``report.json``.
+
+    ``start`` is the checkpoint of an earlier run to go on from. ValueError for a recipe whose memory is a table: there
+    is nothing to export it to; InvalidRequest for ``dialogues`` that are not in ``data``.
+    """
+    recipe = recipe or Recipe()
+    if recipe.memory != "text":
+        raise ValueError(
+            f"A retriever with the memory {recipe.memory!r} is for comparison; ablate-retriever trains it."
+        )
+    source, unseen = dialogues.read(data), dialogues.read(data, "dev")
+    model = learn(source, out, schedule, recipe, start)
+    model.save(out)
+    backbone.tokenizer().save_pretrained(out)
+    found = measure(model, unseen, measured, recipe)
+    settings = {"dialogues": dialogues.value, "steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed}
+    write_report(out, settings | found)
+
+
+def learn(source: Source, out: Path, schedule: Schedule, recipe: Recipe, start: Path | None = None) -> EntityRetriever:
+    """The model after training on dialogues of ``source``; ``out`` holds the state of the run."""
+    torch.manual_seed(schedule.seed)
+    make = Examples(source.index, sans=recipe.sans, all_mentions=recipe.all_mentions)
+    if start is None:
+        model = build(recipe, token_counts(source))
+    else:
+        model = EntityRetriever.load(start)
+        backbone.freeze_words(model)
+    loss = Loss(recipe)
+    batcher = Batcher(model.config)
+    if start is None and recipe.aligned and not (out / "checkpoint.pt").exists():
+        first = Schedule(steps=max(1, recipe.aligned // 16), batch=min(16, schedule.batch), seed=schedule.seed + 1)
+        align(model.eval(), feed(source, make, batcher, first, 0))
+    if recipe.memory == "compgcn":
+        memory = GraphMemory.learn(model, encoder(recipe.max_tokens), source.index.triples, recipe.graph_steps)
+        model, loss = GraphRetriever.of(model, memory), GraphLoss(recipe)
+        batcher = Batcher(model.config, memory.places)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    fit(
+        model,
+        [Group(trained, recipe.lr)],
+        lambda start: feed(source, make, batcher, schedule, start),
+        loss,
+        schedule,
+        out,
+    )
+    return model
+
+
+def token_counts(source: Source, count: int = 2000, seed: int = 3) -> torch.Tensor:
+    """How often each token occurs in ``count`` responses [V]."""
+    rng, tokens = random.Random(seed), backbone.tokenizer()
+    told = [token for _ in range(count) for token in tokens(source.draw(rng).response)["input_ids"]]
+    return torch.bincount(torch.tensor(told), minlength=len(tokens))

@@ -1,0 +1,405 @@
+"""Dialogues about a knowledge graph, made from its triples by templates: what the critic and the retriever learn from.
+
+A dialogue has one to three turns of history, a neighbourhood of the graph, and a response that says one to three facts
+of it, with the exact place of every entity it mentions and the triples behind each. The wording of about eighty
+relations is written by hand (``nph_phrases.tsv``), films most of all; others get a generic wording. Graphs name the
+same relation differently and in both directions, so a dialogue shows each of its relations as the data name it or as
+another graph might.
+
+The source is FB15k-237. It has no dates, so films get a year that is made up: a response is held against the triples
+it is shown, not against the world.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from groundwire.runtime.triples import Triple, readable, upright
+
+from . import small_talk as talk
+from .phrases import Phrases, written
+from .triple_index import YEAR, Split, TripleIndex, read_triples, years
+
+FILM_SHARE, OTHER_SHARE, GENERIC_SHARE = 0.5, 0.4, 0.1
+"""Of the dialogues: relations of films, others with phrases of their own, and those without."""
+DISTRACTORS = (0, 1, 2, 2, 3, 3, 4, 5, 6, 8, 8, 16)
+"""How many triples are shown beside those that are stated."""
+HELD_OUT = 5
+"""One phrase of so many is kept for development and test."""
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """An entity in a response: ``response[start:end]`` names ``entity``, perhaps in other words than the graph."""
+
+    start: int
+    end: int
+    entity: str
+    triples: tuple[Triple, ...] = ()
+    """Triples that the response states with it, as they stand in the dialogue's; empty when it is only talked of."""
+
+
+class GraphDialogue(msgspec.Struct, frozen=True):
+    """A response and what it should rest on."""
+
+    history: tuple[str, ...]
+    """Turns before the response, oldest first."""
+    triples: tuple[Triple, ...]
+    """The neighbourhood that is shown, in no order; what the response states is among it."""
+    response: str
+    mentions: tuple[Mention, ...]
+    """Disjoint, in the order of the text."""
+
+    def stated(self) -> tuple[Triple, ...]:
+        """The triples that the response states, each once."""
+        return tuple(dict.fromkeys(triple for mention in self.mentions for triple in mention.triples))
+
+
+class Named(msgspec.Struct, frozen=True):
+    """An entity in a sentence under construction."""
+
+    surface: str
+    entity: str
+    triples: tuple[Triple, ...]
+
+
+Pieces: TypeAlias = list["str | Named"]
+"""A text under construction: words and entities."""
+
+
+class Templates:
+    """Draws dialogues."""
+
+    def __init__(self, index: TripleIndex, told: Sequence[Triple], part: str = "all") -> None:
+        """``told`` are the triples to talk about; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
+
+        ValueError when nothing can be told.
+        """
+        self.index = index
+        self._part = part
+        self._by_relation: dict[str, list[Triple]] = defaultdict(list)
+        for triple in told:
+            self._by_relation[triple.predicate].append(triple)
+        if not self._by_relation:
+            raise ValueError(
+                "There are no triples to talk about; give some that are not bookkeeping (nph_graph.IGNORED)."
+            )
+        known = written()
+        groups: dict[str, list[str]] = defaultdict(list)
+        for relation in self._by_relation:
+            film = relation.startswith(("/film/", "/media_common/")) or relation == YEAR
+            groups["generic" if relation not in known else "film" if film else "other"].append(relation)
+        shares = {"film": FILM_SHARE, "other": OTHER_SHARE, "generic": GENERIC_SHARE}
+        self._groups = [
+            (relations, [len(self._by_relation[name]) ** 0.5 for name in relations], shares[group])
+            for group, relations in groups.items()
+        ]
+
+    @classmethod
+    def read(cls, data: Path, split: Split = "train") -> Templates:
+        """From FB15k-237 in ``data``. Development and test tell triples, in phrases, that training does not know."""
+        index = TripleIndex.read(data)
+        told = read_triples(data / f"fb15k237_{split}.jsonl.gz")
+        return cls(index, [*told, *years(told)], "train" if split == "train" else "held_out")
+
+    def draw(self, rng: random.Random) -> GraphDialogue:
+        """One dialogue, with at least one mention that a triple stands behind."""
+        relations, weights, _ = rng.choices(self._groups, [share for *_, share in self._groups])[0]
+        first = rng.choice(self._by_relation[rng.choices(relations, weights)[0]])
+        return _Making(self.index, self._part, rng).dialogue(first)
+
+    def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
+        """Dialogues without end."""
+        while True:
+            yield self.draw(rng)
+
+
+class _Making:
+    """One dialogue in the making."""
+
+    def __init__(self, index: TripleIndex, part: str, rng: random.Random) -> None:
+        self._index = index
+        self._part = part
+        self._rng = rng
+        self._names: dict[str, str] = {}
+        self._surfaces: dict[str, str] = {}
+
+    def dialogue(self, first: Triple) -> GraphDialogue:
+        """A dialogue whose response states ``first``."""
+        rng, phrases = self._rng, self._phrases(first)
+        topic = first.subject
+        if phrases.inverse and (not phrases.forward or rng.random() < 0.5):
+            topic = first.object
+        kind = phrases.types[topic != first.subject]
+        facts = [first, *self._more(first, topic)]
+        history, asked, liked = self._history(first, topic, kind)
+        pieces = self._response(facts, topic, kind, asked)
+        if liked is not None and rng.random() < 0.6:
+            pieces += [" ", *self._fill(self._one(talk.ON_LIKED), {"e": [Named(liked, liked, ())]})]
+        elif rng.random() < 0.07:
+            pieces += [" ", *self._fill(self._one(talk.ON_TOPIC), {"e": [self._named(topic, kind, ())]})]
+        response, mentions = joined(self._chatty(pieces))
+        return GraphDialogue(history, self._shown(facts), response, mentions)
+
+    def _more(self, first: Triple, topic: str) -> list[Triple]:
+        """Up to two other facts about the topic."""
+        rng = self._rng
+        count = rng.choices((0, 1, 2), (0.58, 0.32, 0.1))[0]
+        near = _some(self._index.about(topic), 40, rng)
+        known = [t for t in near if t != first and t.predicate in written() and self._predicate(t, topic)]
+        alike = [
+            t for t in known if t.predicate == first.predicate and (t.subject == topic) == (first.subject == topic)
+        ]
+        chosen = rng.sample(known, min(count, len(known)))
+        if alike and chosen and rng.random() < 0.4:
+            chosen[0] = alike[0]
+        return list(dict.fromkeys(chosen))
+
+    def _shown(self, facts: Sequence[Triple]) -> tuple[Triple, ...]:
+        """The facts among other triples of their entities."""
+        rng = self._rng
+        ends = dict.fromkeys(end for fact in facts for end in (fact.subject, fact.object))
+        near = [t for end in ends for t in _some(self._index.about(end), 12, rng)]
+        others = [t for t in dict.fromkeys(near) if t not in facts]
+        shown = [*facts, *rng.sample(others, min(rng.choice(DISTRACTORS), len(others)))]
+        rng.shuffle(shown)
+        return tuple(dict.fromkeys(self._as_shown(triple) for triple in shown))
+
+    def _as_shown(self, triple: Triple) -> Triple:
+        """The triple under the name that this dialogue's graph has for its relation."""
+        names = self._phrases(triple).names
+        if triple.predicate not in self._names:
+            keep = not names or self._rng.random() < (0.1 if triple.predicate == YEAR else 0.4)
+            self._names[triple.predicate] = triple.predicate if keep else self._rng.choice(names)
+        name = self._names[triple.predicate]
+        return upright(Triple(triple.subject, name, triple.object))
+
+    def _history(self, first: Triple, topic: str, kind: str) -> tuple[tuple[str, ...], bool, str | None]:
+        """The turns, whether the last asks for ``first``, and an entity that was talked of beside the topic."""
+        rng, phrases = self._rng, self._phrases(first)
+        told = {"e": [self._named(topic, kind, ())]}
+        questions = phrases.ask_object if topic == first.subject else phrases.ask_subject
+        asked = bool(questions) and rng.random() < 0.6
+        pronoun = self._pronoun(topic, kind)
+        length = rng.choice((1, 1, 2, 3))
+        turns: list[str] = []
+        liked = None
+        before = self._told_before(first, topic) if length == 3 and rng.random() < 0.6 else None
+        if before is not None:
+            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+            turns.append(before)
+            length = 1
+        if length == 3:
+            turns.append(joined(self._fill(self._one(talk.GREETINGS), {}))[0])
+        if length > 1 and rng.random() < 0.3:
+            liked = self._index.peer(topic, {topic}, rng)
+        if liked is not None:
+            turns.append(joined(self._fill(self._one(talk.LIKES), {"e": [Named(liked, liked, ())]}))[0])
+        elif length > 1:
+            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+        if asked:
+            object_pronoun = {"He": "him", "She": "her", "It": "it"}.get(pronoun or "")
+            named = liked is not None or not turns or object_pronoun is None or rng.random() < 0.5
+            question = self._one(questions)
+            # "who won the it?", "what is him's place of birth?"
+            if not named and not any(part in question for part in ("'s", "the {s}", "the {o}")):
+                told = {"e": [Named(object_pronoun or "", "", ())]}
+            slots = {"s": told["e"], "o": told["e"]}
+            turns.append(joined(self._fill(question, slots))[0])
+        else:
+            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+        return tuple(turns), asked, liked
+
+    def _told_before(self, first: Triple, topic: str) -> str | None:
+        """A turn that tells another fact about the topic; None when there is none."""
+        near = _some(self._index.about(topic), 20, self._rng)
+        for fact in near:
+            predicate = self._verb(fact, topic) if fact != first else []
+            if predicate:
+                told = [self._named(topic, self._phrases(fact).types[topic != fact.subject], ()), " ", *predicate, "."]
+                return joined(self._chatty(told))[0]
+        return None
+
+    def _response(self, facts: Sequence[Triple], topic: str, kind: str, asked: bool) -> Pieces:
+        rng, first = self._rng, facts[0]
+        shown = tuple(self._as_shown(fact) for fact in facts)
+        other = first.object if topic == first.subject else first.subject
+        other_kind = self._phrases(first).types[topic == first.subject]
+        if asked and len(facts) == 1 and rng.random() < 0.15:
+            answer = self._one(talk.YEARS if other_kind == "year" else talk.ANSWERS)
+            return self._fill(answer, {"e": [self._named(other, other_kind, shown)]})
+        pronoun = self._pronoun(topic, kind)
+        head: Pieces = [self._named(topic, kind, shown)]
+        if pronoun is not None and rng.random() < 0.35:
+            head = [pronoun]
+        whole = self._phrases(first).whole or (() if self._phrases(first).forward else talk.GENERIC)
+        if whole and len(facts) == 1 and (rng.random() < 0.25 or not self._predicate(first, topic)):
+            slots = {
+                "s": [self._named(first.subject, self._phrases(first).types[0], shown)],
+                "o": [self._named(first.object, self._phrases(first).types[1], shown)],
+                "p": [_relation(first)],
+            }
+            return [*_capital(self._fill(self._one(whole), slots)), "."]
+        predicates = [self._verb(fact, topic) for fact in facts]
+        if not predicates[0]:
+            return [*_capital([*head, " ", *self._generic(first, topic)]), "."]
+        if len(facts) == 2 and self._alike(facts, topic):
+            return [*_capital([*head, " ", *self._verb_of_two(facts, topic)]), "."]
+        out = [*head, " ", *predicates[0]]
+        again = pronoun or ""
+        for place, predicate in enumerate(predicates[1:], 1):
+            if not predicate:
+                continue
+            if again and rng.random() < 0.4:
+                also = rng.choice(("", "", "also "))
+                # "is also", "was also" would be better English; people write both.
+                out += [". ", again, " ", *([also] if also else []), *predicate]
+            else:
+                out += [", and " if place == len(predicates) - 1 and len(predicates) > 2 else " and ", *predicate]
+        return [*_capital(out), "."]
+
+    def _verb(self, fact: Triple, topic: str) -> Pieces:
+        choices = self._predicate(fact, topic)
+        return self._fill(self._one(choices), self._ends(fact)) if choices else []
+
+    def _verb_of_two(self, facts: Sequence[Triple], topic: str) -> Pieces:
+        template = self._one(self._predicate(facts[0], topic))
+        slots: dict[str, Pieces] = {"s": [], "o": []}
+        for slot in slots:
+            one, two = (self._ends(fact)[slot] for fact in facts)
+            slots[slot] = [*one, " and ", *two]
+        return self._fill(template, slots)
+
+    def _generic(self, fact: Triple, topic: str) -> Pieces:
+        template = self._one(talk.GENERIC_FORWARD if topic == fact.subject else talk.GENERIC_INVERSE)
+        return self._fill(template, {**self._ends(fact), "p": [_relation(fact)]})
+
+    def _ends(self, fact: Triple) -> dict[str, Pieces]:
+        types, shown = self._phrases(fact).types, (self._as_shown(fact),)
+        return {
+            "s": [self._named(fact.subject, types[0], shown)],
+            "o": [self._named(fact.object, types[1], shown)],
+        }
+
+    def _alike(self, facts: Sequence[Triple], topic: str) -> bool:
+        one, two = facts
+        return one.predicate == two.predicate and (one.subject == topic) == (two.subject == topic)
+
+    def _predicate(self, fact: Triple, topic: str) -> tuple[str, ...]:
+        phrases = self._phrases(fact)
+        return phrases.forward if topic == fact.subject else phrases.inverse
+
+    def _phrases(self, triple: Triple) -> Phrases:
+        return written().get(triple.predicate, Phrases())
+
+    def _one(self, choices: Sequence[str]) -> str:
+        """One of the phrases of this part; where it has none, one of all."""
+        kept = [
+            phrase
+            for phrase in choices
+            if self._part == "all" or (zlib.crc32(phrase.encode()) % HELD_OUT == 0) == (self._part == "held_out")
+        ]
+        return self._rng.choice(kept or choices)
+
+    def _pronoun(self, topic: str, kind: str) -> str | None:
+        """What may stand for the topic at the beginning of a sentence; None for nothing."""
+        if kind in ("it", "org"):
+            return "It"
+        # The graph knows the gender of few, and a wrong one says nothing about the facts.
+        return ("He", "She", None)[zlib.crc32(topic.encode()) % 3] if kind == "person" else None
+
+    def _named(self, entity: str, kind: str, triples: tuple[Triple, ...]) -> Named:
+        if entity not in self._surfaces:
+            self._surfaces[entity] = surface(entity, kind, self._rng)
+        return Named(self._surfaces[entity], entity, triples)
+
+    def _fill(self, template: str, slots: Mapping[str, Pieces]) -> Pieces:
+        return fill(template, slots)
+
+    def _chatty(self, pieces: Pieces) -> Pieces:
+        """Words of no consequence before and behind."""
+        rng = self._rng
+        if rng.random() < 0.4:
+            opening = self._one(talk.OPENINGS)
+            pieces = [opening, " ", *(pieces if opening[-1] in ".!" else _uncapital(pieces))]
+        if rng.random() < 0.35:
+            pieces = [*pieces, " ", self._one(talk.CLOSINGS)]
+        if rng.random() < 0.12 and isinstance(pieces[-1], str):
+            pieces = [*pieces[:-1], pieces[-1].rstrip(".")]
+        return pieces
+
+
+def surface(entity: str, kind: str, rng: random.Random) -> str:
+    """How a speaker might write an entity: mostly as it is, or small, or without its article or first name."""
+    text, dice = entity, rng.random()
+    if kind == "word":
+        text = text.removesuffix(" Language") if dice < 0.7 else text
+        text = text.lower() if rng.random() < 0.5 else text
+    elif kind == "person" and dice < 0.06 and len(text.split()) == 2:
+        text = text.split()[1]
+    elif dice < 0.1:
+        text = text.removeprefix("The ")
+    elif dice < 0.17:
+        text = text.lower()
+    return text or entity
+
+
+def fill(template: str, slots: Mapping[str, Pieces]) -> Pieces:
+    """The pieces of a template with its ``{name}`` slots filled, and its articles made to fit."""
+    out: Pieces = []
+    for part in template.replace("{", "\0{").replace("}", "}\0").split("\0"):
+        if not (part.startswith("{") and part.endswith("}")):
+            last = out[-1] if out else ""
+            if isinstance(last, Named) and last.surface.lower().endswith("film") and part.startswith(" film"):
+                part = part.removeprefix(" film")
+            out += [part] if part else []
+            continue
+        filling = slots[part[1:-1]]
+        before, named = (out[-1] if out else ""), filling[0]
+        if isinstance(before, str) and isinstance(named, Named):
+            if before.endswith((" a ", "A ")) and named.surface[:1].lower() in "aeiou":
+                out[-1] = before[:-1] + "n "
+            elif before.lower().endswith("the ") and named.surface.lower().startswith("the "):
+                out[-1] = before[:-4]
+        out += filling
+    return out
+
+
+def joined(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
+    """The text of some pieces, with a capital in front, and the mentions in it."""
+    text, mentions = "", []
+    for piece in pieces:
+        if isinstance(piece, str):
+            text += piece
+            continue
+        if piece.entity:
+            mentions.append(Mention(len(text), len(text) + len(piece.surface), piece.entity, piece.triples))
+        text += piece.surface
+    return text[:1].upper() + text[1:], tuple(mentions)
+
+
+def _capital(pieces: Pieces) -> Pieces:
+    first = pieces[0]
+    return [first[:1].upper() + first[1:], *pieces[1:]] if isinstance(first, str) else pieces
+
+
+def _uncapital(pieces: Pieces) -> Pieces:
+    first = pieces[0]
+    if not isinstance(first, str) or first.startswith(("I ", "I'")):
+        return pieces
+    return [first[:1].lower() + first[1:], *pieces[1:]]
+
+
+def _relation(fact: Triple) -> Named:
+    """The relation as a noun: "specialization of" is followed by its own "of"."""
+    return Named(readable(fact.predicate).removesuffix(" of"), "", ())
+
+
+def _some(triples: Sequence[Triple], count: int, rng: random.Random) -> list[Triple]:
+    return list(triples) if len(triples) <= count else rng.sample(triples, count)

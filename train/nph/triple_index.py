@@ -1,0 +1,116 @@
+"""Named triples indexed for making and corrupting dialogues: who is near whom, and who plays the same part."""
+
+from __future__ import annotations
+
+import random
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from groundwire.runtime.triples import Triple
+from groundwire.train.common.corpus import read_rows
+
+YEAR = "release_year"
+"""Predicate of the years that are made up."""
+IGNORED = (
+    *("/common/topic/webpage", "/user/", "currency", "/base/schemastaging", "number_of_mortgages", "person/gender"),
+    *("type_of_union", "unions_of_this_type", "film_release_distribution_medium", "/location/hud_", "/base/aareas"),
+    *("campuses", "educational_institution_campus", "film_format", "/ranked_item/"),
+)
+"""Bookkeeping that nobody would talk about: relations with one of these in their name."""
+SYMMETRIC = 0.2
+"""Share of a relation's triples that hold in both directions from which on it says nothing of a direction."""
+_DISAMBIGUATION = re.compile(r"-(?:GB|US)$")
+Split = Literal["train", "dev", "test"]
+
+
+class TripleIndex:
+    """A graph held for random draws; entities are names."""
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        self.triples: tuple[Triple, ...] = tuple(dict.fromkeys(triples))
+        self._facts = frozenset(self.triples)
+        self._about: dict[str, list[Triple]] = defaultdict(list)
+        self._near: dict[str, set[str]] = defaultdict(set)
+        self._players: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        self._parts: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+        by_relation: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for triple in self.triples:
+            by_relation[triple.predicate].add((triple.subject, triple.object))
+            for part, own, other in (
+                ("subject", triple.subject, triple.object),
+                ("object", triple.object, triple.subject),
+            ):
+                self._about[own].append(triple)
+                self._near[own].add(other)
+                self._players[part, triple.predicate][own] = None
+                self._parts[own][part, triple.predicate] = None
+        self._listed = {key: list(players) for key, players in self._players.items()}
+        self.symmetric = frozenset(
+            name
+            for name, pairs in by_relation.items()
+            if sum((o, s) in pairs for s, o in pairs) >= SYMMETRIC * len(pairs)
+        )
+        """Predicates that mean the same in both directions."""
+
+    @classmethod
+    def read(cls, data: Path, splits: Sequence[Split] = ("train", "dev", "test")) -> TripleIndex:
+        """FB15k-237 with made-up years for its films (``fb15k237_{split}.jsonl.gz`` in ``data``)."""
+        triples = [triple for split in splits for triple in read_triples(data / f"fb15k237_{split}.jsonl.gz")]
+        return cls([*triples, *years(triples)])
+
+    def __contains__(self, triple: Triple) -> bool:
+        return triple in self._facts
+
+    def about(self, entity: str) -> Sequence[Triple]:
+        """The triples with ``entity`` as their subject or object."""
+        return self._about.get(entity, ())
+
+    def within(self, entities: Iterable[str], hops: int = 1) -> set[str]:
+        """The entities at most ``hops`` triples away from one of ``entities``, themselves included."""
+        reached = set(entities)
+        edge = set(reached)
+        for _ in range(hops):
+            edge = set().union(*(self._near.get(entity, ()) for entity in edge)) - reached
+            reached |= edge
+        return reached
+
+    def peer(self, entity: str, avoid: set[str], rng: random.Random, tries: int = 40) -> str | None:
+        """Another entity of the same type that is not in ``avoid``; None when none was found.
+
+        The graph has no types. What plays the same part in the same relation (a film's director, an award) is taken
+        for one of the same type, and the rarer the part is, the more often it decides.
+        """
+        parts = list(self._parts.get(entity, ()))
+        if not parts:
+            return None
+        weights = [1 / len(self._listed[part]) for part in parts]
+        for _ in range(tries):
+            found = rng.choice(self._listed[rng.choices(parts, weights)[0]])
+            if found != entity and found not in avoid:
+                return found
+        return None
+
+    def same_part(self, one: str, other: str) -> bool:
+        """Whether two entities play the same part in some relation."""
+        return not self._parts.get(one, {}).keys().isdisjoint(self._parts.get(other, {}).keys())
+
+
+def read_triples(path: Path) -> list[Triple]:
+    """The rows [subject, relation, object] that are no bookkeeping, without Freebase's marks of homonyms, ``-GB``."""
+    rows = (row for row in read_rows(path) if not any(part in row[1] for part in IGNORED))
+    found = (Triple(_plain(subject), relation, _plain(thing)) for subject, relation, thing in rows)
+    return [triple for triple in found if triple.subject != triple.object]
+
+
+def years(triples: Iterable[Triple]) -> list[Triple]:
+    """A made-up release year for every film, the same in every run: FB15k-237 has no dates."""
+    films = dict.fromkeys(t.subject for t in triples if t.predicate.startswith("/film/film/"))
+    return [Triple(film, YEAR, str(1930 + int((zlib.crc32(film.encode()) % 8464) ** 0.5))) for film in films]
+
+
+def _plain(name: str) -> str:
+    return _DISAMBIGUATION.sub("", name)

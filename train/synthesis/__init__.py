@@ -1,0 +1,1 @@
+"""Training examples made from other data: perturbations, chat style, weak labels."""

@@ -1,0 +1,115 @@
+"""Dialogues with the knowledge they rest on, from dialogues that came without any: facts that several of them tell.
+
+The speakers of Topical-Chat read the same articles, so what one of them tells ("the visitors' locker room is painted
+pink") others tell in other words. A turn whose sentence shares its rare words with a sentence of another dialogue
+becomes a row: what the other speaker said there is the knowledge, the turn is the response, the turns before it are the
+history. Rows about articles (``train.lm``'s questions and statements over SQuAD) are mixed in, because chats know
+little about the world.
+
+A row is ``{"knowledge", "history", "response"}``, as ``train.generator`` and ``groundwire generate`` read it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from groundwire.train.common.corpus import covered, read_rows, sentence_bounds
+from groundwire.train.compact.lm import Prompts
+
+from .weak_labels import NOT_VERIFIABLE, weak_label
+
+Split: TypeAlias = Literal["train", "held_out"]
+SPLITS: dict[Split, tuple[str, ...]] = {"train": ("valid_freq", "valid_rare"), "held_out": ("test_freq",)}
+"""Topical-Chat's own splits: other studies label continuations of its test part, so nothing is trained on that."""
+SIMILAR = 0.55
+"""Cosine of two sentences' weighted words from which they tell the same fact ..."""
+WEIGHT = 12.0
+"""... if the words they share weigh this much together (sum of inverse document frequencies, in nats)."""
+WORDS = (7, 40)
+"""Words of a sentence that may tell a fact, and of a turn that is a response."""
+_AT_ONCE = 1000
+
+
+class Told(NamedTuple):
+    """A sentence, and where it was said."""
+
+    text: str
+    dialogue: int
+    turn: int
+
+
+def rows(
+    data: Path, split: Split, articles: float = 0.5, seed: int = 13, grounded: float = 0.0
+) -> list[dict[str, Any]]:
+    """The rows of a split, shuffled; ``articles`` is the share of rows about articles, 0 up to but not 1.
+
+    ``data`` is the directory of training sets. Articles are SQuAD's own training or development part. Rows are kept
+    whose knowledge has at least the share ``grounded`` of the response's words: chats also say much that no document
+    told them, which FaithDial's responses, say, do not.
+    """
+    if not 0 <= articles < 1:
+        raise ValueError(f"articles={articles}; allowed are 0 up to, but not, 1.")
+    rng = random.Random(seed)
+    chats = [tuple(row["turns"]) for row in read_rows(data / "topical_chat.jsonl.gz") if row["split"] in SPLITS[split]]
+    out = list(retold(chats, rng))
+    prompts = Prompts.read(data, "train" if split == "train" else "dev")
+    for _ in range(int(len(out) * articles / (1 - articles))):
+        prompt = prompts.grounded(rng.choice(prompts.questions), rng)
+        out.append({"knowledge": prompt.document, "history": [prompt.history], "response": prompt.response})
+    rng.shuffle(out)
+    return [row for row in out if covered(row["response"], row["knowledge"]) >= grounded]
+
+
+def retold(chats: Sequence[Sequence[str]], rng: random.Random) -> Iterator[dict[str, Any]]:
+    """One row for every turn that tells a fact which another of ``chats`` tells too."""
+    sentences = list(_told(chats))
+    told: dict[tuple[int, int], list[str]] = {}
+    for one in sentences:
+        told.setdefault((one.dialogue, one.turn), []).append(one.text)
+    found = {sentences[mine][1:]: sentences[other][1:] for mine, other in _same_fact(sentences)}
+    for (dialogue, turn), source in found.items():
+        response = chats[dialogue][turn].strip()
+        if turn == 0 or len(response.split()) > WORDS[1]:
+            continue
+        yield {
+            "knowledge": " ".join(told[source]),
+            "history": [text.strip() for text in chats[dialogue][max(0, turn - rng.randint(1, 3)) : turn]],
+            "response": response,
+        }
+
+
+def _told(chats: Sequence[Sequence[str]]) -> Iterator[Told]:
+    for dialogue, turns in enumerate(chats):
+        for number, turn in enumerate(turns):
+            for start, end in sentence_bounds(turn):
+                text = turn[start:end].strip()
+                plain = WORDS[0] <= len(text.split()) <= WORDS[1] and not text.endswith("?")
+                # "Thank you for chatting with me" is told in many dialogues, and is no fact.
+                if plain and weak_label(text) != NOT_VERIFIABLE:
+                    yield Told(text, dialogue, number)
+
+
+def _same_fact(sentences: Sequence[Told]) -> Iterator[tuple[int, int]]:
+    """Indices of a sentence and of its nearest one in another dialogue, where both tell the same."""
+    if not sentences:
+        return
+    weigh = TfidfVectorizer(stop_words="english", sublinear_tf=True)
+    vectors = weigh.fit_transform([one.text for one in sentences])
+    present, rarity = (vectors > 0).astype(np.float32), weigh.idf_
+    dialogues = np.array([one.dialogue for one in sentences])
+    for at in range(0, len(sentences), _AT_ONCE):
+        part = slice(at, at + _AT_ONCE)
+        cosines = (vectors[part] @ vectors.T).toarray()
+        cosines[dialogues[part, None] == dialogues[None, :]] = 0
+        nearest = cosines.argmax(1)
+        shared = present[part].multiply(present[nearest])
+        weights = np.asarray(shared @ rarity)
+        for row, other in enumerate(nearest):
+            if cosines[row, other] >= SIMILAR and weights[row] >= WEIGHT:
+                yield at + row, int(other)

@@ -1,0 +1,319 @@
+"""Labelled (knowledge, response) pairs for the consistency head, from data whose weights may be shipped.
+
+A response is first made to rest on its knowledge: a statement from a SQuAD question and its answer (in other words than
+the paragraph's), a sentence of the window, shortened perhaps, or two of them. Half of the time that is the example,
+and half of the time it is corrupted in a way that dialogue models go wrong; nothing else tells the labels apart:
+
+- ``unsupported``: other sentences of the article that share its words become the knowledge;
+- ``answer``: another answer of the same kind stands in the statement;
+- ``response``, ``knowledge``: a name, number or word of a set is exchanged in one of the two;
+- ``negation``: as in Conv-FEVER, in one of the two;
+- ``addition``: a sentence from elsewhere in the article is added to the response;
+- ``random``: the knowledge of another article.
+
+To these come facts of chat, resting on one another's dialogues, and the pairs of the inference set.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from groundwire.engine.text.sentences import sentences
+from groundwire.train.common.corpus import Question, Squad, covered, read_dialogues, read_rows, words
+from groundwire.train.compact.nli import kind
+from groundwire.train.conv_fever.corpus import negate
+
+from . import perturbations
+from .chat_style import Chat
+from .qa_to_statement import statement
+from .weak_labels import VERIFIABLE, Parts, weak_label
+
+LABELS = ("consistent", "inconsistent")
+SENTENCES = (1, 1, 1, 2, 2, 3, 4)
+"""Lengths of the knowledge, in sentences."""
+CORRUPTIONS = {
+    **{"unsupported": 0.24, "answer": 0.18, "response": 0.2, "knowledge": 0.08, "negation": 0.12},
+    **{"addition": 0.12, "random": 0.06},
+}
+"""How often each corruption is tried first."""
+NEAR = 0.7
+"""Share of its words from which a text may well be supported by what it shares them with."""
+_CLAIMS = 4
+"""Claims of one chat that an example draws from."""
+SHARES = {"squad": 0.65, "chat": 0.1, "inference": 0.25}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An example: ``kind`` tells how it was made."""
+
+    knowledge: str
+    response: str
+    label: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A response that rests on the window around it. ``stated`` is the question it answers, when it was made of one."""
+
+    paragraph: int
+    window: str
+    response: str
+    stated: Question | None = None
+    seed: int = 0
+
+
+class Pairs:
+    """Draws pairs, half of them consistent."""
+
+    def __init__(
+        self,
+        squad: Squad,
+        inference: Sequence[tuple[str, str, str]],
+        dialogues: Sequence[Sequence[str]],
+        dress: Chat,
+    ) -> None:
+        """``inference`` are (premise, hypothesis, label), ``dialogues`` the turns of chats; both may be empty."""
+        self._squad = squad
+        self._dress = dress
+        self._answers: dict[tuple[str, str], list[str]] = {}
+        for question in squad.questions:
+            key = (squad.titles[question.paragraph], kind(question.answer))
+            self._answers.setdefault(key, []).append(question.answer)
+        self._inference = {
+            label: [row for row in inference if (row[2] == "entailment") == (label == "consistent")] for label in LABELS
+        }
+        claims = [_claims(turns) for turns in dialogues]
+        self._told = [told for told in claims if len(told) >= _CLAIMS]
+        self._corruptions: dict[str, Callable[[_Made, random.Random], tuple[str, str] | None]] = {
+            "unsupported": self._unsupported,
+            "answer": self._answer,
+            "response": self._response,
+            "knowledge": self._knowledge,
+            "negation": self._negation,
+            "addition": self._addition,
+            "random": self._random,
+        }
+        sources = {"squad": self._encyclopedic, "chat": self._chat, "inference": self._inferred}
+        filled = {"squad": True, "chat": bool(self._told), "inference": all(self._inference.values())}
+        self._sources = [(sources[name], share) for name, share in SHARES.items() if filled[name]]
+
+    @classmethod
+    def read(cls, data: Path, squad: Squad, dress: Chat, split: str = "train") -> Pairs:
+        """From a directory of training sets; ``split`` is train or dev, which has no dialogues."""
+        rows = read_rows(data / f"nli_{split}.jsonl.gz")
+        inference = [(row["premise"], row["hypothesis"], row["label"]) for row in rows]
+        chats = read_dialogues(data / "topical_chat.jsonl.gz") if split == "train" else ()
+        return cls(squad, inference, list(chats), dress)
+
+    def draw(self, rng: random.Random) -> Pair:
+        """One example."""
+        makers, shares = zip(*self._sources, strict=True)
+        pair: Pair = rng.choices(makers, shares)[0](rng)
+        # The same dress for both labels; an inference pair stays as it was written most of the time.
+        if pair.kind != "inference" or rng.random() < 0.3:
+            pair = replace(pair, response=self._dress.response(pair.response, rng))
+        return pair
+
+    def _inferred(self, rng: random.Random) -> Pair:
+        label = rng.choice(LABELS)
+        premise, hypothesis, _ = rng.choice(self._inference[label])
+        return Pair(premise, hypothesis, label, "inference")
+
+    def _chat(self, rng: random.Random) -> Pair:
+        """A fact of a chat, among others of the same chat or not."""
+        claims = rng.sample(rng.choice(self._told), _CLAIMS)
+        response, others = claims[0], claims[1 : rng.randint(2, _CLAIMS)]
+        if rng.random() < 0.5:
+            return Pair(_mixed([response, *others[1:]], rng), response, "consistent", "chat")
+        if rng.random() < 0.5:
+            changed = self._changed(
+                response, [name for claim in claims[1:] for name in perturbations.names(claim)], rng
+            )
+            if changed is not None:
+                return Pair(_mixed([response, *others[1:]], rng), changed, "inconsistent", "chat")
+        return Pair(_mixed(others, rng), response, "inconsistent", "chat")
+
+    def _encyclopedic(self, rng: random.Random) -> Pair:
+        made = self._supported(rng)
+        if rng.random() < 0.5:
+            return self._titled(made, Pair(made.window, made.response, "consistent", "consistent"), rng)
+        first = rng.choices(list(CORRUPTIONS), list(CORRUPTIONS.values()))[0]
+        for name in (first, "response", "unsupported", "random"):
+            found = self._corruptions[name](made, rng)
+            if found is not None:
+                return self._titled(made, Pair(found[0], found[1], "inconsistent", name), rng)
+        raise ValueError("All articles say the same; nothing can be made inconsistent.")
+
+    def _titled(self, made: _Made, pair: Pair, rng: random.Random) -> Pair:
+        """Knowledge is often led by the title of its article."""
+        if rng.random() >= 0.15:
+            return pair
+        title = self._squad.titles[made.paragraph].replace("_", " ")
+        return replace(pair, knowledge=f"{title} {pair.knowledge}")
+
+    def _supported(self, rng: random.Random) -> _Made:
+        squad, size = self._squad, rng.choice(SENTENCES)
+        dice = rng.random()
+        while dice < 0.5:
+            question, seed = rng.choice(squad.questions), rng.getrandbits(32)
+            response = self._state(question, question.answer, seed)
+            # A third of the questions fits no rule; fewer are asked and answered.
+            if len(question.answer.split()) <= 8 and ("?" not in response or rng.random() < 0.4):
+                window, _ = squad.window(question, size, rng)
+                return _Made(question.paragraph, window, response, question, seed)
+        while True:
+            paragraph = rng.randrange(len(squad.contexts))
+            bounds, context = squad.bounds[paragraph], squad.contexts[paragraph]
+            first = rng.randrange(len(bounds))
+            chosen = bounds[first : first + size]
+            window = context[chosen[0][0] : chosen[-1][1]].strip()
+            parts = [shortened(context[a:b].strip(), window, rng) for a, b in chosen]
+            rng.shuffle(parts)
+            # Shorter pieces were cut at an abbreviation.
+            if all(len(part.split()) >= 5 for part in parts):
+                return _Made(paragraph, window, " ".join(parts[: 2 if dice > 0.88 else 1]))
+
+    def _state(self, question: Question, answer: str, seed: int) -> str:
+        """The same seed gives the same wording, whatever the answer is."""
+        context = self._squad.contexts[question.paragraph]
+        return statement(question.text, answer, context, question.start, random.Random(seed))
+
+    def _unsupported(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+        knowledge = self._elsewhere(made, rng)
+        return (knowledge, made.response) if knowledge else None
+
+    def _elsewhere(self, made: _Made, rng: random.Random) -> str | None:
+        """Sentences of the same article that share words with the response but lack what it says."""
+        squad, size = self._squad, rng.choice(SENTENCES)
+        if made.stated is not None:
+            return squad.distractor(made.stated, size, rng)
+        members = squad.articles[squad.titles[made.paragraph]]
+        best: tuple[float, str] | None = None
+        for index in [made.paragraph, *rng.sample(members, min(3, len(members)))]:
+            bounds = squad.bounds[index]
+            first = rng.randrange(len(bounds))
+            chunk = bounds[first : first + size]
+            text = squad.contexts[index][chunk[0][0] : chunk[-1][1]].strip()
+            shared = covered(made.response, text)
+            if shared < NEAR and (best is None or shared > best[0]):
+                best = (shared, text)
+        return best[1] if best else None
+
+    def _answer(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+        if made.stated is None:
+            return None
+        right = made.stated.answer
+        rivals = self._answers[self._squad.titles[made.paragraph], kind(right)]
+        rivals = [rival for rival in rivals if not words(rival) & words(right) and len(rival.split()) <= 8]
+        # The harder half: what the knowledge says of something else.
+        near = [rival for rival in rivals if rival in made.window]
+        rivals = near if near and rng.random() < 0.5 else rivals
+        return (made.window, self._state(made.stated, rng.choice(rivals), made.seed)) if rivals else None
+
+    def _response(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+        changed = self._changed(made.response, self._names(made, rng), rng)
+        return (made.window, changed) if changed is not None else None
+
+    def _knowledge(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+        """Something that the response repeats is another in the knowledge."""
+        if made.stated is not None:
+            right = made.stated.answer
+            rivals = self._answers[self._squad.titles[made.paragraph], kind(right)]
+            changed = perturbations.replaced(made.window, right, rivals, rng)
+        else:
+            shared = [name for name in perturbations.names(made.window) if name in made.response]
+            old = rng.choice(shared) if shared else ""
+            changed = perturbations.replaced(made.window, old, self._names(made, rng), rng)
+        return (changed, made.response) if changed is not None else None
+
+    def _negation(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+        if rng.random() < 0.7:
+            response = negate(made.response, rng)
+            return (made.window, response) if response is not None else None
+        # Only knowledge of one sentence: a negation elsewhere in it might not concern the response.
+        knowledge = negate(made.window, rng) if made.window.count(". ") == 0 else None
+        return (knowledge, made.response) if knowledge is not None else None
+
+    def _addition(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+        other = self._elsewhere(made, rng)
+        if other is None:
+            return None
+        first, *_ = re.split(r"(?<=[.!?]) ", shortened(other, other, rng))
+        if covered(first, made.window) >= NEAR:
+            return None
+        parts = [made.response, first]
+        rng.shuffle(parts)
+        return made.window, " ".join(parts)
+
+    def _random(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+        squad = self._squad
+        for _ in range(20):
+            other = rng.randrange(len(squad.contexts))
+            if squad.titles[other] != squad.titles[made.paragraph]:
+                start, end = rng.choice(squad.bounds[other])
+                return squad.contexts[other][start:end].strip(), made.response
+        return None
+
+    def _names(self, made: _Made, rng: random.Random) -> list[str]:
+        """Names of the article, for one to stand in for another."""
+        members = self._squad.articles[self._squad.titles[made.paragraph]]
+        chosen = [made.paragraph, *rng.sample(members, min(2, len(members)))]
+        return [name for index in chosen for name in perturbations.names(self._squad.contexts[index])]
+
+    def _changed(self, text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
+        changes: list[Callable[[], str | None]] = [
+            lambda: perturbations.other_name(text, rivals, rng),
+            lambda: perturbations.other_number(text, rng),
+            lambda: perturbations.other_word(text, rng),
+        ]
+        rng.shuffle(changes)
+        return next((changed for change in changes if (changed := change()) is not None), None)
+
+
+_ASIDE = re.compile(r" ?\([^()]*\)")
+_LEADING = re.compile(
+    r"(?:However|In|On|At|By|For|From|During|After|Before|Since|As|With|Although|While|Thus|Also|Additionally|"
+    r"Furthermore|Moreover)\b[^,]{0,60}, (?=\w)"
+)
+_CLAUSE = re.compile(r"(?:,|;|,? (?=and|but|which|who|where|while|although|because|after|when)) ?(?=[a-z])")
+_SUBJECT = re.compile(
+    r"(?:The )?[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)* (?=(?:is|was|has|had|can|could|will|became|won|made)\b)"
+)
+
+
+def shortened(sentence: str, around: str, rng: random.Random) -> str:
+    """``sentence`` as a speaker might repeat it: without asides or its later clauses, or with a pronoun as its subject.
+
+    ``around`` is the text it stands in, which tells the pronoun. A sentence is often left as it is.
+    """
+    text = sentence
+    if rng.random() < 0.5:
+        text = _ASIDE.sub("", text)
+    if rng.random() < 0.4:
+        text = _LEADING.sub("", text, count=1)
+    if rng.random() < 0.3:
+        cuts = [match.start() for match in _CLAUSE.finditer(text) if len(text[: match.start()].split()) >= 6]
+        text = text[: rng.choice(cuts)].rstrip(" ,;") + "." if cuts else text
+    if rng.random() < 0.25:
+        known = words(around)
+        pronoun = next((p for p in ("he", "she", "they") if p in known), "it")
+        text = _SUBJECT.sub(f"{pronoun} ", text, count=1) if _SUBJECT.match(text) else text
+    return text if len(text.split()) >= 4 else sentence
+
+
+def _claims(turns: Sequence[str]) -> list[str]:
+    """What the sentences of a chat assert, without "did you know that"."""
+    told = [sentence.text for turn in turns for sentence in sentences(turn)]
+    claims = [Parts.of(text).cased for text in told if weak_label(text) == VERIFIABLE]
+    return [f"{claim.rstrip(' .!?')}." for claim in dict.fromkeys(claims) if 5 <= len(claim.split()) <= 40]
+
+
+def _mixed(texts: list[str], rng: random.Random) -> str:
+    rng.shuffle(texts)
+    return " ".join(texts)

@@ -1,0 +1,95 @@
+"""Labelled sentences for the question "is there anything to check?", a head of ``judge``.
+
+Nobody publishes training sentences for it, so they come from sources whose kind is plain (sentences of Wikipedia and
+statements made from its questions say something; questions do not) and from chat labelled by the rules of
+``assertion``. Half of what is drawn is verifiable, and both halves wear the same chatty dress.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from groundwire.engine.text.sentences import sentences
+from groundwire.train.common.corpus import Squad, read_dialogues, read_rows
+from groundwire.train.spans.sources import treebank
+
+from .chat_style import Chat
+from .qa_to_statement import statement
+from .weak_labels import NOT_VERIFIABLE, VERIFIABLE, weak_label
+
+
+class Sentences:
+    """Draws sentences and their labels."""
+
+    def __init__(self, squad: Squad, chat: Iterable[str], asked: Sequence[str]) -> None:
+        """``chat`` are sentences for the rules to label, ``asked`` questions."""
+        labelled: dict[str | None, list[str]] = {VERIFIABLE: [], NOT_VERIFIABLE: [], None: []}
+        for sentence in dict.fromkeys(chat):
+            labelled[weak_label(sentence)].append(sentence)
+        self.told: list[str] = labelled[VERIFIABLE]
+        """Sentences of chat with something to check."""
+        self.chatted: list[str] = labelled[NOT_VERIFIABLE]
+        """Sentences of chat with nothing to check."""
+        if not self.told or not self.chatted or not asked:
+            raise ValueError("The chat holds no verifiable or no non-verifiable sentence, or there are no questions.")
+        self._squad = squad
+        self._asked = asked
+        self._dress = Chat(self.chatted)
+
+    @classmethod
+    def read(cls, data: Path, squad: Squad) -> Sentences:
+        """From Topical-Chat, EWT and GUM, and the questions of SQuAD and of the well-formedness set."""
+        asked = [row["question"] for row in read_rows(data / "query_wellformedness_train.jsonl.gz")]
+        return cls(squad, chat_sentences(data), asked + [question.text for question in squad.questions])
+
+    def draw(self, rng: random.Random) -> tuple[str, str]:
+        """A sentence and its label."""
+        if rng.random() < 0.5:
+            return self._verifiable(rng), VERIFIABLE
+        return self._non_verifiable(rng), NOT_VERIFIABLE
+
+    def _verifiable(self, rng: random.Random) -> str:
+        """Something to check: plain, reported, or with an opinion beside it in one sentence."""
+        dice = rng.random()
+        if dice < 0.3:
+            fact = rng.choice(self.told)
+        elif dice < 0.5:
+            chosen = rng.choice(self._squad.questions)
+            fact = statement(chosen.text, chosen.answer, self._squad.contexts[chosen.paragraph], chosen.start, rng)
+        else:
+            fact = self._encyclopedic(rng)
+        if rng.random() < 0.2:
+            opinion, bare = rng.choice(self.chatted).rstrip(" .!?"), fact.rstrip(" .!?")
+            fact = rng.choice((f"{opinion}, {fact}", f"{opinion} and {fact}", f"{bare}, {opinion}."))
+        return self._dress.sentence(fact, rng)
+
+    def _encyclopedic(self, rng: random.Random) -> str:
+        """A sentence of SQuAD's paragraphs; short pieces are mostly cut at an abbreviation, and are not taken."""
+        while True:
+            paragraph = rng.randrange(len(self._squad.contexts))
+            start, end = rng.choice(self._squad.bounds[paragraph])
+            fact = self._squad.contexts[paragraph][start:end].strip()
+            if len(fact.split()) >= 4:
+                return fact
+
+    def _non_verifiable(self, rng: random.Random) -> str:
+        if rng.random() < 0.25:
+            asked = rng.choice(self._asked)
+            return asked.rstrip(" ?") if rng.random() < 0.2 else asked
+        text = rng.choice(self.chatted)
+        if rng.random() < 0.2:
+            text = f"{text.rstrip(' .!?')}{rng.choice((', ', ' and '))}{rng.choice(self.chatted)}"
+        return self._dress.sentence(text, rng, claim=False)
+
+
+def chat_sentences(data: Path) -> Iterator[str]:
+    """Sentences of Topical-Chat's training dialogues, of EWT and of GUM."""
+    for turns in read_dialogues(data / "topical_chat.jsonl.gz"):
+        for turn in turns:
+            yield from (sentence.text for sentence in sentences(turn))
+    for name in ("ud_ewt_train", "gum"):
+        for sentence in treebank(data / f"{name}.conllu.gz"):
+            if 2 <= len(sentence.words) <= 40:
+                yield sentence.text
