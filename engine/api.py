@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, Literal, Self, overload
 
-from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call, Decoding
 from groundwire.runtime.errors import InvalidRequest, ModelError
@@ -22,21 +21,20 @@ from .generation.pipeline import GenerationPipeline, GenerationStream
 from .generation.records import Generation
 from .generation.settings import MAX_TOKENS, Method, make_settings
 from .kg import KnowledgeGraph
-from .metrics import GROUPS, select
-from .metrics.claims import VERIFIABILITY
 from .nph.pipeline import NphPipeline
 from .nph.records import Critique, Refinement
 from .nph.steps import RefineOptions
-from .scheduling.scheduler import Finished, Job, Scheduler
+from .plan import Plan, check_options, make_plan
+from .scheduling.jobs import Unfinished
+from .scheduling.scheduler import Scheduler
+from .scheduling.steps import Steps
 from .schema.options import Options
-from .schema.results import MetricResult, Ranked, Request, Score, Timings, Verdict
+from .schema.results import Ranked, Request, Score, Timings, Verdict
 from .schema.validation import make_request
-from .signature import signature
-from .verdict.score import build_score
+from .scoring import PendingScore, results_of, start, start_all
 
 IN_FLIGHT = 64
 """Requests ``score_many`` keeps in flight: enough to fill batches, few enough to bound memory."""
-DEFAULT_METRICS = ("q2",)
 
 Knowledge = str | Sequence[str]
 Triples = Sequence[Triple | tuple[str, str, str]]
@@ -61,8 +59,8 @@ class Engine:
     ) -> None:
         """An engine over any runtime; ``load`` is the usual way.
 
-        ``calibration`` stands for the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_chars``
-        the characters of cached model calls and the bytes of the token vectors among their results.
+        ``calibration`` replaces the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_chars`` the
+        characters of cached model calls and the bytes of the token vectors among their results.
         """
         self._runtime = runtime
         self._calibration = calibration or runtime.calibration
@@ -93,9 +91,9 @@ class Engine:
         ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. Raises BundleError,
         DeviceError or InvalidRequest.
         """
-        own = None if calibration is None else Calibration.load(calibration)
+        chosen = None if calibration is None else Calibration.load(calibration)
         runtime = LocalRuntime.load(bundle, device, precision, threads, extra)
-        return cls(runtime, calibration=own, max_waiting=max_waiting, cache_chars=cache_chars)
+        return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_chars=cache_chars)
 
     def score(
         self,
@@ -110,17 +108,16 @@ class Engine:
         """Score one response and wait for the result.
 
         ``knowledge`` is a string or several passages; ``history`` the utterances before, oldest first; ``triples`` are
-        facts of a knowledge graph, which stand for the knowledge where there is none; ``metrics`` is a list of names,
+        facts of a knowledge graph, which are the knowledge where no text is given; ``metrics`` is a list of names,
         or a group: ``all``, ``paper``, ``fast`` (default Q²). Raises InvalidRequest for unusable input; what happens to
         a valid request is a status of the Score, never an exception.
         """
-        options = self._checked(options)
-        request = make_request(response, knowledge, history, options, triples)
-        flying = self._submit(request, metrics, options)
+        plan = self._plan(metrics, options)
+        pending = self._start(make_request(response, knowledge, history, plan.options, triples), plan)
         try:
-            return self._score(flying, flying.job.future.result())
+            return pending.build(pending.job.future.result())
         except BaseException:
-            self._scheduler.cancel(flying.job)
+            self._scheduler.cancel(pending.job)
             raise
 
     async def ascore(
@@ -134,13 +131,12 @@ class Engine:
         options: Options | None = None,
     ) -> Score:
         """``score`` for asyncio; cancelling the awaiting task gives the request up."""
-        options = self._checked(options)
-        request = make_request(response, knowledge, history, options, triples)
-        flying = self._submit(request, metrics, options)
+        plan = self._plan(metrics, options)
+        pending = self._start(make_request(response, knowledge, history, plan.options, triples), plan)
         try:
-            return self._score(flying, await asyncio.wrap_future(flying.job.future))
+            return pending.build(await asyncio.wrap_future(pending.job.future))
         except asyncio.CancelledError:
-            self._scheduler.cancel(flying.job)
+            self._scheduler.cancel(pending.job)
             raise
 
     def score_many(
@@ -157,30 +153,29 @@ class Engine:
         (or both), and perhaps ``history``. An unusable item yields status ``invalid`` and the others go on.
         ``progress`` is called with the number of scores yielded so far.
         """
-        options = self._checked(options)
-        names = self.metric_names(metrics)  # so that a wrong name is told before the first item is read
-        flying: deque[_Flying | Score] = deque()
+        plan = self._plan(metrics, options)  # a wrong name raises before the first item is read
+        in_flight: deque[PendingScore | Score] = deque()
         done = 0
         try:
             for item in items:
                 try:
-                    flying.append(self._submit(_as_request(item, options), names, options))
+                    in_flight.append(self._start(_to_request(item, plan.options), plan))
                 except InvalidRequest as error:
-                    flying.append(_invalid(str(error), options, self.signature(names, options)))
-                while len(flying) >= IN_FLIGHT:
-                    yield self._land(flying.popleft())
+                    in_flight.append(_invalid_score(str(error), plan))
+                while len(in_flight) >= IN_FLIGHT:
+                    yield _wait_for(in_flight.popleft())
                     done += 1
                     if progress is not None:
                         progress(done)
-            while flying:
-                yield self._land(flying.popleft())
+            while in_flight:
+                yield _wait_for(in_flight.popleft())
                 done += 1
                 if progress is not None:
                     progress(done)
         finally:
-            for one in flying:
-                if not isinstance(one, Score):
-                    self._scheduler.cancel(one.job)
+            for pending in in_flight:
+                if isinstance(pending, PendingScore):
+                    self._scheduler.cancel(pending.job)
 
     def rank(
         self,
@@ -200,23 +195,19 @@ class Engine:
         """
         if isinstance(candidates, str) or not candidates:
             raise InvalidRequest("candidates is one string or empty; pass a list of responses.")
-        options = self._checked(options)
-        requests = [make_request(candidate, knowledge, history, options, triples) for candidate in candidates]
-        names = self.metric_names((metric,))
-        if len(names) > 1:
-            raise InvalidRequest(f"metric={metric!r} is a group; rank by one of {', '.join(names)}.")
-        (chosen,) = select(names, self._runtime)
-        tasks = [(chosen.name, chosen.steps(request, options)) for request in requests]
-        job = self._scheduler.submit(tasks, options.max_windows, options.deadline_ms)
+        plan = self._plan((metric,), options)
+        requests = [make_request(candidate, knowledge, history, plan.options, triples) for candidate in candidates]
+        if len(plan.metrics) > 1:
+            raise InvalidRequest(f"metric={metric!r} is a group; rank by one of {', '.join(plan.names)}.")
+        job = start_all(requests, plan, self._runtime, self._scheduler)
         try:
-            results = job.future.result().results
+            outcomes = job.future.result().outcomes
         except BaseException:
             self._scheduler.cancel(job)
             raise
-        found = [
-            Ranked(request.response, i, one) for i, (request, one) in enumerate(zip(requests, results, strict=True))
-        ]
-        return tuple(sorted(found, key=lambda one: (one.result.value is None, -(one.result.value or 0.0))))
+        results = results_of(plan.metrics * len(requests), outcomes)
+        ranked = [Ranked(*candidate) for candidate in zip(candidates, range(len(candidates)), results, strict=True)]
+        return tuple(sorted(ranked, key=lambda item: (item.result.value is None, -(item.result.value or 0.0))))
 
     def critique(
         self,
@@ -234,7 +225,7 @@ class Engine:
         the entities in history and response and bears on them. Raises InvalidRequest for unusable input; what happens
         to a valid request is a status.
         """
-        return self._nph.critique(response, history, triples, graph, hops, self._checked(options))
+        return self._nph.critique(response, history, triples, graph, hops, self._check_options(options))
 
     def refine(
         self,
@@ -258,7 +249,7 @@ class Engine:
         ``critique``.
         """
         settings = RefineOptions(hops, top, type_aware, min_probability)
-        return self._nph.refine(response, history, triples, graph, settings, self._checked(options))
+        return self._nph.refine(response, history, triples, graph, settings, self._check_options(options))
 
     @overload
     def generate(
@@ -324,7 +315,7 @@ class Engine:
         decoded for ``greedy``, ``sampling`` and ``nucleus``, and at the end for beams. Raises InvalidRequest for
         unusable input; what happens to a valid request is a status.
         """
-        options = self._checked(options)
+        options = self._check_options(options)
         self._generation.needs_generator()
         checks = self.metric_names(metrics) if metrics is not None or n_candidates is not None else ()
         settings = make_settings(
@@ -352,7 +343,7 @@ class Engine:
         options: Options | None = None,
     ) -> Generation:
         """``generate`` for asyncio; cancelling the awaiting task gives the request up."""
-        options = self._checked(options)
+        options = self._check_options(options)
         self._generation.needs_generator()
         checks = self.metric_names(metrics) if metrics is not None or n_candidates is not None else ()
         settings = make_settings(
@@ -362,10 +353,10 @@ class Engine:
 
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""
-        job = self._scheduler.submit([("warmup", _warm(self._runtime.warm_calls()))], Options().max_windows, None)
-        (result,) = job.future.result().results
-        if result.status != "scored":
-            raise ModelError(f"Warming up failed: {result.message}")
+        job = self._scheduler.submit([_warmup(self._runtime.warm_calls())], Options().max_windows)
+        (outcome,) = job.future.result().outcomes
+        if isinstance(outcome, Unfinished):
+            raise ModelError(f"Warming up failed: {outcome.message}")
 
     def close(self) -> None:
         """Cancel what is unfinished and free the models; later calls raise EngineClosed."""
@@ -379,7 +370,7 @@ class Engine:
 
     @property
     def calibration(self) -> Calibration | None:
-        """How the metrics' values are read; None when nobody fitted it, and every verdict is ``unknown``."""
+        """How the metrics' values are read; None where none was fitted, and every verdict is ``unknown``."""
         return self._calibration
 
     @property
@@ -397,67 +388,32 @@ class Engine:
 
     def metric_names(self, metrics: Sequence[str] | str | None = None) -> tuple[str, ...]:
         """The metrics that ``score`` computes for this argument: groups spelt out, each name once."""
-        if isinstance(metrics, str):
-            if metrics not in GROUPS:
-                raise InvalidRequest(
-                    f"metrics={metrics!r} is one string; pass a list of names, or one of {', '.join(GROUPS)}."
-                )
-            metrics = (metrics,)
-        usual = self._calibration.metrics if self._calibration else DEFAULT_METRICS
-        names = usual if metrics is None else tuple(metrics)
-        return tuple(metric.name for metric in select(names, self._runtime))
+        return self._plan(metrics, None).names
 
     def signature(self, metrics: Sequence[str] | str | None = None, options: Options | None = None) -> str:
-        """What ``Score.signature`` says for these metrics and options."""
-        return signature(self._runtime.identity, self.metric_names(metrics), options or Options(), self._calibration)
+        """What ``Score.signature`` is for these metrics and options."""
+        return self._plan(metrics, options).signature
 
-    def _checked(self, options: Options | None) -> Options:
-        options = options or Options()
-        if self._calibration is not None:
-            self._calibration.profile(options.profile)  # a wrong name is told before anything is computed
-        if options.claim_filter == "verifiable" and VERIFIABILITY not in self._runtime.roles:
-            raise InvalidRequest(
-                f"Options.claim_filter is 'verifiable', but the bundle has no role {VERIFIABILITY!r}; "
-                "export one into it, or judge the whole response."
-            )
-        return options
+    def _plan(self, metrics: Sequence[str] | str | None, options: Options | None) -> Plan:
+        return make_plan(self._runtime.roles, self._runtime.identity, self._calibration, metrics, options)
 
-    def _submit(self, request: Request, metrics: Sequence[str] | str | None, options: Options) -> _Flying:
-        names = self.metric_names(metrics)
-        chosen = select(names, self._runtime)
-        tasks = [(metric.name, metric.steps(request, options)) for metric in chosen]
-        job = self._scheduler.submit(tasks, options.max_windows, options.deadline_ms)
-        return _Flying(job, request, options, self.signature(names, options))
+    def _check_options(self, options: Options | None) -> Options:
+        return check_options(options, self._runtime.roles, self._calibration)
 
-    def _land(self, flying: _Flying | Score) -> Score:
-        return flying if isinstance(flying, Score) else self._score(flying, flying.job.future.result())
-
-    def _score(self, flying: _Flying, finished: Finished) -> Score:
-        return build_score(
-            flying.request.response,
-            finished.results,
-            finished.timings,
-            self._calibration,
-            flying.options,
-            flying.signature,
-        )
+    def _start(self, request: Request, plan: Plan) -> PendingScore:
+        return start(request, plan, self._runtime, self._scheduler)
 
 
-class _Flying(NamedTuple):
-    """A request in flight."""
-
-    job: Job
-    request: Request
-    options: Options
-    signature: str
+def _wait_for(pending: PendingScore | Score) -> Score:
+    return pending if isinstance(pending, Score) else pending.build(pending.job.future.result())
 
 
-def _warm(calls: Sequence[Call]) -> Steps[MetricResult]:
-    yield calls
-    return MetricResult("warmup", "scored", 1.0)
+def _warmup(calls: Sequence[Call]) -> Steps[int]:
+    results = yield calls
+    return len(results)
 
 
-def _as_request(item: Item, options: Options) -> Request:
+def _to_request(item: Item, options: Options) -> Request:
     if isinstance(item, Request):
         return make_request(item.response, item.knowledge, item.history, options, item.triples)
     if isinstance(item, dict):
@@ -474,6 +430,6 @@ def _as_request(item: Item, options: Options) -> Request:
     raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")
 
 
-def _invalid(message: str, options: Options, sign: str) -> Score:
-    verdict = Verdict("unknown", profile=options.profile, message=message)
-    return Score("invalid", None, verdict, {}, (), None, Timings(0.0, {}), sign, message)
+def _invalid_score(message: str, plan: Plan) -> Score:
+    verdict = Verdict("unknown", profile=plan.options.profile, message=message)
+    return Score("invalid", None, verdict, {}, (), None, Timings(0.0, {}), plan.signature, message)

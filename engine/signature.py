@@ -22,7 +22,7 @@ def signature(
 ) -> str:
     """Version, bundle and its digest, precision, device, metrics, every option that is not the default, calibration.
 
-    A long value stands as its digest.
+    A long value is given as its digest.
 
     >>> signature(Identity("compact", "0123456789ab", "int8", "cpu"), ("q2",), Options())  # doctest: +ELLIPSIS
     'groundwire:...|bundle:compact@0123456789ab|precision:int8|device:cpu|metrics:q2|options:default'

@@ -32,7 +32,7 @@ class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Share of texts with the same decision: label, no-answer, next token, or the passage that makes it more probable
     (language models)."""
     span_agreement: float | None = None
-    """Share of texts with the same answer span (readers only)."""
+    """Share of texts with the same answer span (extractive QA only)."""
     kept_float: tuple[str, ...] = ()
     """Weights left in float because int8 moved the outputs too far."""
     gate: Literal["passed", "waived"] = "passed"
@@ -46,10 +46,33 @@ class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     second: str | None = None
 
 
+class RoleInfo(msgspec.Struct, frozen=True):
+    """What a metric must know of a role to ask it well."""
+
+    labels: tuple[str, ...] = ()
+    """Of a classifier or token classifier, in the order of its logits."""
+    supported: tuple[str, ...] = ()
+    """Those that mean "consistent"."""
+    unit: Literal["response", "sentence"] = "response"
+    """What a detector classifies at once."""
+    baseline: tuple[float, float, float] | None = None
+    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
+
+
 class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
     source: str
     """The checkpoint: a hub id, or the name of a local directory."""
     revision: str | None = None
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """File names of its graphs."""
+        return ()
+
+    @property
+    def info(self) -> RoleInfo:
+        """What metrics need to know of it."""
+        return RoleInfo()
 
 
 class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -69,6 +92,11 @@ class ExtractiveQARole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=
     stride: int = 128
     """Tokens that neighbouring windows of a long passage share."""
 
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
 
 class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="classifier"):
     """A sequence-pair classifier; ``labels`` in the order of its logits."""
@@ -84,7 +112,17 @@ class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     supported: tuple[str, ...] = ()
     """Labels of a detector that mean "consistent"; then the window that supports the hypothesis most decides."""
     unit: Literal["response", "sentence"] = "response"
-    """What a detector judges at once: the whole response, or each sentence, the worst of which counts."""
+    """What a detector classifies at once: the whole response, or each sentence, the worst of which counts."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+    @property
+    def info(self) -> RoleInfo:
+        """Its labels, which of them support a response, and the unit."""
+        return RoleInfo(self.labels, self.supported, self.unit)
 
 
 class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="question_generator"):
@@ -102,7 +140,12 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     strip_prefix: str = ""
     """Removed from the front of every generated text."""
     shortlist: int | None = None
-    """How many tokens may be written beside those of the source; None: all."""
+    """How many tokens may be generated besides those of the source; None: all."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Encoder and decoder step."""
+        return self.encoder, self.decoder
 
 
 class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="response_generator"):
@@ -126,6 +169,11 @@ class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     positions: int | None
     """Tokens that the decoder has positions for, the start token included; a causal model's prompt shares them. None
     where positions have no end."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Encoder and decoder step."""
+        return self.encoder, self.decoder
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,6 +199,11 @@ class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only
     heads: int = 0
     head_dim: int = 0
 
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """The graph, and the head's where it has one of its own."""
+        return (self.graph, self.head.graph) if isinstance(self.head, Head) else (self.graph,)
+
 
 class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="embedder"):
     """An encoder that gives token vectors, cut at the layer that serves best."""
@@ -159,9 +212,19 @@ class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True
     layer: int
     """How many of the encoder's layers the graph has."""
     baseline: tuple[float, float, float] | None = None
-    """Precision, recall and F1 of unrelated sentences, for rescaling BERTScore; None when nobody measured them."""
+    """Precision, recall and F1 of unrelated sentences, for rescaling BERTScore; None where not measured."""
     stride: int = 0
     """Tokens that neighbouring windows of a long text share."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+    @property
+    def info(self) -> RoleInfo:
+        """The baseline of BERTScore."""
+        return RoleInfo(baseline=self.baseline)
 
 
 class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="token_classifier"):
@@ -173,7 +236,17 @@ class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_on
     stride: int = 64
     """Tokens that neighbouring windows of a long premise share."""
     supported: str
-    """The label of tokens that are fine; where windows disagree, the one that supports a token most decides it."""
+    """The label of supported tokens; where windows disagree, the one that supports a token most decides it."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+    @property
+    def info(self) -> RoleInfo:
+        """Its labels, and the one that supports a token."""
+        return RoleInfo(self.labels, (self.supported,))
 
 
 class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="retriever"):
@@ -195,6 +268,11 @@ class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Whether an entity is remembered with the triples that join it to its anchor, or by its name alone."""
     turns: int = 3
     """Last turns of the history that are read."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Encoder, query and memory."""
+        return self.encoder, self.query, self.memory
 
 
 class SpansRole(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="spans"):
@@ -233,7 +311,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     created_with: str
     roles: dict[str, Role]
     calibration: Calibration | None = None
-    """How to read the values of the bundle's metrics; None when nobody fitted it."""
+    """How to read the values of the bundle's metrics; None where none was fitted."""
     files: dict[str, FileEntry]
     """Every file of the bundle but the manifest and README, by its path with forward slashes."""
 
@@ -241,6 +319,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def size(self) -> int:
         """Bytes of all files."""
         return sum(entry.bytes for entry in self.files.values())
+
+    @property
+    def precisions(self) -> dict[str, Precision]:
+        """The precision of every role that has graphs."""
+        return {name: role.precision for name, role in self.roles.items() if isinstance(role, _Model)}
 
     def digest(self) -> str:
         """Twelve hexadecimal digits that change with any file of the bundle and any field of its roles.

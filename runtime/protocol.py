@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
+from .bundle import RoleInfo as RoleInfo
 from .calibration import Calibration
 from .calls import Call, Generate, Result, SequencePart
 from .errors import GroundwireError
@@ -23,21 +24,8 @@ class Identity(msgspec.Struct, frozen=True):
     device: str
 
 
-class RoleInfo(msgspec.Struct, frozen=True):
-    """What a metric must know of a role to ask it well."""
-
-    labels: tuple[str, ...] = ()
-    """Of a classifier or tagger, in the order of its logits."""
-    supported: tuple[str, ...] = ()
-    """Those that mean "consistent"."""
-    unit: Literal["response", "sentence"] = "response"
-    """What a detector judges at once."""
-    baseline: tuple[float, float, float] | None = None
-    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None when nobody measured them."""
-
-
 class Runtime(Protocol):
-    """Runs model calls. ``run`` may be called from as many threads at a time as ``pools`` says."""
+    """Runs model calls. ``run`` may be called from as many threads at a time as ``worker_pools`` says."""
 
     @property
     def roles(self) -> frozenset[str]:
@@ -51,7 +39,7 @@ class Runtime(Protocol):
 
     @property
     def calibration(self) -> Calibration | None:
-        """How to read the values of the metrics; None when nobody fitted it."""
+        """How to read the values of the metrics; None where none was fitted."""
         ...
 
     def role_info(self, role: str) -> RoleInfo:
@@ -60,7 +48,7 @@ class Runtime(Protocol):
 
     @property
     def worker_pools(self) -> Mapping[str, int]:
-        """How many batches of each pool may run at the same time, be they of one role or of several."""
+        """How many batches of each pool may run at the same time, of one role or of several."""
         ...
 
     def worker_pool(self, role: str) -> str:
@@ -68,7 +56,7 @@ class Runtime(Protocol):
         ...
 
     def batch(self, role: str) -> int:
-        """How many calls of a role are worth handing over at once."""
+        """How many calls of a role make a batch, at most."""
         ...
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:

@@ -10,16 +10,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from groundwire.engine.metrics import select
-from groundwire.engine.scheduling.scheduler import Finished
-from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.plan import Plan
+from groundwire.engine.scheduling.jobs import Finished
 from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult
+from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.schema.validation import make_request
-from groundwire.engine.verdict.score import build_score
-from groundwire.runtime.calibration import Calibration
+from groundwire.engine.scoring import fold_outcomes
 from groundwire.runtime.calls import Generate
-from groundwire.runtime.protocol import Runtime
 
 from .records import GeneratedResponse
 
@@ -32,39 +29,34 @@ def distinct(responses: Sequence[GeneratedResponse]) -> list[GeneratedResponse]:
     return list(found.values())
 
 
-def tasks(
-    responses: Sequence[GeneratedResponse], call: Generate, metrics: Sequence[str], options: Options, runtime: Runtime
-) -> list[tuple[str, Steps[MetricResult]]]:
-    """What to ask of each response that has words: its metrics, in their order."""
-    requests = [make_request(one.text, call.knowledge, call.history, options) for one in responses if one.text.strip()]
-    chosen = select(metrics, runtime)
-    return [(metric.name, metric.steps(request, options)) for request in requests for metric in chosen]
+def to_requests(responses: Sequence[GeneratedResponse], call: Generate, options: Options) -> list[Request]:
+    """One request for each response that has words."""
+    return [
+        make_request(response.text, call.knowledge, call.history, options)
+        for response in responses
+        if response.text.strip()
+    ]
 
 
-def ranked(
-    responses: Sequence[GeneratedResponse],
-    finished: Finished,
-    metrics: int,
-    calibration: Calibration | None,
-    options: Options,
-    signature: str,
+def rank(
+    responses: Sequence[GeneratedResponse], finished: Finished[MetricResult], plan: Plan
 ) -> list[GeneratedResponse]:
     """The responses with their Scores, the most faithful first.
 
-    ``finished`` are the results of ``tasks``, ``metrics`` how many each response has. By the verdict's probability
-    where there is one, else by the first metric's value, else in the order of decoding; those without come last.
+    ``finished`` has the outcomes of ``to_requests`` under ``plan``. By the verdict's probability where there is one,
+    else by the first metric's value, else in the order of decoding; those without come last.
     """
-    checked, at = [], 0
+    checked, start = [], 0
     for response in responses:
         if response.text.strip():
-            results = finished.results[at : at + metrics]
-            score = build_score(response.text, results, finished.timings, calibration, options, signature)
-            response, at = msgspec.structs.replace(response, check=score), at + metrics
+            end = start + len(plan.metrics)
+            score = fold_outcomes(response.text, finished.outcomes[start:end], finished.timings, plan)
+            response, start = msgspec.structs.replace(response, check=score), end
         checked.append(response)
-    return sorted(checked, key=_place)
+    return sorted(checked, key=_rank_key)
 
 
-def _place(response: GeneratedResponse) -> tuple[bool, bool, float, bool, float, int]:
+def _rank_key(response: GeneratedResponse) -> tuple[bool, bool, float, bool, float, int]:
     if response.check is None:
         return True, True, 0.0, True, 0.0, response.index
     probability, value = response.check.verdict.probability, response.check.value

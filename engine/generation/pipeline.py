@@ -10,12 +10,15 @@ import asyncio
 import math
 import time
 from collections.abc import Generator, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from groundwire.engine.scheduling.scheduler import Finished, Job, Scheduler
+from groundwire.engine.plan import make_plan
+from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
+from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Timings
+from groundwire.engine.schema.results import Timings
+from groundwire.engine.scoring import start_all
 from groundwire.engine.signature import signature
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import GeneratedSequence
@@ -27,7 +30,7 @@ from .records import GeneratedResponse, GeneratedToken, Generation, GenerationOp
 from .settings import Settings, spelled
 
 ROLE = "generator"
-Plan: TypeAlias = Generator[Job, Finished, Generation]
+Jobs: TypeAlias = Generator[Job[Any], Finished[Any], Generation]
 
 
 class GenerationPipeline:
@@ -88,45 +91,43 @@ class GenerationPipeline:
         sign = self._signature(settings, (), options)
         return GenerationStream(self._runtime, settings, sign, options.deadline_ms)
 
-    def _plan(self, settings: Settings, metrics: Sequence[str], options: Options) -> Plan:
+    def _plan(self, settings: Settings, metrics: Sequence[str], options: Options) -> Jobs:
         sign = self._signature(settings, metrics, options)
         effective = _effective(settings, metrics)
-        box: list[tuple[GeneratedSequence, ...] | InvalidRequest] = []
-
-        def ask() -> Steps[MetricResult]:
-            try:
-                (written,) = yield [settings.call]
-            except InvalidRequest as error:
-                # What only the model knows to be out of range, as the number of its positions.
-                box.append(error)
-            else:
-                box.append(written)
-            return MetricResult("generate", "scored", 1.0)
-
-        finished = yield self._scheduler.submit([("generate", ask())], options.max_windows, options.deadline_ms)
-        (result,) = finished.results
-        if result.status != "scored":
-            assert result.status in ("truncated", "deadline", "cancelled", "failed")
-            return Generation(result.status, (), effective, finished.timings, sign, result.message)
-        (written,) = box
-        if isinstance(written, InvalidRequest):
-            raise written
-        responses = [_response(one, index) for index, one in enumerate(written)]
+        finished = yield self._scheduler.submit([_generate(settings)], options.max_windows, options.deadline_ms)
+        (sequences,) = finished.outcomes
+        if isinstance(sequences, Unfinished):
+            return Generation(sequences.status, (), effective, finished.timings, sign, sequences.message)
+        if isinstance(sequences, InvalidRequest):
+            raise sequences
+        responses = [_response(sequence, index) for index, sequence in enumerate(sequences)]
         timings = finished.timings
         if metrics:
-            asked = candidates.distinct(responses)
-            tasks = candidates.tasks(asked, settings.call, metrics, options, self._runtime)
-            if tasks:
+            distinct = candidates.distinct(responses)
+            plan = make_plan(self._runtime.roles, self._runtime.identity, self._calibration, metrics, options)
+            requests = candidates.to_requests(distinct, settings.call, options)
+            if requests:
                 left = None if options.deadline_ms is None else max(0.0, options.deadline_ms - timings.total_ms)
-                finished = yield self._scheduler.submit(tasks, options.max_windows, left)
-                timings = _together(timings, finished.timings)
-            checking = signature(self._runtime.identity, tuple(metrics), options, self._calibration)
-            responses = candidates.ranked(asked, finished, len(metrics), self._calibration, options, checking)
+                checked = yield start_all(requests, plan, self._runtime, self._scheduler, left)
+                timings = _together(timings, checked.timings)
+                responses = candidates.rank(distinct, checked, plan)
+            else:
+                responses = distinct
         return Generation("written", tuple(responses[: settings.n]), effective, timings, sign)
 
     def _signature(self, settings: Settings, metrics: Sequence[str], options: Options) -> str:
         calibration = self._calibration if metrics else None
         return f"{signature(self._runtime.identity, tuple(metrics), options, calibration)}|{spelled(settings)}"
+
+
+def _generate(settings: Settings) -> Steps[tuple[GeneratedSequence, ...] | InvalidRequest]:
+    try:
+        (sequences,) = yield [settings.call]
+    except InvalidRequest as error:
+        # What only the model knows to be out of range, as the number of its positions.
+        return error
+    generated: tuple[GeneratedSequence, ...] = sequences
+    return generated
 
 
 class GenerationStream(Iterator[str]):

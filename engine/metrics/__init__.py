@@ -1,93 +1,86 @@
-"""The metrics by name. To add one: a file with a generator of model calls, and its entry in ``METRICS``."""
+"""The metrics by name.
+
+Every module of this package with a tuple ``METRICS`` adds its metrics, so a new metric is one file. A program of your
+own adds one with ``register``. Detectors have one metric per role ``detector.NAME`` of the bundle.
+"""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
-from collections.abc import Iterator, Sequence
+import pkgutil
+from collections.abc import Iterable, Sequence
 
-from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.protocol import Runtime
 
-from . import bertscore, critic, detector, feqa, libraries, nli, overlap, pmi, q2, token_classifier, verifiability
-from .base import Metric
+from .base import GROUPS, Details, Metric
+from .detector import detector_metric, is_detector
 
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for family in (q2, nli, feqa, verifiability, overlap, libraries, bertscore, pmi)
-    for metric in family.METRICS
-}
-"""Those that every bundle with their roles has. Detectors and the token classifiers come with their bundle."""
-
-FAST = frozenset({"overlap", "overlap_precision", "unigram_f1", "nli", "verifiability", "pmi", "upmi"})
-"""Metrics that generate nothing: one or two forward passes each. Detectors belong to them too."""
-NOT_PUBLISHED = frozenset({"overlap_precision", "unigram_f1", "rouge_l", "meteor", "token_classifier"})
-"""Metrics that none of the four papers proposes or compares with in its main tables."""
-GROUPS = {
-    "all": "every metric that the bundle has the models for",
-    "paper": "those of the papers' tables",
-    "fast": "those that generate no text",
-}
-
-__all__ = ["GROUPS", "METRICS", "Metric", "Steps", "available", "select"]
+__all__ = ["GROUPS", "METRICS", "Details", "Metric", "available", "find", "register", "select"]
 
 
-def available(runtime: Runtime) -> dict[str, Metric]:
-    """The metrics whose models the runtime has, by name."""
-    found = {
-        name: metric for name, metric in METRICS.items() if not metric.roles - runtime.roles and _installed(metric)
-    }
-    return found | _own(runtime)
+def _discover() -> dict[str, Metric]:
+    modules = (importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__))
+    metrics = (metric for module in modules for metric in getattr(module, "METRICS", ()))
+    return {metric.name: metric for metric in sorted(metrics, key=lambda metric: (metric.order, metric.name))}
 
 
-def select(names: Sequence[str], runtime: Runtime) -> tuple[Metric, ...]:
+METRICS: dict[str, Metric] = _discover()
+"""All metrics but the detectors, in the order of ``Metric.order``."""
+
+
+def register(metric: Metric) -> Metric:
+    """Add a metric for the rest of the process, and return it; InvalidRequest when its name is taken."""
+    if metric.name in METRICS or metric.name in GROUPS or is_detector(metric.name):
+        raise InvalidRequest(f"The name {metric.name!r} is taken; taken are {', '.join((*METRICS, *GROUPS))}.")
+    METRICS[metric.name] = metric
+    return metric
+
+
+def find(name: str) -> Metric | None:
+    """The metric ``name``, whether or not a bundle has its models; None for an unknown name."""
+    return detector_metric(name) if is_detector(name) else METRICS.get(name)
+
+
+def available(roles: Iterable[str]) -> dict[str, Metric]:
+    """The metrics that can be computed with these bundle roles, by name, in order."""
+    roles = frozenset(roles)
+    metrics = {name: metric for name, metric in METRICS.items() if not metric.roles - roles and _is_installed(metric)}
+    return metrics | {role: detector_metric(role) for role in sorted(filter(is_detector, roles))}
+
+
+def select(names: Sequence[str], roles: Iterable[str]) -> tuple[Metric, ...]:
     """The named metrics and groups, each once; InvalidRequest for a name that does not exist or cannot be computed."""
     if not names:
         raise InvalidRequest(f"metrics is empty; name at least one of {', '.join(METRICS)}, or a group.")
-    own = METRICS | _own(runtime)
-    chosen: dict[str, Metric] = {}
+    roles = frozenset(roles)
+    selected: dict[str, Metric] = {}
     for name in names:
         if name in GROUPS:
-            found = available(runtime)
-            chosen |= {each: found[each] for each in _members(name, found)}
-            continue
-        if name not in own:
-            raise InvalidRequest(f"Unknown metric {name!r}; known are {', '.join(own)}, and {', '.join(GROUPS)}.")
-        metric = own[name]
-        missing = metric.roles - runtime.roles
-        if missing:
-            raise InvalidRequest(
-                f"Metric {name!r} needs the roles {', '.join(sorted(missing))}, which the bundle lacks "
-                f"(it has {', '.join(sorted(runtime.roles))}). Export them into it, or load another bundle."
-            )
-        if not _installed(metric):
-            raise InvalidRequest(
-                f"Metric {name!r} needs the package {metric.package}; run: pip install 'groundwire[metrics]'."
-            )
-        chosen[name] = metric
-    return tuple(chosen.values())
+            group = available(roles)
+            selected |= {key: metric for key, metric in group.items() if name == "all" or name in metric.groups}
+        else:
+            selected[name] = _require(name, roles)
+    return tuple(selected.values())
 
 
-def _own(runtime: Runtime) -> dict[str, Metric]:
-    """The metrics that the bundle's roles bring along."""
-    found = {role: detector.metric(role, runtime.role_info(role)) for role in detector.roles(runtime.roles)}
-    if token_classifier.ROLE in runtime.roles:
-        found["token_classifier"] = token_classifier.metric(runtime.role_info(token_classifier.ROLE))
-    if critic.ROLE in runtime.roles:
-        found["critic"] = critic.metric(runtime.role_info(critic.ROLE))
-    if bertscore.ROLE in runtime.roles:
-        found["bertscore"] = bertscore.metric(runtime.role_info(bertscore.ROLE))
-    return found
+def _require(name: str, roles: frozenset[str]) -> Metric:
+    metric = find(name)
+    if metric is None or (is_detector(name) and name not in roles):
+        known = (*METRICS, *sorted(filter(is_detector, roles)))
+        raise InvalidRequest(f"Unknown metric {name!r}; known are {', '.join(known)}, and {', '.join(GROUPS)}.")
+    missing = metric.roles - roles
+    if missing:
+        raise InvalidRequest(
+            f"Metric {name!r} needs the roles {', '.join(sorted(missing))}, which the bundle lacks "
+            f"(it has {', '.join(sorted(roles))}). Export them into it, or load another bundle."
+        )
+    if not _is_installed(metric):
+        raise InvalidRequest(
+            f"Metric {name!r} needs the package {metric.package}; run: pip install 'groundwire[metrics]'."
+        )
+    return metric
 
 
-def _members(group: str, found: dict[str, Metric]) -> Iterator[str]:
-    for name in found:
-        if group == "fast" and name not in FAST and not name.startswith(detector.PREFIX):
-            continue
-        if group == "paper" and name in NOT_PUBLISHED:
-            continue
-        yield name
-
-
-def _installed(metric: Metric) -> bool:
+def _is_installed(metric: Metric) -> bool:
     return not metric.package or importlib.util.find_spec(metric.package) is not None

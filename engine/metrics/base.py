@@ -1,33 +1,111 @@
-"""What a metric is: a generator of model calls that returns a MetricResult.
+"""What a metric is: how it is computed, and every fact about it that the rest of the engine needs.
 
-A metric yields a wave, a list of calls, and is resumed with the list of their results. When a call fails, its error is
-raised at the ``yield``; a metric that does not catch it ends with status ``failed``. A part that several metrics share
-is a generator too, used by ``yield from``.
+A metric yields rounds of model calls and returns a MetricResult (``groundwire.engine.scheduling.steps``). Groups, help,
+the verdict, the marked words, tables and reports take what they say about a metric from its record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import UnsupportedSpan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.runtime.protocol import RoleInfo
+
+Group: TypeAlias = Literal["all", "paper", "fast"]
+GROUPS: dict[Group, str] = {
+    "all": "every metric that the bundle has the models for",
+    "paper": "those that the papers' tables have",
+    "fast": "those that generate no text: one or two forward passes each",
+}
+"""Names of sets of metrics, and what is in them."""
+RoleInfos: TypeAlias = Callable[[str], RoleInfo]
+"""What the bundle says about a role, by the role's name: ``Runtime.role_info``."""
+Cell: TypeAlias = str | float
+SENTENCE_WEIGHTS: Mapping[str, float] = {"contradiction": 0.6}
+"""Weight of evidence about a sentence, by reason; 0.4 for a reason that is not listed."""
 
 
-class Metric(NamedTuple):
-    """A metric as the engine knows it."""
+@dataclass(frozen=True, slots=True)
+class Details:
+    """How a metric came to its value, as a table for people. A number is a value between 0 and 1."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    """What the table does not show, one sentence each."""
+
+
+def spans_of_result(result: MetricResult) -> tuple[UnsupportedSpan, ...]:
+    """The spans that a result lists."""
+    return result.unsupported
+
+
+def no_features(explanation: Any) -> Mapping[str, float]:
+    """No numbers besides the metric's value."""
+    return {}
+
+
+def no_details(result: MetricResult) -> Details | None:
+    """Nothing to show besides the value."""
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A metric and its facts. A new metric needs a record of this kind, and nothing anywhere else."""
 
     name: str
     title: str
-    roles: frozenset[str]
+    """As tables print it."""
+    description: str
+    """What it measures, in half a sentence without a full stop."""
+    compute: Callable[[Request, Options, RoleInfos], Steps[MetricResult]]
+    roles: frozenset[str] = frozenset()
     """Bundle roles it needs."""
-    steps: Callable[[Request, Options], Steps[MetricResult]]
     package: str = ""
     """A module that must be installed for it; empty when the base installation is enough."""
+    groups: frozenset[Group] = frozenset()
+    """Those of ``paper`` and ``fast`` that it belongs to; ``all`` has every metric."""
+    order: int = 100
+    """Its position in groups and lists: ascending, then by name."""
+    bounds: tuple[float, float] | None = (0.0, 1.0)
+    """Least and largest value; None where a value has no bounds."""
+
+    # What the verdict and the marked words make of it.
+    family: str = ""
+    """Metrics of one family agree by construction, so as evidence about words they count once. Empty: its own name."""
+    word_weight: float | None = None
+    """Weight of its evidence about the words it points at; from 1 on a word is marked by it alone. None: it points at
+    whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
+    pinpoints: bool = False
+    """Whether its evidence is about these very words, so that a sentence with such a word marks no others."""
+    spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
+    """The spans of a scored result that count as evidence."""
+    features: Callable[[Any], Mapping[str, float]] = no_features
+    """Further numbers in its explanation; the fusion knows each as ``name.key``, and the value as ``name``."""
+    evidence: tuple[str, ...] = ()
+    """The numbers that speak for or against a response and that a fitted verdict may read: ``""`` for the value, else
+    keys of ``features``."""
+
+    # How it is shown.
+    details: Callable[[MetricResult], Details | None] = no_details
+
+    @property
+    def evidence_family(self) -> str:
+        """``family``, or the metric's name."""
+        return self.family or self.name
+
+    def weight(self, span: UnsupportedSpan) -> float:
+        """Weight of one of its spans as evidence, from 0; 1 marks a word alone."""
+        return self.word_weight if self.word_weight is not None else SENTENCE_WEIGHTS.get(span.reason, 0.4)
 
 
-def at_once(result: Callable[[], MetricResult]) -> Steps[MetricResult]:
-    """The steps of a metric that asks no model: one, which gives its result."""
+def without_calls(build: Callable[[], MetricResult]) -> Steps[MetricResult]:
+    """The steps of a metric that asks no model: none, and the result that ``build`` returns."""
     yield from ()  # what makes this a generator
-    return result()
+    return build()

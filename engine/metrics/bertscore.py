@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -24,9 +23,8 @@ from groundwire.engine.text.words import words
 from groundwire.runtime.calls import Call, CountTokens, Embed, Embedded, TokenCounts
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.models.embedder import best_matches
-from groundwire.runtime.protocol import RoleInfo
 
-from .base import Metric
+from .base import Metric, RoleInfos
 
 ROLE = "embedder"
 Triple: TypeAlias = tuple[float, float, float]
@@ -34,29 +32,29 @@ Triple: TypeAlias = tuple[float, float, float]
 Numbers: TypeAlias = NDArray[np.float32]
 
 
-def bertscore(request: Request, options: Options, info: RoleInfo) -> Steps[MetricResult]:
+def bertscore(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """F1 of greedy matching: a cosine, -1 to 1, or after rescaling 1 for equal texts and about 0 for unrelated ones.
 
-    A response without a token that weighs anything has nothing to verify. ``info`` is that of the embedder.
+    A response without a token that weighs anything has nothing to verify.
     """
     settings = options.bertscore
-    baseline = info.baseline if settings.baseline == "role" else given(settings)
+    baseline = role_info(ROLE).baseline if settings.baseline == "role" else check_baseline(settings)
     response = request.response.strip()  # as the package does
-    passages = [prepared(passage, settings) for passage in request.knowledge]
+    passages = [prepare_text(passage, settings) for passage in request.knowledge]
     calls: list[Call] = [Embed(response), *map(Embed, passages)]
     if settings.idf_documents:
-        calls.append(CountTokens(tuple(prepared(text, settings) for text in settings.idf_documents)))
-    found = yield calls
-    counts: TokenCounts | None = found.pop() if settings.idf_documents else None
-    return fold(request.response, found[0], found[1:], counts, baseline)
+        calls.append(CountTokens(tuple(prepare_text(text, settings) for text in settings.idf_documents)))
+    results = yield calls
+    counts: TokenCounts | None = results.pop() if settings.idf_documents else None
+    return match_texts(request.response, results[0], results[1:], counts, baseline)
 
 
-def prepared(text: str, settings: BertScoreOptions) -> str:
+def prepare_text(text: str, settings: BertScoreOptions) -> str:
     """A passage or document as it is embedded."""
     return (text.lower() if settings.lower_knowledge else text).strip()
 
 
-def given(settings: BertScoreOptions) -> Triple | None:
+def check_baseline(settings: BertScoreOptions) -> Triple | None:
     """The caller's baseline; InvalidRequest when nothing can be rescaled by it."""
     if isinstance(settings.baseline, str):
         return None
@@ -68,26 +66,30 @@ def given(settings: BertScoreOptions) -> Triple | None:
     return settings.baseline
 
 
-def fold(
+def match_texts(
     text: str, response: Embedded, knowledge: Sequence[Embedded], counts: TokenCounts | None, baseline: Triple | None
 ) -> MetricResult:
     """The score of ``text``, the response, and its explanation."""
-    ours, theirs = weights(response, counts), np.concatenate([weights(passage, counts) for passage in knowledge])
+    ours, theirs = (
+        token_weights(response, counts),
+        np.concatenate([token_weights(passage, counts) for passage in knowledge]),
+    )
     if not ours.any():
         message = "The response has no token that weighs anything."
         return MetricResult("bertscore", "nothing_to_verify", message=message)
     matched, recalled = best_matches(response.vectors, np.concatenate([passage.vectors for passage in knowledge]))
-    precision, recall, f1 = rescaled(means(matched, ours, recalled, theirs), baseline)
+    precision, recall, f1 = rescale(weighted_means(matched, ours, recalled, theirs), baseline)
     return MetricResult(
         "bertscore",
         "scored",
         f1,
-        explanation=BertScoreExplanation(precision, recall, f1, baseline, matched_words(text, response, matched)),
-        coverage=sum(each.read.characters for each in knowledge) / sum(each.read.total for each in knowledge),
+        explanation=BertScoreExplanation(precision, recall, f1, baseline, match_words(text, response, matched)),
+        coverage=sum(passage.read.characters for passage in knowledge)
+        / sum(passage.read.total for passage in knowledge),
     )
 
 
-def weights(embedded: Embedded, counts: TokenCounts | None) -> Numbers:
+def token_weights(embedded: Embedded, counts: TokenCounts | None) -> Numbers:
     """Weight of every token [T]: 1, or its inverse document frequency; 0 for the model's own tokens.
 
     The model's own tokens may be the best match of others all the same, as in the package.
@@ -98,7 +100,7 @@ def weights(embedded: Embedded, counts: TokenCounts | None) -> Numbers:
     return np.where(embedded.special, 0.0, idf).astype(np.float32)
 
 
-def means(matched: Numbers, ours: Numbers, recalled: Numbers, theirs: Numbers) -> Triple:
+def weighted_means(matched: Numbers, ours: Numbers, recalled: Numbers, theirs: Numbers) -> Triple:
     """Weighted means of the matches of the response's tokens and of the knowledge's, and their harmonic mean.
 
     All 0 when no token of the knowledge weighs anything.
@@ -109,7 +111,7 @@ def means(matched: Numbers, ours: Numbers, recalled: Numbers, theirs: Numbers) -
     return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def rescaled(numbers: Triple, baseline: Triple | None) -> Triple:
+def rescale(numbers: Triple, baseline: Triple | None) -> Triple:
     """``numbers`` on a line on which ``baseline`` is 0 and 1 is 1, each with its own."""
     if baseline is None:
         return numbers
@@ -117,15 +119,15 @@ def rescaled(numbers: Triple, baseline: Triple | None) -> Triple:
     return precision, recall, f1
 
 
-def matched_words(text: str, response: Embedded, matched: Numbers) -> tuple[MatchedWord, ...]:
+def match_words(text: str, response: Embedded, matched: Numbers) -> tuple[MatchedWord, ...]:
     """The words of ``text`` with the mean of their tokens' matches; words without a token are left out."""
-    own = np.flatnonzero(~np.array(response.special))
+    text_tokens = np.flatnonzero(~np.array(response.special))
     begin = len(text) - len(text.lstrip())
-    ranges = np.array(response.offsets)[own] + begin
-    similarity = matched[own]
+    ranges = np.array(response.offsets)[text_tokens] + begin
+    similarity = matched[text_tokens]
     out = []
     for word in words(text):
-        # Tokens stand in the order of the text, so those that touch a word are neighbours.
+        # Tokens are in the order of the text, so those that touch a word are neighbours.
         first = int(np.searchsorted(ranges[:, 1], word.start, side="right"))
         last = int(np.searchsorted(ranges[:, 0], word.end, side="left"))
         if first < last:
@@ -133,9 +135,25 @@ def matched_words(text: str, response: Embedded, matched: Numbers) -> tuple[Matc
     return tuple(out)
 
 
-def metric(info: RoleInfo) -> Metric:
-    """The metric of a bundle's embedder."""
-    return Metric("bertscore", "BERTScore", frozenset({ROLE}), partial(bertscore, info=info))
+def _features(explanation: BertScoreExplanation) -> dict[str, float]:
+    return {
+        "precision": explanation.precision,
+        "recall": explanation.recall,
+        "worst": min((word.similarity for word in explanation.words), default=0.0),
+    }
 
 
-METRICS = (metric(RoleInfo()),)
+METRICS = (
+    Metric(
+        name="bertscore",
+        title="BERTScore",
+        description="likeness of the words’ vectors",
+        compute=bertscore,
+        roles=frozenset({ROLE}),
+        groups=frozenset({"paper"}),
+        order=12,
+        bounds=None,
+        features=_features,
+        evidence=("precision", "worst"),
+    ),
+)

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 
 from groundwire.engine.nph.mentions import doubts, mentions
 from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import CriticExplanation
+from groundwire.engine.schema.explanations import CriticExplanation, UnsupportedSpan
 from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import ClassifyTokens
-from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.triples import SEPARATOR, Triple, linearise
 
-from .base import Metric
+from .base import Metric, RoleInfos
 
 ROLE = "critic"
 TURNS = 3
@@ -29,35 +28,43 @@ TURNS = 3
 def ask(triples: Sequence[Triple], history: Sequence[str], response: str) -> ClassifyTokens:
     """The call that has the critic read a response.
 
-    Triples and turns are one premise: of several, a tagger believes the one that supports a word most, and a turn that
-    names an entity would excuse every claim about it.
+    Triples and turns are one premise: of several, a token classifier believes the one that supports a word most, and a
+    turn that names an entity would excuse every claim about it.
     """
     return ClassifyTokens(ROLE, (SEPARATOR.join(filter(None, (linearise(triples), *history[-TURNS:]))),), response)
 
 
-def critic(request: Request, options: Options, info: RoleInfo) -> Steps[MetricResult]:
+def critic(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, that no word of the response is hallucinated; the knowledge as text is not read."""
     if not request.triples:
         return MetricResult(
             "critic", "nothing_to_verify", message="The critic reads triples and the request has none; pass triples."
         )
     (answer,) = yield [ask(request.triples, request.history, request.response)]
-    tokens = doubts(answer, info)
-    found = mentions(request.response, tokens, options.critic.threshold)
+    tokens = doubts(answer, role_info(ROLE))
+    flagged = mentions(request.response, tokens, options.critic.threshold)
     return MetricResult(
         "critic",
         "scored",
         1.0 - max((token.probability for token in tokens if token.start < token.end), default=0.0),
-        explanation=CriticExplanation(found, tokens),
-        unsupported=tuple(UnsupportedSpan(one.text, one.start, one.end, "detected", "", "critic") for one in found),
+        explanation=CriticExplanation(flagged, tokens),
+        unsupported=tuple(
+            UnsupportedSpan(mention.text, mention.start, mention.end, "detected", "", "critic") for mention in flagged
+        ),
         coverage=answer.read.characters / answer.read.total,
     )
 
 
-def metric(info: RoleInfo) -> Metric:
-    """The metric of a bundle's ``critic`` role."""
-
-    def steps(request: Request, options: Options) -> Steps[MetricResult]:
-        return critic(request, options, info)
-
-    return Metric("critic", "Neural Path Hunter critic", frozenset({ROLE}), steps)
+METRICS = (
+    Metric(
+        name="critic",
+        title="Neural Path Hunter critic",
+        description="names that the request’s triples do not support",
+        compute=critic,
+        roles=frozenset({ROLE}),
+        groups=frozenset({"paper"}),
+        order=102,
+        word_weight=1.0,
+        pinpoints=True,
+    ),
+)

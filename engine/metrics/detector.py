@@ -1,8 +1,8 @@
 """Detectors: classifiers of (knowledge, response) that say consistent or not.
 
 One implementation for all of them: the ALBERT models of VitaminC, FactCC, FaithCritic, BERT on Conv-FEVER, MiniCheck,
-and any other checkpoint whose labels are known. What differs, the pair order, the labels that mean "consistent",
-whether the whole response or each sentence is judged, stands in the bundle.
+and any other checkpoint whose labels are known. The bundle says what differs: the order of the pair, the labels that
+mean "consistent", and whether the whole response or each sentence is classified.
 """
 
 from __future__ import annotations
@@ -14,45 +14,75 @@ from groundwire.engine.schema.explanations import DetectorExplanation
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import Classify
-from groundwire.runtime.protocol import RoleInfo
 
-from .base import Metric
-from .claims import VERIFIABILITY, around, claims, classified_span, coverage, joined, marked, nothing_to_verify
+from .base import Details, Metric, RoleInfos
+from .claims import (
+    VERIFIABILITY,
+    classified_span,
+    find_claims,
+    join_claims,
+    least_coverage,
+    nothing_to_verify,
+    range_of,
+    unsupported_span,
+)
 
 PREFIX = "detector."
 
 
-def detector(request: Request, options: Options, role: str, info: RoleInfo) -> Steps[MetricResult]:
+def detector(request: Request, options: Options, role_info: RoleInfos, role: str) -> Steps[MetricResult]:
     """The probability, 0–1, that the response (or its worst sentence) is consistent with the knowledge."""
-    settings = options.detector
+    settings, info = options.detector, role_info(role)
     unit = settings.unit or info.unit
-    found = yield from claims(request, options)
-    if not found:
+    claims = yield from find_claims(request, options)
+    if not claims:
         return nothing_to_verify(role)
-    whole = [(around(found), joined(request, found))]
-    each = [((sentence.start, sentence.end), sentence.text) for sentence in found]
-    main = each if unit == "sentence" else whole
-    also = each if settings.sentences and unit == "response" and len(each) > 1 else []
-    answers = yield [Classify(role, request.knowledge, text) for _, text in (*main, *also)]
-    ranges = [classified_span(place, answer) for (place, _), answer in zip((*main, *also), answers, strict=True)]
-    scored, others = tuple(ranges[: len(main)]), tuple(ranges[len(main) :])
-    consistent = all(one.label in info.supported for one in scored)
-    wrong = [one for one in others or scored if one.label not in info.supported]
+    response = [(range_of(claims), join_claims(request, claims))]
+    sentences = [((claim.start, claim.end), claim.text) for claim in claims]
+    main = sentences if unit == "sentence" else response
+    further = sentences if settings.sentences and unit == "response" and len(sentences) > 1 else []
+    answers = yield [Classify(role, request.knowledge, text) for _, text in (*main, *further)]
+    spans = [classified_span(bounds, answer) for (bounds, _), answer in zip((*main, *further), answers, strict=True)]
+    scored, others = tuple(spans[: len(main)]), tuple(spans[len(main) :])
+    consistent = all(span.label in info.supported for span in scored)
+    wrong = [span for span in others or scored if span.label not in info.supported]
     return MetricResult(
         role,
         "scored",
-        min(one.supported for one in scored),
+        min(span.supported for span in scored),
         explanation=DetectorExplanation("consistent" if consistent else "inconsistent", scored, others),
-        unsupported=tuple(marked(request, one, "detected", role) for one in wrong),
-        coverage=coverage(answers),
+        unsupported=tuple(unsupported_span(request, span, "detected", role) for span in wrong),
+        coverage=least_coverage(answers),
     )
 
 
-def metric(role: str, info: RoleInfo) -> Metric:
-    """The metric of a bundle's detector role."""
-    return Metric(role, role.removeprefix(PREFIX), frozenset({role}), partial(detector, role=role, info=info))
+def is_detector(name: str) -> bool:
+    """Whether ``name`` is the role, and so the metric, of a detector of consistency."""
+    return name.startswith(PREFIX) and len(name) > len(PREFIX) and name != VERIFIABILITY
 
 
-def roles(names: frozenset[str]) -> list[str]:
-    """The roles among ``names`` that are detectors of consistency."""
-    return sorted(name for name in names if name.startswith(PREFIX) and name != VERIFIABILITY)
+def detector_metric(role: str) -> Metric:
+    """The metric of a detector's role, ``detector.NAME``: every bundle names its own."""
+    return Metric(
+        name=role,
+        title=role.removeprefix(PREFIX),
+        description="a classifier of (knowledge, response)",
+        compute=partial(detector, role=role),
+        roles=frozenset({role}),
+        groups=frozenset({"paper", "fast"}),
+        features=_features,
+        evidence=("", "worst"),
+        details=_details,
+    )
+
+
+def _features(explanation: DetectorExplanation) -> dict[str, float]:
+    return {"worst": min(span.supported for span in explanation.sentences)} if explanation.sentences else {}
+
+
+def _details(result: MetricResult) -> Details | None:
+    if not isinstance(result.explanation, DetectorExplanation):
+        return None
+    spans = (*result.explanation.scored, *result.explanation.sentences)
+    rows = tuple((f"{span.start}–{span.end}", span.label, span.supported) for span in spans)
+    return Details(("characters", "label", "supported"), rows)

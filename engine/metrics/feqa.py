@@ -7,38 +7,38 @@ as text. Unlike Q², every question counts, also one that the response itself do
 from __future__ import annotations
 
 from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import AnsweredPhrase, FeqaExplanation
+from groundwire.engine.schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSpan
 from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime import _native
 from groundwire.runtime.calls import Answer, GenerateQuestions
 
-from .base import Metric
-from .claims import claims, nothing_to_verify
-from .q2 import informative_spans
+from .base import Details, Metric, RoleInfos
+from .claims import find_claims, nothing_to_verify
+from .q2 import find_spans
 
 SUPPORTED = 0.5
 """A phrase whose answer scores below this is reported as unsupported."""
 
 
-def feqa(request: Request, options: Options) -> Steps[MetricResult]:
-    """The mean token F1, 0–1, of the knowledge's answers with the phrases they were asked for."""
+def feqa(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+    """The mean token F1, 0–1, of the knowledge's answers with the phrases that the questions ask for."""
     settings = options.feqa
     decoding = settings.decoding or options.q2.decoding
-    judged = yield from claims(request, options)
-    if not judged:
+    claims = yield from find_claims(request, options)
+    if not claims:
         return nothing_to_verify("feqa")
-    spans = yield from informative_spans(request, options.q2.spans, judged)
+    spans = yield from find_spans(request, options.q2.spans, claims)
     beams = yield [GenerateQuestions(span.text, request.response, decoding) for span in spans]
-    asked = [(span, beam[0].text) for span, beam in zip(spans, beams, strict=True) if beam]
-    if not asked:
+    questions = [(span, beam[0].text) for span, beam in zip(spans, beams, strict=True) if beam]
+    if not questions:
         return MetricResult(
             "feqa", "nothing_to_verify", message="The response has no entity or noun phrase to ask about."
         )
-    answers = yield [Answer(question, request.knowledge, settings.rule) for _, question in asked]
+    answers = yield [Answer(question, request.knowledge, settings.rule) for _, question in questions]
     phrases = tuple(
         AnsweredPhrase(span, question, answer.text, _native.token_f1(answer.text, span.text))
-        for (span, question), answer in zip(asked, answers, strict=True)
+        for (span, question), answer in zip(questions, answers, strict=True)
     )
     return MetricResult(
         "feqa",
@@ -55,4 +55,27 @@ def _unsupported(phrase: AnsweredPhrase) -> UnsupportedSpan:
     return UnsupportedSpan(span.text, span.start, span.end, "mismatch" if answer else "no_answer", answer, "feqa")
 
 
-METRICS = (Metric("feqa", "FeQA", frozenset({"spans", "qg", "qa"}), feqa),)
+def _details(result: MetricResult) -> Details | None:
+    if not isinstance(result.explanation, FeqaExplanation):
+        return None
+    rows = tuple(
+        (phrase.span.text, phrase.question, phrase.answer or "– no answer –", phrase.f1)
+        for phrase in result.explanation.phrases
+    )
+    return Details(("phrase", "question", "answer in the knowledge", "F1"), rows)
+
+
+METRICS = (
+    Metric(
+        name="feqa",
+        title="FeQA",
+        description="questions about the response’s phrases, answered from the knowledge",
+        compute=feqa,
+        roles=frozenset({"spans", "qg", "qa"}),
+        groups=frozenset({"paper"}),
+        order=4,
+        word_weight=0.5,
+        pinpoints=True,
+        details=_details,
+    ),
+)

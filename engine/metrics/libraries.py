@@ -2,7 +2,7 @@
 
 The packages are no part of the base installation (``pip install 'groundwire[metrics]'``), and some take seconds to
 import: a metric imports its own when it is first asked for, on the caller's thread. Several passages are joined by a
-blank into the one reference that these metrics take.
+space into the one reference that these metrics take.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.text.words import words
 from groundwire.runtime.errors import InvalidRequest, TooLong
 
-from .base import Metric, at_once
+from .base import Metric, RoleInfos, without_calls
 
 MAX_CELLS = 4_000_000
 """ROUGE-L: words of the response times words of the knowledge; its table is filled in plain Python, in a second."""
@@ -24,7 +24,7 @@ MAX_WORDS = 50_000
 """METEOR: words of the knowledge, which plain Python stems in a second."""
 
 
-def bleu(request: Request, options: Options) -> Steps[MetricResult]:
+def bleu(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """BLEU of the response with the knowledge as its reference, **0 to 100**, as sacrebleu and the papers print it.
 
     sacrebleu's ``corpus_bleu`` with its defaults; the knowledge is lower-cased, the response is not (authors' code of
@@ -33,13 +33,13 @@ def bleu(request: Request, options: Options) -> Steps[MetricResult]:
     sacrebleu = _import("bleu", "sacrebleu")
 
     def result() -> MetricResult:
-        found = sacrebleu.corpus_bleu([request.response], [[reference(request).lower()]])
-        return MetricResult("bleu", "scored", found.score) if found.sys_len else _nothing("bleu")
+        bleu_score = sacrebleu.corpus_bleu([request.response], [[reference(request).lower()]])
+        return MetricResult("bleu", "scored", bleu_score.score) if bleu_score.sys_len else _nothing("bleu")
 
-    return at_once(result)
+    return without_calls(result)
 
 
-def rouge_l(request: Request, options: Options) -> Steps[MetricResult]:
+def rouge_l(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """F-measure, 0–1, of the longest common subsequence of words, by Google's rouge-score.
 
     Words are runs of the letters a to z and digits, lower-cased and, with ``LexicalOptions.rouge_stemmer``, stemmed. A
@@ -62,10 +62,10 @@ def rouge_l(request: Request, options: Options) -> Steps[MetricResult]:
         scorer = scorers.RougeScorer(["rougeL"], tokenizer=tokenizer)
         return MetricResult("rouge_l", "scored", scorer.score(reference(request), request.response)["rougeL"].fmeasure)
 
-    return at_once(result)
+    return without_calls(result)
 
 
-def meteor(request: Request, options: Options) -> Steps[MetricResult]:
+def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """METEOR, 0–1, by nltk, over spaCy's English tokens, punctuation included.
 
     Exact words, then stems, then with ``LexicalOptions.meteor_synonyms`` synonyms are matched; without synonyms values
@@ -87,7 +87,7 @@ def meteor(request: Request, options: Options) -> Steps[MetricResult]:
             )
         return MetricResult("meteor", "scored", score([theirs], ours, wordnet=wordnet))
 
-    return at_once(result)
+    return without_calls(result)
 
 
 def reference(request: Request) -> str:
@@ -132,7 +132,30 @@ def _nothing(name: str) -> MetricResult:
 
 
 METRICS = (
-    Metric("bleu", "BLEU", frozenset(), bleu, "sacrebleu"),
-    Metric("rouge_l", "ROUGE-L", frozenset(), rouge_l, "rouge_score"),
-    Metric("meteor", "METEOR", frozenset(), meteor, "nltk"),
+    Metric(
+        name="bleu",
+        title="BLEU",
+        description="phrases of up to four words that response and knowledge share, 0–100",
+        compute=bleu,
+        package="sacrebleu",
+        groups=frozenset({"paper"}),
+        order=9,
+        bounds=(0.0, 100.0),
+    ),
+    Metric(
+        name="rouge_l",
+        title="ROUGE-L",
+        description="longest common sequence of words",
+        compute=rouge_l,
+        package="rouge_score",
+        order=10,
+    ),
+    Metric(
+        name="meteor",
+        title="METEOR",
+        description="words aligned by form and stem",
+        compute=meteor,
+        package="nltk",
+        order=11,
+    ),
 )

@@ -12,57 +12,98 @@ from groundwire.engine.schema.options import NliOptions, Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import Classified, Classify
 
-from .base import Metric
-from .claims import around, claims, classified_span, coverage, joined, marked, nothing_to_verify
+from .base import Details, Metric, RoleInfos
+from .claims import (
+    classified_span,
+    find_claims,
+    join_claims,
+    least_coverage,
+    nothing_to_verify,
+    range_of,
+    unsupported_span,
+)
 
 LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
+"""What a label is worth (§5.1 of the paper, and the authors' code)."""
 
 
-def nli(request: Request, options: Options) -> Steps[MetricResult]:
+def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """Classify the response against the knowledge: 0–1, and each sentence for the explanation."""
     settings = options.nli
-    found = yield from claims(request, options)
-    if not found:
+    claims = yield from find_claims(request, options)
+    if not claims:
         return nothing_to_verify("nli")
-    text = joined(request, found)
+    text = join_claims(request, claims)
     premises = tuple(passage.lower() for passage in request.knowledge)
-    parts = found if settings.sentences and settings.direction != "backward" and len(found) > 1 else ()
+    parts = claims if settings.sentences and settings.direction != "backward" and len(claims) > 1 else ()
     directions = {
         "forward": Classify("nli", premises, text),
         "backward": Classify("nli", (text,), " ".join(premises)),
     }
-    asked = [call for name, call in directions.items() if settings.direction in (name, "both")]
-    answers = yield [*asked, *(Classify("nli", premises, sentence.text) for sentence in parts)]
-    whole, labels = answers[: len(asked)], answers[len(asked) :]
-    about, *reverse = (classified_span(around(found), answer, expected(answer)) for answer in whole)
-    each = tuple(
-        classified_span((sentence.start, sentence.end), answer, expected(answer))
-        for sentence, answer in zip(parts, labels, strict=True)
+    calls = [call for name, call in directions.items() if settings.direction in (name, "both")]
+    answers = yield [*calls, *(Classify("nli", premises, sentence.text) for sentence in parts)]
+    of_response, of_sentences = answers[: len(calls)], answers[len(calls) :]
+    response, *reverse = (classified_span(range_of(claims), answer, expected_value(answer)) for answer in of_response)
+    sentences = tuple(
+        classified_span((sentence.start, sentence.end), answer, expected_value(answer))
+        for sentence, answer in zip(parts, of_sentences, strict=True)
     )
-    values = [value(answer, settings) for answer in whole]
+    values = [label_value(answer, settings) for answer in of_response]
     # Only in the forward direction does a label say something about words of the response.
-    wrong = [one for one in each or (about,) if one.label != "entailment"] if settings.direction != "backward" else []
+    forward = settings.direction != "backward"
+    wrong = [span for span in sentences or (response,) if forward and span.label != "entailment"]
     return MetricResult(
         "nli",
         "scored",
         sum(values) / len(values),
-        explanation=NliExplanation(about, reverse[0] if reverse else None, each),
+        explanation=NliExplanation(response, reverse[0] if reverse else None, sentences),
         unsupported=tuple(
-            marked(request, one, "contradiction" if one.label == "contradiction" else "not_entailed", "nli")
-            for one in wrong
+            unsupported_span(request, span, "contradiction" if span.label == "contradiction" else "not_entailed", "nli")
+            for span in wrong
         ),
-        coverage=coverage(answers),
+        coverage=least_coverage(answers),
     )
 
 
-def value(answer: Classified, settings: NliOptions) -> float:
-    """What one classification is worth."""
-    return LABEL_VALUE[answer.label] if settings.value == "label" else expected(answer)
+def label_value(answer: Classified, settings: NliOptions) -> float:
+    """What one classification is worth, 0–1."""
+    return LABEL_VALUE[answer.label] if settings.value == "label" else expected_value(answer)
 
 
-def expected(answer: Classified) -> float:
+def expected_value(answer: Classified) -> float:
     """The expectation of the label's value, 0–1."""
     return min(1.0, sum(LABEL_VALUE[label] * share for label, share in answer.probabilities.items()))
 
 
-METRICS = (Metric("nli", "End-to-end NLI", frozenset({"nli"}), nli),)
+def _features(explanation: NliExplanation) -> dict[str, float]:
+    spans = explanation.sentences or (explanation.response,)
+    return {
+        "expected": explanation.response.supported,
+        "entailment": explanation.response.probabilities["entailment"],
+        "contradiction": explanation.response.probabilities["contradiction"],
+        "worst": min(span.supported for span in spans),
+    }
+
+
+def _details(result: MetricResult) -> Details | None:
+    if not isinstance(result.explanation, NliExplanation):
+        return None
+    spans = (result.explanation.response, *result.explanation.sentences)
+    rows = tuple((f"{span.start}–{span.end}", span.label, span.supported) for span in spans)
+    return Details(("characters", "label", "supported"), rows)
+
+
+METRICS = (
+    Metric(
+        name="nli",
+        title="End-to-end NLI",
+        description="whether the knowledge entails the response",
+        compute=nli,
+        roles=frozenset({"nli"}),
+        groups=frozenset({"paper", "fast"}),
+        order=3,
+        features=_features,
+        evidence=("expected", "worst"),
+        details=_details,
+    ),
+)

@@ -20,45 +20,47 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.text.words import words
 
-from .base import Metric, at_once
+from .base import Metric, RoleInfos, without_calls
 
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
-def overlap(request: Request, options: Options, name: Literal["overlap", "overlap_precision"]) -> Steps[MetricResult]:
+def overlap(
+    request: Request, options: Options, role_info: RoleInfos, name: Literal["overlap", "overlap_precision"]
+) -> Steps[MetricResult]:
     """Bag-of-words F1 of the content words, or the share of the response's that the knowledge has; both 0–1.
 
     Words are spaCy's English tokens, lower-cased, without stop words and punctuation, as in the Q² authors' code. Two
     things differ from that code, which moves scores on the papers' sets by 0.0005 on average (docs/decisions.md): a run
-    of blanks is no word, and both texts are split before they are lower-cased, so that equal texts have equal words.
+    of spaces is no word, and both texts are split before they are lower-cased, so that equal texts have equal words.
 
     A response without content words has nothing to verify; knowledge without any supports nothing, a score of 0.
     """
-    return at_once(partial(_overlap, request, name))
+    return without_calls(partial(_overlap, request, name))
 
 
-def unigram_f1(request: Request, options: Options) -> Steps[MetricResult]:
-    """Bag-of-words F1, 0–1, of the words that ``normalized`` gives: function words count, articles do not.
+def unigram_f1(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+    """Bag-of-words F1, 0–1, of the words that ``split_words`` gives: function words count, articles do not.
 
     A response without words has nothing to verify.
     """
-    return at_once(partial(_unigram_f1, request))
+    return without_calls(partial(_unigram_f1, request))
 
 
-def normalized(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Words as ParlAI's F1 has them, with which Wizard of Wikipedia and the papers after it report theirs.
 
-    Lower-case, ASCII punctuation to blanks, the words a, an and the to blanks, split at blanks. SQuAD's F1, its model,
+    Lower-case, ASCII punctuation to spaces, the words a, an and the to spaces, split at spaces. SQuAD's F1, its model,
     deletes punctuation instead, which glues "well-known" together.
 
-    >>> normalized("The well-known painter's show.")
+    >>> split_words("The well-known painter's show.")
     ['well', 'known', 'painter', 's', 'show']
     """
     return _ARTICLES.sub(" ", _PUNCTUATION.sub(" ", text.lower())).split()
 
 
-def f1(response: Iterable[str], knowledge: Iterable[str]) -> float:
+def bag_f1(response: Iterable[str], knowledge: Iterable[str]) -> float:
     """F1 of two bags of words, 0–1; 0 when they share none."""
     ours, theirs = Counter(response), Counter(knowledge)
     common = (ours & theirs).total()
@@ -70,15 +72,15 @@ def _overlap(request: Request, name: str) -> MetricResult:
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")
     known = [word.lower for passage in request.knowledge for word in words(passage) if word.content]
-    there = frozenset(known)
-    found = tuple(ContentWord(word.text, word.start, word.end, word.lower in there) for word in content)
+    known_words = frozenset(known)
+    marked = tuple(ContentWord(word.text, word.start, word.end, word.lower in known_words) for word in content)
     explanation = OverlapExplanation(
-        precision=sum(word.in_knowledge for word in found) / len(found),
-        f1=f1((word.lower for word in content), known),
-        words=found,
+        precision=sum(word.in_knowledge for word in marked) / len(marked),
+        f1=bag_f1((word.lower for word in content), known),
+        words=marked,
         unsupported=tuple(
             UnsupportedSpan(word.text, word.start, word.end, "not_in_knowledge", "", name)
-            for word in found
+            for word in marked
             if not word.in_knowledge
         ),
     )
@@ -87,19 +89,60 @@ def _overlap(request: Request, name: str) -> MetricResult:
 
 
 def _unigram_f1(request: Request) -> MetricResult:
-    response = normalized(request.response)
+    response = split_words(request.response)
     if not response:
         return _nothing("unigram_f1", "words (articles and punctuation do not count)")
-    knowledge = (word for passage in request.knowledge for word in normalized(passage))
-    return MetricResult("unigram_f1", "scored", f1(response, knowledge))
+    knowledge = (word for passage in request.knowledge for word in split_words(passage))
+    return MetricResult("unigram_f1", "scored", bag_f1(response, knowledge))
 
 
 def _nothing(name: str, kind: str) -> MetricResult:
     return MetricResult(name, "nothing_to_verify", message=f"The response has no {kind} to look for in the knowledge.")
 
 
+def _features(explanation: OverlapExplanation) -> dict[str, float]:
+    return {"missing": float(sum(not word.in_knowledge for word in explanation.words))}
+
+
+def _spans(result: MetricResult) -> tuple[UnsupportedSpan, ...]:
+    explanation = result.explanation
+    return explanation.unsupported if isinstance(explanation, OverlapExplanation) else result.unsupported
+
+
 METRICS = (
-    Metric("overlap", "Overlap F1", frozenset(), partial(overlap, name="overlap")),
-    Metric("overlap_precision", "Overlap precision", frozenset(), partial(overlap, name="overlap_precision")),
-    Metric("unigram_f1", "Unigram F1", frozenset(), unigram_f1),
+    Metric(
+        name="overlap",
+        title="Overlap F1",
+        description="content words that response and knowledge share (F1)",
+        compute=partial(overlap, name="overlap"),
+        groups=frozenset({"paper", "fast"}),
+        order=6,
+        family="overlap",
+        word_weight=0.5,
+        pinpoints=True,
+        spans=_spans,
+        features=_features,
+        evidence=("missing",),
+    ),
+    Metric(
+        name="overlap_precision",
+        title="Overlap precision",
+        description="share of the response’s content words that the knowledge has",
+        compute=partial(overlap, name="overlap_precision"),
+        groups=frozenset({"fast"}),
+        order=7,
+        family="overlap",
+        word_weight=0.5,
+        spans=_spans,
+        features=_features,
+        evidence=("",),
+    ),
+    Metric(
+        name="unigram_f1",
+        title="Unigram F1",
+        description="words that response and knowledge share (F1)",
+        compute=unigram_f1,
+        groups=frozenset({"fast"}),
+        order=8,
+    ),
 )

@@ -2,7 +2,7 @@
 
 Source: Nandwani et al. 2023, "Pointwise Mutual Information Based Metric and Decoding Strategy for Faithful Generation
 in Document Grounded Dialogs", §4.1; where paper and authors' code differ, the code: the score is the mean per token,
-not the sum. ``pmi`` compares the response behind document and history with the response behind the history alone;
+not the sum. ``pmi`` compares the response given document and history with the response given the history alone;
 ``upmi`` knows no history.
 
 A token without anything before it has no prediction. ``upmi`` leaves the response's first one out of the mean without
@@ -13,36 +13,35 @@ model, and differ in that one token.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
 from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import PmiExplanation, PmiToken
+from groundwire.engine.schema.explanations import PmiExplanation, PmiToken, UnsupportedSpan
 from groundwire.engine.schema.options import Options, PmiOptions
-from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.engine.text.words import WORD
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import InvalidRequest
 
-from .base import Metric
+from .base import Metric, RoleInfos
 
-_WORD = re.compile(r"\w+(?:['’.,\-]\w+)*")
 Name = Literal["pmi", "upmi"]
 
 
-def pmi(request: Request, options: Options, name: Name = "pmi") -> Steps[MetricResult]:
+def pmi(request: Request, options: Options, role_info: RoleInfos, name: Name = "pmi") -> Steps[MetricResult]:
     """The mean difference of the response's log-probabilities, in nats per token; above 0 the knowledge supports it."""
     settings = options.pmi
-    document = prompt(settings.document, "document", settings.between_passages.join(request.knowledge))
+    document = fill_prompt(settings.document, "document", settings.between_passages.join(request.knowledge))
     turns = [turn for turn in request.history if turn.strip()] if name == "pmi" else []
-    history = (prompt(settings.history, "history", settings.between_turns.join(turns)),) if turns else ()
-    text = prompt(settings.response, "response", request.response)
+    history = (fill_prompt(settings.history, "history", settings.between_turns.join(turns)),) if turns else ()
+    text = fill_prompt(settings.response, "response", request.response)
     with_document, without = yield [ScoreText((document, *history), text), ScoreText(history, text)]
-    return fold(name, request.response, settings, text, with_document, without)
+    return compare_tokens(name, request.response, settings, text, with_document, without)
 
 
-def prompt(template: str, field: str, value: str) -> str:
+def fill_prompt(template: str, field: str, value: str) -> str:
     """``template`` with its one ``{field}`` filled in; braces in the value are text."""
     if template.count(f"{{{field}}}") != 1:
         raise InvalidRequest(
@@ -51,7 +50,7 @@ def prompt(template: str, field: str, value: str) -> str:
     return template.replace(f"{{{field}}}", value)
 
 
-def fold(
+def compare_tokens(
     name: Name, response: str, settings: PmiOptions, text: str, with_document: TextScored, without: TextScored
 ) -> MetricResult:
     """The score and its explanation, from the log-probabilities of ``text``, the response in its prompt."""
@@ -74,7 +73,7 @@ def fold(
         explanation=PmiExplanation(tokens, *means),
         unsupported=tuple(
             UnsupportedSpan(response[start:end], start, end, "less_likely", "", name)
-            for start, end in doubted(response, tokens, settings.below)
+            for start, end in less_likely_ranges(response, tokens, settings.below)
         ),
         coverage=1.0,
     )
@@ -93,9 +92,9 @@ def _tokens(response: str, text: str, begin: int, with_document: TextScored, wit
         yield PmiToken(text[start:end], first if inside else None, last if inside else None, given, alone, difference)
 
 
-def doubted(response: str, tokens: Sequence[PmiToken], below: float) -> list[tuple[int, int]]:
+def less_likely_ranges(response: str, tokens: Sequence[PmiToken], below: float) -> list[tuple[int, int]]:
     """Runs of the response's tokens that the knowledge makes less likely, out to whole words; disjoint, in order."""
-    words = [match.span() for match in _WORD.finditer(response)]
+    words = [match.span() for match in WORD.finditer(response)]
     runs: list[tuple[int, int]] = []
     open_run = False
     for token in tokens:
@@ -122,6 +121,31 @@ def doubted(response: str, tokens: Sequence[PmiToken], below: float) -> list[tup
 
 
 METRICS = (
-    Metric("pmi", "PMI-Faith", frozenset({"lm"}), pmi),
-    Metric("upmi", "UPMI-Faith", frozenset({"lm"}), partial(pmi, name="upmi")),
+    Metric(
+        name="pmi",
+        title="PMI-Faith",
+        description="how much likelier the knowledge makes the response, given the history, in nats per token",
+        compute=pmi,
+        roles=frozenset({"lm"}),
+        groups=frozenset({"paper", "fast"}),
+        order=13,
+        bounds=None,
+        family="pmi",
+        word_weight=0.4,
+        pinpoints=True,
+        evidence=("",),
+    ),
+    Metric(
+        name="upmi",
+        title="UPMI-Faith",
+        description="how much likelier the knowledge makes the response, in nats per token",
+        compute=partial(pmi, name="upmi"),
+        roles=frozenset({"lm"}),
+        groups=frozenset({"paper", "fast"}),
+        order=14,
+        bounds=None,
+        family="pmi",
+        word_weight=0.4,
+        pinpoints=True,
+    ),
 )

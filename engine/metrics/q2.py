@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import Comparison, Q2Explanation
+from groundwire.engine.schema.explanations import Comparison, Q2Explanation, Reason, UnsupportedSpan
 from groundwire.engine.schema.options import Options, Q2Options
-from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.text.sentences import Sentence
 from groundwire.runtime import _native
 from groundwire.runtime.calls import (
@@ -30,15 +30,20 @@ from groundwire.runtime.calls import (
 )
 from groundwire.runtime.errors import InvalidRequest
 
-from .base import Metric
-from .claims import claims, joined, nothing_to_verify, within
+from .base import Cell, Details, Metric, RoleInfos
+from .claims import find_claims, join_claims, keep_overlapping, nothing_to_verify
+from .nli import LABEL_VALUE
 
-LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
-"""Value of the end-to-end label when no question is valid (§5.1 and the authors' code)."""
 SUPPORTED = 0.5
 """A span whose questions score below this on average is reported as unsupported."""
 
-Verdict = Literal["", "personal", "no_answer_in_response", "other_answer_in_response"]
+Discarded: TypeAlias = Literal["", "personal", "no_answer_in_response", "other_answer_in_response"]
+"""Why a question is not kept; empty for one that is."""
+DISCARDED = {
+    "personal": "about the speakers",
+    "no_answer_in_response": "the response does not answer it",
+    "other_answer_in_response": "the response answers something else",
+}
 
 
 class Question(NamedTuple):
@@ -48,33 +53,35 @@ class Question(NamedTuple):
     rank: int
     text: str
     response_answer: str
-    discarded: Verdict
+    discarded: Discarded
 
 
-def q2(request: Request, options: Options, name: str = "q2", nli: bool = True) -> Steps[MetricResult]:
+def q2(
+    request: Request, options: Options, role_info: RoleInfos, name: str = "q2", nli: bool = True
+) -> Steps[MetricResult]:
     """Score a request by Q²: the mean over valid questions of how well the knowledge's answers match, 0–1."""
     settings = options.q2
-    judged = yield from claims(request, options)
-    if not judged:
+    claims = yield from find_claims(request, options)
+    if not claims:
         return nothing_to_verify(name)
-    spans = yield from informative_spans(request, settings.spans, judged)
+    spans = yield from find_spans(request, settings.spans, claims)
     beams = yield [GenerateQuestions(span.text, request.response, settings.decoding) for span in spans]
     questions = yield from ask_response(request, spans, beams, settings)
     kept = [question for question in questions if not question.discarded]
     if not kept:
-        return (yield from end_to_end(request, joined(request, judged), settings, name, spans, questions))
+        return (yield from classify_response(request, join_claims(request, claims), settings, name, spans, questions))
     answers = yield [Answer(question.text, request.knowledge, settings.rule) for question in kept]
-    labels = yield from compare(kept, answers, settings.nli and nli)
-    return fold(name, spans, questions, answers, labels)
+    labels = yield from compare_answers(kept, answers, settings.nli and nli)
+    return build_result(name, spans, questions, answers, labels)
 
 
-def informative_spans(
-    request: Request, given: Sequence[tuple[int, int]] | None, judged: Sequence[Sentence]
+def find_spans(
+    request: Request, given: Sequence[tuple[int, int]] | None, claims: Sequence[Sentence]
 ) -> Steps[tuple[TextSpan, ...]]:
-    """Named entities and noun phrases of the sentences to judge, or the caller's own ranges."""
+    """Named entities and noun phrases of the sentences to check, or the caller's own ranges."""
     if given is None:
         (spans,) = yield [FindSpans(request.response)]
-        return within(spans, judged)
+        return keep_overlapping(spans, claims)
     length = len(request.response)
     for start, end in given:
         if not 0 <= start < end <= length:
@@ -90,31 +97,32 @@ def ask_response(
 ) -> Steps[list[Question]]:
     """Ask the response its own questions; a question is valid when the answer is the span it was made for.
 
-    With ``single``, questions of a span are asked in beam order until one is valid, ``questions_at_once`` per wave; the
-    others are never asked.
+    With ``single``, questions of a span are asked in beam order until one is valid, ``questions_at_once`` per
+    round; the others are never asked.
     """
     step = settings.questions_at_once if settings.questions == "single" else max(map(len, beams), default=1)
-    found: list[list[Question]] = [[] for _ in spans]
+    questions: list[list[Question]] = [[] for _ in spans]
     waiting = [i for i, generated in enumerate(beams) if generated]
     while waiting:
         batch = [
             (i, rank, beams[i][rank].text)
             for i in waiting
-            for rank in range(len(found[i]), min(len(found[i]) + step, len(beams[i])))
+            for rank in range(len(questions[i]), min(len(questions[i]) + step, len(beams[i])))
         ]
         asked = [Answer(text, (request.response,), settings.rule) for _, _, text in batch]
         filtered = [IsPersonal(text) for _, _, text in batch] if settings.personal_filter else []
         results = yield [*asked, *filtered]
         answers, personal = results[: len(batch)], results[len(batch) :] or [False] * len(batch)
         for (i, rank, text), answer, about_speakers in zip(batch, answers, personal, strict=True):
-            found[i].append(Question(spans[i], rank, text, answer.text, judge(spans[i], answer, about_speakers)))
-        waiting = [i for i in waiting if len(found[i]) < len(beams[i]) and not _settled(found[i], settings)]
+            reason = discard_reason(spans[i], answer, about_speakers)
+            questions[i].append(Question(spans[i], rank, text, answer.text, reason))
+        waiting = [i for i in waiting if len(questions[i]) < len(beams[i]) and not _is_settled(questions[i], settings)]
     if settings.questions == "single":
-        found = [_until_valid(questions) for questions in found]
-    return [question for questions in found for question in questions]
+        questions = [_cut_after_valid(of_span) for of_span in questions]
+    return [question for of_span in questions for question in of_span]
 
 
-def judge(span: TextSpan, answer: Answered, personal: bool) -> Verdict:
+def discard_reason(span: TextSpan, answer: Answered, personal: bool) -> Discarded:
     """Why a question is discarded; "" when it is valid."""
     if personal:
         return "personal"
@@ -123,7 +131,7 @@ def judge(span: TextSpan, answer: Answered, personal: bool) -> Verdict:
     return "" if _native.exact_match(answer.text, span.text) else "other_answer_in_response"
 
 
-def compare(kept: Sequence[Question], answers: Sequence[Answered], nli: bool) -> Steps[list[Classified | None]]:
+def compare_answers(kept: Sequence[Question], answers: Sequence[Answered], nli: bool) -> Steps[list[Classified | None]]:
     """Inference labels for the answers that are there but are not word for word the span; None where not needed."""
     unequal = [
         nli and answer.text != "" and _native.token_f1(answer.text, question.span.text) < 1
@@ -131,24 +139,25 @@ def compare(kept: Sequence[Question], answers: Sequence[Answered], nli: bool) ->
     ]
     labels = yield [
         Classify("nli", (f"{question.text} {answer.text}.",), f"{question.text} {question.span.text}.")
-        for question, answer, asked in zip(kept, answers, unequal, strict=True)
-        if asked
+        for question, answer, differs in zip(kept, answers, unequal, strict=True)
+        if differs
     ]
     remaining = iter(labels)
-    return [next(remaining) if asked else None for asked in unequal]
+    return [next(remaining) if differs else None for differs in unequal]
 
 
-def fold(
+def build_result(
     name: str,
     spans: Sequence[TextSpan],
     questions: Sequence[Question],
     answers: Sequence[Answered],
     labels: Sequence[Classified | None],
 ) -> MetricResult:
-    """The score and its explanation, from what the stages found."""
-    found = iter(zip(answers, labels, strict=True))
+    """The score and its explanation, from the results of all stages."""
+    answered = iter(zip(answers, labels, strict=True))
     comparisons = tuple(
-        _discarded(question) if question.discarded else _compared(question, *next(found)) for question in questions
+        _describe_discarded(question) if question.discarded else _compare(question, *next(answered))
+        for question in questions
     )
     values = [comparison.value for comparison in comparisons if comparison.value is not None]
     return MetricResult(
@@ -156,12 +165,12 @@ def fold(
         "scored",
         sum(values) / len(values),
         explanation=Q2Explanation(tuple(spans), comparisons),
-        unsupported=unsupported(name, comparisons),
+        unsupported=find_unsupported(name, comparisons),
         coverage=min(answer.read.characters / answer.read.total for answer in answers),
     )
 
 
-def unsupported(name: str, comparisons: Sequence[Comparison]) -> tuple[UnsupportedSpan, ...]:
+def find_unsupported(name: str, comparisons: Sequence[Comparison]) -> tuple[UnsupportedSpan, ...]:
     """Spans whose questions score below 0.5 on average, each with its lowest comparison as the reason."""
     by_span: dict[TextSpan, list[Comparison]] = {}
     for comparison in comparisons:
@@ -171,7 +180,7 @@ def unsupported(name: str, comparisons: Sequence[Comparison]) -> tuple[Unsupport
     for span, group in sorted(by_span.items(), key=lambda item: item[0].start):
         worst = min(group, key=lambda comparison: comparison.value or 0.0)
         if sum(comparison.value or 0.0 for comparison in group) / len(group) < SUPPORTED:
-            reason: Literal["no_answer", "contradiction", "mismatch"] = "mismatch"
+            reason: Reason = "mismatch"
             if worst.knowledge_answer is None:
                 reason = "no_answer"
             elif worst.nli == "contradiction":
@@ -181,7 +190,7 @@ def unsupported(name: str, comparisons: Sequence[Comparison]) -> tuple[Unsupport
     return tuple(out)
 
 
-def end_to_end(
+def classify_response(
     request: Request,
     text: str,
     settings: Q2Options,
@@ -190,38 +199,38 @@ def end_to_end(
     questions: Sequence[Question],
 ) -> Steps[MetricResult]:
     """Without a valid question: classify the whole ``text`` against the knowledge, both lower-cased."""
-    comparisons = tuple(map(_discarded, questions))
+    comparisons = tuple(map(_describe_discarded, questions))
     if not settings.fallback:
         message = "No valid question could be asked about the response; turn the fallback on to classify it as a whole."
         return MetricResult(
             name, "nothing_to_verify", message=message, explanation=Q2Explanation(tuple(spans), comparisons)
         )
     premises = tuple(passage.lower() for passage in request.knowledge)
-    (found,) = yield [Classify("nli", premises, text.lower())]
+    (answer,) = yield [Classify("nli", premises, text.lower())]
     return MetricResult(
         name,
         "scored",
-        LABEL_VALUE[found.label],
-        explanation=Q2Explanation(tuple(spans), comparisons, found.label, found.probabilities),
-        coverage=found.read.characters / found.read.total,
+        LABEL_VALUE[answer.label],
+        explanation=Q2Explanation(tuple(spans), comparisons, answer.label, answer.probabilities),
+        coverage=answer.read.characters / answer.read.total,
     )
 
 
-def _settled(questions: Sequence[Question], settings: Q2Options) -> bool:
+def _is_settled(questions: Sequence[Question], settings: Q2Options) -> bool:
     return settings.questions == "single" and any(not question.discarded for question in questions)
 
 
-def _until_valid(questions: list[Question]) -> list[Question]:
+def _cut_after_valid(questions: list[Question]) -> list[Question]:
     # Asking several at once must not change what is kept or explained.
     valid = next((i for i, question in enumerate(questions) if not question.discarded), len(questions))
     return questions[: valid + 1]
 
 
-def _discarded(question: Question) -> Comparison:
+def _describe_discarded(question: Question) -> Comparison:
     return Comparison(question.span, question.text, question.rank, False, question.discarded, question.response_answer)
 
 
-def _compared(question: Question, answer: Answered, label: Classified | None) -> Comparison:
+def _compare(question: Question, answer: Answered, label: Classified | None) -> Comparison:
     f1 = _native.token_f1(answer.text, question.span.text)
     decided = {"entailment": 1.0, "contradiction": 0.0}
     return Comparison(
@@ -239,9 +248,81 @@ def _compared(question: Question, answer: Answered, label: Classified | None) ->
     )
 
 
+def _features(explanation: Q2Explanation) -> dict[str, float]:
+    kept = [comparison for comparison in explanation.questions if comparison.kept]
+    if not kept:
+        return {"asked": 0.0}
+    return {
+        "asked": 1.0,
+        "worst": min(comparison.value or 0.0 for comparison in kept),
+        "no_answer": sum(comparison.knowledge_answer is None for comparison in kept) / len(kept),
+    }
+
+
+def _details(result: MetricResult) -> Details | None:
+    explanation = result.explanation
+    if not isinstance(explanation, Q2Explanation):
+        return None
+    notes = []
+    if explanation.fallback is not None:
+        shares = ", ".join(
+            f"{label} {share:.2f}" for label, share in (explanation.fallback_probabilities or {}).items()
+        )
+        notes.append(f"No valid question: the whole response was classified as {explanation.fallback} ({shares}).")
+    for comparison in explanation.questions:
+        if comparison.discarded:
+            answered = f" (“{comparison.response_answer}”)" if comparison.response_answer else ""
+            why = f"{DISCARDED[comparison.discarded]}{answered}"
+            notes.append(f"discarded: “{comparison.question}” for “{comparison.span.text}”: {why}")
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            comparison.span.text,
+            comparison.question,
+            comparison.knowledge_answer or "– no answer –",
+            _describe_comparison(comparison),
+            comparison.value or 0.0,
+        )
+        for comparison in explanation.questions
+        if comparison.kept
+    )
+    return Details(("span", "question", "answer in the knowledge", "comparison", "score"), rows, tuple(notes))
+
+
+def _describe_comparison(comparison: Comparison) -> str:
+    if comparison.nli is not None:
+        return f"{comparison.nli}, F1 {comparison.f1 or 0:.2f}"
+    return "same words" if comparison.f1 == 1 else f"F1 {comparison.f1 or 0:.2f}"
+
+
+_ROLES = frozenset({"spans", "qg", "qa", "nli"})
 METRICS = (
-    Metric("q2", "Q²", frozenset({"spans", "qg", "qa", "nli"}), q2),
     Metric(
-        "q2_no_nli", "Q² w/o NLI", frozenset({"spans", "qg", "qa", "nli"}), partial(q2, name="q2_no_nli", nli=False)
+        name="q2",
+        title="Q²",
+        description="questions about the response, answered from it and from the knowledge, and the answers compared",
+        compute=q2,
+        roles=_ROLES,
+        groups=frozenset({"paper"}),
+        order=1,
+        family="q2",
+        word_weight=1.0,
+        pinpoints=True,
+        features=_features,
+        evidence=("", "no_answer"),
+        details=_details,
+    ),
+    Metric(
+        name="q2_no_nli",
+        title="Q² w/o NLI",
+        description="questions as Q² asks them, with the answers compared by their words alone",
+        compute=partial(q2, name="q2_no_nli", nli=False),
+        roles=_ROLES,
+        groups=frozenset({"paper"}),
+        order=2,
+        family="q2",
+        word_weight=1.0,
+        pinpoints=True,
+        features=_features,
+        details=_details,
     ),
 )

@@ -1,26 +1,27 @@
-"""A token classifier over (knowledge, response), as LettuceDetect: which words does nothing support?"""
+"""A token classifier over (knowledge, response), as LettuceDetect: which words does the knowledge not support?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import FlaggedToken, TokenClassifierExplanation
+from groundwire.engine.schema.explanations import FlaggedToken, TokenClassifierExplanation, UnsupportedSpan
 from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request, UnsupportedSpan
+from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
 from groundwire.runtime.protocol import RoleInfo
 
-from .base import Metric
+from .base import Metric, RoleInfos
 
 ROLE = "token_classifier"
 
 
-def tokens(request: Request, options: Options, info: RoleInfo) -> Steps[MetricResult]:
+def token_classifier(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, that the least supported token of the response is supported."""
     (answer,) = yield [ClassifyTokens(ROLE, request.knowledge, request.response)]
-    flags = tuple(doubts(answer, info))
-    ranges = runs((flag.start, flag.end) for flag in flags if flag.probability >= options.token_classifier.threshold)
+    flags = flag_tokens(answer, role_info(ROLE))
+    threshold = options.token_classifier.threshold
+    ranges = join_ranges((flag.start, flag.end) for flag in flags if flag.probability >= threshold)
     return MetricResult(
         "token_classifier",
         "scored",
@@ -34,35 +35,43 @@ def tokens(request: Request, options: Options, info: RoleInfo) -> Steps[MetricRe
     )
 
 
-def doubts(answer: ClassifiedTokens, info: RoleInfo) -> Iterator[FlaggedToken]:
+def flag_tokens(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken, ...]:
     """Each token with the probability of all labels but the supported ones."""
-    fine = [index for index, label in enumerate(answer.labels) if label in info.supported]
+    supported = [index for index, label in enumerate(answer.labels) if label in info.supported]
+    flags = []
     for token in answer.tokens:
-        doubt = 1.0 - sum(token.probabilities[index] for index in fine)
-        yield FlaggedToken(token.start, token.end, min(1.0, max(0.0, doubt)))
+        doubt = 1.0 - sum(token.probabilities[index] for index in supported)
+        flags.append(FlaggedToken(token.start, token.end, min(1.0, max(0.0, doubt))))
+    return tuple(flags)
 
 
-def runs(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in order, those that touch or stand a blank apart made one; empty ones left out.
+def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in order, those that touch or are a space apart joined; empty ones left out.
 
-    >>> runs([(0, 2), (2, 5), (6, 9), (12, 13)])
+    >>> join_ranges([(0, 2), (2, 5), (6, 9), (12, 13)])
     [(0, 9), (12, 13)]
     """
-    out: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for start, end in ranges:
         if start == end:
             continue
-        if out and start <= out[-1][1] + 1:
-            out[-1] = (out[-1][0], max(end, out[-1][1]))
+        if joined and start <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
-            out.append((start, end))
-    return out
+            joined.append((start, end))
+    return joined
 
 
-def metric(info: RoleInfo) -> Metric:
-    """The metric of a bundle's ``tokens`` role."""
-
-    def steps(request: Request, options: Options) -> Steps[MetricResult]:
-        return tokens(request, options, info)
-
-    return Metric("token_classifier", "Token classifier", frozenset({ROLE}), steps)
+METRICS = (
+    Metric(
+        name="token_classifier",
+        title="Token classifier",
+        description="a classifier that flags unsupported words",
+        compute=token_classifier,
+        roles=frozenset({ROLE}),
+        order=101,
+        word_weight=1.0,
+        pinpoints=True,
+        evidence=("",),
+    ),
+)

@@ -12,23 +12,34 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.text.sentences import sentences
 
-from .base import Metric
-from .claims import VERIFIABILITY, classified_span, verifiable
+from .base import Metric, RoleInfos
+from .claims import VERIFIABILITY, classified_span, verifiability_calls
 
 
-def verifiability(request: Request, options: Options) -> Steps[MetricResult]:
+def verifiability(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, of the response's most verifiable sentence: below 0.5 there is nothing to check."""
-    found = sentences(request.response)
-    answers = yield verifiable(found)
-    each = tuple(
-        classified_span((sentence.start, sentence.end), answer) for sentence, answer in zip(found, answers, strict=True)
+    checked = sentences(request.response)
+    answers = yield verifiability_calls(checked)
+    spans = tuple(
+        classified_span((sentence.start, sentence.end), answer)
+        for sentence, answer in zip(checked, answers, strict=True)
     )
     return MetricResult(
         "verifiability",
         "scored",
-        max(one.supported for one in each),
-        explanation=VerifiabilityExplanation(each),
+        max(span.supported for span in spans),
+        explanation=VerifiabilityExplanation(spans),
     )
 
 
-METRICS = (Metric("verifiability", "Verifiability", frozenset({VERIFIABILITY}), verifiability),)
+METRICS = (
+    Metric(
+        name="verifiability",
+        title="Verifiability",
+        description="whether the response states a checkable fact at all",
+        compute=verifiability,
+        roles=frozenset({VERIFIABILITY}),
+        groups=frozenset({"paper", "fast"}),
+        order=5,
+    ),
+)

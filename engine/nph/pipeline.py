@@ -8,10 +8,11 @@ import msgspec
 
 from groundwire.engine.kg import KnowledgeGraph
 from groundwire.engine.metrics.critic import ROLE as CRITIC
+from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Timings
+from groundwire.engine.schema.results import Timings
 from groundwire.engine.schema.validation import make_history, make_response, make_triples
 from groundwire.engine.signature import signature
 from groundwire.runtime.errors import InvalidRequest
@@ -44,12 +45,10 @@ class NphPipeline:
         sign = f"{signature(self._runtime.identity, ('critique',), options)}|critique:hops={hops}"
         if not context.nodes:
             return _no_context(sign)
-        judged, result, timings = self._run(
-            "critique", steps.critique(context, options, self._runtime.role_info(CRITIC)), options
-        )
-        if judged is None:
-            return _stopped(context, result, timings, sign)
-        return _critique(context, judged, timings, sign)
+        outcome, timings = self._run(steps.critique(context, options, self._runtime.role_info(CRITIC)), options)
+        if isinstance(outcome, Unfinished):
+            return _stopped(context, outcome, timings, sign)
+        return _critique(context, outcome, timings, sign)
 
     def refine(
         self,
@@ -69,12 +68,10 @@ class NphPipeline:
         if not context.nodes:
             before = _no_context(sign)
             return _unchanged(context, "no_context", before, before.timings, NO_CONTEXT)
-        found, result, timings = self._run(
-            "refine", steps.refine(context, settings, options, self._runtime.role_info(CRITIC)), options
-        )
-        if found is None:
-            before = _stopped(context, result, timings, sign)
-            return _unchanged(context, before.status, before, timings, result.message)
+        found, timings = self._run(steps.refine(context, settings, options, self._runtime.role_info(CRITIC)), options)
+        if isinstance(found, Unfinished):
+            before = _stopped(context, found, timings, sign)
+            return _unchanged(context, before.status, before, timings, found.message)
         before = _critique(context, found.before, timings, sign)
         if found.after is None:
             status = "refused" if found.before.mentions else "clean"
@@ -103,22 +100,15 @@ class NphPipeline:
                 "extra=['nph']."
             )
 
-    def _run(self, name: str, asked: Steps[T], options: Options) -> tuple[T | None, MetricResult, Timings]:
-        """What the steps return, or None and the status that says why not."""
-        box: list[T] = []
-
-        def held() -> Steps[MetricResult]:
-            box.append((yield from asked))
-            return MetricResult(name, "scored", 1.0)
-
-        job = self._scheduler.submit([(name, held())], options.max_windows, options.deadline_ms)
+    def _run(self, task: Steps[T], options: Options) -> tuple[T | Unfinished, Timings]:
+        """What the steps return, or why they did not."""
+        job = self._scheduler.submit([task], options.max_windows, options.deadline_ms)
         try:
             finished = job.future.result()
         except BaseException:
             self._scheduler.cancel(job)
             raise
-        (result,) = finished.results
-        return (box[0] if result.status == "scored" else None), result, finished.timings
+        return finished.outcomes[0], finished.timings
 
 
 def _context(response: Any, history: Any, triples: Any, graph: Any, hops: int, options: Options) -> Context:
@@ -160,10 +150,8 @@ def _no_context(signature: str) -> Critique:
     return Critique("no_context", None, None, (), (), (), Timings(0.0, {}), signature, NO_CONTEXT)
 
 
-def _stopped(context: Context, result: MetricResult, timings: Timings, signature: str) -> Critique:
-    assert result.status in ("truncated", "deadline", "cancelled", "failed")
-    status: Any = result.status
-    return Critique(status, None, None, (), context.nodes, context.triples, timings, signature, result.message)
+def _stopped(context: Context, reason: Unfinished, timings: Timings, signature: str) -> Critique:
+    return Critique(reason.status, None, None, (), context.nodes, context.triples, timings, signature, reason.message)
 
 
 def _unchanged(context: Context, status: Any, before: Critique, timings: Timings, message: str) -> Refinement:

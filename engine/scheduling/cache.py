@@ -1,4 +1,4 @@
-"""Results of model calls that were answered before, bounded by what they hold."""
+"""Results of model calls that were answered before, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groundwire.runtime.protocol import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What determines a call's result. ``max_windows`` bounds it and so belongs to it."""
+    """What determines a call's result. ``max_windows`` bounds it, so it is a part of the key."""
 
     call: Call
     max_windows: int
@@ -25,44 +25,44 @@ class Cache:
     def __init__(self, max_chars: int) -> None:
         self._max_chars = max_chars
         self._chars = 0
-        self._held: OrderedDict[Key, tuple[Outcome, int]] = OrderedDict()
+        self._entries: OrderedDict[Key, tuple[Outcome, int]] = OrderedDict()
         self.hits = 0
         self.misses = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._entries)
 
     def get(self, key: Key) -> Outcome | None:
         """The result of an equal call, or None."""
-        found = self._held.get(key)
-        if found is None:
+        entry = self._entries.get(key)
+        if entry is None:
             self.misses += 1
             return None
         self.hits += 1
-        self._held.move_to_end(key)
-        return found[0]
+        self._entries.move_to_end(key)
+        return entry[0]
 
     def put(self, key: Key, outcome: Outcome) -> None:
-        """Hold a result, and let go of the oldest ones beyond the bound."""
-        cost = 256 + _chars(key.call) + _array_bytes(outcome)
-        if key in self._held or cost > self._max_chars:
+        """Store a result, and drop the least recently used ones beyond the bound."""
+        cost = 256 + _count_chars(key.call) + _count_array_bytes(outcome)
+        if key in self._entries or cost > self._max_chars:
             return
-        self._held[key] = (outcome, cost)
+        self._entries[key] = (outcome, cost)
         self._chars += cost
         while self._chars > self._max_chars:
-            _, (_, freed) = self._held.popitem(last=False)
+            _, (_, freed) = self._entries.popitem(last=False)
             self._chars -= freed
 
 
-def _chars(value: object) -> int:
+def _count_chars(value: object) -> int:
     """The characters of all texts in a call, or in any part of it."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, tuple):
-        return sum(map(_chars, value))
-    return sum(_chars(getattr(value, name)) for name in getattr(value, "__struct_fields__", ()))
+        return sum(map(_count_chars, value))
+    return sum(_count_chars(getattr(value, name)) for name in getattr(value, "__struct_fields__", ()))
 
 
-def _array_bytes(outcome: Outcome) -> int:
+def _count_array_bytes(outcome: Outcome) -> int:
     values = [getattr(outcome, name) for name in getattr(outcome, "__struct_fields__", ())]
     return sum(value.nbytes for value in values if isinstance(value, np.ndarray))

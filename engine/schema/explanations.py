@@ -8,6 +8,21 @@ from groundwire.runtime.calls import TextSpan
 
 from .base import Record
 
+Reason: TypeAlias = Literal[
+    "no_answer", "contradiction", "mismatch", "not_entailed", "detected", "not_in_knowledge", "less_likely"
+]
+"""Why words count as unsupported; ``REASONS`` says what each means."""
+REASONS: dict[Reason, str] = {
+    "no_answer": "the knowledge does not say",
+    "contradiction": "the knowledge says otherwise",
+    "mismatch": "the knowledge says something else",
+    "not_entailed": "the knowledge does not imply it",
+    "detected": "a detector finds no support",
+    "not_in_knowledge": "the knowledge does not have the word",
+    "less_likely": "the document makes these words less likely",
+}
+"""What tables and reports print for a reason."""
+
 
 class UnsupportedSpan(Record, frozen=True):
     """Words of the response that the knowledge does not support: ``text == response[start:end]``."""
@@ -15,16 +30,11 @@ class UnsupportedSpan(Record, frozen=True):
     text: str
     start: int
     end: int
-    reason: Literal[
-        "no_answer", "contradiction", "mismatch", "not_entailed", "detected", "not_in_knowledge", "less_likely"
-    ]
-    """``no_answer``: the knowledge does not say it. ``contradiction``, ``mismatch``: it says something else.
-    ``not_entailed``: inference does not find it in the knowledge. ``detected``: a detector takes it for unsupported.
-    ``not_in_knowledge``: the knowledge does not have the word. ``less_likely``: the knowledge makes a language model
-    expect it less."""
+    reason: Reason
     knowledge_says: str = ""
+    """What the knowledge has instead; empty when it has nothing, or the metric does not look."""
     metric: str = ""
-    """Whose reason it is."""
+    """The metric that gives the reason."""
     metrics: tuple[str, ...] = ()
     """All metrics that doubt these words, in ``Score.unsupported``."""
 
@@ -87,10 +97,10 @@ class DetectorExplanation(Record, frozen=True, tag="detector"):
 
     decision: Literal["consistent", "inconsistent"]
     """Of the label with the highest probability, as the papers decide."""
-    judged: tuple[ClassifiedSpan, ...]
-    """What the value rests on: the response, or every sentence."""
+    scored: tuple[ClassifiedSpan, ...]
+    """What the value depends on: the response, or every sentence."""
     sentences: tuple[ClassifiedSpan, ...] = ()
-    """The sentences, where the response was judged as a whole and they were asked for too."""
+    """The sentences, where the response was classified as a whole and they were asked for too."""
 
 
 class VerifiabilityExplanation(Record, frozen=True, tag="verifiability"):

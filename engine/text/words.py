@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,8 +12,12 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 
+WORD = re.compile(r"\w+(?:['’.,\-]\w+)*")
+"""A word with its apostrophes, hyphens and the points of numbers: what is marked in a response as a whole."""
+
+
 class Word(NamedTuple):
-    """A token of a text: ``text == whole[start:end]``, never a blank."""
+    """A token of a text: ``text == whole[start:end]``, never a space."""
 
     text: str
     start: int
@@ -25,7 +30,7 @@ class Word(NamedTuple):
 def words(text: str) -> tuple[Word, ...]:
     """The tokens of ``text``, in order.
 
-    spaCy makes a run of blanks a token of its own; those are left out, so every text of blanks has no words.
+    spaCy makes a run of spaces a token of its own; those are left out, so a text of spaces has no words.
 
     >>> [word.text for word in words("It isn't Dr. Dre's!") if word.content]
     ['Dr.', 'Dre']

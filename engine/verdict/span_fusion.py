@@ -1,139 +1,148 @@
 """The words of a response that are not supported, from what all metrics say about its parts.
 
-Evidence differs in how sharply it points. A question that the knowledge answers otherwise names the very words; a
+Evidence differs in how precisely it points. A question that the knowledge answers otherwise names the very words; a
 contradicted sentence says only that something in it is wrong; a word that the knowledge lacks may paraphrase it. So
-evidence is added up word by word: sharp evidence marks a word by itself, blunt evidence where metrics agree. A word
-that the knowledge lacks is less likely with it, too, so those two alone do not mark it. A stop word makes no claim of
-its own: it is marked by sharp evidence, or with the other words of a sentence. A metric that is asked alone is reported
-as it is.
+evidence is added up word by word (``Metric.weight``): precise evidence marks a word by itself, vague evidence where
+metrics agree. A word that the knowledge lacks is less likely with it, too, so those two alone do not mark it. A stop
+word makes no claim of its own: it is marked by precise evidence, or with the other words of a sentence. A metric that
+is asked alone is reported as it is.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from groundwire.engine.schema.explanations import OverlapExplanation, UnsupportedSpan
+from groundwire.engine.metrics import Metric, find
+from groundwire.engine.schema.explanations import Reason, UnsupportedSpan
 from groundwire.engine.schema.results import MetricResult
-from groundwire.engine.text.words import words as split
+from groundwire.engine.text.words import WORD, words
 
 MARKED = 1.0
 """Weight from which a word is marked."""
-_SHARP = {
-    "q2": 1.0,
-    "q2_no_nli": 1.0,
-    "token_classifier": 1.0,
-    "critic": 1.0,
-    "feqa": 0.5,
-    "pmi": 0.4,
-    "upmi": 0.4,
-    "overlap": 0.5,
-}
-"""Weight of a metric that points at words. The two forms of Q², of PMI and of overlap count once: they agree by
-construction."""
-_BLUNT = {"contradiction": 0.6, "not_entailed": 0.4, "detected": 0.4}
-"""Weight of a sentence, by reason."""
-_OF_WORDS = {"not_in_knowledge", "less_likely"}
-_FAMILY = {"q2_no_nli": "q2", "upmi": "pmi", "overlap_precision": "overlap"}
-_WORD = re.compile(r"\w+(?:['’.,\-]\w+)*")
+_ABOUT_WORDS: frozenset[Reason] = frozenset({"not_in_knowledge", "less_likely"})
+"""Reasons that say the same of every word they are given for."""
 
 
-class _Word(NamedTuple):
-    """A word of the response and the evidence on it, strongest first."""
+class Evidence(NamedTuple):
+    """A span that one metric does not find supported."""
+
+    span: UnsupportedSpan
+    weight: float
+    family: str
+    pinpoints: bool
+
+
+class MarkedWord(NamedTuple):
+    """A word of the response and the evidence about it, strongest first."""
 
     start: int
     end: int
     content: bool
     """Not a stop word."""
-    evidence: tuple[UnsupportedSpan, ...]
+    evidence: tuple[Evidence, ...]
 
     @property
     def weight(self) -> float:
+        """The evidence added up, each family of metrics once."""
         best: dict[str, float] = {}
-        for span in self.evidence:
-            family = _FAMILY.get(span.metric, span.metric)
-            best[family] = max(best.get(family, 0.0), _weight(span))
+        for item in self.evidence:
+            best[item.family] = max(best.get(item.family, 0.0), item.weight)
         return sum(best.values())
 
     @property
     def marked(self) -> bool:
+        """Whether the evidence is enough."""
         if self.content:
             return self.weight >= MARKED
-        return any(_weight(span) >= MARKED for span in self.evidence)
+        return any(item.weight >= MARKED for item in self.evidence)
 
     @property
-    def sharp(self) -> bool:
-        return any(span.metric in _SHARP for span in self.evidence)
+    def pinpointed(self) -> bool:
+        """Whether some evidence is about this very word."""
+        return any(item.pinpoints for item in self.evidence)
 
 
-def fuse(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
+def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
     """Disjoint ranges of ``response``, in order, each with its strongest evidence and the metrics that agree."""
-    scored = [result for result in results if result.status == "scored"]
-    evidence = sorted((span for result in scored for span in _spans(result)), key=lambda span: -_weight(span))
-    said = [word for word in split(response) if word.content] if evidence else []
-    words = [
-        _Word(
-            *match.span(),
-            any(word.start < match.end() and match.start() < word.end for word in said),
-            tuple(span for span in evidence if span.start < match.end() and match.start() < span.end),
-        )
-        for match in _WORD.finditer(response)
-    ]
-    alone = len({_FAMILY.get(result.name, result.name) for result in scored}) == 1
-    marked = [word for word in words if word.evidence and (alone or word.marked)]
-    kept = [word for word in marked if word.sharp or not _sharper(word, marked)]
+    scored = [(result, metric) for result in results if result.status == "scored" and (metric := find(result.name))]
+    evidence = sorted(_collect(scored), key=lambda item: -item.weight)
+    if not evidence:
+        return ()
+    marked_words = _mark_words(response, evidence)
+    alone = len({metric.evidence_family for _, metric in scored}) == 1
+    marked = [word for word in marked_words if word.evidence and (alone or word.marked)]
+    kept = [word for word in marked if word.pinpointed or not _has_precise_neighbour(word, marked)]
     if not alone:
-        whole = [word.evidence[0] for word in kept if not word.sharp]
-        filled = [word for word in words if not word.content and word.weight >= MARKED and word.evidence[0] in whole]
-        kept = sorted({*kept, *filled})
-    return tuple(_merged(response, words, kept))
+        sentences = [word.evidence[0] for word in kept if not word.pinpointed]
+        kept = sorted(
+            {*kept, *(word for word in marked_words if _is_stop_word_of(word, sentences))}, key=lambda word: word.start
+        )
+    return tuple(_merge(response, marked_words, kept))
 
 
-def _spans(result: MetricResult) -> tuple[UnsupportedSpan, ...]:
-    explanation = result.explanation
-    return explanation.unsupported if isinstance(explanation, OverlapExplanation) else result.unsupported
+def _collect(scored: Iterable[tuple[MetricResult, Metric]]) -> Iterable[Evidence]:
+    for result, metric in scored:
+        for span in metric.spans(result):
+            yield Evidence(span, metric.weight(span), metric.evidence_family, metric.pinpoints)
 
 
-def _weight(span: UnsupportedSpan) -> float:
-    family = _FAMILY.get(span.metric, span.metric)
-    return _SHARP[family] if family in _SHARP else _BLUNT[span.reason]
+def _mark_words(response: str, evidence: Sequence[Evidence]) -> list[MarkedWord]:
+    content = [word for word in words(response) if word.content]
+    return [
+        MarkedWord(
+            *match.span(),
+            any(word.start < match.end() and match.start() < word.end for word in content),
+            tuple(item for item in evidence if item.span.start < match.end() and match.start() < item.span.end),
+        )
+        for match in WORD.finditer(response)
+    ]
 
 
-def _sharper(word: _Word, marked: Sequence[_Word]) -> bool:
-    """Whether a sentence that marks ``word`` has a marked word to which other evidence points."""
-    return any(other.sharp and any(span.start <= other.start < span.end for span in word.evidence) for other in marked)
+def _has_precise_neighbour(word: MarkedWord, marked: Sequence[MarkedWord]) -> bool:
+    """Whether a sentence that marks ``word`` has a marked word to which precise evidence points."""
+    return any(
+        other.pinpointed and any(item.span.start <= other.start < item.span.end for item in word.evidence)
+        for other in marked
+    )
 
 
-def _alike(one: UnsupportedSpan, other: UnsupportedSpan) -> bool:
-    if one == other:
-        return True
-    return one.reason in _OF_WORDS and (one.metric, one.reason) == (other.metric, other.reason)
+def _is_stop_word_of(word: MarkedWord, sentences: Sequence[Evidence]) -> bool:
+    """Whether ``word`` is a stop word of a sentence that is marked as a whole."""
+    return not word.content and word.weight >= MARKED and word.evidence[0] in sentences
 
 
-def _merged(response: str, words: Sequence[_Word], kept: Sequence[_Word]) -> list[UnsupportedSpan]:
+def _merge(response: str, all_words: Sequence[MarkedWord], kept: Sequence[MarkedWord]) -> list[UnsupportedSpan]:
     """Neighbouring words with the same strongest evidence as one range, out to where that evidence ends.
 
-    Evidence that is about single words (overlap, PMI) is the same where it gives the same reason.
+    Evidence about single words (overlap, PMI) is the same where it gives the same reason.
     """
-    order = {word.start: index for index, word in enumerate(words)}
-    groups: list[list[_Word]] = []
+    index_of = {word.start: index for index, word in enumerate(all_words)}
+    groups: list[list[MarkedWord]] = []
     for word in kept:
         last = groups[-1][-1] if groups else None
-        if last and order[word.start] == order[last.start] + 1 and _alike(word.evidence[0], last.evidence[0]):
+        adjacent = last is not None and index_of[word.start] == index_of[last.start] + 1
+        if last is not None and adjacent and _agree(word.evidence[0].span, last.evidence[0].span):
             groups[-1].append(word)
         else:
             groups.append([word])
-    out: list[UnsupportedSpan] = []
+    merged: list[UnsupportedSpan] = []
     for group in groups:
-        top, start, end = group[0].evidence[0], group[0].start, group[-1].end
-        covers = all(word.evidence[0] == top for word in group)
-        if covers and sum(word.start < top.end and top.start < word.end for word in words) == len(group):
+        top, start, end = group[0].evidence[0].span, group[0].start, group[-1].end
+        covers_group = all(word.evidence[0].span == top for word in group)
+        if covers_group and sum(word.start < top.end and top.start < word.end for word in all_words) == len(group):
             # The evidence covers these words and no other, so what it covers beside them may be marked too: a currency
             # sign, quotation marks.
-            start, end = max(min(start, top.start), out[-1].end if out else 0), max(end, top.end)
-        metrics = tuple(dict.fromkeys(span.metric for word in group for span in word.evidence))
-        out.append(msgspec.structs.replace(top, text=response[start:end], start=start, end=end, metrics=metrics))
-    return out
+            start, end = max(min(start, top.start), merged[-1].end if merged else 0), max(end, top.end)
+        metrics = tuple(dict.fromkeys(item.span.metric for word in group for item in word.evidence))
+        merged.append(msgspec.structs.replace(top, text=response[start:end], start=start, end=end, metrics=metrics))
+    return merged
+
+
+def _agree(span: UnsupportedSpan, other: UnsupportedSpan) -> bool:
+    """Whether two spans say the same: equal, or the same reason of the same metric about single words."""
+    if span == other:
+        return True
+    return span.reason in _ABOUT_WORDS and (span.metric, span.reason) == (other.metric, other.reason)

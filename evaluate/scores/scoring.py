@@ -18,15 +18,15 @@ import msgspec
 
 from groundwire.engine.api import Engine
 from groundwire.engine.jsonl.results_file import ResultsFile
+from groundwire.engine.plan import Plan, make_plan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.evaluate.datasets.examples import Row
-from groundwire.runtime.bundle import Bundle, SpansRole
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.session import DeviceChoice, DeviceProfile, choose_device
-from groundwire.runtime.protocol import Runtime
+from groundwire.runtime.local import identify
+from groundwire.runtime.ort.session import DeviceChoice, choose_device
 
 from .workers import Scorer, Workers, usable
 
@@ -64,13 +64,13 @@ class Settings(NamedTuple):
         """Whether anything is asked for that stored scores could contradict."""
         return any(one is not None for one in (self.bundle, self.device, self.metrics, self.options))
 
-    def describe(self) -> Runtime:
-        """The bundle's name, roles and facts as ``load`` would have them, without its models."""
+    def plan(self, calibration: Calibration | None = None) -> Plan:
+        """Metrics, options and signature as ``load`` would have them, from the manifest alone."""
         opened = Bundle.open(self.bundle or "compact")
-        roles = opened.manifest.roles
-        precisions = [role.precision for role in roles.values() if not isinstance(role, SpansRole)]
-        profile = DeviceProfile.of(choose_device(self.device or "auto", precisions), self.threads)
-        return LocalRuntime(opened, profile, dict.fromkeys(roles))
+        manifest = opened.manifest
+        identity = identify((opened,), choose_device(self.device or "auto", list(manifest.precisions.values())))
+        chosen = calibration or manifest.calibration
+        return make_plan(manifest.roles, identity, chosen, self.metrics, self.options)
 
     def load(self) -> Engine:
         """The engine."""
@@ -82,7 +82,7 @@ class Settings(NamedTuple):
         """The engine, or several in processes of their own. Settings that cannot be loaded raise here."""
         if self.workers == 1:
             return self.load()
-        self.describe()
+        self.plan()
         threads = max(1, (self.threads or usable()) // self.workers)
         return Workers(self._replace(threads=threads, workers=1).load, self.workers)
 
@@ -143,8 +143,12 @@ def score_sets(
                 if key not in scores[name]:
                     lacking.setdefault(key, []).append(name)
         own = None if settings.calibration is None else Calibration.load(settings.calibration)
-        plan = _plan(settings, own) if settings.decided() or lacking else None
-        made_with = plan.made_with if plan else next(e.made_with for file in files.values() for e in file.entries)
+        plan = settings.plan(own) if settings.decided() or lacking else None
+        made_with = (
+            _uncalibrated(plan.signature)
+            if plan
+            else next(e.made_with for file in files.values() for e in file.entries)
+        )
         for file in files.values():
             file.check(made_with)
 
@@ -164,7 +168,7 @@ def score_sets(
         if plan is not None and todo:
             engine = stack.enter_context(settings.scorer())
             requests = (_request(keyed[lacking[key][0]][key]) for key in todo)
-            found = engine.score_many(requests, metrics=plan.metrics, options=plan.options)
+            found = engine.score_many(requests, metrics=plan.names, options=plan.options)
             for key, score in zip(todo, found, strict=True):
                 keep(key, score)
                 name = lacking[key][0]
@@ -174,23 +178,7 @@ def score_sets(
     return Scored(ordered, made_with, calibration)
 
 
-class _Plan(NamedTuple):
-    """Settings with everything filled in."""
-
-    made_with: str
-    metrics: tuple[str, ...]
-    options: Options
-    calibration: Calibration | None
-
-
-def _plan(settings: Settings, calibration: Calibration | None) -> _Plan:
-    options = settings.options or Options()
-    with Engine(settings.describe(), calibration=calibration) as engine:
-        names = engine.metric_names(settings.metrics)
-        return _Plan(_uncalibrated(engine.signature(names, options)), names, options, engine.calibration)
-
-
-def _remembered(path: Path, own: Calibration | None, plan: _Plan | None) -> Calibration | None:
+def _remembered(path: Path, own: Calibration | None, plan: Plan | None) -> Calibration | None:
     """The calibration to use: the one asked for, the opened bundle's, or the last run's; ``path`` holds it then."""
     found = own
     if found is None:

@@ -19,6 +19,11 @@ Scored = tuple[list[int], float]
 """Generated ids after the start token, and their score."""
 
 
+def decoding_width(role: QuestionGeneratorRole, profile: DeviceProfile) -> int:
+    """Sources times beams that decode together: more where a step's numbers are few enough for the cache."""
+    return profile.max_beams * (1 if role.shortlist is None else 2)
+
+
 class QuestionGenerator:
     """An encoder-decoder in two graphs, with its tokenizer and template."""
 
@@ -39,11 +44,6 @@ class QuestionGenerator:
         encoder = Session.load(bundle.file(role.encoder), profile)
         decoder = Session.load(bundle.file(role.decoder), profile)
         return cls(role, encoder, decoder, text, profile)
-
-    @property
-    def beams(self) -> int:
-        """Sources times beams that decode together: more where a step's numbers are few enough for the cache."""
-        return self._profile.max_beams * (1 if self._role.shortlist is None else 2)
 
     def run(
         self, calls: Sequence[GenerateQuestions], max_windows: int
@@ -74,7 +74,7 @@ class QuestionGenerator:
         """Token sequences after the start token (with the end token) and their scores, best first, per window."""
         check(decoding)
         out: list[list[Scored]] = [[] for _ in windows]
-        rows_at_once = max(1, self.beams // width(decoding))
+        rows_at_once = max(1, decoding_width(self._role, self._profile) // width(decoding))
         for rows, _, outputs in forward(self._encoder, windows, self._role.pad_id, self._profile):
             keys = dict(zip(self._encoder.outputs, outputs, strict=True))
             longest = keys[self._encoder.outputs[0]].shape[2]

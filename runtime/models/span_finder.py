@@ -10,12 +10,13 @@ spaCy is imported with the first pipeline: a bundle without this role does witho
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from groundwire.runtime.calls import TextSpan
-from groundwire.runtime.errors import BundleError, InvalidRequest
+from groundwire.runtime.calls import FindSpans, IsPersonal, TextSpan
+from groundwire.runtime.errors import BundleError, GroundwireError, InvalidRequest
+from groundwire.runtime.protocol import Outcome
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -99,6 +100,18 @@ class SpanFinder:
             raise BundleError(f"The spaCy pipeline {str(path_or_name)!r} cannot be loaded: {error}") from error
         _widen(nlp)
         return cls(nlp)
+
+    def run(self, calls: Sequence[FindSpans | IsPersonal], max_windows: int) -> list[Outcome]:
+        """One result or error per call, in order; ``max_windows`` does not apply, because texts are read whole."""
+        outcomes: list[Outcome] = []
+        for call in calls:
+            try:
+                outcomes.append(
+                    self.find(call.text) if isinstance(call, FindSpans) else self.is_personal(call.question)
+                )
+            except GroundwireError as error:
+                outcomes.append(error)
+        return outcomes
 
     def find(self, text: str) -> tuple[TextSpan, ...]:
         """Named entities in order, then the noun chunks that are not among them; ``i`` is left out.

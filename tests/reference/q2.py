@@ -112,11 +112,12 @@ class Reference:
         else:
             text = f"answer: {answer}  context: {context}"
             source = self._qg_tokens(text, return_tensors="pt", return_token_type_ids=False)
-        search: dict[str, Any] = {"max_length": decoding.max_length, "do_sample": False}
+        search: dict[str, Any] = {"max_new_tokens": decoding.max_new_tokens, "do_sample": False}
         match decoding:
             case BeamSearch():
-                search |= {"num_beams": decoding.beams, "num_return_sequences": decoding.returned}
-                search |= {"no_repeat_ngram_size": decoding.no_repeat_ngram, "early_stopping": decoding.early_stopping}
+                search |= {"num_beams": decoding.num_beams, "num_return_sequences": decoding.num_return_sequences}
+                search["no_repeat_ngram_size"] = decoding.no_repeat_ngram_size
+                search["early_stopping"] = decoding.early_stopping
             case Greedy():
                 search |= {"num_beams": 1}
             case _:

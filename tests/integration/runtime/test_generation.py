@@ -74,12 +74,14 @@ def generate(zoo: Zoo, family: str, source: dict[str, torch.Tensor], decoding: B
     own = model.generation_config
     beam = decoding if isinstance(decoding, BeamSearch) else BeamSearch(num_beams=1, num_return_sequences=1)
     config = GenerationConfig(
-        num_beams=beam.beams,
-        num_return_sequences=beam.returned,
-        no_repeat_ngram_size=decoding.no_repeat_ngram,
-        max_length=decoding.max_length,
-        min_length=decoding.min_length,
-        **({"early_stopping": beam.early_stopping, "length_penalty": beam.length_penalty} if beam.beams > 1 else {}),
+        num_beams=beam.num_beams,
+        num_return_sequences=beam.num_return_sequences,
+        no_repeat_ngram_size=decoding.no_repeat_ngram_size,
+        max_new_tokens=decoding.max_new_tokens,
+        min_new_tokens=decoding.min_new_tokens,
+        **(
+            {"early_stopping": beam.early_stopping, "length_penalty": beam.length_penalty} if beam.num_beams > 1 else {}
+        ),
         decoder_start_token_id=own.decoder_start_token_id,
         eos_token_id=own.eos_token_id,
         pad_token_id=own.pad_token_id,
@@ -89,7 +91,7 @@ def generate(zoo: Zoo, family: str, source: dict[str, torch.Tensor], decoding: B
     )
     found = model.generate(**source, generation_config=config)
     rows = [_until(row, own.eos_token_id) for row in found.sequences[:, 1:].tolist()]
-    if beam.beams > 1:
+    if beam.num_beams > 1:
         return list(zip(rows, found.sequences_scores.tolist(), strict=True))
     logits = torch.stack(found.logits, dim=1).log_softmax(-1)[0]
     return [(row, float(np.mean([float(logits[i, token]) for i, token in enumerate(row)]))) for row in rows]

@@ -91,7 +91,9 @@ def test_the_tokens_are_the_twins(zoo: Zoo, family: str) -> None:
         for alpha, mass in grid
     ]
     found = run(zoo, family, calls)
-    settings = Options(BEAM.beams, BEAM.returned, start, eos, LENGTH, 0, 0, BEAM.length_penalty, BEAM.early_stopping)
+    settings = Options(
+        BEAM.num_beams, BEAM.num_return_sequences, start, eos, LENGTH, 0, 0, BEAM.length_penalty, BEAM.early_stopping
+    )
     seen = set()
     for (alpha, mass), (greedy,), beams in zip(grid, found[: len(grid)], found[len(grid) :], strict=True):
         assert sequence(greedy) == slow.greedy(start, eos, alpha, mass, LENGTH - 1)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import BertScoreExplanation, BertScoreOptions, Engine, Options, Score
-from groundwire.engine.metrics.bertscore import matched_words
-from groundwire.engine.scheduling.scheduler import Cache, Key
+from groundwire.engine.metrics.bertscore import match_words
+from groundwire.engine.scheduling.cache import Cache, Key
 from groundwire.engine.signature import signature
 from groundwire.export import RoleOptions, export_role
 from groundwire.runtime.calls import CountTokens, Embed, Embedded, Read, TokenCounts
@@ -324,7 +324,7 @@ def test_a_words_similarity_is_the_mean_of_the_pieces_that_touch_it(case: tuple[
         (True, *[False] * count),
         Read(1, 1, 1),
     )
-    found = matched_words(text, embedded, numbers)
+    found = match_words(text, embedded, numbers)
     for word in found:
         assert word.text == text[word.start : word.end]
         touching = [

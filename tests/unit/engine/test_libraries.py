@@ -161,7 +161,7 @@ def test_a_missing_package_is_named(without: str, name: str) -> None:
     from groundwire.engine import Request
 
     with pytest.raises(InvalidRequest, match=rf"{without}.*pip install 'groundwire\[metrics\]'"):
-        module(Request("a", ("b",)), Options())
+        module(Request("a", ("b",)), Options(), lambda role: RoleInfo())
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40)

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, OverlapExplanation, Score
-from groundwire.engine.metrics.overlap import normalized
+from groundwire.engine.metrics.overlap import split_words
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
 from tests.reference import overlap as reference
@@ -113,7 +113,7 @@ def test_where_the_f1_is_not_that_of_the_generations() -> None:
     ],
 )
 def test_normalized_words(text: str, expected: list[str]) -> None:
-    assert normalized(text) == expected
+    assert split_words(text) == expected
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=60)
@@ -160,7 +160,7 @@ def test_a_text_that_supports_itself(text: str) -> None:
 
 
 def test_the_punctuation_is_that_of_ascii() -> None:
-    assert normalized(string.punctuation) == []
+    assert split_words(string.punctuation) == []
 
 
 def test_threads_share_the_tokenizer() -> None:

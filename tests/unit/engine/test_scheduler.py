@@ -12,6 +12,7 @@ import pytest
 
 from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overloaded
 from groundwire.engine.scheduling.cache import Cache, Key
+from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
@@ -40,8 +41,8 @@ def test_a_metric_may_go_on_from_the_device_to_the_host_alone() -> None:
         return MetricResult("m", "scored", float(personal))
 
     scheduler = Scheduler(FakeRuntime({"nli": label, "spans": lambda call: True}))
-    job = scheduler.submit([("m", steps())], 8, None)
-    assert job.future.result(5).results[0].value == 1.0
+    job = scheduler.submit([steps()], 8, None)
+    assert job.future.result(5).outcomes[0].value == 1.0
     scheduler.close()
 
 
@@ -66,12 +67,12 @@ def gated(answers: Callable[[Classify], Outcome] = label, batch: int = 64) -> tu
 
 def test_requests_share_batches_and_repeats_are_run_once() -> None:
     runtime, scheduler = gated()
-    first = scheduler.submit([("m", ask("x"))], 8, None)
+    first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
-    others = [scheduler.submit([("m", ask(name))], 8, None) for name in ("a", "b", "a", "x")]
+    others = [scheduler.submit([ask(name)], 8, None) for name in ("a", "b", "a", "x")]
     runtime.opened.set()
     for job in (first, *others):
-        assert job.future.result(5).results[0].status == "scored"
+        assert job.future.result(5).outcomes[0].status == "scored"
     batches = [[call.hypothesis for call in calls] for _, calls in runtime.batches]  # type: ignore[union-attr]
     assert batches == [["x"], ["a", "b"]]
     scheduler.close()
@@ -80,8 +81,8 @@ def test_requests_share_batches_and_repeats_are_run_once() -> None:
 def test_metrics_of_one_request_share_their_calls() -> None:
     runtime = FakeRuntime({"nli": label})
     scheduler = Scheduler(runtime)
-    job = scheduler.submit([("m", ask("a", "b")), ("m", ask("b", "a"))], 8, None)
-    assert [result.value for result in job.future.result(5).results] == [1.0, 1.0]
+    job = scheduler.submit([ask("a", "b"), ask("b", "a")], 8, None)
+    assert [result.value for result in job.future.result(5).outcomes] == [1.0, 1.0]
     asked = [call.hypothesis for _, calls in runtime.batches for call in calls]  # type: ignore[union-attr]
     assert sorted(asked) == ["a", "b"]
     scheduler.close()
@@ -89,9 +90,9 @@ def test_metrics_of_one_request_share_their_calls() -> None:
 
 def test_a_batch_holds_no_more_calls_than_the_runtime_wants() -> None:
     runtime, scheduler = gated(batch=3)
-    first = scheduler.submit([("m", ask("x"))], 8, None)
+    first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
-    jobs = [scheduler.submit([("m", ask(str(i)))], 8, None) for i in range(7)]
+    jobs = [scheduler.submit([ask(str(i))], 8, None) for i in range(7)]
     runtime.opened.set()
     for job in (first, *jobs):
         job.future.result(5)
@@ -106,14 +107,14 @@ def test_one_failing_call_harms_no_other_request() -> None:
         return label(call)
 
     runtime, scheduler = gated(fragile)
-    first = scheduler.submit([("m", ask("x"))], 8, None)
+    first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
-    jobs = {name: scheduler.submit([("m", ask(name))], 8, None) for name in ("a", "bad", "b")}
+    jobs = {name: scheduler.submit([ask(name)], 8, None) for name in ("a", "bad", "b")}
     runtime.opened.set()
-    found = {name: job.future.result(5).results[0] for name, job in jobs.items()}
+    found = {name: job.future.result(5).outcomes[0] for name, job in jobs.items()}
     assert {name: result.status for name, result in found.items()} == {"a": "scored", "bad": "failed", "b": "scored"}
     assert "the graph fell over" in found["bad"].message
-    assert first.future.result(5).results[0].status == "scored"
+    assert first.future.result(5).outcomes[0].status == "scored"
     scheduler.close()
 
 
@@ -124,15 +125,15 @@ def test_a_failed_call_is_not_cached() -> None:
         return next(outcomes, None) or label(call)
 
     scheduler = Scheduler(FakeRuntime({"nli": flaky}))
-    statuses = [scheduler.submit([("m", ask("a"))], 8, None).future.result(5).results[0].status for _ in range(2)]
+    statuses = [scheduler.submit([ask("a")], 8, None).future.result(5).outcomes[0].status for _ in range(2)]
     assert statuses == ["failed", "scored"]
     scheduler.close()
 
 
 def test_too_long_a_text_is_truncated_not_failed() -> None:
     scheduler = Scheduler(FakeRuntime({"nli": lambda call: TooLong("too long")}))
-    (result,) = scheduler.submit([("m", ask("a"))], 8, None).future.result(5).results
-    assert (result.status, result.value, result.message) == ("truncated", None, "too long")
+    (result,) = scheduler.submit([ask("a")], 8, None).future.result(5).outcomes
+    assert result == Unfinished("truncated", "too long")
     scheduler.close()
 
 
@@ -142,38 +143,40 @@ def test_a_defect_of_a_metric_fails_that_metric_alone(caplog: pytest.LogCaptureF
         raise ZeroDivisionError("oops")
 
     scheduler = Scheduler(FakeRuntime({"nli": label}))
-    broke, fine = scheduler.submit([("broken", broken()), ("m", ask("a"))], 8, None).future.result(5).results
+    broke, fine = scheduler.submit([broken(), ask("a")], 8, None).future.result(5).outcomes
+    assert isinstance(broke, Unfinished)
     assert (broke.status, fine.status) == ("failed", "scored")
     assert "ZeroDivisionError" in broke.message
-    assert "metric broken failed" in caplog.text
+    assert "task broken failed" in caplog.text
     scheduler.close()
 
 
 def test_a_deadline_ends_a_request_that_waits_and_spares_the_others() -> None:
     runtime, scheduler = gated()
-    first = scheduler.submit([("m", ask("x"))], 8, None)
+    first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
-    late = scheduler.submit([("m", ask("a", "b"))], 8, 1.0)
+    late = scheduler.submit([ask("a", "b")], 8, 1.0)
     time.sleep(0.02)
     runtime.opened.set()
-    result = late.future.result(5).results[0]
-    assert (result.status, result.value) == ("deadline", None)
+    result = late.future.result(5).outcomes[0]
+    assert isinstance(result, Unfinished)
+    assert result.status == "deadline"
     assert "1 ms" in result.message
-    assert first.future.result(5).results[0].status == "scored"
+    assert first.future.result(5).outcomes[0].status == "scored"
     assert all(call.hypothesis != "b" for _, calls in runtime.batches for call in calls)  # type: ignore[union-attr]
     scheduler.close()
 
 
 def test_a_deadline_does_not_wait_for_the_batch_that_runs() -> None:
     runtime, scheduler = gated()
-    job = scheduler.submit([("m", ask("a"))], 8, 20.0)
+    job = scheduler.submit([ask("a")], 8, 20.0)
     assert runtime.entered.wait(5)
     late = job.future.result(5)
-    assert (late.results[0].status, late.timings.stages_ms) == ("deadline", {})
+    assert (late.outcomes[0].status, late.timings.stages_ms) == ("deadline", {})
     assert not runtime.batches
     runtime.opened.set()
-    later = scheduler.submit([("m", ask("a"))], 8, None)
-    assert later.future.result(5).results[0].status == "scored"
+    later = scheduler.submit([ask("a")], 8, None)
+    assert later.future.result(5).outcomes[0].status == "scored"
     assert len(runtime.batches) == 1  # the batch's result was kept
     assert late.timings.stages_ms == {}
     scheduler.close()
@@ -193,43 +196,43 @@ def test_a_device_of_two_lanes_runs_two_shares_at_the_same_time() -> None:
 
     runtime = Beside({"nli": label}, concurrent_batches=2)
     scheduler = Scheduler(runtime)
-    assert scheduler.submit([("m", steps())], 8, None).future.result(5).results[0].value == 1.0
+    assert scheduler.submit([steps()], 8, None).future.result(5).outcomes[0].value == 1.0
     assert sorted(len(calls) for _, calls in runtime.batches) == [2, 3]
     scheduler.close()
 
 
 def test_a_cancelled_request_asks_nothing_more() -> None:
     runtime, scheduler = gated()
-    job = scheduler.submit([("m", ask("a", "b"))], 8, None)
+    job = scheduler.submit([ask("a", "b")], 8, None)
     assert runtime.entered.wait(5)
     scheduler.cancel(job)
     runtime.opened.set()
-    assert job.future.result(5).results[0].status == "cancelled"
+    assert job.future.result(5).outcomes[0].status == "cancelled"
     scheduler.close()
     assert [call.hypothesis for _, calls in runtime.batches for call in calls] == ["a"]  # type: ignore[union-attr]
 
 
 def test_close_cancels_what_is_unfinished_and_refuses_more() -> None:
     runtime, scheduler = gated()
-    job = scheduler.submit([("m", ask("a", "b"))], 8, None)
+    job = scheduler.submit([ask("a", "b")], 8, None)
     assert runtime.entered.wait(5)
     threading.Timer(0.05, runtime.opened.set).start()
     scheduler.close()
-    assert job.future.result(5).results[0].status == "cancelled"
+    assert job.future.result(5).outcomes[0].status == "cancelled"
     with pytest.raises(EngineClosed, match="load another"):
-        scheduler.submit([("m", ask("a"))], 8, None)
+        scheduler.submit([ask("a")], 8, None)
 
 
 def test_more_waiting_requests_than_accepted_are_refused() -> None:
     runtime = Gate({"nli": label})
     scheduler = Scheduler(runtime, max_waiting=2)
-    jobs = [scheduler.submit([("m", ask(str(i)))], 8, None) for i in range(2)]
+    jobs = [scheduler.submit([ask(str(i))], 8, None) for i in range(2)]
     with pytest.raises(Overloaded, match="2 requests"):
-        scheduler.submit([("m", ask("z"))], 8, None)
+        scheduler.submit([ask("z")], 8, None)
     runtime.opened.set()
     for job in jobs:
         job.future.result(5)
-    scheduler.submit([("m", ask("z"))], 8, None).future.result(5)
+    scheduler.submit([ask("z")], 8, None).future.result(5)
     scheduler.close()
 
 
@@ -243,7 +246,7 @@ def test_the_window_limit_belongs_to_the_call() -> None:
 
     scheduler = Scheduler(Limited({"nli": label}))
     for limit in (8, 16, 8):
-        scheduler.submit([("m", ask("a"))], limit, None).future.result(5)
+        scheduler.submit([ask("a")], limit, None).future.result(5)
     assert seen == [8, 16]
     scheduler.close()
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Timings, UnsupportedSpan
-from groundwire.engine.verdict.decision import calibrated, decide, normalized, sigmoid
+from groundwire.engine.verdict.decision import decide, normalized, sigmoid
 from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.calibration import Calibration, Feature, Profile, Scale
 from groundwire.runtime.errors import BundleError
@@ -120,14 +120,12 @@ SCALE = Scale(low=-2.0, high=4.0, threshold=0.5, knots=((-2.0, 0.05), (0.0, 0.2)
 
 
 @given(st.floats(-10, 10), st.floats(-10, 10))
-def test_calibrated_values_ascend_within_bounds(one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    assert 0.05 <= calibrated(low, SCALE) <= calibrated(high, SCALE) <= 0.95
+def test_normalized_values_ascend_within_bounds(first: float, second: float) -> None:
+    low, high = sorted((first, second))
     assert 0 <= normalized(low, SCALE) <= normalized(high, SCALE) <= 1
 
 
-def test_between_knots_it_is_linear() -> None:
-    assert calibrated(0.5, SCALE) == pytest.approx(0.45)
+def test_normalization_is_linear_between_the_bounds() -> None:
     assert normalized(1.0, SCALE) == pytest.approx(0.5)
 
 

@@ -135,12 +135,12 @@ def test_scores_made_under_a_calibration_are_the_same_scores(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
-def test_a_bundle_is_described_without_its_models() -> None:
-    runtime = Settings(device="cpu").describe()
+def test_a_plan_needs_no_models() -> None:
+    plan = Settings(device="cpu").plan()
     manifest = Bundle.open("compact").manifest
-    assert runtime.roles == frozenset(manifest.roles)
-    assert runtime.identity.digest == manifest.digest()
-    assert runtime.role_info("nli").labels == ("entailment", "neutral", "contradiction")
+    assert manifest.calibration is not None
+    assert plan.names == manifest.calibration.metrics
+    assert manifest.digest() in plan.signature
 
 
 def test_a_key_is_of_the_texts_alone() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import MetricResult, UnsupportedSpan
-from groundwire.engine.verdict.span_fusion import fuse
+from groundwire.engine.verdict.span_fusion import fuse_spans
 
 RESPONSE = "Elvis sang in “Paris, Texas” for $5,000. He was 20."
 
@@ -86,12 +86,12 @@ FIRST = "Elvis sang in “Paris, Texas” for $5,000."
     ],
 )
 def test_evidence_adds_up_word_by_word(results: list[MetricResult], expected: list[Any]) -> None:
-    assert [(span.text, span.reason, span.metrics) for span in fuse(RESPONSE, results)] == expected
+    assert [(span.text, span.reason, span.metrics) for span in fuse_spans(RESPONSE, results)] == expected
 
 
 def test_what_did_not_score_says_nothing() -> None:
     failed = MetricResult("q2", "failed", message="x", unsupported=said("q2", ("20", "no_answer")).unsupported)
-    assert fuse(RESPONSE, [failed]) == ()
+    assert fuse_spans(RESPONSE, [failed]) == ()
 
 
 METRICS = ("q2", "nli", "detector.x", "pmi", "feqa", "token_classifier")
@@ -107,7 +107,7 @@ def test_ranges_are_disjoint_ordered_and_inside_any_text(text: str, data: st.Dat
         reason: Any = REASONS.get(metric, "not_entailed")
         spans = tuple(UnsupportedSpan(text[a:b], a, b, reason, "", metric) for a, b in ranges if a < b)
         results.append(MetricResult(metric, "scored", 0.5, unsupported=spans))
-    found = fuse(text, results)
+    found = fuse_spans(text, results)
     assert all(text[span.start : span.end] == span.text and span.text for span in found)
     assert all(one.end <= other.start for one, other in pairwise(found))
     assert all(span.metrics and span.metric in span.metrics for span in found)

@@ -1,0 +1,76 @@
+"""What a request will compute, decided once and without any model: its metrics, and the signature of its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.protocol import Identity
+
+from .metrics import GROUPS, Metric, select
+from .metrics.claims import VERIFIABILITY
+from .schema.options import Options
+from .signature import signature
+
+DEFAULT_METRICS = ("q2",)
+"""Without a calibration, whose metrics are the default otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How requests with these metrics and options are scored."""
+
+    metrics: tuple[Metric, ...]
+    options: Options
+    calibration: Calibration | None
+    signature: str
+    """Of every score that the plan gives."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the metrics, in order."""
+        return tuple(metric.name for metric in self.metrics)
+
+
+def make_plan(
+    roles: Iterable[str],
+    identity: Identity,
+    calibration: Calibration | None,
+    metrics: Sequence[str] | str | None = None,
+    options: Options | None = None,
+) -> Plan:
+    """Resolve metric names and groups against the bundle's roles, and check the options.
+
+    ``metrics`` None takes those of the calibration. Raises InvalidRequest for a name that is unknown or cannot be
+    computed with these roles, for an unknown profile, and for a claim filter without the role it needs.
+    """
+    roles = frozenset(roles)
+    options = check_options(options, roles, calibration)
+    selected = select(_names(metrics, calibration), roles)
+    names = tuple(metric.name for metric in selected)
+    return Plan(selected, options, calibration, signature(identity, names, options, calibration))
+
+
+def check_options(options: Options | None, roles: frozenset[str], calibration: Calibration | None) -> Options:
+    """The options, by default the defaults; InvalidRequest for a profile or a claim filter that the bundle lacks."""
+    options = options or Options()
+    if calibration is not None:
+        calibration.profile(options.profile)
+    if options.claim_filter == "verifiable" and VERIFIABILITY not in roles:
+        raise InvalidRequest(
+            f"Options.claim_filter is 'verifiable', but the bundle has no role {VERIFIABILITY!r}; "
+            "export one into it, or leave claim_filter out."
+        )
+    return options
+
+
+def _names(metrics: Sequence[str] | str | None, calibration: Calibration | None) -> Sequence[str]:
+    if metrics is None:
+        return calibration.metrics if calibration else DEFAULT_METRICS
+    if not isinstance(metrics, str):
+        return tuple(metrics)
+    if metrics not in GROUPS:
+        raise InvalidRequest(f"metrics={metrics!r} is one string; pass a list of names, or one of {', '.join(GROUPS)}.")
+    return (metrics,)

@@ -1,0 +1,66 @@
+"""From a request to its score: start the metrics of a plan, and fold their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from groundwire.runtime.protocol import Runtime
+
+from .metrics import Metric
+from .plan import Plan
+from .scheduling.jobs import Finished, Job, Unfinished
+from .scheduling.scheduler import Scheduler
+from .schema.results import MetricResult, Request, Score, Timings
+from .verdict.score import build_score
+
+
+class PendingScore(NamedTuple):
+    """A request in flight."""
+
+    job: Job[MetricResult]
+    request: Request
+    plan: Plan
+
+    def build(self, finished: Finished[MetricResult]) -> Score:
+        """The score, when ``job.future`` has given ``finished``."""
+        return fold_outcomes(self.request.response, finished.outcomes, finished.timings, self.plan)
+
+
+def start(request: Request, plan: Plan, runtime: Runtime, scheduler: Scheduler) -> PendingScore:
+    """Start the metrics of one request."""
+    return PendingScore(start_all([request], plan, runtime, scheduler), request, plan)
+
+
+def start_all(
+    requests: Sequence[Request],
+    plan: Plan,
+    runtime: Runtime,
+    scheduler: Scheduler,
+    deadline_ms: float | None = None,
+) -> Job[MetricResult]:
+    """Start the metrics of several requests as one job: request by request, each with the plan's metrics in order.
+
+    ``deadline_ms`` overrides that of the options.
+    """
+    tasks = [
+        metric.compute(request, plan.options, runtime.role_info) for request in requests for metric in plan.metrics
+    ]
+    deadline = plan.options.deadline_ms if deadline_ms is None else deadline_ms
+    return scheduler.submit(tasks, plan.options.max_windows, deadline)
+
+
+def fold_outcomes(response: str, outcomes: Sequence[MetricResult | Unfinished], timings: Timings, plan: Plan) -> Score:
+    """The score of ``response`` from one outcome per metric of the plan."""
+    results = results_of(plan.metrics, outcomes)
+    return build_score(response, results, timings, plan.calibration, plan.options, plan.signature)
+
+
+def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfinished]) -> tuple[MetricResult, ...]:
+    """One result per metric; a metric without one gets the status that says why, and its message."""
+    return tuple(
+        MetricResult(metric.name, outcome.status, message=outcome.message)
+        if isinstance(outcome, Unfinished)
+        else outcome
+        for metric, outcome in zip(metrics, outcomes, strict=True)
+    )
