@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from groundwire.engine import Engine, MetricResult, Score, Timings, Verdict
+from groundwire.engine.plan import Plan, make_plan
 from groundwire.evaluate.datasets.examples import Row
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.runtime.calibration import Calibration, Feature, Profile
-from groundwire.runtime.fake import FakeRuntime
 
 from .fakes import world
 
@@ -66,11 +66,19 @@ CALIBRATION = Calibration(
 """The probability is above 0.5 where Q² is, and above 0.8 where it is above about 0.85."""
 
 
+def plan_for_fakes(settings: Settings, calibration: Calibration | None = None) -> Plan:
+    """What ``Settings.plan`` returns for the fake world."""
+    runtime = world()
+    return make_plan(
+        runtime.roles, runtime.identity, calibration or runtime.calibration, settings.metrics, settings.options
+    )
+
+
 class Fake(Settings):
     """Settings whose bundle is the fake world."""
 
-    def describe(self) -> FakeRuntime:
-        return world()
+    def plan(self, calibration: Calibration | None = None) -> Plan:
+        return plan_for_fakes(self, calibration)
 
     def load(self) -> Engine:
         return Engine(world())

@@ -19,6 +19,7 @@ from groundwire.engine import Engine, InvalidRequest, LexicalOptions, Options, S
 from groundwire.engine.metrics import libraries
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import RoleInfo
 from tests.support import models
 
 NAMES = ("bleu", "rouge_l", "meteor")

@@ -19,7 +19,7 @@ from groundwire.engine.cli import app
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.evaluate.statistics.compare import Comparison
 from groundwire.evaluate.statistics.results import Results
-from tests.support.evaluation import CALIBRATION
+from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
 
 
@@ -54,7 +54,7 @@ def rows(count: int, wrong: int = 0, first: int = 0) -> list[dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
-    monkeypatch.setattr(Settings, "describe", lambda self: world())
+    monkeypatch.setattr(Settings, "plan", plan_for_fakes)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Resul
     write(root / "dev.jsonl", rows(8, first=8))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
-        patch.setattr(Settings, "describe", lambda self: world())
+        patch.setattr(Settings, "plan", plan_for_fakes)
         sets = (root / "years.jsonl", root / "few.v1.jsonl", "--dev", root / "dev.jsonl")
         yield root, run("evaluate", *sets, "--metrics", "q2,nli", "--repeats", 50, "--out", root / "run")
 
@@ -102,7 +102,7 @@ def test_figures_again_without_a_model(
         raise AssertionError("a model was loaded")
 
     monkeypatch.setattr(Engine, "load", fails)
-    monkeypatch.setattr(Settings, "describe", fails)
+    monkeypatch.setattr(Settings, "plan", fails)
     CALIBRATION.save(tmp_path / "mine.json")
     given = (root / "years.jsonl", "--calibration", tmp_path / "mine.json", "--repeats", 20)
     result = run("evaluate", *given, "--out", tmp_path / "run")
