@@ -142,7 +142,7 @@ _default: list[Engine] = []
 
 
 def default_engine() -> Engine:
-    """The engine behind ``score``: the compact bundle, loaded at the first use and closed when the process ends."""
+    """The engine that ``score`` uses: the compact bundle, loaded at the first use and closed when the process ends."""
     with _lock:
         if not _default:
             _default.append(Engine.load())

@@ -11,13 +11,14 @@ deadline or a cancellation takes effect at once; the results of a batch that is 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import InvalidStateError, ThreadPoolExecutor
 from math import ceil
 from typing import Any, TypeVar
 
@@ -113,7 +114,7 @@ class Scheduler:
             with self._lock:
                 self._closed = True
             for job in self._jobs:
-                if not job.future.done():
+                with contextlib.suppress(InvalidStateError):  # the caller has cancelled the future
                     job.future.set_exception(error)
 
     def _process_message(self) -> None:

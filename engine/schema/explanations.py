@@ -1,4 +1,4 @@
-"""How a metric came to its value: one tagged record per metric, so that a JSON reader can tell them apart."""
+"""How a metric came to its value: one record per metric, with a type tag by which a JSON reader knows it."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class PmiToken(Record, frozen=True):
     """Character range in the response; None for a token that holds the prompt's words alone."""
     with_document: float | None
     without_document: float | None
-    """None where nothing stands before the token, so that it has no prediction."""
+    """None where no token precedes it, so that it has no prediction."""
     difference: float | None
     """``with_document`` minus ``without_document``; above 0 the knowledge makes the token more likely."""
 

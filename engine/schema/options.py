@@ -29,8 +29,8 @@ class Q2Options(Record, frozen=True):
     spans: tuple[tuple[int, int], ...] | None = None
     """Character ranges of the response to ask about, instead of those the span finder gives."""
     questions_at_once: int = 1
-    """``single`` only: questions asked per span and wave. 1 does the least work, ``decoding``'s number the fewest
-    waves; the score is the same."""
+    """``single`` only: questions asked per span and round of model calls. 1 does the least work, the number that
+    ``decoding`` returns the fewest rounds; the score is the same."""
 
 
 class NliOptions(Record, frozen=True):
@@ -47,13 +47,13 @@ class NliOptions(Record, frozen=True):
 
 
 class DetectorOptions(Record, frozen=True):
-    """How detectors judge."""
+    """How detectors read a response."""
 
     unit: Literal["response", "sentence"] | None = None
-    """What is judged at once; with sentences the worst one counts. None: as the bundle says (MiniCheck reads
+    """What is classified at once; with sentences the worst one counts. None: as the bundle says (MiniCheck reads
     sentences, the papers' detectors whole responses)."""
     sentences: bool = False
-    """Judge each sentence too, to say which ones are not supported, when the unit is the response."""
+    """Classify each sentence too, to say which ones are not supported, when the unit is the response."""
 
 
 class TokenClassifierOptions(Record, frozen=True):
@@ -137,15 +137,17 @@ class Options(Record, frozen=True):
     bertscore: BertScoreOptions = BertScoreOptions()
     pmi: PmiOptions = PmiOptions()
     claim_filter: Literal["none", "verifiable"] = "none"
-    """``verifiable``: Q², FeQA, inference and detectors judge only the sentences that the bundle's verifiability
-    classifier takes for factual claims, and find ``nothing_to_verify`` where there is none."""
+    """``verifiable``: Q², FeQA, inference and detectors check only the sentences that the bundle's verifiability
+    classifier takes for factual claims, and end with ``nothing_to_verify`` without any. ``none``: all sentences."""
     profile: ProfileName = "balanced"
-    """Where the verdict draws its line: ``strict`` lets few inconsistent responses pass, ``lenient`` raises few false
-    alarms; the bundle's calibration holds the measured rates of each."""
+    """The verdict's operating point. Positive is a response called inconsistent: ``strict`` has a low false negative
+    rate, ``lenient`` a low false positive rate, ``balanced`` about the same of both; the bundle's calibration has the
+    measured rates."""
     deadline_ms: float | None = None
-    """Milliseconds after which the request is given up with status ``deadline``; None waits."""
+    """Milliseconds after which the request ends with status ``deadline``; None waits without limit."""
     max_windows: int = 512
-    """Windows of knowledge one model call may read; more is status ``truncated``, never a silent cut."""
+    """Windows of knowledge that one model call may read; more is status ``truncated``, never a silent cut."""
     max_response_chars: int = 20_000
+    """Characters of a response; a longer one is InvalidRequest."""
     max_knowledge_chars: int = 4_000_000
-    """Characters of knowledge, over all passages."""
+    """Characters of knowledge, over all passages; more is InvalidRequest."""

@@ -66,7 +66,7 @@ def make_triples(triples: Any) -> tuple[Triple, ...]:
     if isinstance(triples, str):
         raise InvalidRequest("triples is one string; pass a list of (subject, predicate, object).")
     return tuple(
-        _triple(f"triples[{i}]", one) for i, one in enumerate(_several("triples", triples, "several triples of"))
+        _triple(f"triples[{i}]", triple) for i, triple in enumerate(_several("triples", triples, "several triples of"))
     )
 
 

@@ -308,3 +308,77 @@ def test_options_bound_one_request() -> None:
         late = engine.score("hello", "Some Knowledge", options=Options(deadline_ms=5))
         assert (late.status, late.value) == ("deadline", None)
         assert engine.score("hello", "Some Knowledge").value == 0.5
+
+
+def test_close_may_be_called_twice() -> None:
+    scheduler = Scheduler(FakeRuntime({"nli": label}))
+    scheduler.close()
+    scheduler.close()
+
+
+def test_cache_statistics_count_hits_and_misses() -> None:
+    scheduler = Scheduler(FakeRuntime({"nli": label}))
+    for _ in range(2):
+        scheduler.submit([ask("a")], 8).future.result(5)
+    assert scheduler.cache_info == (1, 1, 1)
+    scheduler.close()
+
+
+def test_a_defect_of_the_loop_reaches_every_caller(caplog: pytest.LogCaptureFixture) -> None:
+    class Defective(FakeRuntime):
+        def batch(self, role: str) -> int:
+            raise ZeroDivisionError("no batch size")
+
+    scheduler = Scheduler(Defective({"nli": label}))
+    job = scheduler.submit([ask("a")], 8)
+    with pytest.raises(ZeroDivisionError):
+        job.future.result(5)
+    assert "the scheduler stopped" in caplog.text
+    with pytest.raises(EngineClosed):
+        scheduler.submit([ask("a")], 8)
+
+
+def test_a_batch_holds_calls_of_one_limit_and_none_of_jobs_that_are_over() -> None:
+    runtime, scheduler = gated()
+    first = scheduler.submit([ask("x")], 8)
+    assert runtime.entered.wait(5)
+    kept, cancelled, other_limit = (
+        scheduler.submit([ask(name)], max_windows) for name, max_windows in (("a", 8), ("b", 8), ("c", 4))
+    )
+    scheduler.cancel(cancelled)
+    cancelled.future.result(5)
+    runtime.opened.set()
+    for job in (first, kept, other_limit):
+        job.future.result(5)
+    batches = [[call.hypothesis for call in calls] for _, calls in runtime.batches]  # type: ignore[union-attr]
+    assert batches == [["x"], ["a"], ["c"]]
+    scheduler.close()
+
+
+def test_cancelling_keeps_the_results_that_are_there_and_may_come_late() -> None:
+    runtime, scheduler = gated()
+
+    def immediate() -> Steps[MetricResult]:
+        yield from ()
+        return MetricResult("immediate", "scored", 1.0)
+
+    job = scheduler.submit([immediate(), ask("a")], 8)
+    assert runtime.entered.wait(5)
+    scheduler.cancel(job)
+    done, stopped = job.future.result(5).outcomes
+    assert (done.status, stopped.status) == ("scored", "cancelled")
+    scheduler.cancel(job)  # it is over: nothing happens
+    runtime.opened.set()
+    assert scheduler.submit([ask("b")], 8).future.result(5).outcomes[0].status == "scored"
+    scheduler.close()
+
+
+def test_a_typed_error_of_the_runtime_reaches_every_call_of_the_batch() -> None:
+    class Broken(FakeRuntime):
+        def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+            raise TooLong("the batch is too long")
+
+    scheduler = Scheduler(Broken({"nli": label}))
+    (outcome,) = scheduler.submit([ask("a")], 8).future.result(5).outcomes
+    assert outcome == Unfinished("truncated", "the batch is too long")
+    scheduler.close()

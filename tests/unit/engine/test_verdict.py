@@ -125,6 +125,10 @@ def test_normalized_values_ascend_within_bounds(first: float, second: float) -> 
     assert 0 <= normalized(low, SCALE) <= normalized(high, SCALE) <= 1
 
 
+def test_a_scale_without_width_normalizes_to_zero() -> None:
+    assert normalized(3.0, msgspec.structs.replace(SCALE, high=SCALE.low)) == 0.0
+
+
 def test_normalization_is_linear_between_the_bounds() -> None:
     assert normalized(1.0, SCALE) == pytest.approx(0.5)
 
