@@ -14,14 +14,11 @@ from hypothesis import strategies as st
 from groundwire.train.conv_fever import corpus
 from groundwire.train.conv_fever.corpus import (
     KINDS,
-    VERBS,
     EntityIndex,
     Example,
     Record,
     counts,
     make_examples,
-    negate,
-    negate_at,
     negate_knowledge,
     negate_response,
     pair_knowledge,
@@ -30,8 +27,8 @@ from groundwire.train.conv_fever.corpus import (
     substitute,
     swap_context,
     swap_knowledge,
-    verb_places,
 )
+from groundwire.train.synthesis.negation import VERBS, negate, negate_at, verb_places
 
 INTERNET = Record(
     ("I couldn't imagine living when internet access was rare", "Oh me either! I wonder when Internet was created?"),

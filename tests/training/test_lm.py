@@ -14,7 +14,8 @@ from transformers import BertModel, GPT2LMHeadModel
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule, collate
 from groundwire.train.compact import lm
-from groundwire.train.compact.lm import Prompt, Prompts, build, encode, prefix, response_loss
+from groundwire.train.compact.lm import build, encode, prefix, response_loss
+from groundwire.train.synthesis.prompts import Prompt, Prompts
 
 SCHEDULE = Schedule(steps=3, batch=4, seed=2, autocast="off")
 

@@ -16,8 +16,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from groundwire.runtime.models.span_finder import SpanFinder
+from groundwire.train.common.treebanks import Parse, Sentence, columns, mentions, treebank
 from groundwire.train.spans import augment, recipe, rules, train
-from groundwire.train.spans.sources import Parse, Sentence, columns, example, mentions, read, treebank
+from groundwire.train.spans.sources import example, read
 
 EWT = """\
 # newdoc id = weblog-1

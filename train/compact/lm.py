@@ -12,8 +12,7 @@ The word embeddings, input and head, are MiniLM's, frozen.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,8 @@ import torch
 from transformers import BertModel, GPT2Config, GPT2LMHeadModel
 
 from groundwire.train.common import backbone
-from groundwire.train.common.corpus import Question, Squad, read_dialogues, sentence_bounds
 from groundwire.train.common.loop import Group, Row, Schedule, batches, collate, fit, write_report
-from groundwire.train.synthesis.chat_style import Chat
-from groundwire.train.synthesis.pairs import shortened
-from groundwire.train.synthesis.qa_to_statement import statement
+from groundwire.train.synthesis.prompts import Prompt, Prompts
 
 from . import induction_heads
 
@@ -46,15 +42,6 @@ _SAMPLE = (
     "Its mouth was discovered by Vicente Pinzon in 1500. Who discovered it? Agent: It was discovered by Pinzon in 1500."
 )
 """Any English text: sizes of states hardly depend on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """The parts of a prompt; an empty document or history is left out with its frame."""
-
-    document: str
-    history: str
-    response: str
 
 
 def build(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
@@ -116,70 +103,6 @@ def train(data: Path, out: Path, schedule: Schedule, lr: float = 6e-4, layers: i
     model.save_pretrained(out)
     tokens.save_pretrained(out)
     write_report(out, {"steps": schedule.steps, "seed": schedule.seed, **measure(model, Prompts.read(data, "dev"))})
-
-
-class Prompts:
-    """Draws prompts: what an encyclopedia says, asked for and told by it, and chats."""
-
-    def __init__(self, squad: Squad, dialogues: Sequence[Sequence[str]]) -> None:
-        """``dialogues`` are the turns of chats; they may be empty."""
-        self.questions = squad.questions
-        self._squad = squad
-        self._dialogues = [turns for turns in dialogues if len(turns) > 1]
-        self._dress = Chat([turn for turns in self._dialogues for turn in turns if len(turn.split()) <= 6])
-
-    @classmethod
-    def read(cls, data: Path, split: str = "train") -> Prompts:
-        """From a directory of training sets; ``split`` is train or dev, which has no chats."""
-        chats = read_dialogues(data / "topical_chat.jsonl.gz") if split == "train" else ()
-        return cls(Squad.read(data / f"squad1_{split}.jsonl.gz"), list(chats))
-
-    def draw(self, rng: random.Random) -> Prompt:
-        """A prompt with its document, with another, or with none."""
-        if self._dialogues and rng.random() < 0.2:
-            turns = rng.choice(self._dialogues)
-            at = rng.randrange(1, len(turns))
-            prompt = Prompt("", "\n".join(turns[max(0, at - rng.randint(1, 3)) : at]), turns[at])
-            return Prompt(self.elsewhere(rng), prompt.history, prompt.response) if rng.random() < 0.5 else prompt
-        question = rng.choice(self.questions)
-        prompt = self.grounded(question, rng)
-        dice = rng.random()
-        document = "" if dice < 0.27 else self.elsewhere(rng, question) if dice < 0.42 else prompt.document
-        return Prompt(document, prompt.history if rng.random() < 0.9 else "", prompt.response)
-
-    def grounded(self, question: Question, rng: random.Random) -> Prompt:
-        """A window around the answer, the question or an earlier text as history, and a response that rests on it."""
-        squad = self._squad
-        context = squad.contexts[question.paragraph]
-        window, start = squad.window(question, rng.choice((1, 2, 2, 3, 4)), rng)
-        dice, history = rng.random(), question.text
-        response = statement(question.text, question.answer, context, question.start, rng)
-        if dice < 0.4:
-            response = shortened(_around(window, start), window, rng)
-        elif "?" in response or dice > 0.9:
-            # The history has asked already.
-            response = rng.choice(("{}.", "it was {}.", "i think it's {}.", "{}, i believe.")).format(question.answer)
-        if rng.random() < 0.4:
-            history = self._earlier(question, rng)
-        return Prompt(window.strip(), history, self._dress.response(response, rng))
-
-    def elsewhere(self, rng: random.Random, question: Question | None = None) -> str:
-        """Sentences that do not answer ``question``: half of them of its own article."""
-        squad = self._squad
-        near = squad.distractor(question, rng.randint(1, 4), rng) if question and rng.random() < 0.5 else None
-        if near:
-            return near.strip()
-        return squad.window(rng.choice(self.questions), rng.randint(1, 4), rng)[0].strip()
-
-    def _earlier(self, question: Question, rng: random.Random) -> str:
-        """A sentence of the paragraph from before the answer, or a turn of some chat."""
-        if self._dialogues and rng.random() < 0.4:
-            return rng.choice(rng.choice(self._dialogues))
-        ended = [(a, b) for a, b in self._squad.bounds[question.paragraph] if b <= question.start]
-        if not ended:
-            return question.text
-        a, b = rng.choice(ended)
-        return self._squad.contexts[question.paragraph][a:b].strip()
 
 
 def encode(tokens: backbone.PreTrainedTokenizerFast, prompt: Prompt, rng: random.Random) -> Row:
@@ -249,10 +172,6 @@ def _mean_log_prob(model: GPT2LMHeadModel, row: Row) -> float:
     batch = {name: value.to(model.device) for name, value in collate([row], FILL).items()}
     batch["part"] = torch.where(batch["part"] == 2, 2, 0)
     return -float(response_loss(model, batch))
-
-
-def _around(window: str, place: int) -> str:
-    return next((window[a:b].strip() for a, b in sentence_bounds(window) if a <= place < b), window.strip())
 
 
 def _ids(tokens: backbone.PreTrainedTokenizerFast, text: str) -> list[int]:

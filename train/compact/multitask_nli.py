@@ -25,6 +25,7 @@ from groundwire.train.common import backbone
 from groundwire.train.common.corpus import Squad, read_rows
 from groundwire.train.common.loop import Group, Row, Schedule, batches, collate, fit, write_report
 from groundwire.train.synthesis import pairs, weak_labels
+from groundwire.train.synthesis.answer_pairs import Comparisons
 from groundwire.train.synthesis.chat_style import Chat
 from groundwire.train.synthesis.pairs import Pairs
 from groundwire.train.synthesis.verifiability import Sentences
@@ -143,7 +144,7 @@ class Examples:
     def __init__(
         self,
         inference: list[tuple[str, str, str]],
-        comparisons: nli.Comparisons | None,
+        comparisons: Comparisons | None,
         consistency: Pairs,
         sentences: Sentences,
     ) -> None:
@@ -167,7 +168,7 @@ class Examples:
         inference = [(row["premise"], row["hypothesis"], row["label"]) for row in rows]
         sentences = Sentences.read(data, squad)
         consistency = Pairs.read(data, squad, Chat(sentences.chatted), split)
-        return cls(inference, nli.Comparisons(squad) if split == "train" else None, consistency, sentences)
+        return cls(inference, Comparisons(squad) if split == "train" else None, consistency, sentences)
 
     def make(self, index: int, rng: random.Random) -> Row:
         """An example of a head drawn by its share; nothing but ``rng`` decides, so ``index`` is not read."""

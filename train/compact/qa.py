@@ -19,8 +19,8 @@ from transformers import BertForQuestionAnswering
 from groundwire.train.common import backbone
 from groundwire.train.common.corpus import Question, Squad
 from groundwire.train.common.loop import Group, Row, Schedule, batches, fit
-from groundwire.train.conv_fever.corpus import negate
 from groundwire.train.synthesis import perturbations
+from groundwire.train.synthesis.negation import negate
 
 MAX_TOKENS = 160
 FILL = dict.fromkeys((*backbone.INPUTS, "start_positions", "end_positions"), 0)

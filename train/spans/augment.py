@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .sources import Parse, Sentence, mentions
+from groundwire.train.common.treebanks import Parse, Sentence, mentions
 
 _APOSTROPHE = re.compile(r"(.*)(['’])(.*)")
 

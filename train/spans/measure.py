@@ -16,9 +16,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from groundwire.runtime.models.span_finder import SpanFinder, universal_noun_chunks
+from groundwire.train.common.treebanks import NAMES, Sentence, mentions
 
 from .augment import lower
-from .sources import NAMES, Sentence, Sources, example, mentions
+from .sources import Sources, example
 
 _ARTICLES = re.compile(r"\b(a|an|the|in|our)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -16,11 +16,12 @@ from spacy.training import Example
 from thinc.api import Adam, fix_random_seed, warmup_linear
 
 from groundwire.train.common.loop import write_report
+from groundwire.train.common.treebanks import NAMES, Sentence
 
 from . import rules
 from .augment import Chances, alter, join
 from .measure import measure
-from .sources import NAMES, Sentence, Sources, example, read
+from .sources import Sources, example, read
 
 WIDTH = 96
 # Rows per hashed feature. A word's vector is a sum over four rows, so far more words than rows are told apart.

@@ -20,8 +20,8 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from groundwire.train.common.corpus import covered, read_rows, sentence_bounds
-from groundwire.train.compact.lm import Prompts
 
+from .prompts import Prompts
 from .weak_labels import NOT_VERIFIABLE, weak_label
 
 Split: TypeAlias = Literal["train", "held_out"]

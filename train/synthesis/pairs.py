@@ -24,10 +24,10 @@ from pathlib import Path
 
 from groundwire.engine.text.sentences import sentences
 from groundwire.train.common.corpus import Question, Squad, covered, read_dialogues, read_rows, words
-from groundwire.train.compact.nli import kind
-from groundwire.train.conv_fever.corpus import negate
+from groundwire.train.synthesis.negation import negate
 
 from . import perturbations
+from .answer_pairs import kind
 from .chat_style import Chat
 from .qa_to_statement import statement
 from .weak_labels import VERIFIABLE, Parts, weak_label

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from groundwire.engine.text.sentences import sentences
 from groundwire.train.common.corpus import Squad, read_dialogues, read_rows
-from groundwire.train.spans.sources import treebank
+from groundwire.train.common.treebanks import treebank
 
 from .chat_style import Chat
 from .qa_to_statement import statement
