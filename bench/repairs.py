@@ -24,8 +24,8 @@ from groundwire.engine.nph import steps
 from groundwire.engine.nph.context import document
 from groundwire.runtime.triples import Triple
 from groundwire.train.nph import critic
-from groundwire.train.nph.corruption import Corrupted
-from groundwire.train.nph.phrases import originals
+from groundwire.train.nph.corruption import CorruptedDialogue
+from groundwire.train.nph.phrases import list_originals
 from groundwire.train.nph.triple_index import TripleIndex
 
 from . import common
@@ -103,7 +103,7 @@ def main(
 ) -> None:
     """Repair every case in every way, and print and write the shares."""
     index = TripleIndex.read(data)
-    drawn = critic.Examples.read(data, "test").sample(count, SEED)
+    drawn = critic.CriticExamples.read(data, "test").sample(count, SEED)
     cases = [case for case in drawn if case.dialogue.triples]  # without any there is nothing to hold a response against
     wanted = {name.strip().replace("/", ", ") for name in ways.split(",")}
     found = []
@@ -124,13 +124,13 @@ def main(
     common.finish("repairs", settings, found, [], out or common.RESULTS / "repairs.json")
 
 
-Truth = Callable[[Corrupted, Triple], bool]
+Truth = Callable[[CorruptedDialogue, Triple], bool]
 """Whether a fact holds that a dialogue states."""
 
 
-def outcomes(cases: Sequence[Corrupted], repaired: Sequence[Refinement], holds: Truth) -> dict[str, Outcome]:
+def outcomes(cases: Sequence[CorruptedDialogue], repaired: Sequence[Refinement], holds: Truth) -> dict[str, Outcome]:
     """The shares by kind."""
-    kinds: dict[str, list[tuple[Corrupted, Refinement]]] = defaultdict(list)
+    kinds: dict[str, list[tuple[CorruptedDialogue, Refinement]]] = defaultdict(list)
     for case, found in zip(cases, repaired, strict=True):
         kinds[case.kind].append((case, found))
         if case.kind in ("extrinsic", "swapped", "misplaced"):
@@ -138,7 +138,7 @@ def outcomes(cases: Sequence[Corrupted], repaired: Sequence[Refinement], holds: 
     return {kind: _outcome(pairs, holds) for kind, pairs in sorted(kinds.items())}
 
 
-def right(case: Corrupted, found: Refinement, holds: Truth) -> bool:
+def right(case: CorruptedDialogue, found: Refinement, holds: Truth) -> bool:
     """Whether what the response states holds with the entities that stand in it after repair."""
     now: dict[str, str] = {}
     for wrong, mention in zip(case.dialogue.mentions, case.original.mentions, strict=True):
@@ -150,11 +150,11 @@ def right(case: Corrupted, found: Refinement, holds: Truth) -> bool:
         return False  # something else than a name was replaced
     return all(
         holds(case, Triple(now.get(one.subject, one.subject), one.predicate, now.get(one.object, one.object)))
-        for one in case.original.stated()
+        for one in case.original.stated_triples()
     )
 
 
-def _repair(engine: Engine, graph: KnowledgeGraph, case: Corrupted, way: Way) -> Refinement:
+def _repair(engine: Engine, graph: KnowledgeGraph, case: CorruptedDialogue, way: Way) -> Refinement:
     dialogue, verified = case.dialogue, steps.VERIFIED
     steps.VERIFIED = way.verified
     try:
@@ -172,15 +172,15 @@ def _repair(engine: Engine, graph: KnowledgeGraph, case: Corrupted, way: Way) ->
 def _truth(index: TripleIndex, whole: bool) -> Truth:
     """Facts of the dialogue's triples; for a repair with the whole graph also those of it, however it words them."""
 
-    def holds(case: Corrupted, fact: Triple) -> bool:
+    def holds(case: CorruptedDialogue, fact: Triple) -> bool:
         if fact in case.original.triples or fact in case.dialogue.triples:
             return True
-        return whole and any(one in index for one in originals(fact))
+        return whole and any(one in index for one in list_originals(fact))
 
     return holds
 
 
-def _outcome(pairs: Sequence[tuple[Corrupted, Refinement]], holds: Truth) -> Outcome:
+def _outcome(pairs: Sequence[tuple[CorruptedDialogue, Refinement]], holds: Truth) -> Outcome:
     def share(wanted: Iterable[bool | None]) -> float:
         return round(sum(map(bool, wanted)) / len(pairs), 4)
 
@@ -196,7 +196,7 @@ def _outcome(pairs: Sequence[tuple[Corrupted, Refinement]], holds: Truth) -> Out
 
 
 def _faithfulness(
-    engine: Engine, cases: Sequence[Corrupted], repaired: Sequence[Refinement], count: int
+    engine: Engine, cases: Sequence[CorruptedDialogue], repaired: Sequence[Refinement], count: int
 ) -> Faithfulness | None:
     """FeQA over history and the dialogue's triples, of corrupted, repaired and original responses."""
     chosen = [

@@ -137,7 +137,9 @@ def _make(train: Path, path: Path) -> None:
     from groundwire.train.compact import multitask_nli
 
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in multitask_nli.labelled(train, 800))
+        file.writelines(
+            json.dumps(row, ensure_ascii=False) + "\n" for row in multitask_nli.make_labelled_pairs(train, 800)
+        )
 
 
 def _reading(bundle: str, train: Path, sample: int) -> dict[str, Any]:
@@ -145,7 +147,7 @@ def _reading(bundle: str, train: Path, sample: int) -> dict[str, Any]:
     from groundwire.train.compact import evaluate
 
     runtime = LocalRuntime.load(bundle)
-    return evaluate.reading(runtime, train, sample)
+    return evaluate.measure_extractive_qa(runtime, train, sample)
 
 
 class Carried(NamedTuple):

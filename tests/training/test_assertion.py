@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.train.synthesis.weak_labels import NOT_VERIFIABLE, RULES, VERIFIABLE, Parts, weak_label
+from groundwire.train.synthesis.weak_labels import NOT_VERIFIABLE, RULES, VERIFIABLE, SentenceParts, assign_weak_label
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ from groundwire.train.synthesis.weak_labels import NOT_VERIFIABLE, RULES, VERIFI
     ],
 )
 def test_weak_label(sentence: str, expected: str | None) -> None:
-    assert weak_label(sentence) == expected
+    assert assign_weak_label(sentence) == expected
 
 
 def test_every_rule_votes_for_one_label_only() -> None:
@@ -57,14 +57,14 @@ def test_every_rule_votes_for_one_label_only() -> None:
         "This is the first of them",
         "That one is called a tort",
     ]
-    votes = {rule: {rule(Parts.of(sentence)) for sentence in sentences} - {None} for rule in RULES}
+    votes = {rule: {rule(SentenceParts.of(sentence)) for sentence in sentences} - {None} for rule in RULES}
     assert [len(labels) for labels in votes.values()] == [1] * len(RULES)
 
 
 def test_a_sentence_is_taken_apart() -> None:
-    parts = Parts.of("Yeah, wow!  Did you know that I think Elvis’s record was Sam 's?")
+    parts = SentenceParts.of("Yeah, wow!  Did you know that I think Elvis’s record was Sam 's?")
     assert parts.core == "did you know that i think elvis's record was sam's?"
     assert (parts.claim, parts.cased) == ("elvis's record was sam's?", "Elvis's record was Sam's?")
     assert (parts.reported, parts.asks, parts.stated) == (True, False, False)
-    assert Parts.of("Elvis was a man of 5 words, right?").asks is False
-    assert Parts.of("Did you know?").asks is True
+    assert SentenceParts.of("Elvis was a man of 5 words, right?").asks is False
+    assert SentenceParts.of("Did you know?").asks is True

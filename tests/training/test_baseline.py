@@ -10,7 +10,7 @@ from bert_score import score as package
 
 from groundwire.engine import BertScoreOptions, Engine, InvalidRequest, Options
 from groundwire.export import RoleOptions, export_role
-from groundwire.train.compact.bertscore_baseline import MAX_WORDS, measure
+from groundwire.train.compact.bertscore_baseline import MAX_WORDS, measure_bertscore_baseline
 from tests.support import models
 
 LINES = list(models.sentences())
@@ -30,7 +30,7 @@ def bundle(source: Path) -> Path:
 
 def test_it_is_the_mean_that_the_package_gives(source: Path, bundle: Path) -> None:
     long = " ".join(["bob"] * MAX_WORDS)
-    found = measure(bundle, [*LINES, long, "", "  "], seed=5)
+    found = measure_bertscore_baseline(bundle, [*LINES, long, "", "  "], seed=5)
     drawn = list(SHORT)
     random.Random(5).shuffle(drawn)
     half = len(drawn) // 2
@@ -39,12 +39,12 @@ def test_it_is_the_mean_that_the_package_gives(source: Path, bundle: Path) -> No
 
 
 def test_the_seed_draws_the_pairs(bundle: Path) -> None:
-    assert measure(bundle, LINES) == measure(bundle, LINES)
-    assert measure(bundle, LINES) != measure(bundle, LINES, seed=1)
+    assert measure_bertscore_baseline(bundle, LINES) == measure_bertscore_baseline(bundle, LINES)
+    assert measure_bertscore_baseline(bundle, LINES) != measure_bertscore_baseline(bundle, LINES, seed=1)
 
 
 def test_unrelated_sentences_score_nothing_once_rescaled(bundle: Path) -> None:
-    baseline = measure(bundle, LINES)
+    baseline = measure_bertscore_baseline(bundle, LINES)
     drawn = list(SHORT)
     random.Random(0).shuffle(drawn)
     half = len(drawn) // 2
@@ -58,4 +58,4 @@ def test_unrelated_sentences_score_nothing_once_rescaled(bundle: Path) -> None:
 @pytest.mark.parametrize("sentences", [[], ["only one"], ["x " * MAX_WORDS, "y " * MAX_WORDS]])
 def test_too_few_sentences_are_named(bundle: Path, sentences: list[str]) -> None:
     with pytest.raises(InvalidRequest, match="make no pair"):
-        measure(bundle, sentences)
+        measure_bertscore_baseline(bundle, sentences)

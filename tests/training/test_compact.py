@@ -32,27 +32,29 @@ def finished(root: Path, *names: str) -> Path:
     ],
 )
 def test_roles_are_those_that_exist(tmp_path: Path, names: tuple[str, ...], roles: set[str]) -> None:
-    found = bundle.roles(finished(tmp_path, *names))
+    found = bundle.collect_compact_roles(finished(tmp_path, *names))
     assert set(found) == roles
     assert found["embedder"].source == str(backbone.PATH)
     assert all(Path(options.source).exists() for options in found.values())
 
 
 def test_the_judges_inference_head_goes_first(tmp_path: Path) -> None:
-    assert bundle.roles(finished(tmp_path, "nli"))["nli"].source == str(tmp_path / "nli")
-    assert bundle.roles(finished(tmp_path, "judge/nli"))["nli"].source == str(tmp_path / "judge" / "nli")
+    assert bundle.collect_compact_roles(finished(tmp_path, "nli"))["nli"].source == str(tmp_path / "nli")
+    assert bundle.collect_compact_roles(finished(tmp_path, "judge/nli"))["nli"].source == str(
+        tmp_path / "judge" / "nli"
+    )
 
 
 def test_a_run_that_has_not_ended_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "qa").mkdir()
     (tmp_path / "qa" / "checkpoint.pt").write_bytes(b"")
     with pytest.raises(ValueError, match="holds no finished checkpoint"):
-        bundle.roles(tmp_path)
+        bundle.collect_compact_roles(tmp_path)
 
 
 def test_precision_and_templates(tmp_path: Path) -> None:
     names = ("qg", "judge/consistency", "judge/verifiability")
-    found = bundle.roles(finished(tmp_path, *names), "fp32")
+    found = bundle.collect_compact_roles(finished(tmp_path, *names), "fp32")
     assert {options.precision for options in found.values()} == {"fp32"}
     assert found["qg"].template == Template("{answer}", "{context}")
     assert found["detector.verifiability"].template == Template("{hypothesis}")
@@ -62,9 +64,11 @@ def test_precision_and_templates(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_the_recipes_save_can_be_exported(sets: Path, small: Path, tmp_path: Path) -> None:
     schedule = Schedule(steps=1, batch=4, autocast="off")
-    multitask_nli.train(sets, tmp_path / "ckpt" / "judge", schedule, measured=20)
-    lm.train(sets, tmp_path / "ckpt" / "lm", schedule, layers=2)
-    made = bundle.bundle(tmp_path / "ckpt", tmp_path / "bundle", lambda role, stage: None, precision="fp32")
+    multitask_nli.train_multitask_nli(sets, tmp_path / "ckpt" / "judge", schedule, measured=20)
+    lm.train_language_model(sets, tmp_path / "ckpt" / "lm", schedule, layers=2)
+    made = bundle.export_compact_bundle(
+        tmp_path / "ckpt", tmp_path / "bundle", lambda role, stage: None, precision="fp32"
+    )
     assert set(made.manifest.roles) == {"nli", "detector.consistency", "detector.verifiability", "lm", "embedder"}
     assert "CDLA-Sharing-1.0" in made.manifest.license
     verifiability = made.manifest.roles["detector.verifiability"]

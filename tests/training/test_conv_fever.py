@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 from groundwire.train.conv_fever import corpus
 from groundwire.train.conv_fever.corpus import (
     KINDS,
+    ConvFeverExample,
     EntityIndex,
-    Example,
     Record,
-    counts,
+    count_kinds,
+    make_entity_finder,
     make_examples,
     negate_knowledge,
     negate_response,
     pair_knowledge,
     pair_response,
-    spacy_entities,
     substitute,
     swap_context,
     swap_knowledge,
 )
-from groundwire.train.synthesis.negation import VERBS, negate, negate_at, verb_places
+from groundwire.train.synthesis.negation import VERBS, find_negatable_verbs, negate, negate_at
 
 INTERNET = Record(
     ("I couldn't imagine living when internet access was rare", "Oh me either! I wonder when Internet was created?"),
@@ -72,7 +72,7 @@ def entities(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_negation(text: str, negated: str, contracted: str) -> None:
-    (place,) = verb_places(text)
+    (place,) = find_negatable_verbs(text)
     assert (negate_at(text, place, contracted=False), negate_at(text, place, contracted=True)) == (negated, contracted)
     assert negate(text, random.Random(0)) in (negated, contracted)
 
@@ -99,11 +99,11 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=12).map(" ".join), st.booleans())
 def test_a_negation_taken_out_again_gives_the_text_back(text: str, contracted: bool) -> None:
-    for place in verb_places(text):
+    for place in find_negatable_verbs(text):
         changed = negate_at(text, place, contracted)
         assert changed != text
         if not place.negated and not re.match(r"\s+(?:not|n't)", text[place.end :]):
-            (again,) = [other for other in verb_places(changed) if other.start == place.start]
+            (again,) = [other for other in find_negatable_verbs(changed) if other.start == place.start]
             assert again.negated
             assert negate_at(changed, again, contracted) == text
 
@@ -133,9 +133,9 @@ def test_pairing_takes_another_conversation() -> None:
     same = Record((), "Other knowledge.", "Another response.", "pie")
     for seed in range(20):
         made = pair_response(PIE, [PIE, same, INTERNET], random.Random(seed))
-        assert made == Example(Record(PIE.context, PIE.knowledge, INTERNET.response, "pie"), "pair_response")
+        assert made == ConvFeverExample(Record(PIE.context, PIE.knowledge, INTERNET.response, "pie"), "pair_response")
         made = pair_knowledge(PIE, [PIE, same, INTERNET], random.Random(seed))
-        assert made == Example(Record(PIE.context, INTERNET.knowledge, PIE.response, "pie"), "pair_knowledge")
+        assert made == ConvFeverExample(Record(PIE.context, INTERNET.knowledge, PIE.response, "pie"), "pair_knowledge")
     assert pair_response(PIE, [PIE, same], random.Random(0)) is None
     assert pair_response(PIE, [], random.Random(0)) is None
     # The same words from elsewhere would make no other record.
@@ -161,7 +161,7 @@ def test_entities_are_swapped_for_others_of_their_label_in_the_source_only() -> 
     made = swap_context(
         CITY, entities(" ".join(CITY.context)), EntityIndex.build([entities("Paris Rome")]), random.Random(0)
     )
-    assert made == Example(
+    assert made == ConvFeverExample(
         Record(("Have you been to Rome?", "No, but to Rome."), CITY.knowledge, CITY.response, "c"), "swap_context"
     )
 
@@ -181,7 +181,7 @@ def test_no_swap(record: Record, index: str) -> None:
 
 def test_a_rival_is_no_part_of_what_it_replaces() -> None:
     index = EntityIndex.build([[("United States", "GPE"), ("the United States", "GPE"), ("States", "GPE")]])
-    assert index.rival("United States", "GPE", random.Random(0)) is None
+    assert index.draw_other("United States", "GPE", random.Random(0)) is None
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_whole_words_are_replaced_in_any_case(text: str, old: str, new: str, exp
 def test_the_corpus_counts_what_applies() -> None:
     records = [INTERNET, PIE, CITY]
     examples = list(make_examples(records, entities, seed=3))
-    assert counts(examples) == {
+    assert count_kinds(examples) == {
         "consistent": 3,
         "pair_response": 3,
         "pair_knowledge": 3,
@@ -222,7 +222,7 @@ def test_the_corpus_is_a_function_of_the_seed() -> None:
     assert first == list(make_examples(records, entities, seed=3))
     assert first != list(make_examples(records, entities, seed=4))
     # Leaving kinds out leaves the others as they were.
-    some: tuple[corpus.Kind, ...] = ("consistent", "swap_knowledge")
+    some: tuple[corpus.RecordKind, ...] = ("consistent", "swap_knowledge")
     assert list(make_examples(records, entities, 3, some)) == [example for example in first if example.kind in some]
     assert {example.kind for example in first} == set(KINDS)
 
@@ -232,5 +232,5 @@ def test_a_spacy_pipeline_finds_the_entities() -> None:
     nlp.add_pipe("entity_ruler").add_patterns(
         [{"label": "DATE", "pattern": [{"SHAPE": "dddd"}]}, {"label": "GPE", "pattern": "Paris"}]
     )
-    found: Iterable[tuple[str, str]] = spacy_entities(nlp)(CITY.knowledge)
+    found: Iterable[tuple[str, str]] = make_entity_finder(nlp)(CITY.knowledge)
     assert list(found) == [("Paris", "GPE"), ("2019", "DATE")]

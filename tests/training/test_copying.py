@@ -16,7 +16,7 @@ from groundwire.train.compact import induction_heads, lm
 def model() -> GPT2LMHeadModel:
     """MiniLM's language model before training; 300 of its words are frequent."""
     torch.manual_seed(0)
-    return lm.build(COUNTS).eval()
+    return lm.build_language_model(COUNTS).eval()
 
 
 COUNTS = torch.zeros(30522)
@@ -40,7 +40,7 @@ def test_what_was_read_is_expected_again(model: GPT2LMHeadModel) -> None:
 
 
 def test_only_a_document_with_the_words_makes_a_response_more_probable(model: GPT2LMHeadModel) -> None:
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
 
     def mean(document: str) -> float:
         texts = (document, "Agent: It was found by Pinzon in 1500.")
@@ -65,13 +65,13 @@ def test_frequencies_are_fitted() -> None:
     table = torch.randn(500, 20, generator=torch.Generator().manual_seed(0))
     state = torch.randn(20, generator=torch.Generator().manual_seed(1)) / 4
     counts = (table @ state).exp() * 1000
-    fitted = induction_heads.frequencies(table, counts)
+    fitted = induction_heads.fit_frequency_bias(table, counts)
     torch.testing.assert_close((table @ fitted).softmax(0), (table @ state).softmax(0), rtol=0.1, atol=1e-4)
 
 
 def test_minilm_has_a_head_for_the_previous_token(model: GPT2LMHeadModel) -> None:
-    ids = torch.tensor([backbone.tokenizer()("Pizza is a dish from Naples; it was sold in 1905.")["input_ids"]])
-    head, count = induction_heads.previous_token_head(model, ids), ids.shape[1]
+    ids = torch.tensor([backbone.load_tokenizer()("Pizza is a dish from Naples; it was sold in 1905.")["input_ids"]])
+    head, count = induction_heads.find_previous_token_head(model, ids), ids.shape[1]
     eager = GPT2LMHeadModel(model.config)
     eager.load_state_dict(model.state_dict())
     eager.set_attn_implementation("eager")
@@ -84,13 +84,13 @@ def test_words_read_in_few_numbers_keep_apart() -> None:
     generator = torch.Generator().manual_seed(0)
     words = torch.randn(3000, 64, generator=generator) * torch.linspace(0.1, 2, 64)
     places = torch.randn(100, 4, generator=generator) @ torch.randn(4, 64, generator=generator)
-    read = induction_heads._reading(words, places, 8)
+    read = induction_heads._make_word_code(words, places, 8)
     told = (words - words.mean(0)) @ (read - read.mean(0))
     covariance = torch.cov(told.T)
     assert float((covariance - torch.eye(8)).abs().max()) < 0.25
     # Positions are hardly seen: far less than their own size would let them be.
     assert float((places @ read).std()) < 0.2 * float((places @ torch.randn(64, 8, generator=generator)).std())
-    room = induction_heads._room(words, places, 8)
+    room = induction_heads._find_quiet_directions(words, places, 8)
     torch.testing.assert_close(room.T @ room, torch.eye(8))
     assert float(((words - words.mean(1, keepdim=True)) @ room).std()) < 0.5
     assert math.isclose(float(room.sum(0).abs().max()), 0, abs_tol=1e-3)

@@ -19,7 +19,14 @@ from groundwire.runtime.bundle import embedded
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.train.cli import app
 from groundwire.train.generator import decoding_table
-from groundwire.train.generator.decoding_table import Context, Mean, Setup, contexts, markdown, measure
+from groundwire.train.generator.decoding_table import (
+    DialogueContext,
+    MeanEstimate,
+    TableSetup,
+    measure_cells,
+    read_contexts,
+    render_markdown,
+)
 from tests.support.fakes import label
 from tests.support.zoo import Zoo
 from tests.unit.engine.test_generate import writer
@@ -40,26 +47,26 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def test_contexts_are_distinct_and_what_a_person_said_counts(tmp_path: Path) -> None:
-    assert list(contexts(write(tmp_path / "rows.jsonl", ROWS))) == [
-        Context("bees make honey", ("who?",), "wasps make wax"),
-        Context("six strings", ("how many?",), "six strings"),
+    assert list(read_contexts(write(tmp_path / "rows.jsonl", ROWS))) == [
+        DialogueContext("bees make honey", ("who?",), "wasps make wax"),
+        DialogueContext("six strings", ("how many?",), "six strings"),
     ]
 
 
 def test_a_mean_has_its_interval() -> None:
-    mean = Mean.of([1.0, 2.0, 3.0, 4.0])
+    mean = MeanEstimate.of([1.0, 2.0, 3.0, 4.0])
     assert (mean.value, mean.count) == (2.5, 4)
     assert mean.half_width == pytest.approx(1.96 * math.sqrt(5 / 3) / 2, abs=1e-4)
-    assert Mean.of([2.0]) == Mean(2.0, 0.0, 1)
-    assert math.isnan(Mean.of([]).value)
+    assert MeanEstimate.of([2.0]) == MeanEstimate(2.0, 0.0, 1)
+    assert math.isnan(MeanEstimate.of([]).value)
 
 
 def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake model writes "wasps make honey" whatever it is asked, and takes all of it for neutral."""
     fake = FakeRuntime({"generator": writer, "lm": language_model, "nli": label})
     monkeypatch.setattr(Engine, "load", lambda scorer, extra: Engine(fake))
-    setup = Setup(tmp_path, write(tmp_path / "rows.jsonl", ROWS), alphas=(0.0, 1.0), top_ps=(0.6,), method="beam")
-    first, second = measure(setup)
+    setup = TableSetup(tmp_path, write(tmp_path / "rows.jsonl", ROWS), alphas=(0.0, 1.0), top_ps=(0.6,), method="beam")
+    first, second = measure_cells(setup)
     assert (first.alpha, second.alpha, first.top_p) == (0.0, 1.0, 0.6)
     assert first.rouge_l.value == pytest.approx((2 / 3 + 0) / 2, abs=1e-4)
     # One of two content words (not "make") is among the knowledge's; of the other knowledge's none.
@@ -67,24 +74,24 @@ def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pyt
     assert (first.words, first.unfinished, first.rouge_l.count) == (3.0, 0.0, 2)
     assert first.log_prob.value == pytest.approx(-6.5 / 4)
     assert first.pmi_normalised is None
-    assert first.nli == Mean(0.5, 0.0, 2)
+    assert first.nli == MeanEstimate(0.5, 0.0, 2)
     assert first.examples == ("wasps make honey", "wasps make honey")
     with Engine(fake) as engine:
         values = [
             engine.score("wasps make honey", one.knowledge, history=one.history, metrics=["pmi"]).value
-            for one in contexts(setup.rows)
+            for one in read_contexts(setup.rows)
         ]
     assert first.pmi.value == pytest.approx(sum(value or 0.0 for value in values) / 2, abs=1e-4)
 
 
 def test_the_layout_is_the_papers() -> None:
-    one = Mean(1.0, 0.5, 2)
+    one = MeanEstimate(1.0, 0.5, 2)
     cells = [
-        decoding_table.Cell(alpha, top_p, one, 0.25 + alpha, one, one, one, one, 7.0, 0.5, ())
+        decoding_table.TableCell(alpha, top_p, one, 0.25 + alpha, one, one, one, one, 7.0, 0.5, ())
         for top_p in (0.9, 0.6)
         for alpha in (0.5, 0.0)
     ]
-    lines = markdown(cells).splitlines()
+    lines = render_markdown(cells).splitlines()
     assert lines[0] == "| | top-p | α = 0 | α = 0.5 |"
     assert lines[2] == "| PMI-Faith (nats per token) | 0.6 | 1.00 ± 0.50 | 1.00 ± 0.50 |"
     assert lines[4] == "| PMI-Faith, normalised | 0.6 | 0.250 | 0.750 |"
@@ -94,13 +101,15 @@ def test_the_layout_is_the_papers() -> None:
 
 def test_no_context_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no context"):
-        list(measure(Setup(tmp_path, write(tmp_path / "rows.jsonl", ROWS[3:]))))
+        list(measure_cells(TableSetup(tmp_path, write(tmp_path / "rows.jsonl", ROWS[3:]))))
 
 
 @pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
 def test_the_command_on_real_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = Zoo(tmp_path / "zoo").bundle("generator", "gpt2").directory
-    monkeypatch.setattr(Setup.__init__, "__defaults__", ("compact", 150, (0.0, 0.5), (0.6,), "beam_sampling", 40, 0))
+    monkeypatch.setattr(
+        TableSetup.__init__, "__defaults__", ("compact", 150, (0.0, 0.5), (0.6,), "beam_sampling", 40, 0)
+    )
     rows, out = write(tmp_path / "rows.jsonl", ROWS), tmp_path / "table.json"
     given = ["decoding-table", "--generator", str(generator), "--rows", str(rows), "--out", str(out)]
     done = CliRunner().invoke(app, [*given, "--method", "greedy", "--max-tokens", "8"])

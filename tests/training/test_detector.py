@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 
 from groundwire.train.conv_fever import detector
 from groundwire.train.conv_fever.corpus import Record
-from groundwire.train.conv_fever.detector import LABELS, Preset, read_dialogues, read_fever
+from groundwire.train.conv_fever.detector import LABELS, DetectorPreset, read_fever, read_labelled_dialogues
 
 FEVER = [
     {"claim": "Elvis was born in 1935.", "evidence": "Elvis Presley was born in Tupelo in 1935.", "label": "SUPPORTS"},
@@ -48,7 +48,7 @@ def entities(text: str) -> list[tuple[str, str]]:
 
 
 def test_the_preset_is_the_papers() -> None:
-    preset = Preset()
+    preset = DetectorPreset()
     assert (preset.lr, preset.batch, preset.epochs) == (2e-5, 16, 4)
     schedule = preset.schedule(67_076)
     assert (schedule.steps, schedule.batch, schedule.warmup, schedule.weight_decay) == (16_768, 16, 0.0, 0.0)
@@ -62,7 +62,7 @@ def test_fever_gives_supported_and_refuted_claims(tmp_path: Path) -> None:
 
 
 def test_dialogues_give_records_and_inconsistent_pairs(tmp_path: Path) -> None:
-    records, pairs = read_dialogues(write(tmp_path / "dialogues.jsonl", DIALOGUES))
+    records, pairs = read_labelled_dialogues(write(tmp_path / "dialogues.jsonl", DIALOGUES))
     assert records == [
         Record(("Hi.",), "The guitar is an instrument in Ohio.", "It is in Ohio.", "a"),
         Record(("Food?",), "Pizza is from Naples. It was sold.", "From Naples!"),
@@ -77,15 +77,15 @@ def test_dialogues_give_records_and_inconsistent_pairs(tmp_path: Path) -> None:
 def test_another_label_is_refused_with_its_row(tmp_path: Path) -> None:
     path = write(tmp_path / "d.jsonl", [*DIALOGUES, {"knowledge": "a", "response": "b", "label": "maybe"}])
     with pytest.raises(ValueError, match=r"d\.jsonl, row 6: label 'maybe'; give 1 or 'consistent'"):
-        read_dialogues(path)
+        read_labelled_dialogues(path)
 
 
 def test_both_stages_train_one_model(tiny_trunk: Path, tmp_path: Path) -> None:
     fever = write(tmp_path / "fever.jsonl", FEVER)
     dialogues = write(tmp_path / "dialogues.jsonl", DIALOGUES)
-    preset = Preset(lr=1e-2, batch=2, epochs=1, max_tokens=64)
+    preset = DetectorPreset(lr=1e-2, batch=2, epochs=1, max_tokens=64)
     torch.manual_seed(0)
-    detector.train(str(tiny_trunk), dialogues, tmp_path / "out", entities, fever, preset)
+    detector.train_detector(str(tiny_trunk), dialogues, tmp_path / "out", entities, fever, preset)
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["fever"] == {"consistent": 1, "inconsistent": 1}
     assert report["conv_fever"] == {
@@ -106,15 +106,17 @@ def test_both_stages_train_one_model(tiny_trunk: Path, tmp_path: Path) -> None:
     encoded = AutoTokenizer.from_pretrained(tmp_path / "out")("The ship sank.", "It sank.", return_tensors="pt")
     assert model(**encoded).logits.shape == (1, 2)
     # Called again, both stages are complete, and the model is the same.
-    detector.train(str(tiny_trunk), dialogues, tmp_path / "out", entities, fever, preset)
+    detector.train_detector(str(tiny_trunk), dialogues, tmp_path / "out", entities, fever, preset)
     again = BertForSequenceClassification.from_pretrained(tmp_path / "out")
     assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
 
 
 def test_kinds_that_the_input_does_not_show_can_be_left_out(tiny_trunk: Path, tmp_path: Path) -> None:
     dialogues = write(tmp_path / "dialogues.jsonl", DIALOGUES)
-    preset = Preset(batch=2, epochs=1, max_tokens=64)
-    detector.train(str(tiny_trunk), dialogues, tmp_path, entities, None, preset, ("consistent", "pair_response"))
+    preset = DetectorPreset(batch=2, epochs=1, max_tokens=64)
+    detector.train_detector(
+        str(tiny_trunk), dialogues, tmp_path, entities, None, preset, ("consistent", "pair_response")
+    )
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["conv_fever"] == {"consistent": 3, "pair_response": 3}
     assert "fever" not in report

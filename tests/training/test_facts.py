@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.train.synthesis import perturbations
-from groundwire.train.synthesis.chat_style import Chances, Chat
+from groundwire.train.synthesis.chat_style import ChatStyle, StyleChances
 
 
 @given(st.from_regex(r"[1-9][0-9]{0,2}(,[0-9]{3}){0,2}(\.[0-9]{1,2})?", fullmatch=True), st.integers(0, 50))
 def test_another_number_looks_like_the_first(number: str, seed: int) -> None:
-    other = perturbations.another(number, random.Random(seed))
+    other = perturbations.vary_number(number, random.Random(seed))
     assert other != number
     assert re.sub(r"\d", "0", other) == re.sub(r"\d", "0", number)
     assert other[0] != "0"
@@ -23,7 +23,7 @@ def test_another_number_looks_like_the_first(number: str, seed: int) -> None:
 
 @given(st.integers(1000, 2100), st.integers(0, 50))
 def test_another_year_is_near(year: int, seed: int) -> None:
-    assert 1 <= abs(int(perturbations.another(str(year), random.Random(seed))) - year) <= 60
+    assert 1 <= abs(int(perturbations.vary_number(str(year), random.Random(seed))) - year) <= 60
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_another_year_is_near(year: int, seed: int) -> None:
 )
 def test_other_number(text: str, pattern: str) -> None:
     for seed in range(30):
-        made = perturbations.other_number(text, random.Random(seed))
+        made = perturbations.replace_number(text, random.Random(seed))
         assert made is not None
         assert made != text
         assert re.fullmatch(pattern, made)
@@ -54,11 +54,13 @@ def test_other_number(text: str, pattern: str) -> None:
     ],
 )
 def test_other_word(text: str, expected: set[str | None]) -> None:
-    assert {perturbations.other_word(text, random.Random(seed)) for seed in range(60)} == expected
+    assert {perturbations.replace_word(text, random.Random(seed)) for seed in range(60)} == expected
 
 
 def test_names_are_capitalised_words_inside_a_sentence() -> None:
-    assert perturbations.names("The band met John of Gaunt in New York, where I saw O'Brien. It rained in May.") == [
+    assert perturbations.find_names(
+        "The band met John of Gaunt in New York, where I saw O'Brien. It rained in May."
+    ) == [
         *("John of Gaunt", "New York", "O'Brien", "May"),
     ]
 
@@ -66,15 +68,15 @@ def test_names_are_capitalised_words_inside_a_sentence() -> None:
 def test_a_name_is_replaced_by_one_that_shares_no_word_with_the_text() -> None:
     rivals = ["New Orleans", "Ohio", "Paris"]
     text = "He left New York for Paris."
-    made = {perturbations.other_name(text, rivals, random.Random(seed)) for seed in range(20)}
+    made = {perturbations.replace_name(text, rivals, random.Random(seed)) for seed in range(20)}
     assert made == {"He left Ohio for Paris.", "He left New York for Ohio."}
-    assert perturbations.other_name("he left", rivals, random.Random(0)) is None
-    assert perturbations.other_name(text, ["York"], random.Random(0)) is None
-    assert perturbations.replaced("a (b) a", "(b)", ["c"], random.Random(0)) == "a c a"
-    assert perturbations.replaced("a b", "", ["c"], random.Random(0)) is None
+    assert perturbations.replace_name("he left", rivals, random.Random(0)) is None
+    assert perturbations.replace_name(text, ["York"], random.Random(0)) is None
+    assert perturbations.replace_text("a (b) a", "(b)", ["c"], random.Random(0)) == "a c a"
+    assert perturbations.replace_text("a b", "", ["c"], random.Random(0)) is None
 
 
-NEVER = dict.fromkeys(Chances.__dataclass_fields__, 0.0)
+NEVER = dict.fromkeys(StyleChances.__dataclass_fields__, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -95,13 +97,13 @@ NEVER = dict.fromkeys(Chances.__dataclass_fields__, 0.0)
     ],
 )
 def test_dress(chances: dict[str, float], text: str, pattern: str) -> None:
-    dress = Chat(["I like it"], Chances(**(NEVER | chances)))
+    dress = ChatStyle(["I like it"], StyleChances(**(NEVER | chances)))
     for seed in range(20):
         assert re.fullmatch(pattern, dress.response(text, random.Random(seed)))
 
 
 def test_what_is_no_claim_is_not_reported() -> None:
-    dress = Chat([], Chances(**(NEVER | {"open": 1.0})))
+    dress = ChatStyle([], StyleChances(**(NEVER | {"open": 1.0})))
     assert dress.sentence("Nice day.", random.Random(0), claim=False) == "Nice day."
     assert dress.sentence("Nice day.", random.Random(0)).endswith(" Nice day.")
     assert dress.sentence("Nice day.", random.Random(0)) != "Nice day."

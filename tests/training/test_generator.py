@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from groundwire.train.cli import app
 from groundwire.train.generator import recipe
-from groundwire.train.generator.recipe import IGNORED, SMALL, Exchange, Preset, read_exchanges
+from groundwire.train.generator.recipe import IGNORED, SMALL, Exchange, GeneratorPreset, read_exchanges
 from tests.support import models
 
 ROWS: list[dict[str, Any]] = [
@@ -70,7 +70,7 @@ def test_no_rows_at_all(tmp_path: Path) -> None:
 
 
 def test_the_preset_is_the_published_codes() -> None:
-    preset = Preset()
+    preset = GeneratorPreset()
     assert (preset.lr, preset.batch, preset.epochs, preset.warmup, preset.weight_decay) == (6.25e-5, 16, 10, 0.04, 0.0)
     schedule = preset.schedule(18_357)
     assert (schedule.steps, schedule.batch, schedule.warmup) == (11_470, 16, 0.04)
@@ -82,8 +82,8 @@ EXCHANGE = Exchange(("Tea is old.",), ("hello!", "is it {knowledge}?"), "it is o
 
 def test_a_causal_model_goes_on_from_the_exporters_prompt(tmp_path: Path) -> None:
     path = models.language_model(tmp_path, "gpt2")
-    tokens, model = AutoTokenizer.from_pretrained(path), recipe.load(path)
-    encode, _, _ = recipe.recipe(model, tokens, SMALL)
+    tokens, model = AutoTokenizer.from_pretrained(path), recipe.load_base_model(path)
+    encode, _, _ = recipe.make_encoding(model, tokens, SMALL)
     row = encode(EXCHANGE, True)
     assert tokens.decode(row["input_ids"]) == (
         "Document: Tea is old.\n\nhello!\nis it {knowledge}?.\nAgent: it is old.<|endoftext|>"
@@ -100,8 +100,8 @@ def test_a_causal_model_goes_on_from_the_exporters_prompt(tmp_path: Path) -> Non
 )
 def test_an_encoder_decoder_is_taught_what_it_will_be_asked(tmp_path: Path, family: str, first: str, last: str) -> None:
     path = models.generator(tmp_path, family)
-    tokens, model = AutoTokenizer.from_pretrained(path), recipe.load(path)
-    encode, _, _ = recipe.recipe(model, tokens, SMALL)
+    tokens, model = AutoTokenizer.from_pretrained(path), recipe.load_base_model(path)
+    encode, _, _ = recipe.make_encoding(model, tokens, SMALL)
     row = encode(EXCHANGE, True)
     assert "agent" in tokens.decode(row["input_ids"]).lower()
     start = model.config.decoder_start_token_id
@@ -118,7 +118,7 @@ def test_long_texts_keep_the_knowledges_beginning_and_the_historys_end(tmp_path:
     long = Exchange(
         ("one two three four five six " * 5 + "END",), ("START " + "six five four three two one " * 5,), "x"
     )
-    grounded = "".join(recipe.source(tokens, long, preset, with_knowledge=True))
+    grounded = "".join(recipe.make_source(tokens, long, preset, with_knowledge=True))
     assert "END" not in grounded
     assert "START" not in grounded
     assert grounded.startswith("Document: o")
@@ -132,24 +132,27 @@ def test_training_lowers_the_loss_and_writes_a_checkpoint(tmp_path: Path, family
     preset = replace(SMALL, lr=3e-3, batch=4, without_knowledge=0.0)
     tokens = AutoTokenizer.from_pretrained(base)
     exchanges = read_exchanges(rows)
-    before = recipe.measure(recipe.load(base), tokens, exchanges, preset)
-    recipe.train(base, rows, tmp_path / "out", preset, steps=25, held_out=rows)
+    before = recipe.measure_perplexity(recipe.load_base_model(base), tokens, exchanges, preset)
+    recipe.train_generator(base, rows, tmp_path / "out", preset, steps=25, held_out=rows)
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["rows"] == 4
     assert report["steps"] == 25
     assert report["held_out"]["perplexity"] < 0.5 * before["perplexity"]
-    trained = recipe.measure(
-        recipe.load(tmp_path / "out").eval(), AutoTokenizer.from_pretrained(tmp_path / "out"), exchanges, preset
+    trained = recipe.measure_perplexity(
+        recipe.load_base_model(tmp_path / "out").eval(),
+        AutoTokenizer.from_pretrained(tmp_path / "out"),
+        exchanges,
+        preset,
     )
     assert trained == report["held_out"], "what was saved is what was measured"
 
 
 def test_frozen_words_stay(tmp_path: Path) -> None:
     base, rows = models.language_model(tmp_path / "base", "gpt2"), write(tmp_path / "rows.jsonl", ROWS)
-    recipe.train(base, rows, tmp_path / "out", replace(SMALL, batch=4, freeze_words=True), steps=2)
-    words = [recipe.load(path).get_input_embeddings().weight for path in (base, tmp_path / "out")]
+    recipe.train_generator(base, rows, tmp_path / "out", replace(SMALL, batch=4, freeze_words=True), steps=2)
+    words = [recipe.load_base_model(path).get_input_embeddings().weight for path in (base, tmp_path / "out")]
     assert torch.equal(*words)
-    layers = [recipe.load(path).transformer.h[0].mlp.c_fc.weight for path in (base, tmp_path / "out")]
+    layers = [recipe.load_base_model(path).transformer.h[0].mlp.c_fc.weight for path in (base, tmp_path / "out")]
     assert not torch.equal(*layers)
 
 

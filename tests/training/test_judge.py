@@ -15,7 +15,13 @@ from groundwire.runtime.bundle import Template
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule, collate
 from groundwire.train.compact import multitask_nli, nli
-from groundwire.train.compact.multitask_nli import HEADS, Examples, Judge, build, judge_loss
+from groundwire.train.compact.multitask_nli import (
+    HEADS,
+    MultitaskExamples,
+    MultitaskNLI,
+    build_multitask_nli,
+    multitask_loss,
+)
 
 SCHEDULE = Schedule(steps=3, batch=6, seed=2, autocast="off")
 
@@ -26,18 +32,18 @@ def trained(sets: Path, tiny_trunk: Path, tmp_path_factory: pytest.TempPathFacto
     out = tmp_path_factory.mktemp("judge")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backbone, "PATH", tiny_trunk)
-        multitask_nli.train(sets, out, SCHEDULE, measured=40)
+        multitask_nli.train_multitask_nli(sets, out, SCHEDULE, measured=40)
     return out
 
 
 def batch_of(sets: Path, rows: int) -> dict[str, torch.Tensor]:
-    examples = Examples.read(sets)
+    examples = MultitaskExamples.read(sets)
     return collate([examples.make(index, random.Random(index)) for index in range(rows)], multitask_nli.FILL)
 
 
 def test_each_example_is_judged_by_its_own_head(sets: Path, small: Path) -> None:
     torch.manual_seed(0)
-    model = build().eval()
+    model = build_multitask_nli().eval()
     batch = batch_of(sets, 24)
     assert set(batch["head"].tolist()) == {0, 1, 2}
     each = []
@@ -46,15 +52,15 @@ def test_each_example_is_judged_by_its_own_head(sets: Path, small: Path) -> None
         name = list(HEADS)[int(one["head"])]
         logits = model(**{key: one[key] for key in backbone.INPUTS})[name]
         each.append(torch.nn.functional.cross_entropy(logits, one["labels"]))
-    torch.testing.assert_close(judge_loss(model, batch), torch.stack(each).mean())
+    torch.testing.assert_close(multitask_loss(model, batch), torch.stack(each).mean())
 
 
 def test_heads_that_are_absent_from_a_batch_cost_nothing(sets: Path, small: Path) -> None:
     torch.manual_seed(0)
-    model = build()
+    model = build_multitask_nli()
     batch = batch_of(sets, 24)
     own = {name: value[batch["head"] == 1] for name, value in batch.items()}
-    judge_loss(model, own).backward()
+    multitask_loss(model, own).backward()
     assert float(model.heads["consistency"].weight.grad.abs().sum()) > 0
     assert float(model.heads["nli"].weight.grad.abs().sum()) == 0
 
@@ -76,8 +82,8 @@ def test_the_checkpoints_share_their_trunk(trained: Path, tiny_trunk: Path) -> N
 
 def test_a_checkpoint_says_what_the_judge_said(small: Path) -> None:
     torch.manual_seed(0)
-    model = build().eval()
-    encoded = backbone.tokenizer()("Elvis was born in 1935.", "He was born in Tupelo.", return_tensors="pt")
+    model = build_multitask_nli().eval()
+    encoded = backbone.load_tokenizer()("Elvis was born in 1935.", "He was born in Tupelo.", return_tensors="pt")
     inputs = {name: encoded[name] for name in backbone.INPUTS}
     said = model(**inputs)
     for name in HEADS:
@@ -93,23 +99,23 @@ def test_the_report_measures_every_head(trained: Path) -> None:
 
 
 def test_a_run_on_the_same_seed_is_the_same(sets: Path, small: Path, trained: Path, tmp_path: Path) -> None:
-    multitask_nli.train(sets, tmp_path, SCHEDULE, measured=40)
+    multitask_nli.train_multitask_nli(sets, tmp_path, SCHEDULE, measured=40)
     for name in HEADS:
         weights = Path(name) / "model.safetensors"
         assert (tmp_path / weights).read_bytes() == (trained / weights).read_bytes()
 
 
 def test_what_nli_has_learnt_can_be_the_start(sets: Path, small: Path, tmp_path: Path) -> None:
-    nli.train(sets, tmp_path / "nli", Schedule(steps=2, batch=2, autocast="off"))
+    nli.train_nli(sets, tmp_path / "nli", Schedule(steps=2, batch=2, autocast="off"))
     former = BertForSequenceClassification.from_pretrained(tmp_path / "nli").eval()
-    encoded = backbone.tokenizer()("It is hot.", "It is cold.", return_tensors="pt")
+    encoded = backbone.load_tokenizer()("It is hot.", "It is cold.", return_tensors="pt")
     inputs = {name: encoded[name] for name in backbone.INPUTS}
-    torch.testing.assert_close(build(tmp_path / "nli").eval()(**inputs)["nli"], former(**inputs).logits)
+    torch.testing.assert_close(build_multitask_nli(tmp_path / "nli").eval()(**inputs)["nli"], former(**inputs).logits)
 
 
 def test_a_start_with_other_labels_is_refused(small: Path, trained: Path) -> None:
     with pytest.raises(ValueError, match=r"has the labels \('consistent', 'inconsistent'\)"):
-        build(trained / "consistency")
+        build_multitask_nli(trained / "consistency")
 
 
 @pytest.mark.slow
@@ -130,7 +136,7 @@ def test_a_bundle_holds_the_trunk_once(trained: Path, tmp_path: Path) -> None:
     assert sizes[0] == sizes[1]
 
 
-def build_in(tiny_trunk: Path) -> Judge:
+def build_in(tiny_trunk: Path) -> MultitaskNLI:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backbone, "PATH", tiny_trunk)
-        return build()
+        return build_multitask_nli()

@@ -14,8 +14,8 @@ from transformers import BertModel, GPT2LMHeadModel
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule, collate
 from groundwire.train.compact import lm
-from groundwire.train.compact.lm import build, encode, prefix, response_loss
-from groundwire.train.synthesis.prompts import Prompt, Prompts
+from groundwire.train.compact.lm import build_language_model, encode_prefix, encode_prompt, response_loss
+from groundwire.train.synthesis.prompts import Prompt, PromptSampler
 
 SCHEDULE = Schedule(steps=3, batch=4, seed=2, autocast="off")
 
@@ -26,13 +26,13 @@ def trained(sets: Path, tiny_trunk: Path, tmp_path_factory: pytest.TempPathFacto
     out = tmp_path_factory.mktemp("lm")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backbone, "PATH", tiny_trunk)
-        lm.train(sets, out, SCHEDULE, layers=2)
+        lm.train_language_model(sets, out, SCHEDULE, layers=2)
     return out
 
 
 def built() -> GPT2LMHeadModel:
     """The model before training, every token equally frequent."""
-    return build(torch.ones(len(backbone.tokenizer())), 2)
+    return build_language_model(torch.ones(len(backbone.load_tokenizer())), 2)
 
 
 def test_the_first_block_looks_where_minilm_looks(small: Path) -> None:
@@ -50,25 +50,27 @@ def test_the_first_block_looks_where_minilm_looks(small: Path) -> None:
 
 
 def test_the_parts_are_tokenized_separately(small: Path) -> None:
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     prompt = Prompt("The river is long.", "How long?", "It is 6,400 km")
     expected = []
     for text in ("Document: The river is long.\n\n", "How long?.\n", "Agent: It is 6,400 km."):
         expected += tokens(text, add_special_tokens=False)["input_ids"]
-    row = encode(tokens, prompt, random.Random(0))
+    row = encode_prompt(tokens, prompt, random.Random(0))
     assert row["input_ids"] == [*expected, tokens.sep_token_id]
     # Newlines are nothing to word pieces.
     assert (
         tokens("a\n\nb", add_special_tokens=False)["input_ids"] == tokens("a b", add_special_tokens=False)["input_ids"]
     )
-    assert prefix(tokens, Prompt("", "", "It is.")) == []
-    assert prefix(tokens, Prompt("", "Why?", "It is.")) == tokens("Why?.\n", add_special_tokens=False)["input_ids"]
+    assert encode_prefix(tokens, Prompt("", "", "It is.")) == []
+    assert (
+        encode_prefix(tokens, Prompt("", "Why?", "It is.")) == tokens("Why?.\n", add_special_tokens=False)["input_ids"]
+    )
 
 
 def test_the_response_is_predicted_and_some_of_the_rest(small: Path) -> None:
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     prompt = Prompt("The river is long. " * 9, "How long?", "It is 6,400 km")
-    rows = [encode(tokens, prompt, random.Random(seed)) for seed in range(50)]
+    rows = [encode_prompt(tokens, prompt, random.Random(seed)) for seed in range(50)]
     told = len(tokens("Agent: It is 6,400 km.", add_special_tokens=False)["input_ids"]) + 1
     before = len(rows[0]["part"]) - told
     assert all(row["part"][before:] == [2] * told for row in rows)
@@ -77,22 +79,22 @@ def test_the_response_is_predicted_and_some_of_the_rest(small: Path) -> None:
 
 
 def test_long_parts_are_cut_on_their_own_side(small: Path) -> None:
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     prompt = Prompt("river " * 500, " ".join(["shop"] * 500) + " film", "city " * 500)
-    ids = prefix(tokens, prompt)
+    ids = encode_prefix(tokens, prompt)
     assert len(ids) == lm.MAX_DOCUMENT + lm.MAX_HISTORY
     first = tokens("Document: river", add_special_tokens=False)["input_ids"]
     last = tokens("film.", add_special_tokens=False)["input_ids"]
     assert (ids[: len(first)], ids[-len(last) :]) == (first, last)
-    assert len(encode(tokens, prompt, random.Random(0))["input_ids"]) == len(ids) + lm.MAX_RESPONSE + 1
+    assert len(encode_prompt(tokens, prompt, random.Random(0))["input_ids"]) == len(ids) + lm.MAX_RESPONSE + 1
 
 
 def test_the_loss_counts_responses_fully_and_the_rest_by_weight(small: Path) -> None:
     torch.manual_seed(0)
     model = built().eval()
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     prompts = [Prompt("The river is long.", "How long?", "It is."), Prompt("", "", "The film is in New York.")]
-    rows = [encode(tokens, prompt, random.Random(3)) for prompt in prompts]
+    rows = [encode_prompt(tokens, prompt, random.Random(3)) for prompt in prompts]
     total, weights = 0.0, 0.0
     for row in rows:
         ids = torch.tensor([row["input_ids"]])
@@ -107,7 +109,7 @@ def test_the_loss_counts_responses_fully_and_the_rest_by_weight(small: Path) -> 
 
 
 def test_prompts_have_their_document_another_or_none(sets: Path) -> None:
-    source = Prompts.read(sets)
+    source = PromptSampler.read(sets)
     kinds = {"own": 0, "other": 0, "none": 0}
     for seed in range(600):
         prompt = source.draw(random.Random(seed))
@@ -124,9 +126,9 @@ def test_prompts_have_their_document_another_or_none(sets: Path) -> None:
 
 
 def test_a_document_from_elsewhere_lacks_the_answer(sets: Path) -> None:
-    source = Prompts.read(sets, "dev")
+    source = PromptSampler.read(sets, "dev")
     question = next(question for question in source.questions if question.answer == "Tupelo")
-    near = [source.elsewhere(random.Random(seed), question) for seed in range(40)]
+    near = [source.draw_other_document(random.Random(seed), question) for seed in range(40)]
     assert len({"Presley" in text for text in near}) == 2
     assert sum("Tupelo" in text for text in near) < 12  # none of its own article, some of the random ones
 
@@ -142,7 +144,7 @@ def test_a_checkpoint_loads_and_its_word_embeddings_are_the_trunks(trained: Path
 
 def test_the_saved_tokenizer_is_the_trunks(trained: Path, small: Path, tmp_path: Path) -> None:
     """So a bundle stores it once; who scores a text leaves its special tokens out."""
-    backbone.tokenizer().save_pretrained(tmp_path)
+    backbone.load_tokenizer().save_pretrained(tmp_path)
     saved, own = (Tokenizer.from_file(str(folder / "tokenizer.json")) for folder in (trained, tmp_path))
     for tokens in (saved, own):
         tokens.no_truncation()  # how far the last text was cut says nothing about the tokenizer
@@ -159,9 +161,9 @@ def test_the_report_compares_documents(trained: Path) -> None:
 
 
 def test_a_run_on_the_same_seed_is_the_same(sets: Path, small: Path, trained: Path, tmp_path: Path) -> None:
-    lm.train(sets, tmp_path, SCHEDULE, layers=2)
+    lm.train_language_model(sets, tmp_path, SCHEDULE, layers=2)
     assert (tmp_path / "model.safetensors").read_bytes() == (trained / "model.safetensors").read_bytes()
 
 
-def _answers(source: Prompts) -> list[str]:
+def _answers(source: PromptSampler) -> list[str]:
     return [question.answer for question in source.questions]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from groundwire.train.common.loop import Group, Row, Schedule, batches, collate, fit
+from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches
 
 SCHEDULE = Schedule(steps=6, batch=4, seed=3, autocast="off")
 
@@ -38,7 +38,7 @@ def run(out: Path, stop: int | None = None) -> dict[str, torch.Tensor]:
     model = Noisy()
 
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
-        for step, batch in enumerate(batches(40, make, {"input_ids": 0, "labels": 0}, SCHEDULE, start), start):
+        for step, batch in enumerate(make_batches(40, make, {"input_ids": 0, "labels": 0}, SCHEDULE, start), start):
             if stop is not None and step >= stop:
                 return
             yield batch
@@ -46,7 +46,7 @@ def run(out: Path, stop: int | None = None) -> dict[str, torch.Tensor]:
     def loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         return torch.nn.functional.cross_entropy(model(batch["input_ids"]), batch["labels"])
 
-    fit(model, [Group(list(model.parameters()), 0.1)], feed, loss, SCHEDULE, out)
+    fit(model, [ParameterGroup(list(model.parameters()), 0.1)], feed, loss, SCHEDULE, out)
     return model.state_dict()
 
 
@@ -62,12 +62,12 @@ def test_a_resumed_run_ends_with_the_same_weights(tmp_path: Path, stop: int) -> 
 
 def test_batches_are_a_function_of_the_step() -> None:
     fill = {"input_ids": 0, "labels": 0}
-    every = list(batches(10, make, fill, SCHEDULE))
+    every = list(make_batches(10, make, fill, SCHEDULE))
     assert len(every) == SCHEDULE.steps
     for start in (1, 5):
-        for late, early in zip(batches(10, make, fill, SCHEDULE, start), every[start:], strict=True):
+        for late, early in zip(make_batches(10, make, fill, SCHEDULE, start), every[start:], strict=True):
             assert all(torch.equal(late[name], early[name]) for name in fill)
-    other = list(batches(10, make, fill, replace(SCHEDULE, seed=4)))
+    other = list(make_batches(10, make, fill, replace(SCHEDULE, seed=4)))
     assert any(
         a["input_ids"].shape != b["input_ids"].shape or (a["input_ids"] != b["input_ids"]).any()
         for a, b in zip(every, other, strict=True)
@@ -77,7 +77,7 @@ def test_batches_are_a_function_of_the_step() -> None:
 def test_an_epoch_shows_every_example_once() -> None:
     rows = [
         int(label)
-        for batch in batches(
+        for batch in make_batches(
             24, lambda i, rng: {"input_ids": [1, 1], "labels": [i]}, {"input_ids": 0, "labels": 0}, SCHEDULE
         )
         for label in batch["labels"]
@@ -87,7 +87,7 @@ def test_an_epoch_shows_every_example_once() -> None:
 
 def test_too_few_examples_for_a_batch() -> None:
     with pytest.raises(ValueError, match="3 examples do not fill a batch of 4"):
-        next(batches(3, make, {"input_ids": 0, "labels": 0}, SCHEDULE))
+        next(make_batches(3, make, {"input_ids": 0, "labels": 0}, SCHEDULE))
 
 
 def test_lists_are_padded_to_eights_and_labels_become_a_vector() -> None:

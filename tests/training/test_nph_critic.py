@@ -21,8 +21,17 @@ from groundwire.runtime.triples import Triple
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 from groundwire.train.nph import critic, small_talk
-from groundwire.train.nph.corruption import LABELS, Corrupted, clean
-from groundwire.train.nph.critic import UNLABELLED, Examples, Judged, build, encode, figures, measure, premise
+from groundwire.train.nph.corruption import LABELS, CorruptedDialogue, keep_clean
+from groundwire.train.nph.critic import (
+    UNLABELLED,
+    CriticExamples,
+    CriticOutcome,
+    build_critic,
+    encode_case,
+    make_premise,
+    measure_critic,
+    score_outcomes,
+)
 from groundwire.train.nph.templates import GraphDialogue, Mention
 from tests.support import graph_sets
 
@@ -34,7 +43,7 @@ DIALOGUE = GraphDialogue(
     "Bob Dunn directed it in 1994.",
     (Mention(0, 8, "Bob Dunn"), Mention(24, 28, "1994", FACTS[1:])),
 )
-CASE = Corrupted(DIALOGUE, "extrinsic", ((0, 8),), DIALOGUE)
+CASE = CorruptedDialogue(DIALOGUE, "extrinsic", ((0, 8),), DIALOGUE)
 
 
 @pytest.fixture(scope="module")
@@ -48,21 +57,23 @@ def trained(data: Path, tiny_trunk: Path, tmp_path_factory: pytest.TempPathFacto
     out = tmp_path_factory.mktemp("critic")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backbone, "PATH", tiny_trunk)
-        critic.train(data, out, SCHEDULE, measured=20)
+        critic.train_critic(data, out, SCHEDULE, measured=20)
     return out
 
 
 def test_training_reads_what_the_engine_asks() -> None:
     call = ask(DIALOGUE.triples, DIALOGUE.history, DIALOGUE.response)
-    assert call.premises == (premise(DIALOGUE),)
-    assert premise(DIALOGUE) == "Red River directed by Ann Cole | Red River year 1994 | Hello! | Who made Red River?"
+    assert call.premises == (make_premise(DIALOGUE),)
+    assert (
+        make_premise(DIALOGUE) == "Red River directed by Ann Cole | Red River year 1994 | Hello! | Who made Red River?"
+    )
     assert (call.role, call.text) == (critic.ROLE, DIALOGUE.response)
 
 
 def test_only_the_response_is_labelled(small: Path) -> None:
-    tokens = backbone.tokenizer()
-    row = encode(tokens, CASE)
-    encoded = tokens(premise(DIALOGUE), DIALOGUE.response, return_offsets_mapping=True)
+    tokens = backbone.load_tokenizer()
+    row = encode_case(tokens, CASE)
+    encoded = tokens(make_premise(DIALOGUE), DIALOGUE.response, return_offsets_mapping=True)
     assert row["input_ids"] == encoded["input_ids"]
     for label, owner, (start, end) in zip(
         row["labels"], encoded.sequence_ids(), encoded["offset_mapping"], strict=True
@@ -76,29 +87,29 @@ def test_only_the_response_is_labelled(small: Path) -> None:
 
 
 def test_long_examples_lose_what_is_not_stated(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     others = tuple(Triple(f"Film {n}", "directed by", f"Person {n}") for n in range(60))
     fat = GraphDialogue(DIALOGUE.history, (*others[:30], *FACTS, *others[30:]), DIALOGUE.response, DIALOGUE.mentions)
     monkeypatch.setattr(critic, "MAX_TOKENS", 150)
-    row = encode(tokens, Corrupted(fat, "extrinsic", ((0, 8),), fat))
+    row = encode_case(tokens, CorruptedDialogue(fat, "extrinsic", ((0, 8),), fat))
     assert len(row["input_ids"]) <= 150
     text = tokens.decode(row["input_ids"])
     assert all(part in text for part in tokens.decode(tokens("1994 | Who made")["input_ids"][1:-1]).split())
     # All of the response is still there.
     assert sum(label != UNLABELLED for label in row["labels"]) == sum(
-        label != UNLABELLED for label in encode(tokens, CASE)["labels"]
+        label != UNLABELLED for label in encode_case(tokens, CASE)["labels"]
     )
 
 
 def test_examples_have_idle_responses_and_silent_histories(data: Path) -> None:
-    cases = Examples.read(data).sample(600)
+    cases = CriticExamples.read(data).sample(600)
     idle = [case for case in cases if case.dialogue.response in small_talk.IDLE]
     silent = [case for case in cases if not case.dialogue.history]
     assert 10 < len(idle) < 80
     assert 10 < len(silent) < 80
     assert all(case.kind == "clean" and not case.dialogue.mentions for case in idle)
     assert all(mention.triples for case in silent for mention in case.original.mentions)
-    assert Examples.read(data).sample(600) == cases
+    assert CriticExamples.read(data).sample(600) == cases
     assert {case.kind for case in cases} == {"clean", "extrinsic", "swapped", "misplaced", "unseen"}
     assert 0.35 < sum(case.kind == "clean" for case in cases) / len(cases) < 0.65
 
@@ -114,7 +125,7 @@ def test_the_checkpoint_is_a_tagger_over_a_cut_trunk(trained: Path, tiny_trunk: 
 
 
 def test_fewer_layers_are_kept_from_the_bottom(small: Path) -> None:
-    model = build(layers=2)
+    model = build_critic(layers=2)
     assert model.config.num_hidden_layers == 2
     whole = BertForTokenClassification.from_pretrained(small, num_labels=3)
     for name, value in model.bert.state_dict().items():
@@ -122,7 +133,7 @@ def test_fewer_layers_are_kept_from_the_bottom(small: Path) -> None:
 
 
 def test_another_checkpoint_can_be_the_base(data: Path, tiny_trunk: Path, trained: Path, tmp_path: Path) -> None:
-    critic.train(data, tmp_path, SCHEDULE, lr=critic.PAPER.lr, base=str(tiny_trunk), measured=5)
+    critic.train_critic(data, tmp_path, SCHEDULE, lr=critic.PAPER.lr, base=str(tiny_trunk), measured=5)
     model = BertForTokenClassification.from_pretrained(tmp_path)
     start = BertForTokenClassification.from_pretrained(tiny_trunk, num_labels=3)
     name = "embeddings.word_embeddings.weight"
@@ -130,7 +141,7 @@ def test_another_checkpoint_can_be_the_base(data: Path, tiny_trunk: Path, traine
 
 
 def test_a_run_on_the_same_seed_is_the_same(data: Path, small: Path, trained: Path, tmp_path: Path) -> None:
-    critic.train(data, tmp_path, SCHEDULE, measured=20)
+    critic.train_critic(data, tmp_path, SCHEDULE, measured=20)
     for name in ("model.safetensors", "report.json"):
         assert (tmp_path / name).read_bytes() == (trained / name).read_bytes()
 
@@ -142,10 +153,10 @@ def test_a_bundle_says_what_the_model_says(data: Path, trained: Path, tmp_path: 
     record = bundle.manifest.roles["critic"]
     assert isinstance(record, TokenClassifierRole)
     assert (record.labels, record.supported) == (("O", "B", "I"), "O")
-    cases = Examples.read(data, "test").sample(12)
+    cases = CriticExamples.read(data, "test").sample(12)
     model = BertForTokenClassification.from_pretrained(trained).eval()
-    wanted = critic.of_model(model, AutoTokenizer.from_pretrained(trained))(cases)
-    found = critic.of_bundle(tmp_path / "b")(cases)
+    wanted = critic.wrap_critic_model(model, AutoTokenizer.from_pretrained(trained))(cases)
+    found = critic.load_critic(tmp_path / "b")(cases)
     checked = 0
     for one, other, case in zip(wanted, found, cases, strict=True):
         if len(trunk_ids(trained, case)) > critic.WINDOW:
@@ -165,9 +176,9 @@ def test_it_is_exported_in_int8(trained: Path, tmp_path: Path) -> None:
     assert record.precision == "int8"
 
 
-def trunk_ids(folder: Path, case: Corrupted) -> Sequence[int]:
+def trunk_ids(folder: Path, case: CorruptedDialogue) -> Sequence[int]:
     tokens = AutoTokenizer.from_pretrained(folder)
-    return list(tokens(premise(case.dialogue), case.dialogue.response)["input_ids"])
+    return list(tokens(make_premise(case.dialogue), case.dialogue.response)["input_ids"])
 
 
 # Measuring
@@ -175,12 +186,12 @@ def trunk_ids(folder: Path, case: Corrupted) -> Sequence[int]:
 
 def test_figures_by_hand() -> None:
     judged = [
-        Judged("extrinsic", (True, True, False), (True, False, False), (True,)),
-        Judged("swapped", (True, False, True), (False, True, False), (False, False)),
-        Judged("clean", (False, False), (False, False), ()),
-        Judged("clean", (False, False), (True, False), ()),
+        CriticOutcome("extrinsic", (True, True, False), (True, False, False), (True,)),
+        CriticOutcome("swapped", (True, False, True), (False, True, False), (False, False)),
+        CriticOutcome("clean", (False, False), (False, False), ()),
+        CriticOutcome("clean", (False, False), (True, False), ()),
     ]
-    assert figures(judged) == {
+    assert score_outcomes(judged) == {
         "responses": 4,
         # Of 3 flagged tokens 1 is right, of 4 wrong ones 1 is flagged.
         "token": {"precision": 0.3333, "recall": 0.25, "f1": 0.2857},
@@ -193,7 +204,7 @@ def test_figures_by_hand() -> None:
 
 
 def test_figures_of_nothing() -> None:
-    assert figures([])["token"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert score_outcomes([])["token"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +220,7 @@ def test_figures_of_nothing() -> None:
 def test_measure_holds_a_critic_against_the_marks(
     doubts: tuple[float, ...], token: float, mention: float, flagged_clean: float
 ) -> None:
-    def critic(cases: Sequence[Corrupted]) -> list[list[tuple[int, int, float]]]:
+    def critic(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
         # On the clean copy, a good critic would doubt nothing; this one doubts the last word as before.
         words = ((0, 3), (4, 8), (9, 17))
         return [
@@ -220,25 +231,25 @@ def test_measure_holds_a_critic_against_the_marks(
             for case in cases
         ]
 
-    found = measure(critic, [CASE, clean(DIALOGUE)])
+    found = measure_critic(critic, [CASE, keep_clean(DIALOGUE)])
     assert found["token"]["f1"] == token
     assert found["mention_recall"] == mention
     assert found["clean_flagged"] == flagged_clean
 
 
 def test_random_examples_are_encoded_as_their_marks(data: Path, small: Path) -> None:
-    tokens = backbone.tokenizer()
-    examples = Examples.read(data)
+    tokens = backbone.load_tokenizer()
+    examples = CriticExamples.read(data)
     for seed in range(60):
         case = examples.draw(random.Random(seed))
-        row = encode(tokens, case)
+        row = encode_case(tokens, case)
         own = [label for label in row["labels"] if label != UNLABELLED]
         assert own.count(LABELS.index("B")) == len(case.flagged)
         assert len(row["labels"]) == len(row["input_ids"]) <= critic.WINDOW
 
 
 def test_what_another_recipe_has_learnt_can_be_the_start(small: Path, trained: Path) -> None:
-    model = build(layers=2, start=trained)
+    model = build_critic(layers=2, start=trained)
     former = BertForTokenClassification.from_pretrained(trained)
     for name, value in model.bert.state_dict().items():
         torch.testing.assert_close(value, former.bert.state_dict()[name])

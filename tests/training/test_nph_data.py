@@ -14,10 +14,25 @@ pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type
 from groundwire.engine.kg import KnowledgeGraph
 from groundwire.runtime.triples import Triple, linearise
 from groundwire.train.nph import opendialkg
-from groundwire.train.nph.corruption import LABELS, PAPER, Corrupted, Corruptor, labels, shown
-from groundwire.train.nph.phrases import originals
-from groundwire.train.nph.templates import GraphDialogue, Mention, Named, Templates, fill, joined, surface
-from groundwire.train.nph.triple_index import YEAR, TripleIndex, read_triples, years
+from groundwire.train.nph.corruption import (
+    LABELS,
+    PAPER,
+    CorruptedDialogue,
+    Corruptor,
+    label_tokens,
+    list_shown_entities,
+)
+from groundwire.train.nph.phrases import list_originals
+from groundwire.train.nph.templates import (
+    EntityPiece,
+    GraphDialogue,
+    Mention,
+    TemplateDialogues,
+    fill_template,
+    join_pieces,
+    vary_surface,
+)
+from groundwire.train.nph.triple_index import YEAR, TripleIndex, make_years, read_triples
 from tests.support import graph_sets
 from tests.support.graph_sets import ACTED, BORN, DIRECTED, GENRE, SPOUSE
 
@@ -30,17 +45,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def templates(data: Path) -> Templates:
-    return Templates.read(data)
+def templates(data: Path) -> TemplateDialogues:
+    return TemplateDialogues.read(data)
 
 
 @pytest.fixture(scope="module")
-def made(templates: Templates) -> list[GraphDialogue]:
+def made(templates: TemplateDialogues) -> list[GraphDialogue]:
     return [templates.draw(random.Random(seed)) for seed in range(DRAWS)]
 
 
 @pytest.fixture(scope="module")
-def corruptor(templates: Templates) -> Corruptor:
+def corruptor(templates: TemplateDialogues) -> Corruptor:
     return Corruptor(templates.index)
 
 
@@ -57,9 +72,9 @@ def test_bookkeeping_and_marks_of_homonyms_are_left_out(data: Path) -> None:
 
 def test_every_film_has_one_year_and_always_the_same(data: Path) -> None:
     triples = [Triple(*row) for row in graph_sets.rows()]
-    found = years(triples)
+    found = make_years(triples)
     assert sorted(t.subject for t in found) == sorted(graph_sets.FILMS)
-    assert set(years(triples[::-1])) == set(found)
+    assert set(make_years(triples[::-1])) == set(found)
     assert all(t.predicate == YEAR and 1930 <= int(t.object) <= 2021 for t in found)
     assert {t for t in TripleIndex.read(data).triples if t.predicate == YEAR} == set(found)
 
@@ -71,7 +86,7 @@ def test_a_relation_is_symmetric_when_enough_of_it_holds_both_ways() -> None:
     assert TripleIndex([*both, *one_way, Triple("x", "sees", "y")]).symmetric == {"meets"}
 
 
-def test_within_is_what_walking_the_graph_finds(templates: Templates) -> None:
+def test_within_is_what_walking_the_graph_finds(templates: TemplateDialogues) -> None:
     index = templates.index
 
     def walked(entity: str, hops: int) -> set[str]:
@@ -82,20 +97,20 @@ def test_within_is_what_walking_the_graph_finds(templates: Templates) -> None:
 
     for entity in ("Red River", "Ann Archer", "Drama"):
         for hops in (0, 1, 2):
-            assert index.within([entity], hops) == walked(entity, hops)
-    assert index.within(["Red River", "Ann Cole"], 1) == walked("Red River", 1) | walked("Ann Cole", 1)
+            assert index.find_within([entity], hops) == walked(entity, hops)
+    assert index.find_within(["Red River", "Ann Cole"], 1) == walked("Red River", 1) | walked("Ann Cole", 1)
 
 
-def test_a_peer_plays_the_same_part_and_is_not_avoided(templates: Templates) -> None:
+def test_a_peer_plays_the_same_part_and_is_not_avoided(templates: TemplateDialogues) -> None:
     index = templates.index
     for seed, entity in enumerate((*graph_sets.FILMS, *graph_sets.PEOPLE, *graph_sets.GENRES)):
         avoid = {entity, *graph_sets.FILMS[:3], *graph_sets.PEOPLE[:3]}
-        peer = index.peer(entity, avoid, random.Random(seed))
+        peer = index.draw_peer(entity, avoid, random.Random(seed))
         assert peer is not None
         assert peer not in avoid
-        assert index.same_part(entity, peer)
-    assert index.peer("Drama", set(graph_sets.GENRES), random.Random(0)) is None
-    assert index.peer("nobody", set(), random.Random(0)) is None
+        assert index.share_role(entity, peer)
+    assert index.draw_peer("Drama", set(graph_sets.GENRES), random.Random(0)) is None
+    assert index.draw_peer("nobody", set(), random.Random(0)) is None
 
 
 # The templates
@@ -113,11 +128,11 @@ def test_mentions_stand_where_they_say_and_are_in_order(made: list[GraphDialogue
 
 def test_what_is_stated_is_shown_and_named_by_its_mentions(made: list[GraphDialogue]) -> None:
     for dialogue in made:
-        assert dialogue.stated()
+        assert dialogue.stated_triples()
         for mention in dialogue.mentions:
             assert set(mention.triples) <= set(dialogue.triples)
         ends = {mention.entity for mention in dialogue.mentions}
-        for triple in dialogue.stated():
+        for triple in dialogue.stated_triples():
             # A pronoun may stand for one end, never for both.
             assert {triple.subject, triple.object} & ends
         for mention in dialogue.mentions:
@@ -125,13 +140,13 @@ def test_what_is_stated_is_shown_and_named_by_its_mentions(made: list[GraphDialo
 
 
 def test_every_shown_triple_is_one_of_the_graph_under_some_name(
-    made: list[GraphDialogue], templates: Templates
+    made: list[GraphDialogue], templates: TemplateDialogues
 ) -> None:
     names = Counter[str]()
     for dialogue in made:
         assert len(set(dialogue.triples)) == len(dialogue.triples)
         for triple in dialogue.triples:
-            assert any(original in templates.index for original in originals(triple)), triple
+            assert any(original in templates.index for original in list_originals(triple)), triple
             names[triple.predicate] += 1
     assert {DIRECTED, "directed by", "genre", YEAR, graph_sets.GENERIC} <= set(names)
 
@@ -143,16 +158,16 @@ def test_turns_and_their_number(made: list[GraphDialogue]) -> None:
     assert all("{" not in dialogue.response for dialogue in made)
 
 
-def test_the_same_seed_makes_the_same_dialogue(templates: Templates, made: list[GraphDialogue]) -> None:
+def test_the_same_seed_makes_the_same_dialogue(templates: TemplateDialogues, made: list[GraphDialogue]) -> None:
     assert [templates.draw(random.Random(seed)) for seed in range(20)] == made[:20]
     assert len({dialogue.response for dialogue in made}) > DRAWS * 0.9
 
 
-def test_held_out_phrases_are_not_trained_on(data: Path, templates: Templates) -> None:
-    held_out = Templates.read(data, "test")
+def test_held_out_phrases_are_not_trained_on(data: Path, templates: TemplateDialogues) -> None:
+    held_out = TemplateDialogues.read(data, "test")
     told = set(read_triples(data / "fb15k237_test.jsonl.gz"))
     said = [held_out.draw(random.Random(seed)) for seed in range(100)]
-    firsts = {fact for dialogue in said for triple in dialogue.stated() for fact in originals(triple)}
+    firsts = {fact for dialogue in said for triple in dialogue.stated_triples() for fact in list_originals(triple)}
     assert told & firsts
     train = " ".join(templates.draw(random.Random(s)).response for s in range(DRAWS))
     test = " ".join(dialogue.response for dialogue in said)
@@ -165,7 +180,7 @@ def test_held_out_phrases_are_not_trained_on(data: Path, templates: Templates) -
 
 def test_no_triples_make_no_dialogues() -> None:
     with pytest.raises(ValueError, match="no triples to talk about"):
-        Templates(TripleIndex([]), [])
+        TemplateDialogues(TripleIndex([]), [])
 
 
 @pytest.mark.parametrize(
@@ -179,15 +194,15 @@ def test_no_triples_make_no_dialogues() -> None:
     ],
 )
 def test_articles_fit_what_fills_the_slot(template: str, slots: dict[str, str], text: str) -> None:
-    pieces = fill(template, {name: [Named(value, value, ())] for name, value in slots.items()})
-    said, mentions = joined(["x ", *pieces])
+    pieces = fill_template(template, {name: [EntityPiece(value, value, ())] for name, value in slots.items()})
+    said, mentions = join_pieces(["x ", *pieces])
     assert said == f"X {text}"
     assert [said[m.start : m.end] for m in mentions] == [slots[name] for name in ("s", "o") if name in slots]
 
 
 def test_a_name_is_written_in_the_ways_of_its_kind() -> None:
     def ways(entity: str, kind: str) -> set[str]:
-        return {surface(entity, kind, random.Random(seed)) for seed in range(200)}
+        return {vary_surface(entity, kind, random.Random(seed)) for seed in range(200)}
 
     assert ways("English Language", "word") == {"English", "english", "English Language", "english language"}
     assert ways("Ann Cole", "person") == {"Ann Cole", "Cole", "ann cole"}
@@ -199,42 +214,44 @@ def test_a_name_is_written_in_the_ways_of_its_kind() -> None:
 
 
 def test_an_extrinsic_entity_is_of_the_type_and_not_near(
-    made: list[GraphDialogue], corruptor: Corruptor, templates: Templates
+    made: list[GraphDialogue], corruptor: Corruptor, templates: TemplateDialogues
 ) -> None:
     index, done = templates.index, 0
     for seed, dialogue in enumerate(made):
-        case = corruptor.extrinsic(dialogue, random.Random(seed))
+        case = corruptor.make_extrinsic(dialogue, random.Random(seed))
         if case is None:
             continue
         done += 1
         put = changed(case)
         assert put
-        ends = {end for t in dialogue.stated() for end in (t.subject, t.object)} | {m.entity for m in dialogue.mentions}
-        near = index.within(ends, 1)
+        ends = {end for t in dialogue.stated_triples() for end in (t.subject, t.object)} | {
+            m.entity for m in dialogue.mentions
+        }
+        near = index.find_within(ends, 1)
         for old, new in put:
             assert new.entity not in near
-            assert new.entity not in shown(dialogue)
+            assert new.entity not in list_shown_entities(dialogue)
             assert new.entity.lower() not in " ".join((linearise(dialogue.triples), *dialogue.history)).lower()
-            assert index.same_part(old.entity, new.entity)
+            assert index.share_role(old.entity, new.entity)
             assert new.triples == ()
         assert case.dialogue.triples == dialogue.triples
         assert case.dialogue.history == dialogue.history
     assert done > DRAWS * 0.7
 
 
-def test_every_mention_is_replaced_when_asked_to(made: list[GraphDialogue], templates: Templates) -> None:
+def test_every_mention_is_replaced_when_asked_to(made: list[GraphDialogue], templates: TemplateDialogues) -> None:
     dialogue = next(d for d in made if len(d.mentions) == 2 and len(d.triples) == 1 and len(d.stated()) == 1)
     corruptor = Corruptor(templates.index, hops=0)
-    cases = [corruptor.extrinsic(dialogue, random.Random(seed), more=1.0) for seed in range(30)]
+    cases = [corruptor.make_extrinsic(dialogue, random.Random(seed), more=1.0) for seed in range(30)]
     assert max(len(case.flagged) for case in cases if case) == 2
-    one = [corruptor.extrinsic(dialogue, random.Random(seed), more=0.0) for seed in range(30)]
+    one = [corruptor.make_extrinsic(dialogue, random.Random(seed), more=0.0) for seed in range(30)]
     assert {len(case.flagged) for case in one if case} == {1}
 
 
 def test_a_swap_exchanges_the_ends_of_a_stated_fact(made: list[GraphDialogue], corruptor: Corruptor) -> None:
     done = 0
     for seed, dialogue in enumerate(made):
-        case = corruptor.swapped(dialogue, random.Random(seed))
+        case = corruptor.make_swapped(dialogue, random.Random(seed))
         if case is None:
             continue
         done += 1
@@ -249,7 +266,7 @@ def test_a_swap_exchanges_the_ends_of_a_stated_fact(made: list[GraphDialogue], c
     assert done > DRAWS * 0.3
 
 
-def test_nothing_is_swapped_where_both_directions_hold(templates: Templates, corruptor: Corruptor) -> None:
+def test_nothing_is_swapped_where_both_directions_hold(templates: TemplateDialogues, corruptor: Corruptor) -> None:
     spouse = next(t for t in templates.index.triples if t.predicate == SPOUSE)
     said = f"{spouse.subject} married {spouse.object}."
     mentions = (
@@ -257,36 +274,36 @@ def test_nothing_is_swapped_where_both_directions_hold(templates: Templates, cor
         Mention(len(said) - 1 - len(spouse.object), len(said) - 1, spouse.object, (spouse,)),
     )
     dialogue = GraphDialogue(("Hi.",), (spouse,), said, mentions)
-    assert corruptor.swapped(dialogue, random.Random(0)) is None
+    assert corruptor.make_swapped(dialogue, random.Random(0)) is None
     both = (Triple("a", "likes", "b"), Triple("b", "likes", "a"))
     dialogue = GraphDialogue((), both, "a likes b", (Mention(0, 1, "a", both[:1]), Mention(8, 9, "b", both[:1])))
-    assert Corruptor(TripleIndex([Triple("x", "y", "z")])).swapped(dialogue, random.Random(0)) is None
+    assert Corruptor(TripleIndex([Triple("x", "y", "z")])).make_swapped(dialogue, random.Random(0)) is None
 
 
 def test_a_misplaced_entity_is_shown_but_the_fact_does_not_hold(
-    made: list[GraphDialogue], corruptor: Corruptor, templates: Templates
+    made: list[GraphDialogue], corruptor: Corruptor, templates: TemplateDialogues
 ) -> None:
     done = 0
     for seed, dialogue in enumerate(made):
-        case = corruptor.misplaced(dialogue, random.Random(seed))
+        case = corruptor.make_misplaced(dialogue, random.Random(seed))
         if case is None:
             continue
         done += 1
         ((old, new),) = changed(case)
-        assert new.entity in shown(dialogue)
+        assert new.entity in list_shown_entities(dialogue)
         assert new.entity not in {mention.entity for mention in dialogue.mentions}
         for triple in old.triples:
             subject, thing = (new.entity if end == old.entity else end for end in (triple.subject, triple.object))
             said = Triple(subject, triple.predicate, thing)
             if new.entity in (subject, thing):
-                assert not any(original in templates.index for original in originals(said))
+                assert not any(original in templates.index for original in list_originals(said))
     assert done > DRAWS * 0.5
 
 
 def test_what_is_unseen_stands_nowhere(made: list[GraphDialogue], corruptor: Corruptor) -> None:
     done = 0
     for seed, dialogue in enumerate(made):
-        case = corruptor.unseen(dialogue, random.Random(seed))
+        case = corruptor.make_unseen(dialogue, random.Random(seed))
         if case is None:
             continue
         done += 1
@@ -332,10 +349,10 @@ def test_clean_ones_are_untouched(made: list[GraphDialogue], corruptor: Corrupto
     ],
 )
 def test_labels(offsets: list[tuple[int, int]], flagged: list[tuple[int, int]], expected: str) -> None:
-    assert "".join(LABELS[label] for label in labels(offsets, flagged)) == expected
+    assert "".join(LABELS[label] for label in label_tokens(offsets, flagged)) == expected
 
 
-def changed(case: Corrupted) -> list[tuple[Mention, Mention]]:
+def changed(case: CorruptedDialogue) -> list[tuple[Mention, Mention]]:
     """The mentions that were replaced, old and new, after a check that nothing else was and that offsets are exact."""
     old, new = case.original, case.dialogue
     assert len(old.mentions) == len(new.mentions)
@@ -389,20 +406,22 @@ def row(resp: str, *context: str) -> dict[str, object]:
 def test_turns_are_kept_when_the_graph_accounts_for_them(
     resp: str, context: tuple[str, ...], mentions: list[str] | None
 ) -> None:
-    found = list(opendialkg.dialogues([row(resp, *context)], KnowledgeGraph.from_triples(KG), TripleIndex(KG), seed=1))
+    found = list(
+        opendialkg.link_dialogues([row(resp, *context)], KnowledgeGraph.from_triples(KG), TripleIndex(KG), seed=1)
+    )
     if mentions is None:
         assert found == []
         return
     (dialogue,) = found
     assert [mention.entity for mention in dialogue.mentions] == mentions
-    assert set(dialogue.stated()) <= set(dialogue.triples) <= set(KG)
+    assert set(dialogue.stated_triples()) <= set(dialogue.triples) <= set(KG)
     for mention in dialogue.mentions:
         assert dialogue.response[mention.start : mention.end].lower() == mention.entity.lower()
 
 
 def test_the_history_is_cut_to_three_turns() -> None:
     turns = ("one", "two", "three", "Red River?")
-    (dialogue,) = opendialkg.dialogues(
+    (dialogue,) = opendialkg.link_dialogues(
         [row("Ann Cole directed it.", *turns)], KnowledgeGraph.from_triples(KG), TripleIndex(KG), seed=1
     )
     assert dialogue.history == turns[1:]

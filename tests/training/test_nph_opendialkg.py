@@ -23,18 +23,18 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.train.cli import app
 from groundwire.train.common.loop import Schedule
 from groundwire.train.nph import bundle, evaluate, retriever
-from groundwire.train.nph.examples import Example, answerable
-from groundwire.train.nph.loss import Recipe
-from groundwire.train.nph.opendialkg import GRAPH_FILE, TURNS_FILE, Part, Turns, own, present
-from groundwire.train.nph.retriever import Dialogues, build
-from groundwire.train.nph.templates import Templates
+from groundwire.train.nph.examples import RetrievalExample, select_answerable
+from groundwire.train.nph.loss import RetrieverRecipe
+from groundwire.train.nph.opendialkg import GRAPH_FILE, TURNS_FILE, OpenDialKGTurns, Part, has_opendialkg, select_part
+from groundwire.train.nph.retriever import DialogueCorpus, build_retriever
+from groundwire.train.nph.templates import TemplateDialogues
 from tests.support import graph_sets
 from tests.support.graph_sets import FILMS, PEOPLE
 
 from .conftest import write
 
 PARTS: Sequence[Part] = ("train", "valid", "test")
-SMALL = Recipe(inner=64, max_tokens=96, words=0, aligned=0, lr=2e-3)
+SMALL = RetrieverRecipe(inner=64, max_tokens=96, words=0, aligned=0, lr=2e-3)
 SCHEDULE = Schedule(steps=2, batch=8, autocast="off")
 
 
@@ -74,8 +74,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def source(data: Path) -> Turns:
-    return Turns.read(data, "test")
+def source(data: Path) -> OpenDialKGTurns:
+    return OpenDialKGTurns.read(data, "test")
 
 
 def row(dialogue: int, split: Part) -> dict[str, Any]:
@@ -95,17 +95,17 @@ def test_a_part_has_no_dialogue_that_a_later_part_goes_on_with(part: Part, dialo
         5: ("test",),
     }
     rows = [row(number, split) for number, splits in table.items() for split in splits]
-    assert [found["dialog_id"] for found in own(rows, part)] == dialogues
+    assert [found["dialog_id"] for found in select_part(rows, part)] == dialogues
 
 
-def test_every_turn_is_measured_once_and_any_is_learnt_from(data: Path, source: Turns) -> None:
+def test_every_turn_is_measured_once_and_any_is_learnt_from(data: Path, source: OpenDialKGTurns) -> None:
     expected = {one["resp"] for one in turns() if one["split"] == "test"}
     rng = random.Random(1)
     told = [dialogue.response for dialogue in source.stream(rng)]
     assert sorted(told) == sorted(expected)
     assert told != [dialogue.response for dialogue in source.stream(rng)]
     assert {source.draw(rng).response for _ in range(200)} == expected
-    made = Templates.read(data)
+    made = TemplateDialogues.read(data)
     first, again = (list(islice(made.stream(random.Random(2)), 5)) for _ in range(2))
     rng = random.Random(2)
     assert first == again == [made.draw(rng) for _ in range(5)]
@@ -116,9 +116,9 @@ def test_a_missing_file_is_named(data: Path, tmp_path: Path, gone: str) -> None:
     kept = {GRAPH_FILE, TURNS_FILE} - {gone}
     for name in kept:
         (tmp_path / name).write_bytes((data / name).read_bytes())
-    assert present(tmp_path) == (gone != TURNS_FILE)
+    assert has_opendialkg(tmp_path) == (gone != TURNS_FILE)
     with pytest.raises(InvalidRequest, match=f"lacks {gone}\\."):
-        Dialogues.OPENDIALKG.read(tmp_path)
+        DialogueCorpus.OPENDIALKG.read(tmp_path)
     given = ("--data", tmp_path, "--out", tmp_path / "out", "--steps", 1, "--dialogues", "opendialkg")
     refused = CliRunner().invoke(app, ["retriever", *map(str, given)])
     assert refused.exit_code == 2
@@ -130,12 +130,12 @@ def test_turns_that_state_nothing_are_refused(tmp_path: Path) -> None:
     write(tmp_path / GRAPH_FILE, triples())
     write(tmp_path / TURNS_FILE, [{**turns()[0], "resp": "I would not know."}])
     with pytest.raises(InvalidRequest, match="None of the turns"):
-        Turns.read(tmp_path)
+        OpenDialKGTurns.read(tmp_path)
 
 
-def test_gold_responses_have_all_their_stated_entities_masked(source: Turns) -> None:
+def test_gold_responses_have_all_their_stated_entities_masked(source: OpenDialKGTurns) -> None:
     """What stands in the mentions' places is another name; the rest is what was said."""
-    found = evaluate.gold(source, 1000)
+    found = evaluate.make_gold_cases(source, 1000)
     responses = {dialogue.response: dialogue for dialogue in source.dialogues}
     assert len(found) == len(responses)
     strangers = 0
@@ -146,28 +146,28 @@ def test_gold_responses_have_all_their_stated_entities_masked(source: Turns) -> 
         for (start, end), entity in reversed(list(zip(call.mentions, example.truth, strict=True))):
             strangers += response[start:end] != entity
             response = response[:start] + entity + response[end:]
-        assert tuple(mention.entity for mention in answerable(responses[response])) == example.truth
+        assert tuple(mention.entity for mention in select_answerable(responses[response])) == example.truth
     assert strangers > 0.8 * sum(len(case.example.truth) for case in found)
-    assert len(evaluate.gold(source, 3)) == 3
+    assert len(evaluate.make_gold_cases(source, 3)) == 3
 
 
-def test_corrupted_turns_end_with_the_turns(source: Turns) -> None:
-    found = evaluate.cases(source, 1000)
+def test_corrupted_turns_end_with_the_turns(source: OpenDialKGTurns) -> None:
+    found = evaluate.make_corrupted_cases(source, 1000)
     assert 0 < len(found) <= len(source.dialogues)
-    assert len(evaluate.cases(source, 3)) == 3
+    assert len(evaluate.make_corrupted_cases(source, 3)) == 3
     assert {case.kind for case in found} == {"extrinsic", "swapped"}
 
 
 @pytest.mark.usefixtures("small")
 def test_similarity_does_not_read_the_masked_names_of_gold_responses() -> None:
     """With the other mention's name unread, it does not matter which it is."""
-    similarity = evaluate.Similarity()
+    similarity = evaluate.SimilarityScorer()
     own = (Candidate("Red River", "Ann Cole"), Candidate("Red River", "Bob Dunn"))
 
     def scores(other: str, others: bool) -> list[float]:
         response = f"Ann Dunn made {other}."
         mentions = ((0, 8), (14, 14 + len(other)))
-        example = Example(Retrieve(("Hi",), (), response, mentions, (own, own)), ("", ""), (0, 0))
+        example = RetrievalExample(Retrieve(("Hi",), (), response, mentions, (own, own)), ("", ""), (0, 0))
         return similarity(example, 0, paths=False, others=others)
 
     assert scores("Last Moon", others=False) == scores("Golden Hour", others=False)
@@ -178,19 +178,19 @@ def test_similarity_does_not_read_the_masked_names_of_gold_responses() -> None:
 def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> None:
     """From a checkpoint of templates; its perplexity is a checkpoint's alone, and both sets have their figures."""
     start = tmp_path / "start"
-    build(SMALL).save(start)
+    build_retriever(SMALL).save(start)
     before = (start / "model.safetensors").read_bytes()
     out = tmp_path / "retriever"
-    retriever.train(data, out, SCHEDULE, SMALL, measured=4, start=start, dialogues=Dialogues.OPENDIALKG)
+    retriever.train_retriever(data, out, SCHEDULE, SMALL, measured=4, start=start, dialogues=DialogueCorpus.OPENDIALKG)
     assert (start / "model.safetensors").read_bytes() == before
     report = json.loads((out / "report.json").read_text())
     assert report["dialogues"] == "opendialkg"
     assert report["ppl"] > 1
-    held_out = evaluate.cases(Turns.read(data, "valid"), 4)
+    held_out = evaluate.make_corrupted_cases(OpenDialKGTurns.read(data, "valid"), 4)
     assert report["mentions"] == sum(len(case.example.truth) for case in held_out)
 
-    sources = retriever.held_out(data)
-    found = evaluate.evaluate(out, sources, 4)
+    sources = retriever.read_held_out(data)
+    found = evaluate.evaluate_retriever(out, sources, 4)
     assert set(found) == {"fb15k237_test", "opendialkg_test"}
     for figures in found.values():
         assert set(figures) == {"corrupted", "gold"}
@@ -198,16 +198,18 @@ def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> No
         assert all(0 < part["retriever"]["mrr"] <= 1 for part in figures.values())
         assert "without_critic" in figures["corrupted"]
         assert set(figures["corrupted"]["baselines"]) - set(figures["gold"]["baselines"]) == {"type"}
-    turned = evaluate.in_training(EntityRetriever.load(out))
+    turned = evaluate.wrap_retriever_model(EntityRetriever.load(out))
     assert (
         found["opendialkg_test"]["gold"]["retriever"]
-        == evaluate.found_by(turned, evaluate.gold(Turns.read(data, "test"), 4))["retriever"]
+        == evaluate.report_retrieval(turned, evaluate.make_gold_cases(OpenDialKGTurns.read(data, "test"), 4))[
+            "retriever"
+        ]
     )
 
     with pytest.raises(ValueError, match="CC BY-NC"):
-        bundle.roles(tmp_path)
+        bundle.collect_nph_roles(tmp_path)
     export_bundle({"retriever": RoleOptions(str(out), precision="fp32")}, tmp_path / "bundle")
-    bundled = evaluate.evaluate(tmp_path / "bundle", sources, 4, compared=False)
+    bundled = evaluate.evaluate_retriever(tmp_path / "bundle", sources, 4, compared=False)
     for name, figures in bundled.items():
         for kind, part in figures.items():
             assert not {"ppl", "baselines"} & set(part)
@@ -219,7 +221,7 @@ def test_without_the_files_templates_alone_are_measured(data: Path, tmp_path: Pa
     for split in ("train", "dev", "test"):
         name = f"fb15k237_{split}.jsonl.gz"
         (tmp_path / name).write_bytes((data / name).read_bytes())
-    build(replace(SMALL, paths=False)).save(tmp_path / "retriever")
+    build_retriever(replace(SMALL, paths=False)).save(tmp_path / "retriever")
     given = ["--bundle", tmp_path / "retriever", "--data", tmp_path, "--count", 2, "--no-baselines"]
     done = CliRunner().invoke(app, ["measure-retriever", *map(str, given)])
     assert done.exit_code == 0, done.output

@@ -21,15 +21,15 @@ from groundwire.runtime.models.cloze import joins, remembered
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 from groundwire.train.nph import ablation, bundle, evaluate, retriever
-from groundwire.train.nph.batches import Batcher, collated, feed
+from groundwire.train.nph.batches import RetrieverBatcher, collate_examples, draw_batches
 from groundwire.train.nph.compgcn import CompGCN
-from groundwire.train.nph.examples import Example, Examples
-from groundwire.train.nph.loss import Loss, Recipe
-from groundwire.train.nph.retriever import align, build
-from groundwire.train.nph.templates import Templates
+from groundwire.train.nph.examples import RetrievalExample, RetrievalExamples
+from groundwire.train.nph.loss import RetrieverLoss, RetrieverRecipe
+from groundwire.train.nph.retriever import align_joint, build_retriever
+from groundwire.train.nph.templates import TemplateDialogues
 from tests.support import graph_sets
 
-SMALL = Recipe(inner=64, max_tokens=96, words=0, aligned=32, lr=2e-3)
+SMALL = RetrieverRecipe(inner=64, max_tokens=96, words=0, aligned=32, lr=2e-3)
 SCHEDULE = Schedule(steps=2, batch=8, autocast="off")
 
 
@@ -39,18 +39,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def templates(data: Path) -> Templates:
-    return Templates.read(data)
+def templates(data: Path) -> TemplateDialogues:
+    return TemplateDialogues.read(data)
 
 
 @pytest.fixture(scope="module")
-def examples(templates: Templates) -> list[Example]:
-    make, rng = Examples(templates.index, sans=8), random.Random(1)
+def examples(templates: TemplateDialogues) -> list[RetrievalExample]:
+    make, rng = RetrievalExamples(templates.index, sans=8), random.Random(1)
     made = (make.make(templates.draw(rng), rng) for _ in range(150))
     return [example for example in made if example is not None]
 
 
-def test_an_example_can_be_answered_and_its_length_tells_nothing(examples: list[Example]) -> None:
+def test_an_example_can_be_answered_and_its_length_tells_nothing(examples: list[RetrievalExample]) -> None:
     assert len(examples) > 100
     given_away = 0
     for call, truth, gold in examples:
@@ -68,11 +68,11 @@ def test_an_example_can_be_answered_and_its_length_tells_nothing(examples: list[
 
 
 @pytest.mark.usefixtures("small")
-def test_the_loss_is_the_formula(examples: list[Example]) -> None:
+def test_the_loss_is_the_formula(examples: list[RetrievalExample]) -> None:
     """NCE and the language model's loss, number by number, from the scores of the runtime's own code."""
-    model = build(SMALL).eval()
+    model = build_retriever(SMALL).eval()
     some = [example for example in examples if len(example.truth) == 1][:6]
-    tokenizer = backbone.content()
+    tokenizer = backbone.read_tokenizer_json()
     retriever = retriever_of(model, record(model, tokenizer), tokenizer)
     wanted = []
     for example in some:
@@ -82,26 +82,26 @@ def test_the_loss_is_the_formula(examples: list[Example]) -> None:
         own = [score[one.anchor, one.entity] for one in example.call.candidates[0]]
         right = [s for s, one in zip(own, example.call.candidates[0], strict=True) if one.entity == example.truth[0]]
         wanted.append(np.logaddexp.reduce(own) - np.logaddexp.reduce(right))
-    batch = collated(Batcher(model.config), some)
+    batch = collate_examples(RetrieverBatcher(model.config), some)
     with torch.inference_mode():
-        language, contrast, _ = Loss(replace(SMALL, negatives="sans")).parts(model, batch)
+        language, contrast, _ = RetrieverLoss(replace(SMALL, negatives="sans")).parts(model, batch)
         assert float(contrast) == pytest.approx(np.mean(wanted), abs=1e-4)
-        whole = Loss(replace(SMALL, negatives="sans", weight=0.5))(model, batch)
+        whole = RetrieverLoss(replace(SMALL, negatives="sans", weight=0.5))(model, batch)
         assert float(whole) == pytest.approx(float(language) + 0.5 * float(contrast), abs=1e-4)
-        alone = Loss(replace(SMALL, negatives="none"))(model, batch)
+        alone = RetrieverLoss(replace(SMALL, negatives="none"))(model, batch)
         assert float(alone) == pytest.approx(float(language), abs=1e-5)
         # More negatives, more loss.
-        assert float(Loss(replace(SMALL, negatives="both")).parts(model, batch)[1]) > float(contrast)
+        assert float(RetrieverLoss(replace(SMALL, negatives="both")).parts(model, batch)[1]) > float(contrast)
     # Nobody has told the model anything yet: about as sure of every word.
-    assert abs(float(language) - math.log(len(backbone.tokenizer()))) < 3
+    assert abs(float(language) - math.log(len(backbone.load_tokenizer()))) < 3
 
 
 @pytest.mark.usefixtures("small")
-def test_the_language_model_predicts_the_response_and_no_mention(examples: list[Example]) -> None:
-    tokens = backbone.tokenizer()
-    batcher = Batcher(build(SMALL).config)
+def test_the_language_model_predicts_the_response_and_no_mention(examples: list[RetrievalExample]) -> None:
+    tokens = backbone.load_tokenizer()
+    batcher = RetrieverBatcher(build_retriever(SMALL).config)
     example = next(example for example in examples if len(example.truth) == 2)
-    targets = collated(batcher, [example])["targets"][0]
+    targets = collate_examples(batcher, [example])["targets"][0]
     told = example.call.response
     for start, end in reversed(example.call.mentions):
         told = told[:start] + " [MASK] " + told[end:]
@@ -110,22 +110,24 @@ def test_the_language_model_predicts_the_response_and_no_mention(examples: list[
 
 
 @pytest.mark.usefixtures("small")
-def test_batches_depend_on_seed_and_step_alone(templates: Templates) -> None:
-    make, batcher = Examples(templates.index), Batcher(build(SMALL).config)
+def test_batches_depend_on_seed_and_step_alone(templates: TemplateDialogues) -> None:
+    make, batcher = RetrievalExamples(templates.index), RetrieverBatcher(build_retriever(SMALL).config)
     schedule = replace(SCHEDULE, steps=5)
-    whole = list(feed(templates, make, batcher, schedule, 0, block=2))
-    rest = list(feed(templates, make, batcher, schedule, 3, block=2))
+    whole = list(draw_batches(templates, make, batcher, schedule, 0, block=2))
+    rest = list(draw_batches(templates, make, batcher, schedule, 3, block=2))
     assert len(whole) == 5
     for one, other in zip(whole[3:], rest, strict=True):
         assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.usefixtures("small")
-def test_a_first_guess_and_training_rank_the_truth_higher(templates: Templates, examples: list[Example]) -> None:
-    batcher, loss = Batcher(build(SMALL).config), Loss(SMALL)
-    batches = [collated(batcher, examples[at : at + 16]) for at in range(0, 64, 16)]
+def test_a_first_guess_and_training_rank_the_truth_higher(
+    templates: TemplateDialogues, examples: list[RetrievalExample]
+) -> None:
+    batcher, loss = RetrieverBatcher(build_retriever(SMALL).config), RetrieverLoss(SMALL)
+    batches = [collate_examples(batcher, examples[at : at + 16]) for at in range(0, 64, 16)]
     torch.manual_seed(0)
-    model = build(SMALL)
+    model = build_retriever(SMALL)
     words = model.encoder.embeddings.word_embeddings.weight.clone()
 
     def contrast() -> float:
@@ -133,7 +135,7 @@ def test_a_first_guess_and_training_rank_the_truth_higher(templates: Templates, 
             return float(np.mean([float(loss.parts(model.eval(), batch)[1]) for batch in batches]))
 
     start = contrast()
-    align(model, batches)
+    align_joint(model, batches)
     aligned = contrast()
     assert aligned < start
     optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=2e-3)
@@ -146,7 +148,7 @@ def test_a_first_guess_and_training_rank_the_truth_higher(templates: Templates, 
 
 
 def test_figures_are_those_worked_out_by_hand() -> None:
-    assert evaluate.figures([1, 1, 2, 4, 20]) == {
+    assert evaluate.score_ranks([1, 1, 2, 4, 20]) == {
         "hits@1": 0.4,
         "hits@3": 0.6,
         "hits@10": 0.8,
@@ -155,21 +157,23 @@ def test_figures_are_those_worked_out_by_hand() -> None:
     }
 
 
-def test_measured_cases_are_corrupted_responses(templates: Templates) -> None:
-    found = evaluate.cases(templates, 60)
+def test_measured_cases_are_corrupted_responses(templates: TemplateDialogues) -> None:
+    found = evaluate.make_corrupted_cases(templates, 60)
     assert {case.kind for case in found} == {"extrinsic", "swapped"}
     for case in found:
         for (start, end), truth in zip(case.example.call.mentions, case.example.truth, strict=True):
             assert case.example.call.response[start:end] != truth
-    everything = evaluate.cases(templates, 60, all_mentions=True)
+    everything = evaluate.make_corrupted_cases(templates, 60, all_mentions=True)
     assert sum(len(case.example.truth) for case in everything) > sum(len(case.example.truth) for case in found)
 
 
-def test_the_baseline_of_types_counts_shared_roles_and_rare_ones_most(templates: Templates) -> None:
+def test_the_baseline_of_types_counts_shared_roles_and_rare_ones_most(templates: TemplateDialogues) -> None:
     people = [Candidate("Red River", name) for name in ("Ann Archer", "Dan Dunn", "Drama", "Nobody")]
     wrong = "Ann Brook"  # directs, was born, is married
     asked = Retrieve((), (), f"{wrong} made it.", ((0, len(wrong)),), (tuple(people),))
-    scores = dict(zip(people, evaluate.Types(templates.index)(Example(asked, ("",), (0,)), 0), strict=True))
+    scores = dict(
+        zip(people, evaluate.TypeScorer(templates.index)(RetrievalExample(asked, ("",), (0,)), 0), strict=True)
+    )
     director, actor, genre, nobody = (scores[one] for one in people)
     assert director > actor > 0
     assert genre == nobody == 0
@@ -177,20 +181,22 @@ def test_the_baseline_of_types_counts_shared_roles_and_rare_ones_most(templates:
 
 @pytest.mark.usefixtures("small")
 def test_a_checkpoint_has_its_report_and_becomes_a_bundle(data: Path, tmp_path: Path) -> None:
-    retriever.train(data, tmp_path / "retriever", SCHEDULE, SMALL, measured=8)
+    retriever.train_retriever(data, tmp_path / "retriever", SCHEDULE, SMALL, measured=8)
     report = json.loads((tmp_path / "retriever" / "report.json").read_text())
     assert report["mentions"] >= 8
     assert 0 < report["retriever"]["mrr"] <= 1
     assert report["ppl"] > 1
     assert isinstance(EntityRetriever.load(tmp_path / "retriever"), EntityRetriever)
-    made = bundle.bundle(tmp_path, tmp_path / "bundle", lambda role, stage: None, precision="fp32")
+    made = bundle.export_nph_bundle(tmp_path, tmp_path / "bundle", lambda role, stage: None, precision="fp32")
     assert set(made.manifest.roles) == {"retriever"}
-    found = evaluate.found_by(_opened(tmp_path / "bundle"), evaluate.cases(Templates.read(data, "dev"), 8))
+    found = evaluate.report_retrieval(
+        _opened(tmp_path / "bundle"), evaluate.make_corrupted_cases(TemplateDialogues.read(data, "dev"), 8)
+    )
     assert found["retriever"] == report["retriever"]
     with pytest.raises(ValueError, match="no finished critic or retriever"):
-        bundle.roles(tmp_path / "bundle")
+        bundle.collect_nph_roles(tmp_path / "bundle")
     with pytest.raises(ValueError, match="is for comparison"):
-        retriever.train(data, tmp_path / "x", SCHEDULE, replace(SMALL, memory="compgcn"))
+        retriever.train_retriever(data, tmp_path / "x", SCHEDULE, replace(SMALL, memory="compgcn"))
 
 
 @pytest.mark.usefixtures("small")
@@ -200,7 +206,7 @@ def test_ablations_are_trained_and_measured(data: Path, tmp_path: Path) -> None:
         "without_mlm": replace(SMALL, masked=False, aligned=0),
         "compgcn": replace(SMALL, paths=False, memory="compgcn", graph_steps=2, aligned=0),
     }
-    done = ablation.ablate(data, tmp_path, replace(SCHEDULE, steps=1), 6, recipes)
+    done = ablation.ablate_retriever(data, tmp_path, replace(SCHEDULE, steps=1), 6, recipes)
     assert set(done) == set(recipes)
     assert all(0 < row["retriever"]["mrr"] <= 1 for row in done.values())
     assert json.loads((tmp_path / "ablations.json").read_text()) == done

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.train.common.corpus import Squad, read_dialogues, words
-from groundwire.train.synthesis.chat_style import Chances, Chat
-from groundwire.train.synthesis.pairs import CORRUPTIONS, Pair, Pairs, shortened
-from groundwire.train.synthesis.verifiability import Sentences, chat_sentences
+from groundwire.train.common.corpus import Squad, read_topical_chat, word_set
+from groundwire.train.synthesis.chat_style import ChatStyle, StyleChances
+from groundwire.train.synthesis.pairs import CORRUPTIONS, ConsistencyPair, ConsistencyPairs, shorten_sentence
+from groundwire.train.synthesis.verifiability import VerifiabilitySentences, read_chat_sentences
 from groundwire.train.synthesis.weak_labels import LABELS as VERIFIABILITY
 
 from .conftest import INFERENCE, PARAGRAPHS, QUESTIONS
 
-UNDRESSED = Chat([], Chances(**dict.fromkeys(Chances.__dataclass_fields__, 0.0)))
+UNDRESSED = ChatStyle([], StyleChances(**dict.fromkeys(StyleChances.__dataclass_fields__, 0.0)))
 TEXT = " ".join(text for texts in PARAGRAPHS.values() for text in texts)
 
 
@@ -26,17 +26,17 @@ def squad(sets: Path) -> Squad:
 
 
 @pytest.fixture(scope="module")
-def drawn(sets: Path, squad: Squad) -> dict[str, list[Pair]]:
+def drawn(sets: Path, squad: Squad) -> dict[str, list[ConsistencyPair]]:
     """Pairs without any dress, by kind."""
-    source = Pairs.read(sets, squad, UNDRESSED)
-    found: dict[str, list[Pair]] = defaultdict(list)
+    source = ConsistencyPairs.read(sets, squad, UNDRESSED)
+    found: dict[str, list[ConsistencyPair]] = defaultdict(list)
     for seed in range(3000):
         pair = source.draw(random.Random(seed))
         found[pair.kind].append(pair)
     return found
 
 
-def test_labels_are_balanced_and_every_kind_occurs(drawn: dict[str, list[Pair]]) -> None:
+def test_labels_are_balanced_and_every_kind_occurs(drawn: dict[str, list[ConsistencyPair]]) -> None:
     pairs = [pair for made in drawn.values() for pair in made]
     share = sum(pair.label == "consistent" for pair in pairs) / len(pairs)
     assert 0.46 < share < 0.54
@@ -45,35 +45,37 @@ def test_labels_are_balanced_and_every_kind_occurs(drawn: dict[str, list[Pair]])
     assert {pair.label for pair in drawn["consistent"]} == {"consistent"}
 
 
-def test_knowledge_is_text_of_the_articles(drawn: dict[str, list[Pair]]) -> None:
+def test_knowledge_is_text_of_the_articles(drawn: dict[str, list[ConsistencyPair]]) -> None:
     for kind in ("consistent", "answer", "response", "addition", "random", "unsupported"):
         for pair in drawn[kind]:
             bare = pair.knowledge.removeprefix("Elvis Presley ").removeprefix("Amazon River ").strip()
             assert bare in TEXT or pair.knowledge in TEXT
 
 
-def test_a_consistent_response_says_no_more_than_its_knowledge_or_a_question(drawn: dict[str, list[Pair]]) -> None:
-    asked = {word for asked in QUESTIONS.values() for question, _ in asked for word in words(question)}
+def test_a_consistent_response_says_no_more_than_its_knowledge_or_a_question(
+    drawn: dict[str, list[ConsistencyPair]],
+) -> None:
+    asked = {word for asked in QUESTIONS.values() for question, _ in asked for word in word_set(question)}
     pronouns = {"it", "he", "was", "i", "think", "acted", "moved", "discovered", "flows", "directed"}
     for pair in drawn["consistent"]:
-        assert words(pair.response) <= words(pair.knowledge) | asked | pronouns
+        assert word_set(pair.response) <= word_set(pair.knowledge) | asked | pronouns
 
 
-def test_unsupported_knowledge_lacks_the_answer(squad: Squad, drawn: dict[str, list[Pair]]) -> None:
-    form = words("who what when where which in how many year are there did move act")
+def test_unsupported_knowledge_lacks_the_answer(squad: Squad, drawn: dict[str, list[ConsistencyPair]]) -> None:
+    form = word_set("who what when where which in how many year are there did move act")
     # Of two sentences one may well be supported.
     single = [pair for pair in drawn["unsupported"] if ". " not in pair.response]
     stated = [
         (pair, question)
         for pair in single
         for question in squad.questions
-        if question.answer in pair.response and words(question.text) - form <= words(pair.response)
+        if question.answer in pair.response and word_set(question.text) - form <= word_set(pair.response)
     ]
     assert len(stated) > 20
     assert [(p.knowledge, p.response) for p, question in stated if question.answer in p.knowledge] == []
 
 
-def test_another_answer_stands_in_the_statement(squad: Squad, drawn: dict[str, list[Pair]]) -> None:
+def test_another_answer_stands_in_the_statement(squad: Squad, drawn: dict[str, list[ConsistencyPair]]) -> None:
     answers = {question.answer for question in squad.questions}
     for pair in drawn["answer"]:
         assert any(answer in pair.response for answer in answers)
@@ -81,23 +83,23 @@ def test_another_answer_stands_in_the_statement(squad: Squad, drawn: dict[str, l
     assert not any("born in Tupelo" in pair.response for pair in drawn["answer"])
 
 
-def test_an_addition_keeps_what_is_supported(drawn: dict[str, list[Pair]]) -> None:
+def test_an_addition_keeps_what_is_supported(drawn: dict[str, list[ConsistencyPair]]) -> None:
     for pair in drawn["addition"]:
-        assert not words(pair.response) <= words(pair.knowledge)
+        assert not word_set(pair.response) <= word_set(pair.knowledge)
 
 
-def test_negation_changes_one_side_only(drawn: dict[str, list[Pair]]) -> None:
+def test_negation_changes_one_side_only(drawn: dict[str, list[ConsistencyPair]]) -> None:
     for pair in drawn["negation"]:
         changed = pair.response + " " + pair.knowledge
         assert " not " in changed or "n't" in changed or "can be reached" in changed
 
 
-def test_inference_pairs_are_mapped(drawn: dict[str, list[Pair]]) -> None:
+def test_inference_pairs_are_mapped(drawn: dict[str, list[ConsistencyPair]]) -> None:
     expected = {(h, "consistent" if label == "entailment" else "inconsistent") for _, h, label in INFERENCE}
     assert {(pair.response, pair.label) for pair in drawn["inference"]} == expected
 
 
-def test_chat_facts_rest_on_one_another(drawn: dict[str, list[Pair]]) -> None:
+def test_chat_facts_rest_on_one_another(drawn: dict[str, list[ConsistencyPair]]) -> None:
     labels = {True: set(), False: set()}
     for pair in drawn["chat"]:
         labels[pair.response in pair.knowledge].add(pair.label)
@@ -106,7 +108,7 @@ def test_chat_facts_rest_on_one_another(drawn: dict[str, list[Pair]]) -> None:
 
 
 def test_the_dress_is_the_same_for_both_labels(squad: Squad) -> None:
-    source = Pairs(squad, [], [], Chat(["Lovely weather today."]))
+    source = ConsistencyPairs(squad, [], [], ChatStyle(["Lovely weather today."]))
     dressed: dict[str, list[bool]] = defaultdict(list)
     for seed in range(4000):
         pair = source.draw(random.Random(seed))
@@ -119,12 +121,14 @@ def test_the_dress_is_the_same_for_both_labels(squad: Squad) -> None:
 
 
 def test_pairs_are_a_function_of_the_random_source(sets: Path, squad: Squad) -> None:
-    source = Pairs.read(sets, squad, Chat(["Hm."]))
+    source = ConsistencyPairs.read(sets, squad, ChatStyle(["Hm."]))
     assert source.draw(random.Random(5)) == source.draw(random.Random(5))
 
 
 def test_one_article_cannot_be_corrupted_at_random() -> None:
-    source = Pairs(Squad(("He sat in it alone.",), (((0, 19),),), ("A",), {"A": (0,)}, ()), [], [], UNDRESSED)
+    source = ConsistencyPairs(
+        Squad(("He sat in it alone.",), (((0, 19),),), ("A",), {"A": (0,)}, ()), [], [], UNDRESSED
+    )
 
     def draw_many() -> None:
         for seed in range(20):
@@ -155,13 +159,13 @@ def test_one_article_cannot_be_corrupted_at_random() -> None:
     ],
 )
 def test_shortened(sentence: str, around: str, expected: set[str]) -> None:
-    assert {shortened(sentence, around, random.Random(seed)) for seed in range(300)} == expected
+    assert {shorten_sentence(sentence, around, random.Random(seed)) for seed in range(300)} == expected
 
 
 def test_sentences_wear_their_labels(sets: Path, squad: Squad) -> None:
-    source = Sentences.read(sets, squad)
+    source = VerifiabilitySentences.read(sets, squad)
     assert "The Iowa locker room for visiting teams is painted pink." in source.told
-    assert "You should watch the next game." in source.chatted
+    assert "You should watch the next game." in source.non_verifiable
     labels: dict[str, list[str]] = defaultdict(list)
     for seed in range(1000):
         text, label = source.draw(random.Random(seed))
@@ -169,18 +173,18 @@ def test_sentences_wear_their_labels(sets: Path, squad: Squad) -> None:
     assert set(labels) == set(VERIFIABILITY)
     assert 440 < len(labels["verifiable"]) < 560
     # Every verifiable sentence has something of a source that tells facts.
-    facts = [*(words(fact) for fact in source.told), words(TEXT)]
-    assert all(any(len(words(text) & fact) > 2 for fact in facts) for text in labels["verifiable"])
+    facts = [*(word_set(fact) for fact in source.told), word_set(TEXT)]
+    assert all(any(len(word_set(text) & fact) > 2 for fact in facts) for text in labels["verifiable"])
     assert not any("1932" in text for text in labels["non-verifiable"])
 
 
 def test_held_out_dialogues_are_not_read(sets: Path) -> None:
-    assert len(list(read_dialogues(sets / "topical_chat.jsonl.gz"))) == 1
-    assert len(list(read_dialogues(sets / "topical_chat.jsonl.gz", held_out=""))) == 2
-    assert "I like my bakery." in list(chat_sentences(sets))
-    assert not any("held out" in sentence for sentence in chat_sentences(sets))
+    assert len(list(read_topical_chat(sets / "topical_chat.jsonl.gz"))) == 1
+    assert len(list(read_topical_chat(sets / "topical_chat.jsonl.gz", held_out=""))) == 2
+    assert "I like my bakery." in list(read_chat_sentences(sets))
+    assert not any("held out" in sentence for sentence in read_chat_sentences(sets))
 
 
 def test_sentences_need_both_labels(squad: Squad) -> None:
     with pytest.raises(ValueError, match="no verifiable"):
-        Sentences(squad, ["Hello!"], ["Why?"])
+        VerifiabilitySentences(squad, ["Hello!"], ["Why?"])

@@ -24,7 +24,7 @@ def checkpoints(small: Path, tmp_path: Path) -> Path:
         if name == "nli":
             model.config.id2label = {0: "entailment", 1: "neutral", 2: "contradiction"}
         model.save_pretrained(tmp_path / name)
-        backbone.tokenizer().save_pretrained(tmp_path / name)
+        backbone.load_tokenizer().save_pretrained(tmp_path / name)
     return tmp_path
 
 
@@ -37,7 +37,7 @@ def test_the_weights_come_back(checkpoints: Path, precision: str) -> None:
     export_bundle(roles, checkpoints / "bundle")
     for name, kind in (("qa", BertForQuestionAnswering), ("nli", BertForSequenceClassification)):
         original = kind.from_pretrained(checkpoints / name).state_dict()
-        restore.save(checkpoints / "bundle", name, checkpoints / "again" / name)
+        restore.write_restored_checkpoint(checkpoints / "bundle", name, checkpoints / "again" / name)
         found = kind.from_pretrained(checkpoints / "again" / name).state_dict()
         assert found.keys() == original.keys()
         for key, tensor in original.items():
@@ -56,4 +56,4 @@ def test_only_readers_and_classifiers(checkpoints: Path) -> None:
     )
     for name in ("embedder", "nli"):
         with pytest.raises(ValueError, match="give a reader or a classifier"):
-            restore.restore(checkpoints / "bundle", name)
+            restore.restore_checkpoint(checkpoints / "bundle", name)

@@ -13,7 +13,7 @@ pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type
 from typer.testing import CliRunner
 
 from groundwire.train.cli import app
-from groundwire.train.common.corpus import covered
+from groundwire.train.common.corpus import word_coverage
 from groundwire.train.synthesis import grounded_dialogues
 
 PINK = "The Iowa locker room for visiting teams is painted pink."
@@ -30,7 +30,7 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_turn_rests_on_what_another_dialogue_tells() -> None:
-    rows = list(grounded_dialogues.retold(CHATS, random.Random(0)))
+    rows = list(grounded_dialogues.pair_dialogues(CHATS, random.Random(0)))
     assert [row["response"] for row in rows] == [CHATS[0][1], CHATS[1][1]]
     first, second = rows
     assert first["knowledge"] in (PINK, CHATS[1][1]), "the whole other turn, without its questions"
@@ -40,26 +40,26 @@ def test_a_turn_rests_on_what_another_dialogue_tells() -> None:
 
 
 def test_the_first_turn_has_no_history_and_is_no_response() -> None:
-    assert all(row["history"] for row in grounded_dialogues.retold(CHATS, random.Random(0)))
+    assert all(row["history"] for row in grounded_dialogues.pair_dialogues(CHATS, random.Random(0)))
 
 
 def test_a_fact_that_one_dialogue_repeats_is_not_told_by_another() -> None:
-    assert list(grounded_dialogues.retold([[PINK, PINK, PINK], CHATS[2]], random.Random(0))) == []
-    assert list(grounded_dialogues.retold([], random.Random(0))) == []
+    assert list(grounded_dialogues.pair_dialogues([[PINK, PINK, PINK], CHATS[2]], random.Random(0))) == []
+    assert list(grounded_dialogues.pair_dialogues([], random.Random(0))) == []
 
 
 def test_thanks_are_no_fact() -> None:
     """Though many dialogues end with the same ones."""
     thanks = "Thank you for chatting with me about football, have a lovely evening!"
     chats = [["Hi there!", thanks], ["Hello.", thanks]]
-    assert list(grounded_dialogues.retold(chats, random.Random(0))) == []
+    assert list(grounded_dialogues.pair_dialogues(chats, random.Random(0))) == []
 
 
 def test_rows_keep_the_held_out_dialogues_apart(sets: Path) -> None:
     # The miniature set tells every fact once, so its rows are about articles, and there are as many as of the others.
-    assert grounded_dialogues.rows(sets, "train") == []
+    assert grounded_dialogues.make_grounded_dialogues(sets, "train") == []
     with pytest.raises(ValueError, match=r"articles=1; allowed are 0 up to, but not, 1"):
-        grounded_dialogues.rows(sets, "train", articles=1)
+        grounded_dialogues.make_grounded_dialogues(sets, "train", articles=1)
 
 
 def test_the_command_writes_both_kinds(sets: Path, tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_the_command_writes_both_kinds(sets: Path, tmp_path: Path) -> None:
     assert len(rows) == 4
     assert {CHATS[0][1], CHATS[1][1]} < responses, "half of them are about articles"
     assert all(row["knowledge"] and row["history"] for row in rows)
-    held_out = grounded_dialogues.rows(tmp_path, "held_out", articles=0)
+    held_out = grounded_dialogues.make_grounded_dialogues(tmp_path, "held_out", articles=0)
     assert {row["response"] for row in held_out} == {CHATS[0][1], CHATS[1][1]}
-    grounded = grounded_dialogues.rows(tmp_path, "held_out", articles=0, grounded=0.5)
-    assert [row for row in held_out if covered(row["response"], row["knowledge"]) >= 0.5] == grounded
+    grounded = grounded_dialogues.make_grounded_dialogues(tmp_path, "held_out", articles=0, grounded=0.5)
+    assert [row for row in held_out if word_coverage(row["response"], row["knowledge"]) >= 0.5] == grounded
     assert 0 < len(grounded) < len(held_out)

@@ -22,16 +22,18 @@ from .test_compact import finished
 
 
 def test_what_the_source_has_is_not_counted(small: Path, sets: Path) -> None:
-    found = shortlist.usual(sets, 1000)
-    assert found == shortlist.usual(sets, 1000)
+    found = shortlist.select_frequent_tokens(sets, 1000)
+    assert found == shortlist.select_frequent_tokens(sets, 1000)
     assert len(set(found)) == len(found)
-    asked = {token for rows in QUESTIONS.values() for text, _ in rows for token in backbone.tokenizer().tokenize(text)}
+    asked = {
+        token for rows in QUESTIONS.values() for text, _ in rows for token in backbone.load_tokenizer().tokenize(text)
+    }
     assert set(found) <= asked
     assert found[0] == "?"  # behind every question and in no sentence
     # In the question and in the sentence that it is about.
     assert "presley" in asked
     assert "presley" not in found
-    assert shortlist.usual(sets, 3) == found[:3]
+    assert shortlist.select_frequent_tokens(sets, 3) == found[:3]
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +48,15 @@ def test_the_command_shortens_a_bundle(small: Path, sets: Path, questions: Path,
     assert result.exit_code == 0, result.output
     record = Bundle.open(tmp_path / "b").manifest.roles["qg"]
     assert isinstance(record, QuestionGeneratorRole)
-    assert record.shortlist == len(shortlist.usual(sets, 100)) + len(record.eos_ids)
+    assert record.shortlist == len(shortlist.select_frequent_tokens(sets, 100)) + len(record.eos_ids)
 
 
 def test_a_recipes_list_goes_into_the_bundle(tmp_path: Path) -> None:
     finished(tmp_path, "qg")
-    assert bundle.roles(tmp_path)["qg"].shortlist == ()
+    assert bundle.collect_compact_roles(tmp_path)["qg"].shortlist == ()
     (tmp_path / "qg" / shortlist.FILE).write_text("what\n?\n")
-    assert bundle.roles(tmp_path)["qg"].shortlist == ("what", "?")
-    assert bundle.roles(tmp_path, "fp32")["qg"].shortlist == ()
+    assert bundle.collect_compact_roles(tmp_path)["qg"].shortlist == ("what", "?")
+    assert bundle.collect_compact_roles(tmp_path, "fp32")["qg"].shortlist == ()
 
 
 def test_the_exporter_takes_a_list(questions: Path, tmp_path: Path) -> None:

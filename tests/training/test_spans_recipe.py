@@ -16,9 +16,15 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from groundwire.runtime.models.span_finder import SpanFinder
-from groundwire.train.common.treebanks import Parse, Sentence, columns, mentions, treebank
+from groundwire.train.common.treebanks import (
+    AnnotatedSentence,
+    DependencyParse,
+    list_names,
+    read_columns,
+    read_treebank,
+)
 from groundwire.train.spans import augment, recipe, rules, train
-from groundwire.train.spans.sources import example, read
+from groundwire.train.spans.sources import make_spacy_example, read_sources
 
 EWT = """\
 # newdoc id = weblog-1
@@ -112,15 +118,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def named(sentence: Sentence) -> list[tuple[str, str]]:
-    return [(" ".join(sentence.words[start:end]), label) for start, end, label in mentions(sentence)]
+def named(sentence: AnnotatedSentence) -> list[tuple[str, str]]:
+    return [(" ".join(sentence.words[start:end]), label) for start, end, label in list_names(sentence)]
 
 
 def test_a_treebank_keeps_its_text_and_trees(data: Path) -> None:
-    first, second = treebank(data / "ud_ewt_dev.conllu.gz")
+    first, second = read_treebank(data / "ud_ewt_dev.conllu.gz")
     assert (first.text, second.text) == ("Google didn't buy Acme of Ohio.", "Good.")
     assert first.words == ("Google", "did", "n't", "buy", "Acme", "of", "Ohio", ".")
-    assert first.parse == Parse(
+    assert first.parse == DependencyParse(
         ("PROPN", "AUX", "PART", "VERB", "PROPN", "ADP", "PROPN", "PUNCT"),
         (3, 3, 3, 3, 3, 6, 4, 3),
         ("nsubj", "aux", "advmod", "ROOT", "obj", "case", "nmod", "punct"),
@@ -129,24 +135,24 @@ def test_a_treebank_keeps_its_text_and_trees(data: Path) -> None:
 
 
 def test_gum_names_are_mentions_with_a_proper_name(data: Path) -> None:
-    sentence = treebank(data / "gum.conllu.gz")[0]
+    sentence = read_treebank(data / "gum.conllu.gz")[0]
     assert named(sentence) == [("Joan Baez", "PERSON"), ("USA", "LOC")]
     # "May" may be a name of another type for all GUM says; "The singer" is not.
     assert sentence.names == ("O", "O", "B-PERSON", "L-PERSON", "O", "O", "U-LOC", "O", "O", "-")
 
 
 def test_types_are_mapped_and_uncapitalised_terms_are_no_names(data: Path) -> None:
-    sentence = next(columns(data / "ner" / "crossner_ai_train.txt.gz", 0, -1))
+    sentence = next(read_columns(data / "ner" / "crossner_ai_train.txt.gz", 0, -1))
     assert named(sentence) == [("Deep Learning", "MISC"), ("Yann LeCun", "PERSON"), ("NYU", "ORG")]
     assert sentence.text == "The Deep Learning of neural nets by Yann LeCun (NYU)."
-    assert named(next(columns(data / "ner" / "wikigold_wikigold.conll.txt.gz", 0, -1))) == [
+    assert named(next(read_columns(data / "ner" / "wikigold_wikigold.conll.txt.gz", 0, -1))) == [
         ("Mad Capsule", "ORG"),
         ("Japan", "LOC"),
     ]
 
 
 def test_what_a_corpus_leaves_out_is_unknown(data: Path) -> None:
-    sources = read(data)
+    sources = read_sources(data)
     # UNER marks no works or products, so the unmarked "Acme of" may be one; EWT's training part has no names at all.
     assert sources.test[0].names == ("U-ORG", "O", "O", "O", "-", "-", "U-LOC", "O")
     assert sources.treebanks[0].names == ("-", "O", "O", "O", "-", "-", "-", "O")
@@ -159,10 +165,10 @@ def test_what_a_corpus_leaves_out_is_unknown(data: Path) -> None:
     }
 
 
-def sentence(text: str, names: str, heads: tuple[int, ...] = ()) -> Sentence:
+def sentence(text: str, names: str, heads: tuple[int, ...] = ()) -> AnnotatedSentence:
     words = tuple(text.split())
-    parse = Parse(("X",) * len(words), heads, tuple(f"d{i}" for i in range(len(words)))) if heads else None
-    return Sentence(words, (True,) * len(words), tuple(names.split()), parse)
+    parse = DependencyParse(("X",) * len(words), heads, tuple(f"d{i}" for i in range(len(words)))) if heads else None
+    return AnnotatedSentence(words, (True,) * len(words), tuple(names.split()), parse)
 
 
 def test_splitting_at_apostrophes_keeps_the_tree() -> None:
@@ -188,10 +194,10 @@ def test_split_names_stay_whole(word: str, name: str, names: str) -> None:
 
 
 def test_only_a_final_full_stop_without_dependents_is_dropped() -> None:
-    assert augment.drop_end(sentence("it is .", "O O O")).words == ("it", "is")
-    assert augment.drop_end(sentence("is it ?", "O O O")).words == ("is", "it", "?")
+    assert augment.drop_full_stop(sentence("it is .", "O O O")).words == ("it", "is")
+    assert augment.drop_full_stop(sentence("is it ?", "O O O")).words == ("is", "it", "?")
     hung = sentence("etc .", "O O", (1, 1))
-    assert augment.drop_end(hung) == hung
+    assert augment.drop_full_stop(hung) == hung
 
 
 def test_swapped_names_keep_their_type() -> None:
@@ -202,7 +208,7 @@ def test_swapped_names_keep_their_type() -> None:
 
 
 def test_joined_sentences_keep_their_own_trees() -> None:
-    joined = augment.join([sentence("a b", "O U-X", (1, 1)), sentence("c d e", "U-X O -", (0, 0, 1))])
+    joined = augment.join_sentences([sentence("a b", "O U-X", (1, 1)), sentence("c d e", "U-X O -", (0, 0, 1))])
     assert joined.text == "a b c d e"
     assert joined.names == ("O", "U-X", "U-X", "O", "-")
     assert joined.parse is not None
@@ -211,12 +217,12 @@ def test_joined_sentences_keep_their_own_trees() -> None:
 
 def test_every_alteration_fits_spacys_tokens(data: Path) -> None:
     nlp = spacy.blank("en")
-    sources = read(data)
-    always = augment.Chances(lower=1, split=1, unended=1, swap=1)
+    sources = read_sources(data)
+    always = augment.AlterationChances(lower=1, split=1, unended=1, swap=1)
     for before in [*sources.treebanks[:3], *sources.names]:
         for seed in range(4):
-            after = augment.alter(before, sources.swaps, always, random.Random(seed))
-            made = example(nlp, after)
+            after = augment.alter_sentence(before, sources.swaps, always, random.Random(seed))
+            made = make_spacy_example(nlp, after)
             assert after.text == after.text.lower()
             assert made.reference.text.strip() == after.text
             assert {ent.text for ent in made.reference.ents} == {text for text, _ in named(after)}
@@ -236,8 +242,12 @@ def ruled() -> Language:
     Language.component("part_of_speech_for_rules", func=tag)
     nlp.add_pipe("part_of_speech_for_rules")
     nlp.add_pipe("entity_ruler", name="names").add_patterns([{"label": "MISC", "pattern": "Apollo 13"}])
-    nlp.add_pipe("entity_ruler", name="atoms", config={"overwrite_ents": False}).add_patterns(rules.atoms())
-    nlp.add_pipe("entity_ruler", name="phrases", config={"overwrite_ents": True}).add_patterns(rules.phrases())
+    nlp.add_pipe("entity_ruler", name="atoms", config={"overwrite_ents": False}).add_patterns(
+        rules.make_atom_patterns()
+    )
+    nlp.add_pipe("entity_ruler", name="phrases", config={"overwrite_ents": True}).add_patterns(
+        rules.make_phrase_patterns()
+    )
     return nlp
 
 
@@ -289,14 +299,14 @@ def test_rules(ruled: Language, text: str, found: list[str]) -> None:
 
 
 def test_a_saved_pipeline_reads_as_the_trained_one_did(data: Path, tmp_path: Path) -> None:
-    sources = read(data)
-    nlp = recipe.build()
-    examples = [example(nlp, s) for s in (*sources.treebanks, *sources.names)]
+    sources = read_sources(data)
+    nlp = recipe.build_pipeline()
+    examples = [make_spacy_example(nlp, s) for s in (*sources.treebanks, *sources.names)]
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(5):
         nlp.update(examples, sgd=optimizer)
     recipe.add_rules(nlp)
-    recipe.save(nlp, tmp_path)
+    recipe.save_pipeline(nlp, tmp_path)
     loaded = spacy.load(tmp_path)
     # The words of the training texts are not part of the pipeline.
     assert "Google" in nlp.vocab.strings

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from groundwire.train.synthesis.qa_to_statement import declare, preposition, statement
+from groundwire.train.synthesis.qa_to_statement import declare, find_preposition, make_statement
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_declare(question: str, answer: str, before: str, known: str, expected: 
     ],
 )
 def test_the_preposition_comes_from_the_text(context: str, answer: str, expected: str) -> None:
-    assert preposition(context, context.index(answer)) == expected
+    assert find_preposition(context, context.index(answer)) == expected
 
 
 def test_another_answer_stands_in_the_same_words() -> None:
     context = "The album was released on 3 May 2003 in Ohio."
     for seed in range(40):
         right, wrong = (
-            statement("When was the album released?", answer, context, context.index("3 May"), random.Random(seed))
+            make_statement("When was the album released?", answer, context, context.index("3 May"), random.Random(seed))
             for answer in ("3 May 2003", "July 1999")
         )
         assert right.replace("3 May 2003", "July 1999") == wrong
@@ -77,4 +77,6 @@ def test_another_answer_stands_in_the_same_words() -> None:
 
 
 def test_a_question_without_a_rule_is_asked_and_answered() -> None:
-    assert statement("Why is it so?", "luck", "It is so by luck.", 12, random.Random(0)).startswith("Why is it so? ")
+    assert make_statement("Why is it so?", "luck", "It is so by luck.", 12, random.Random(0)).startswith(
+        "Why is it so? "
+    )

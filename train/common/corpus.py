@@ -22,14 +22,25 @@ _WORD = re.compile(r"\w+")
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a JSON Lines file, gzipped or plain."""
+    """Yield the objects of a JSON Lines file, gzipped or plain."""
+    yield from _read_json_lines(path)
+
+
+def read_triple_rows(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the triples of a JSON Lines file of arrays ``[subject, relation, object]``, gzipped or plain."""
+    for row in _read_json_lines(path):
+        subject, relation, thing = row
+        yield subject, relation, thing
+
+
+def _read_json_lines(path: Path) -> Iterator[Any]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 
 
-def read_dialogues(path: Path, held_out: str = "test_freq") -> Iterator[tuple[str, ...]]:
+def read_topical_chat(path: Path, held_out: str = "test_freq") -> Iterator[tuple[str, ...]]:
     """Yield the turns of each dialogue of Topical-Chat but those of the split ``held_out``.
 
     Labelled responses of other studies continue dialogues of its test part, so nothing is trained on that part.
@@ -39,21 +50,21 @@ def read_dialogues(path: Path, held_out: str = "test_freq") -> Iterator[tuple[st
             yield tuple(row["turns"])
 
 
-def sentence_bounds(text: str) -> list[tuple[int, int]]:
+def find_sentence_bounds(text: str) -> list[tuple[int, int]]:
     """Character ranges of the sentences of ``text``, by punctuation: good enough to cut training windows."""
     cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
     return [(a, b) for a, b in pairwise(cuts) if text[a:b].strip()]
 
 
-def words(text: str) -> set[str]:
+def word_set(text: str) -> set[str]:
     """The set of lower-cased words of ``text``."""
     return set(_WORD.findall(text.lower()))
 
 
-def covered(text: str, other: str) -> float:
+def word_coverage(text: str, other: str) -> float:
     """Share of the words of ``text`` that ``other`` has."""
-    said = words(text)
-    return len(said & words(other)) / max(1, len(said))
+    text_words = word_set(text)
+    return len(text_words & word_set(other)) / max(1, len(text_words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,7 @@ class Squad:
         articles: dict[str, list[int]] = {}
         for index, row in enumerate(read_rows(path)):
             context = row["context"]
-            sentences = tuple(sentence_bounds(context))
+            sentences = tuple(find_sentence_bounds(context))
             contexts.append(context)
             bounds.append(sentences)
             titles.append(row["title"])
@@ -101,7 +112,7 @@ class Squad:
         frozen = {title: tuple(members) for title, members in articles.items()}
         return cls(tuple(contexts), tuple(bounds), tuple(titles), frozen, tuple(questions))
 
-    def window(self, question: Question, sentences: int, rng: random.Random) -> tuple[str, int]:
+    def cut_window(self, question: Question, sentences: int, rng: random.Random) -> tuple[str, int]:
         """A run of ``sentences`` sentences around the answer, and the answer's offset in it."""
         bounds = self.bounds[question.paragraph]
         end = question.start + len(question.answer)
@@ -113,9 +124,9 @@ class Squad:
         a, b = bounds[first - before][0], bounds[last + after][1]
         return self.contexts[question.paragraph][a:b], question.start - a
 
-    def distractor(self, question: Question, sentences: int, rng: random.Random) -> str | None:
+    def find_distractor(self, question: Question, sentences: int, rng: random.Random) -> str | None:
         """A run of sentences of the same article that lacks the answer and shares many words with the question."""
-        asked, target = words(question.text), question.answer.lower()
+        question_words, target = word_set(question.text), question.answer.lower()
         others = self.articles[self.titles[question.paragraph]]
         pool = [question.paragraph, *rng.sample(others, min(3, len(others)))]
         best: tuple[float, str] | None = None
@@ -126,20 +137,20 @@ class Squad:
                 text = self.contexts[index][chunk[0][0] : chunk[-1][1]]
                 if target in text.lower():
                     continue
-                rank = len(asked & words(text)) + rng.random()
+                rank = len(question_words & word_set(text)) + rng.random()
                 if best is None or rank > best[0]:
                     best = (rank, text)
         return best[1] if best else None
 
 
 def _locate(context: str, sentences: tuple[tuple[int, int], ...], question: str, answer: str) -> int:
-    asked = words(question)
-    best, place = -1, -1
-    at = context.find(answer)
-    while at >= 0:
-        sentence = next((context[a:b] for a, b in sentences if a <= at < b), "")
-        shared = len(asked & words(sentence))
-        if shared > best:
-            best, place = shared, at
-        at = context.find(answer, at + 1)
-    return place
+    asked = word_set(question)
+    most_shared, best_start = -1, -1
+    start = context.find(answer)
+    while start >= 0:
+        sentence = next((context[a:b] for a, b in sentences if a <= start < b), "")
+        shared = len(asked & word_set(sentence))
+        if shared > most_shared:
+            most_shared, best_start = shared, start
+        start = context.find(answer, start + 1)
+    return best_start

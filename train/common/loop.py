@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -44,28 +44,36 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ParameterGroup:
     """Parameters that share a peak learning rate."""
 
     parameters: list[torch.nn.Parameter]
     lr: float
 
 
-def device() -> torch.device:
+def select_device() -> torch.device:
     """The accelerator when there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-Row = dict[str, list[int]]
+Row: TypeAlias = dict[str, list[int]]
+"""An example: id lists, and labels as lists of one number, by name."""
+Batch: TypeAlias = dict[str, torch.Tensor]
+"""Padded rows by name."""
+Model = TypeVar("Model", bound=torch.nn.Module)
 
 
-def batches(
-    count: int, make: Callable[[int, random.Random], Row], fill: dict[str, int], schedule: Schedule, start: int = 0
-) -> Iterator[dict[str, torch.Tensor]]:
+def make_batches(
+    count: int,
+    make_row: Callable[[int, random.Random], Row],
+    padding: dict[str, int],
+    schedule: Schedule,
+    start: int = 0,
+) -> Iterator[Batch]:
     """Yield the padded batches of the steps from ``start`` on.
 
     ``make(index, rng)`` cuts one example; its ``input_ids`` give its length, and examples of similar length share a
-    batch. ``fill`` names the id lists to pad and their padding values; a list of one number is a label. ValueError when
+    batch. ``padding`` names the id lists to pad and their padding values; a list of one number is a label. ValueError when
     there are fewer examples than a batch takes.
     """
     if count < schedule.batch:
@@ -78,13 +86,13 @@ def batches(
             part = order[at : at + span]
             size = len(part) // schedule.batch
             if step + size > start:
-                rows = [make(i, random.Random(schedule.seed * 7_919 + epoch * 15_485_863 + i)) for i in part]
+                rows = [make_row(i, random.Random(schedule.seed * 7_919 + epoch * 15_485_863 + i)) for i in part]
                 rows.sort(key=lambda row: len(row["input_ids"]))
                 plan = list(range(size))
                 random.Random(schedule.seed + step).shuffle(plan)
-                for place, number in enumerate(plan, step):
-                    if start <= place < schedule.steps:
-                        yield collate(rows[number * schedule.batch : (number + 1) * schedule.batch], fill)
+                for batch_step, number in enumerate(plan, step):
+                    if start <= batch_step < schedule.steps:
+                        yield collate(rows[number * schedule.batch : (number + 1) * schedule.batch], padding)
             step += size
             if step >= schedule.steps:
                 return
@@ -92,34 +100,35 @@ def batches(
 
 
 def fit(
-    model: torch.nn.Module,
-    groups: Sequence[Group],
-    feed: Callable[[int], Iterator[dict[str, torch.Tensor]]],
-    loss: Callable[[torch.nn.Module, dict[str, torch.Tensor]], torch.Tensor],
+    model: Model,
+    groups: Sequence[ParameterGroup],
+    feed: Callable[[int], Iterator[Batch]],
+    loss: Callable[[Model, Batch], torch.Tensor],
     schedule: Schedule,
     out: Path,
-) -> torch.nn.Module:
+) -> Model:
     """Train ``model`` and return it; a later call with the same ``out`` continues from the last checkpoint.
 
     ``feed(start)`` yields the batches from step ``start`` on. Progress goes to the terminal, and one line per 50 steps
     to ``out/log.jsonl``.
     """
     out.mkdir(parents=True, exist_ok=True)
-    place = device()
-    model.to(place).train()
+    device = select_device()
+    model.to(device).train()
     optimizer = torch.optim.AdamW(
         [{"params": g.parameters, "lr": g.lr} for g in groups], weight_decay=schedule.weight_decay, betas=(0.9, 0.98)
     )
-    warm = max(1, int(schedule.steps * schedule.warmup))
-    rate = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda s: min((s + 1) / warm, max(0.0, (schedule.steps - s) / max(1, schedule.steps - warm)))
+    warmup_steps = max(1, int(schedule.steps * schedule.warmup))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda s: min((s + 1) / warmup_steps, max(0.0, (schedule.steps - s) / max(1, schedule.steps - warmup_steps))),
     )
     state_path, step = out / "checkpoint.pt", 0
     if state_path.exists():
-        state = torch.load(state_path, map_location=place, weights_only=True)
+        state = torch.load(state_path, map_location=device, weights_only=True)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
-        rate.load_state_dict(state["rate"])
+        scheduler.load_state_dict(state["rate"])
         step = int(state["step"])
     trained = [p for g in groups for p in g.parameters]
     saved_at = time.monotonic()
@@ -128,7 +137,12 @@ def fit(
     def save() -> None:
         partial = state_path.with_suffix(".part")
         torch.save(
-            {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rate": rate.state_dict(), "step": step},
+            {
+                "model": model.state_dict(),
+                "optimizer": optimizer.state_dict(),
+                "rate": scheduler.state_dict(),
+                "step": step,
+            },
             partial,
         )
         partial.replace(state_path)
@@ -136,15 +150,15 @@ def fit(
     with _progress(schedule.steps, step, out.name) as advance, (out / "log.jsonl").open("a") as log:
         started = time.monotonic()
         for batch in feed(step):
-            batch = {name: value.to(place) for name, value in batch.items()}
+            batch = {name: value.to(device) for name, value in batch.items()}
             # Dropout, like the batch, is a function of the seed and the step alone.
             torch.manual_seed(schedule.seed * 1_000_003 + step)
-            with _autocast(schedule.autocast, place):
+            with _autocast(schedule.autocast, device):
                 value = loss(model, batch)
-            value.backward()
+            torch.autograd.backward(value)
             torch.nn.utils.clip_grad_norm_(trained, schedule.clip)
             optimizer.step()
-            rate.step()
+            scheduler.step()
             optimizer.zero_grad(set_to_none=True)
             step += 1
             recent.append(float(value.detach()))
@@ -162,23 +176,24 @@ def fit(
                 save()
                 saved_at = time.monotonic()
     save()
-    return model.eval()
+    model.eval()
+    return model
 
 
-def collate(rows: Sequence[Row], fill: dict[str, int]) -> dict[str, torch.Tensor]:
+def collate(rows: Sequence[Row], padding: dict[str, int]) -> Batch:
     """Pad the named id lists of ``rows`` to one length per name; labels (lists of one) become a vector."""
-    out: dict[str, torch.Tensor] = {}
-    for name, value in fill.items():
+    batch: Batch = {}
+    for name, value in padding.items():
         longest = max(len(row[name]) for row in rows)
         if longest == 1:
-            out[name] = torch.tensor([row[name][0] for row in rows])
+            batch[name] = torch.tensor([row[name][0] for row in rows])
             continue
         width = -(-longest // 8) * 8
         table = np.full((len(rows), width), value, dtype=np.int64)
         for index, row in enumerate(rows):
             table[index, : len(row[name])] = row[name]
-        out[name] = torch.from_numpy(table)
-    return out
+        batch[name] = torch.from_numpy(table)
+    return batch
 
 
 def write_report(out: Path, report: dict[str, Any]) -> None:
@@ -187,10 +202,10 @@ def write_report(out: Path, report: dict[str, Any]) -> None:
     Console().print_json(data=report)
 
 
-def _autocast(mode: str, place: torch.device) -> contextlib.AbstractContextManager[Any]:
-    if mode == "off" or (mode == "auto" and place.type == "cpu" and not _bf16_is_faster()):
+def _autocast(mode: str, device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    if mode == "off" or (mode == "auto" and device.type == "cpu" and not _bf16_is_faster()):
         return contextlib.nullcontext()
-    return torch.autocast(place.type, dtype=torch.bfloat16)
+    return torch.autocast(device.type, dtype=torch.bfloat16)
 
 
 @functools.cache

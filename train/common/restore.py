@@ -19,7 +19,7 @@ from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole
 from . import backbone
 
 
-def restore(bundle: Path, role: str) -> PreTrainedModel:
+def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
     """The PyTorch model of a reader or classifier that was trained from the trunk.
 
     Word embeddings are the trunk's own, which no recipe changes. ValueError for another kind of role, or for a graph
@@ -38,27 +38,31 @@ def restore(bundle: Path, role: str) -> PreTrainedModel:
             model = BertForSequenceClassification(config)
         case _:
             raise ValueError(f"{bundle} has no {role!r} that can be trained on; give a reader or a classifier of it.")
-    held = weights(ir.load(opened.file(record.graph)))
-    words = "bert.embeddings.word_embeddings.weight"
-    held[words] = BertModel.from_pretrained(backbone.PATH).get_input_embeddings().weight.detach().numpy().copy()
+    float_weights = read_weights(ir.load(opened.file(record.graph)))
+    word_embeddings = "bert.embeddings.word_embeddings.weight"
+    float_weights[word_embeddings] = (
+        BertModel.from_pretrained(backbone.PATH).get_input_embeddings().weight.detach().numpy().copy()
+    )
     state = model.state_dict()
-    missing = [name for name in state if name not in held and not name.endswith("_ids")]
+    missing = [name for name in state if name not in float_weights and not name.endswith("_ids")]
     if missing:
         raise ValueError(f"The graph of {role!r} lacks {', '.join(missing[:3])}; it was exported from another model.")
-    model.load_state_dict({name: torch.from_numpy(held[name]) if name in held else state[name] for name in state})
+    model.load_state_dict(
+        {name: torch.from_numpy(float_weights[name]) if name in float_weights else state[name] for name in state}
+    )
     return model.eval()
 
 
-def save(bundle: Path, role: str, out: Path) -> None:
-    """Write what ``restore`` gives, and the trunk's tokenizer, as a checkpoint."""
-    restore(bundle, role).save_pretrained(out)
-    backbone.tokenizer().save_pretrained(out)
+def write_restored_checkpoint(bundle: Path, role: str, out: Path) -> None:
+    """Write what ``restore_checkpoint`` gives, and the trunk's tokenizer, as a checkpoint."""
+    restore_checkpoint(bundle, role).save_pretrained(out)
+    backbone.load_tokenizer().save_pretrained(out)
 
 
-def weights(model: ir.Model) -> dict[str, npt.NDArray[np.float32]]:
+def read_weights(model: ir.Model) -> dict[str, npt.NDArray[np.float32]]:
     """The float weights of a graph by the names of its checkpoint, in PyTorch's orientation: [outputs, inputs]."""
     values = {str(name): value for name, value in model.graph.initializers.items() if value.const_value is not None}
-    found: dict[str, npt.NDArray[np.float32]] = {}
+    weights: dict[str, npt.NDArray[np.float32]] = {}
     for name, value in values.items():
         assert value.const_value is not None
         array = value.const_value.numpy()
@@ -70,8 +74,8 @@ def weights(model: ir.Model) -> dict[str, npt.NDArray[np.float32]]:
             assert scale is not None
             array = array.astype(np.float32) * scale.numpy()[:, None]
         if array.dtype == np.float32:
-            found[name] = np.array(array)
-    return found
+            weights[name] = np.array(array)
+    return weights
 
 
 def _multiplied(value: ir.Value) -> bool:

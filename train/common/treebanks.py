@@ -31,7 +31,7 @@ _ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "``": '"', "
 
 
 @dataclass(frozen=True, slots=True)
-class Parse:
+class DependencyParse:
     """Universal part of speech, head (index; a root heads itself) and relation of every word."""
 
     pos: tuple[str, ...]
@@ -40,7 +40,7 @@ class Parse:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class AnnotatedSentence:
     """Words, the spaces after them, and what is known about them.
 
     ``names`` are BILUO tags, ``-`` where unknown. ``document`` tells which sentences may stand side by side; ``key``
@@ -50,7 +50,7 @@ class Sentence:
     words: tuple[str, ...]
     spaces: tuple[bool, ...]
     names: tuple[str, ...]
-    parse: Parse | None = None
+    parse: DependencyParse | None = None
     document: str = ""
     key: str = ""
 
@@ -60,7 +60,7 @@ class Sentence:
         return "".join(word + " " * space for word, space in zip(self.words, self.spaces, strict=True)).rstrip()
 
 
-def treebank(path: Path) -> list[Sentence]:
+def read_treebank(path: Path) -> list[AnnotatedSentence]:
     """Sentences of a CoNLL-U file, with the names that GUM's entity brackets give; unknown names elsewhere."""
     sentences, document = [], path.name
     for lines in _blocks(path):
@@ -69,12 +69,12 @@ def treebank(path: Path) -> list[Sentence]:
         glued = _last_of_joined(rows)
         rows = [row for row in rows if row[0].isdigit()]
         heads = [int(row[6]) for row in rows]
-        parse = Parse(
+        parse = DependencyParse(
             pos=tuple(row[3] for row in rows),
             heads=tuple(head - 1 if head else index for index, head in enumerate(heads)),
             deps=tuple("ROOT" if row[7] == "root" else row[7] for row in rows),
         )
-        sentence = Sentence(
+        sentence = AnnotatedSentence(
             words=tuple(row[1].replace(" ", "") for row in rows),
             spaces=tuple("SpaceAfter=No" not in row[9] and int(row[0]) not in glued for row in rows),
             names=("-",) * len(rows),
@@ -88,7 +88,7 @@ def treebank(path: Path) -> list[Sentence]:
     return sentences
 
 
-def columns(path: Path, word: int, tag: int) -> Iterator[Sentence]:
+def read_columns(path: Path, word: int, tag: int) -> Iterator[AnnotatedSentence]:
     """Sentences of a column file with IOB tags of any corpus's types."""
     for lines in _blocks(path):
         rows = [line.split() for line in lines if not line.startswith("# ")]
@@ -96,7 +96,7 @@ def columns(path: Path, word: int, tag: int) -> Iterator[Sentence]:
         if not rows:
             continue
         words = tuple(_ESCAPED.get(row[word], row[word]) for row in rows)
-        yield Sentence(
+        yield AnnotatedSentence(
             words,
             _spaces(words),
             _biluo([row[tag] for row in rows], words),
@@ -133,7 +133,7 @@ def _last_of_joined(rows: list[list[str]]) -> set[int]:
     return glued
 
 
-def mentions(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
+def list_names(sentence: AnnotatedSentence) -> Iterator[tuple[int, int, str]]:
     """First word, one past the last word, and type of every name."""
     start = 0
     for index, name in enumerate(sentence.names):
@@ -143,7 +143,7 @@ def mentions(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
             yield start, index + 1, name[2:]
 
 
-def mark_unknown(sentence: Sentence, names: tuple[str, ...]) -> tuple[str, ...]:
+def mark_unknown(sentence: AnnotatedSentence, names: tuple[str, ...]) -> tuple[str, ...]:
     """``names`` with ``-`` for the words outside a name that are proper by part of speech, or stand between such."""
     if sentence.parse is None:
         return names
@@ -164,19 +164,19 @@ def mark_unknown(sentence: Sentence, names: tuple[str, ...]) -> tuple[str, ...]:
 _OPEN = re.compile(r"\((\d+)-(\w+)-[^()-]*-[^()-]*-[^()-]*-([\d,]+)-[^()]*")
 
 
-def _gum_names(misc: list[str], parse: Parse) -> tuple[str, ...]:
+def _gum_names(misc: list[str], parse: DependencyParse) -> tuple[str, ...]:
     """BILUO tags of the outermost mentions whose minimal span is a proper name."""
     names = ["O"] * len(misc)
     for index, fields in enumerate(misc):
         entity = next((f[len("Entity=") :] for f in fields.split("|") if f.startswith("Entity=")), "")
         for match in _OPEN.finditer(entity):
             label = _GUM_LABELS.get(match[2], "MISC")
-            places = [index + int(number) - 1 for number in match[3].split(",")]
-            inside = range(places[0], places[-1] + 1)
-            if not label or places[-1] >= len(misc) or any(names[i] != "O" for i in inside):
+            words = [index + int(number) - 1 for number in match[3].split(",")]
+            inside = range(words[0], words[-1] + 1)
+            if not label or words[-1] >= len(misc) or any(names[i] != "O" for i in inside):
                 continue
-            if all(parse.pos[i] in ("PROPN", "NUM", "PUNCT") for i in places) and parse.pos[places[0]] == "PROPN":
-                _fill(names, places[0], places[-1] + 1, label)
+            if all(parse.pos[i] in ("PROPN", "NUM", "PUNCT") for i in words) and parse.pos[words[0]] == "PROPN":
+                _fill(names, words[0], words[-1] + 1, label)
     return tuple(names)
 
 

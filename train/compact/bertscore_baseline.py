@@ -21,7 +21,9 @@ MAX_WORDS = 32
 """Sentences of this many words and more are left out, as in bert-score's ``get_rescale_baseline.py``."""
 
 
-def measure(bundle: str | Path, sentences: Iterable[str], *, seed: int = 0) -> tuple[float, float, float]:
+def measure_bertscore_baseline(
+    bundle: str | Path, sentences: Iterable[str], *, seed: int = 0
+) -> tuple[float, float, float]:
     """Mean precision, recall and F1 of random pairs of ``sentences`` under the embedder of ``bundle``.
 
     Every sentence is used once, in a pair that ``seed`` draws; the authors take a million lines of news. InvalidRequest
@@ -34,14 +36,14 @@ def measure(bundle: str | Path, sentences: Iterable[str], *, seed: int = 0) -> t
     random.Random(seed).shuffle(short)
     half = len(short) // 2
     options = Options(bertscore=BertScoreOptions(baseline="none", lower_knowledge=False))
-    found: list[tuple[float, float, float]] = []
+    pair_scores: list[tuple[float, float, float]] = []
     with Engine.load(bundle) as engine:
         pairs = zip(short[:half], short[half : 2 * half], strict=True)
         for score in engine.score_many(pairs, metrics=["bertscore"], options=options):
             explanation = score.metrics["bertscore"].explanation
             if isinstance(explanation, BertScoreExplanation):
-                found.append((explanation.precision, explanation.recall, explanation.f1))
-    if not found:
+                pair_scores.append((explanation.precision, explanation.recall, explanation.f1))
+    if not pair_scores:
         raise InvalidRequest(f"{len(short)} sentences of fewer than {MAX_WORDS} words make no pair; give two or more.")
-    precision, recall, f1 = np.mean(found, axis=0).tolist()
+    precision, recall, f1 = np.mean(pair_scores, axis=0).tolist()
     return precision, recall, f1

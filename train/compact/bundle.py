@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.export.options import read_shortlist
@@ -26,38 +27,38 @@ CHAT_LICENSE = "CDLA-Sharing-1.0"
 """Of Topical-Chat, which the judge and the language model have read."""
 
 
-def bundle(
+def export_compact_bundle(
     checkpoints: Path, out: Path, watch: Callable[[str, str], None], *, precision: str = "int8", force: bool = False
 ) -> Bundle:
     """Export what ``checkpoints`` holds as one bundle, with the word embeddings and the judge's trunk stored once.
 
     With ``force``, what a bundle in ``out`` has beside these roles stays.
     """
-    wanted = roles(checkpoints, precision)
-    chat = any((checkpoints / name).is_dir() for name in ("judge", "lm"))
-    title = Title("compact", VERSION, f"{LICENSE} AND {CHAT_LICENSE}" if chat else LICENSE)
-    return export_bundle(wanted, out, title=title, force=force, watch=watch)
+    roles = collect_compact_roles(checkpoints, precision)
+    has_read_chats = any((checkpoints / name).is_dir() for name in ("judge", "lm"))
+    title = Title("compact", VERSION, f"{LICENSE} AND {CHAT_LICENSE}" if has_read_chats else LICENSE)
+    return export_bundle(roles, out, title=title, force=force, watch=watch)
 
 
-def roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
+def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
     """The roles that can be exported from the recipes' outputs in ``checkpoints``, each in a directory of its name.
 
     The inference head of ``judge`` goes before that of ``nli``. The embedder is the pretrained trunk itself.
     ValueError when there is no checkpoint at all.
     """
-    kind = "int8" if precision == "int8" else "fp32"
+    weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
 
-    def options(*place: str, template: Template | None = None, sentence: bool = False) -> RoleOptions:
+    def options(*parts: str, template: Template | None = None, sentence: bool = False) -> RoleOptions:
         return RoleOptions(
-            str(checkpoints.joinpath(*place)),
-            precision=kind,
+            str(checkpoints.joinpath(*parts)),
+            precision=weights,
             template=template,
             max_tokens=WINDOW,
             unit="sentence" if sentence else "response",
         )
 
     candidates = {
-        "spans": RoleOptions(str(checkpoints / "spans"), half=kind == "int8"),
+        "spans": RoleOptions(str(checkpoints / "spans"), half=weights == "int8"),
         "qg": _with_shortlist(options("qg", template=Template("{answer}", "{context}"))),
         "qa": options("qa"),
         "nli": options("judge", "nli") if _complete(checkpoints / "judge" / "nli") else options("nli"),
@@ -65,12 +66,12 @@ def roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
         "detector.verifiability": options("judge", "verifiability", template=Template("{hypothesis}"), sentence=True),
         "lm": options("lm"),
     }
-    found = {role: wanted for role, wanted in candidates.items() if _complete(Path(wanted.source))}
-    if not found:
+    finished = {role: wanted for role, wanted in candidates.items() if _complete(Path(wanted.source))}
+    if not finished:
         names = "qa, nli, qg, spans, judge and lm"
         raise ValueError(f"{checkpoints} holds no finished checkpoint; the recipes write {names} there.")
-    embedder = RoleOptions(str(backbone.PATH), precision=kind, max_tokens=WINDOW, layer=BERTSCORE_LAYER)
-    return {**found, "embedder": embedder}
+    embedder = RoleOptions(str(backbone.PATH), precision=weights, max_tokens=WINDOW, layer=BERTSCORE_LAYER)
+    return {**finished, "embedder": embedder}
 
 
 def _with_shortlist(generator: RoleOptions) -> RoleOptions:

@@ -18,14 +18,15 @@ from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
 from groundwire.engine import Engine, Q2Explanation
 from groundwire.runtime import _native
-from groundwire.runtime.calls import Answer, Answered, AnswerRule, BeamSearch, Classify, GenerateQuestions
+from groundwire.runtime.calls import Answer, Answered, AnswerRule, BeamSearch, Classified, Classify, GenerateQuestions
 from groundwire.runtime.local import LocalRuntime
+from groundwire.train.common.calls import run_calls
 from groundwire.train.common.corpus import Question, Squad, read_rows
 
 _WINDOWS = 512
 
 
-def evaluate(bundle: Path, data: Path, bench: Path | None, sample: int = 0) -> dict[str, Any]:
+def evaluate_compact_bundle(bundle: Path, data: Path, bench: Path | None, sample: int = 0) -> dict[str, Any]:
     """Measure the roles of ``bundle`` on ``data``, and Q² on ``bench`` when it is given.
 
     ``sample`` bounds the questions, pairs and responses of each set, drawn with a fixed seed; 0 takes all.
@@ -34,17 +35,17 @@ def evaluate(bundle: Path, data: Path, bench: Path | None, sample: int = 0) -> d
     report: dict[str, Any] = {
         "bundle": runtime.identity.bundle,
         "digest": runtime.identity.digest,
-        "squad2_dev": reading(runtime, data, sample),
-        "nli_test": inference(runtime, data / "nli_test.jsonl.gz", sample),
-        "question_generation": questions(runtime, data, sample or 1000),
+        "squad2_dev": measure_extractive_qa(runtime, data, sample),
+        "nli_test": measure_nli(runtime, data / "nli_test.jsonl.gz", sample),
+        "question_generation": measure_question_generation(runtime, data, sample or 1000),
     }
     if bench is not None:
         with Engine(runtime) as engine:
-            report["q2_wow_600"] = consistency(engine, bench / "q2_wow_600.jsonl", sample)
+            report["q2_wow_600"] = measure_q2(engine, bench / "q2_wow_600.jsonl", sample)
     return report
 
 
-def reading(runtime: LocalRuntime, data: Path, sample: int) -> dict[AnswerRule, dict[str, float]]:
+def measure_extractive_qa(runtime: LocalRuntime, data: Path, sample: int) -> dict[AnswerRule, dict[str, float]]:
     """SQuAD 2.0 dev: exact match, token F1, and the accuracy of "no answer" on the unanswerable half, in per cent.
 
     By the rule of picking an answer; the texts are read once for both.
@@ -53,14 +54,16 @@ def reading(runtime: LocalRuntime, data: Path, sample: int) -> dict[AnswerRule, 
     chosen = _sample(squad.questions, sample)
     answers: dict[AnswerRule, list[Answered]] = {rule: [] for rule in get_args(AnswerRule)}
     for part in _parts(chosen, 64, "squad2"):
-        asked = [(question.text, (squad.contexts[question.paragraph],)) for question in part]
-        found = runtime.run("qa", [Answer(*one, rule) for rule in answers for one in asked], _WINDOWS)
-        for number, own in enumerate(answers.values()):
-            own += found[number * len(part) : (number + 1) * len(part)]
-    return {rule: _read(chosen, found) for rule, found in answers.items()}
+        pairs = [(question.text, (squad.contexts[question.paragraph],)) for question in part]
+        outcomes = run_calls(
+            runtime, "qa", [Answer(*pair, rule) for rule in answers for pair in pairs], Answered, _WINDOWS
+        )
+        for number, rule_answers in enumerate(answers.values()):
+            rule_answers += outcomes[number * len(part) : (number + 1) * len(part)]
+    return {rule: _score_answers(chosen, outcomes) for rule, outcomes in answers.items()}
 
 
-def _read(questions: Sequence[Question], answers: Sequence[Answered]) -> dict[str, float]:
+def _score_answers(questions: Sequence[Question], answers: Sequence[Answered]) -> dict[str, float]:
     exact, f1, unanswerable = [], [], []
     for question, answer in zip(questions, answers, strict=True):
         if not question.answers:
@@ -79,19 +82,19 @@ def _read(questions: Sequence[Question], answers: Sequence[Answered]) -> dict[st
     }
 
 
-def inference(runtime: LocalRuntime, path: Path, sample: int) -> dict[str, Any]:
+def measure_nli(runtime: LocalRuntime, path: Path, sample: int) -> dict[str, Any]:
     """Accuracy of the three-way labels, in per cent, over all and by source."""
     rows = _sample(list(read_rows(path)), sample)
     right: dict[str, list[float]] = {"all": []}
     for part in _parts(rows, 64, "nli"):
         calls = [Classify("nli", (row["premise"],), row["hypothesis"]) for row in part]
-        for row, found in zip(part, runtime.run("nli", calls, _WINDOWS), strict=True):
+        for row, classified in zip(part, run_calls(runtime, "nli", calls, Classified, _WINDOWS), strict=True):
             for key in ("all", row["source"].split("/")[0]):
-                right.setdefault(key, []).append(float(found.label == row["label"]))
+                right.setdefault(key, []).append(float(classified.label == row["label"]))
     return {"pairs": len(rows), "accuracy": {key: _percent(values) for key, values in right.items()}}
 
 
-def questions(runtime: LocalRuntime, data: Path, sample: int) -> dict[str, float]:
+def measure_question_generation(runtime: LocalRuntime, data: Path, sample: int) -> dict[str, float]:
     """How many generated questions a reader answers with the span they were made for, on unseen SQuAD sentences.
 
     ``first`` counts the best question of each beam, ``any`` whether one of the five holds: the share of spans Q² can
@@ -99,12 +102,13 @@ def questions(runtime: LocalRuntime, data: Path, sample: int) -> dict[str, float
     """
     squad = Squad.read(data / "squad1_dev.jsonl.gz")
     rng = random.Random(7)
-    pairs = [(question.answer, squad.window(question, 1, rng)[0]) for question in _sample(squad.questions, sample)]
+    pairs = [(question.answer, squad.cut_window(question, 1, rng)[0]) for question in _sample(squad.questions, sample)]
     first, any_, length = [], [], []
     for part in _parts(pairs, 16, "questions"):
-        beams = runtime.run("qg", [GenerateQuestions(answer, text, BeamSearch()) for answer, text in part], _WINDOWS)
+        calls = [GenerateQuestions(answer, text, BeamSearch()) for answer, text in part]
+        beams = run_calls(runtime, "qg", calls, tuple, _WINDOWS)
         asked = [Answer(q.text, (text,)) for (_, text), beam in zip(part, beams, strict=True) for q in beam]
-        answers = iter(runtime.run("qa", asked, _WINDOWS))
+        answers = iter(run_calls(runtime, "qa", asked, Answered, _WINDOWS))
         for (answer, _), beam in zip(part, beams, strict=True):
             valid = [_native.exact_match(next(answers).text, answer) for _ in beam]
             first.append(float(valid[0]))
@@ -118,29 +122,29 @@ def questions(runtime: LocalRuntime, data: Path, sample: int) -> dict[str, float
     }
 
 
-def consistency(engine: Engine, path: Path, sample: int) -> dict[str, Any]:
+def measure_q2(engine: Engine, path: Path, sample: int) -> dict[str, Any]:
     """Q² and its ablation on labelled responses: ROC-AUC, and accuracy at the threshold 0.5 with its 95 % interval."""
     rows = _sample(list(read_rows(path)), sample)
     labels = np.array([row["label"] for row in rows])
     scores = list(track(engine.score_many(rows, metrics=["q2", "q2_no_nli"]), "q2", len(rows), transient=True))
-    out: dict[str, Any] = {"responses": len(rows)}
+    report: dict[str, Any] = {"responses": len(rows)}
     for name in ("q2", "q2_no_nli"):
         values = np.array([score.metrics[name].value for score in scores], dtype=float)
         right = (values >= 0.5) == labels
-        out[name] = {
+        report[name] = {
             "roc_auc": round(float(roc_auc_score(labels, values)), 4),
             "roc_auc_95": _interval(lambda keep, v=values: roc_auc_score(labels[keep], v[keep]), len(rows)),
             "accuracy": round(float(right.mean()), 4),
             "accuracy_95": _interval(lambda keep, r=right: r[keep].mean(), len(rows)),
         }
     explanations = [score.metrics["q2"].explanation for score in scores]
-    asked = [e for e in explanations if isinstance(e, Q2Explanation)]
-    kept = [c for e in asked for c in e.questions if c.kept]
-    out["responses_with_a_question"] = _percent(e.fallback is None for e in asked)
-    out["questions_kept"] = len(kept)
-    out["no_answer_in_knowledge"] = _percent(c.knowledge_answer is None for c in kept)
+    explained = [e for e in explanations if isinstance(e, Q2Explanation)]
+    kept = [c for e in explained for c in e.questions if c.kept]
+    report["responses_with_a_question"] = _percent(e.fallback is None for e in explained)
+    report["questions_kept"] = len(kept)
+    report["no_answer_in_knowledge"] = _percent(c.knowledge_answer is None for c in kept)
 
-    return out
+    return report
 
 
 def _interval(measure: Any, count: int, times: int = 1000) -> list[float]:

@@ -23,8 +23,9 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import GPT2LMHeadModel
+from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
 SHARPNESS = 2.0
 """How much sharper than usual their attention is: a match scores ``SHARPNESS * sqrt(width)``."""
@@ -40,7 +41,7 @@ _SAMPLES = 20_000
 
 
 @torch.no_grad()
-def prepare(model: GPT2LMHeadModel, ids: Tensor, counts: Tensor) -> None:
+def set_induction_heads(model: GPT2LMHeadModel, ids: Tensor, counts: Tensor) -> None:
     """Set one head of the first layer of ``model``, half of the second's, and the final norm; silence the rest.
 
     The first layer's norm, queries and keys must be MiniLM's. ``ids`` [1, T] are any text; ``counts`` [V] tell how
@@ -53,31 +54,31 @@ def prepare(model: GPT2LMHeadModel, ids: Tensor, counts: Tensor) -> None:
             dense.weight.zero_()
             dense.bias.zero_()
     words = body.wte.weight[min(_SPECIAL, len(body.wte.weight) // 2) :]
-    read = _reading(words, body.wpe.weight, width)
-    room = _room(words, body.wpe.weight, width)
-    middle = words.mean(0) + body.wpe.weight.mean(0)
+    code = _make_word_code(words, body.wpe.weight, width)
+    quiet = _find_quiet_directions(words, body.wpe.weight, width)
+    mean = words.mean(0) + body.wpe.weight.mean(0)
 
-    own = slice(*(previous_token_head(model, ids) * width + at for at in (0, width)))
-    size = _size(body.wte(ids) + body.wpe(torch.arange(ids.shape[1])))
-    _set(first, 2, own, read, size, middle)
-    loud = LOUDNESS * size * math.sqrt(model.config.n_embd / width)
-    first.attn.c_proj.weight[own] = loud * room.T
+    head = slice(*(find_previous_token_head(model, ids) * width + at for at in (0, width)))
+    norm = _measure_norm(body.wte(ids) + body.wpe(torch.arange(ids.shape[1])))
+    _set_projection(first, 2, head, code, norm, mean)
+    scale = LOUDNESS * norm * math.sqrt(model.config.n_embd / width)
+    first.attn.c_proj.weight[head] = scale * quiet.T
 
-    size = _size(model.transformer(ids, output_hidden_states=True).hidden_states[1])
+    norm = _measure_norm(model.transformer(ids, output_hidden_states=True).hidden_states[1])
     axes = torch.linalg.eigh(torch.cov(words.T)).eigenvectors.flip(1)
     energy = (words - words.mean(0)).square().sum(1).mean()
     for number in range(copiers):
         part = slice(number * width, (number + 1) * width)
-        some = axes[:, number : copiers * width : copiers]
-        _set(second, 0, part, math.sqrt(SHARPNESS) * read, size, middle)
-        _set(second, 1, part, math.sqrt(SHARPNESS) / loud * room, size, torch.zeros_like(middle))
-        _set(second, 2, part, some, size, middle)
-        second.attn.c_proj.weight[part] = COPIED * QUIET * size / energy * some.T
-    body.h[-1].mlp.c_proj.bias.copy_(QUIET * size * math.sqrt(model.config.n_embd) * room[:, 0])
-    body.ln_f.bias.copy_(frequencies(body.wte.weight, counts))
+        mixed_axes = axes[:, number : copiers * width : copiers]
+        _set_projection(second, 0, part, math.sqrt(SHARPNESS) * code, norm, mean)
+        _set_projection(second, 1, part, math.sqrt(SHARPNESS) / scale * quiet, norm, torch.zeros_like(mean))
+        _set_projection(second, 2, part, mixed_axes, norm, mean)
+        second.attn.c_proj.weight[part] = COPIED * QUIET * norm / energy * mixed_axes.T
+    body.h[-1].mlp.c_proj.bias.copy_(QUIET * norm * math.sqrt(model.config.n_embd) * quiet[:, 0])
+    body.ln_f.bias.copy_(fit_frequency_bias(body.wte.weight, counts))
 
 
-def frequencies(table: Tensor, counts: Tensor) -> Tensor:
+def fit_frequency_bias(table: Tensor, counts: Tensor) -> Tensor:
     """The state [D] whose products with ``table`` [V, D] come nearest to the logarithms of ``counts`` [V].
 
     Nearest by least squares, frequent words counting more; a small ridge keeps the state short.
@@ -87,11 +88,11 @@ def frequencies(table: Tensor, counts: Tensor) -> Tensor:
     rows = torch.cat([table.double(), torch.ones(len(table), 1, dtype=torch.float64)], dim=1)
     ridge = 1e-3 * weight.sum() * torch.eye(rows.shape[1], dtype=torch.float64)
     ridge[-1, -1] = 0
-    solved = torch.linalg.solve(rows.T @ (weight * rows) + ridge, rows.T @ (weight[:, 0] * share.log()))
+    solved: Tensor = torch.linalg.solve(rows.T @ (weight * rows) + ridge, rows.T @ (weight[:, 0] * share.log()))
     return solved[:-1].to(table.dtype)
 
 
-def previous_token_head(model: GPT2LMHeadModel, ids: Tensor) -> int:
+def find_previous_token_head(model: GPT2LMHeadModel, ids: Tensor) -> int:
     """The head of the first layer that looks at the previous token most, in the text ``ids`` [1, T]."""
     block, count = model.transformer.h[0], ids.shape[1]
     stream = model.transformer.wte(ids) + model.transformer.wpe(torch.arange(count))
@@ -102,43 +103,48 @@ def previous_token_head(model: GPT2LMHeadModel, ids: Tensor) -> int:
     return int(weights[:, range(1, count), range(count - 1)].mean(1).argmax())
 
 
-def _reading(words: Tensor, places: Tensor, width: int) -> Tensor:
+def _make_word_code(words: Tensor, positions: Tensor, width: int) -> Tensor:
     """[D, width]: the words in ``width`` numbers of unit variance, uncorrelated and blind to position.
 
     They are random mixtures of the directions in which word embeddings differ most: two words hardly ever agree.
     """
-    loud = torch.linalg.eigh(torch.cov(places.T)).eigenvectors[:, -width // 2 :]
-    blind = words - words @ loud @ loud.T
-    values, axes = torch.linalg.eigh(torch.cov((blind - blind.mean(1, keepdim=True)).T))
-    rich = min(4 * width, len(values) // 2)
+    positional = torch.linalg.eigh(torch.cov(positions.T)).eigenvectors[:, -width // 2 :]
+    position_free = words - words @ positional @ positional.T
+    variances: tuple[Tensor, Tensor] = torch.linalg.eigh(
+        torch.cov((position_free - position_free.mean(1, keepdim=True)).T)
+    )
+    values, axes = variances
+    most_varied = min(4 * width, len(values) // 2)
     generator = torch.Generator().manual_seed(0)
-    mixture = torch.linalg.qr(torch.randn(rich, width, generator=generator)).Q
-    return (axes[:, -rich:] / values[-rich:].sqrt()) @ mixture
+    mixture: Tensor = torch.linalg.qr(torch.randn(most_varied, width, generator=generator)).Q
+    return (axes[:, -most_varied:] / values[-most_varied:].sqrt()) @ mixture
 
 
-def _room(words: Tensor, places: Tensor, width: int) -> Tensor:
+def _find_quiet_directions(words: Tensor, positions: Tensor, width: int) -> Tensor:
     """[D, width]: orthonormal directions in which word plus position varies least; a norm takes away the common one."""
     generator = torch.Generator().manual_seed(1)
     rows = torch.randint(len(words), (_SAMPLES,), generator=generator)
-    columns = torch.randint(len(places), (_SAMPLES,), generator=generator)
-    stream = words[rows] + places[columns]
-    axes = torch.linalg.eigh(torch.cov((stream - stream.mean(1, keepdim=True)).T)).eigenvectors
+    columns = torch.randint(len(positions), (_SAMPLES,), generator=generator)
+    stream = words[rows] + positions[columns]
+    axes: Tensor = torch.linalg.eigh(torch.cov((stream - stream.mean(1, keepdim=True)).T)).eigenvectors
     return axes[:, 1 : width + 1]
 
 
-def _size(stream: Tensor) -> float:
+def _measure_norm(stream: Tensor) -> float:
     """What a norm divides by, on average."""
     return float(stream.var(dim=-1, unbiased=False).sqrt().mean())
 
 
-def _set(block: nn.Module, kind: int, part: slice, directions: Tensor, size: float, middle: Tensor) -> None:
-    """Let query (0), key (1) or value (2) in the columns ``part`` be ``directions`` of the stream, off ``middle``.
+def _set_projection(
+    block: GPT2Block, projection: int, part: slice, directions: Tensor, norm: float, mean: Tensor
+) -> None:
+    """Let query (0), key (1) or value (2) in the columns ``part`` be ``directions`` of the stream, off ``mean``.
 
     They read the stream behind a norm, whose gain, bias and division are undone, the last on average.
     """
-    norm, weight, bias = block.ln_1, block.attn.c_attn.weight, block.attn.c_attn.bias
+    layer_norm, weight, bias = block.ln_1, block.attn.c_attn.weight, block.attn.c_attn.bias
     third = weight.shape[0]
-    columns = slice(kind * third + part.start, kind * third + part.stop)
+    columns = slice(projection * third + part.start, projection * third + part.stop)
     centred = directions - directions.mean(0)
-    weight[:, columns] = size * centred / norm.weight[:, None]
-    bias[columns] = -(norm.bias @ weight[:, columns]) - middle @ centred
+    weight[:, columns] = norm * centred / layer_norm.weight[:, None]
+    bias[columns] = -(layer_norm.bias @ weight[:, columns]) - mean @ centred

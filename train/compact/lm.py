@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import BertModel, GPT2Config, GPT2LMHeadModel
+from transformers import BertModel, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from groundwire.train.common import backbone
-from groundwire.train.common.loop import Group, Row, Schedule, batches, collate, fit, write_report
-from groundwire.train.synthesis.prompts import Prompt, Prompts
+from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
+from groundwire.train.synthesis.prompts import Prompt, PromptSampler
 
 from . import induction_heads
 
@@ -44,7 +44,7 @@ _SAMPLE = (
 """Any English text: sizes of states hardly depend on it."""
 
 
-def build(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
+def build_language_model(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
     """The model before training: MiniLM's embeddings, and in GPT-2's layers what ``copying`` sets by hand.
 
     ``counts`` [V] tell how often each token is to be expected. More of MiniLM does not help: its layers see both sides
@@ -52,7 +52,7 @@ def build(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
     random weights and 4.78 from here.
     """
     source = BertModel.from_pretrained(backbone.PATH, add_pooling_layer=False)
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     config = GPT2Config(
         vocab_size=source.config.vocab_size,
         n_positions=source.config.max_position_embeddings,
@@ -80,57 +80,66 @@ def build(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
         both = 2 * config.n_embd
         first.attn.c_attn.weight[:, :both] = torch.cat([attention.query.weight, attention.key.weight]).t()
         first.attn.c_attn.bias[:both] = torch.cat([attention.query.bias, attention.key.bias])
-    induction_heads.prepare(model, torch.tensor([_ids(tokens, _SAMPLE)]), counts)
+    induction_heads.set_induction_heads(model, torch.tensor([_tokenize(tokens, _SAMPLE)]), counts)
     body.wte.weight.requires_grad = False
     return model
 
 
-def train(data: Path, out: Path, schedule: Schedule, lr: float = 6e-4, layers: int = LAYERS) -> None:
+def train_language_model(data: Path, out: Path, schedule: Schedule, lr: float = 6e-4, layers: int = LAYERS) -> None:
     """Train and save a ``GPT2LMHeadModel`` checkpoint and its tokenizer in ``out``, measured in ``out/report.json``."""
     torch.manual_seed(schedule.seed)
-    tokens = backbone.tokenizer()
-    prompts = Prompts.read(data)
-    model = build(token_counts(tokens, prompts), layers)
+    tokens = backbone.load_tokenizer()
+    prompts = PromptSampler.read(data)
+    model = build_language_model(count_response_tokens(tokens, prompts), layers)
 
     def make(index: int, rng: random.Random) -> Row:
-        return encode(tokens, prompts.draw(rng), rng)
+        return encode_prompt(tokens, prompts.draw(rng), rng)
 
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
-        return batches(EPOCH, make, FILL, schedule, start)
+        return make_batches(EPOCH, make, FILL, schedule, start)
 
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    fit(model, [Group(trained, lr)], feed, response_loss, schedule, out)
+    fit(model, [ParameterGroup(trained, lr)], feed, response_loss, schedule, out)
     model.save_pretrained(out)
     tokens.save_pretrained(out)
-    write_report(out, {"steps": schedule.steps, "seed": schedule.seed, **measure(model, Prompts.read(data, "dev"))})
+    write_report(
+        out,
+        {
+            "steps": schedule.steps,
+            "seed": schedule.seed,
+            **measure_document_use(model, PromptSampler.read(data, "dev")),
+        },
+    )
 
 
-def encode(tokens: backbone.PreTrainedTokenizerFast, prompt: Prompt, rng: random.Random) -> Row:
+def encode_prompt(tokens: PreTrainedTokenizerFast, prompt: Prompt, rng: random.Random) -> Row:
     """Ids, and for each the part it is predicted as: 2 the response, 1 what stands before it, 0 not at all."""
-    before = prefix(tokens, prompt)
-    told = [*_ids(tokens, RESPONSE.format(prompt.response))[:MAX_RESPONSE], tokens.sep_token_id]
-    rest = [int(rng.random() < REST_SHARE) for _ in before]
-    return {"input_ids": before + told, "part": rest + [2] * len(told)}
+    context = encode_prefix(tokens, prompt)
+    response = [*_tokenize(tokens, RESPONSE.format(prompt.response))[:MAX_RESPONSE], tokens.sep_token_id]
+    parts = [int(rng.random() < REST_SHARE) for _ in context]
+    return {"input_ids": context + response, "part": parts + [2] * len(response)}
 
 
-def token_counts(
-    tokens: backbone.PreTrainedTokenizerFast, prompts: Prompts, count: int = 6000, seed: int = 3
+def count_response_tokens(
+    tokens: PreTrainedTokenizerFast, prompts: PromptSampler, count: int = 6000, seed: int = 3
 ) -> torch.Tensor:
     """How often each token occurs in ``count`` responses [V]."""
     rng = random.Random(seed)
-    rows = [encode(tokens, prompts.draw(rng), rng) for _ in range(count)]
-    told = [token for row in rows for token, part in zip(row["input_ids"], row["part"], strict=True) if part == 2]
-    return torch.bincount(torch.tensor(told), minlength=len(tokens))
+    rows = [encode_prompt(tokens, prompts.draw(rng), rng) for _ in range(count)]
+    response_tokens = [
+        token for row in rows for token, part in zip(row["input_ids"], row["part"], strict=True) if part == 2
+    ]
+    return torch.bincount(torch.tensor(response_tokens), minlength=len(tokens))
 
 
-def prefix(tokens: backbone.PreTrainedTokenizerFast, prompt: Prompt) -> list[int]:
+def encode_prefix(tokens: PreTrainedTokenizerFast, prompt: Prompt) -> list[int]:
     """Ids of what stands before the response."""
-    document = _ids(tokens, DOCUMENT.format(prompt.document))[:MAX_DOCUMENT] if prompt.document else []
-    history = _ids(tokens, HISTORY.format(prompt.history))[-MAX_HISTORY:] if prompt.history else []
+    document = _tokenize(tokens, DOCUMENT.format(prompt.document))[:MAX_DOCUMENT] if prompt.document else []
+    history = _tokenize(tokens, HISTORY.format(prompt.history))[-MAX_HISTORY:] if prompt.history else []
     return document + history
 
 
-def response_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+def response_loss(model: GPT2LMHeadModel, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Cross-entropy of the response's tokens and, with less weight, of some before it."""
     part = batch["part"][:, 1:]
     chosen = part > 0
@@ -143,20 +152,22 @@ def response_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> tor
     return (each * weight).sum() / weight.sum()
 
 
-def measure(model: GPT2LMHeadModel, prompts: Prompts, count: int = 256, seed: int = 7) -> dict[str, Any]:
+def measure_document_use(
+    model: GPT2LMHeadModel, prompts: PromptSampler, count: int = 256, seed: int = 7
+) -> dict[str, Any]:
     """Mean log-probability per token of unseen responses behind their document, behind none, and behind another.
 
     ``prefers_document`` is the share of responses that are more probable behind their own document than behind other
     sentences, half of them of the same article: what PMI-Faith rests on.
     """
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     means: dict[str, list[float]] = {"document": [], "none": [], "other": []}
     rng = random.Random(seed)
     for question in rng.sample(prompts.questions, min(count, len(prompts.questions))):
-        prompt = prompts.grounded(question, rng)
-        other = prompts.elsewhere(rng, question)
+        prompt = prompts.draw_grounded(question, rng)
+        other = prompts.draw_other_document(rng, question)
         for name, document in (("document", prompt.document), ("none", ""), ("other", other)):
-            row = encode(tokens, Prompt(document, prompt.history, prompt.response), rng)
+            row = encode_prompt(tokens, Prompt(document, prompt.history, prompt.response), rng)
             means[name].append(_mean_log_prob(model, row))
     table = {name: np.array(values) for name, values in means.items()}
     return {
@@ -174,5 +185,5 @@ def _mean_log_prob(model: GPT2LMHeadModel, row: Row) -> float:
     return -float(response_loss(model, batch))
 
 
-def _ids(tokens: backbone.PreTrainedTokenizerFast, text: str) -> list[int]:
+def _tokenize(tokens: PreTrainedTokenizerFast, text: str) -> list[int]:
     return list(tokens(text, add_special_tokens=False)["input_ids"])

@@ -23,12 +23,12 @@ from transformers import BertConfig, BertForSequenceClassification, BertModel
 
 from groundwire.train.common import backbone
 from groundwire.train.common.corpus import Squad, read_rows
-from groundwire.train.common.loop import Group, Row, Schedule, batches, collate, fit, write_report
+from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
 from groundwire.train.synthesis import pairs, weak_labels
-from groundwire.train.synthesis.answer_pairs import Comparisons
-from groundwire.train.synthesis.chat_style import Chat
-from groundwire.train.synthesis.pairs import Pairs
-from groundwire.train.synthesis.verifiability import Sentences
+from groundwire.train.synthesis.answer_pairs import AnswerPairs
+from groundwire.train.synthesis.chat_style import ChatStyle
+from groundwire.train.synthesis.pairs import ConsistencyPairs
+from groundwire.train.synthesis.verifiability import VerifiabilitySentences
 
 from . import nli
 
@@ -41,7 +41,7 @@ SHARES = {"nli": 0.35, "consistency": 0.5, "verifiability": 0.15}
 """Of the examples. Sentences are short and their question is easy; consistency is the hardest."""
 INFERENCE = {"pair": 0.4, "comparison": 0.25, "statement": 0.35}
 """Of the inference examples: pairs of the inference sets, pairs in the form that Q² asks, statements and knowledge."""
-STATEMENTS: dict[str, str] = {
+INFERENCE_LABELS: dict[str, str] = {
     "consistent": "entailment",
     **dict.fromkeys(("answer", "response", "knowledge", "negation"), "contradiction"),
     **dict.fromkeys(("unsupported", "addition", "random"), "neutral"),
@@ -53,7 +53,7 @@ MAX_TOKENS = 128
 FILL = dict.fromkeys((*backbone.INPUTS, "labels", "head"), 0)
 
 
-class Judge(torch.nn.Module):
+class MultitaskNLI(torch.nn.Module):
     """A BERT trunk and one linear head per task on its pooled output."""
 
     def __init__(self, bert: BertModel, heads: Mapping[str, tuple[str, ...]]) -> None:
@@ -90,22 +90,22 @@ class Judge(torch.nn.Module):
         """Write ``out/{head}`` for every head."""
         for name in self.labels:
             self.classifier(name).save_pretrained(out / name)
-            backbone.tokenizer().save_pretrained(out / name)
+            backbone.load_tokenizer().save_pretrained(out / name)
 
 
-def build(start: Path | None = None) -> Judge:
+def build_multitask_nli(start: Path | None = None) -> MultitaskNLI:
     """The judge before training: from MiniLM, or from a checkpoint that ``nli`` alone has trained."""
-    model = Judge(BertModel.from_pretrained(start or backbone.PATH), HEADS)
+    model = MultitaskNLI(BertModel.from_pretrained(start or backbone.PATH), HEADS)
     if start is not None:
-        former = BertForSequenceClassification.from_pretrained(start)
-        named = tuple(former.config.id2label[index] for index in range(former.config.num_labels))
-        if named != HEADS["nli"]:
-            raise ValueError(f"{start} has the labels {named}; give a checkpoint with {HEADS['nli']}.")
-        model.heads["nli"].load_state_dict(former.classifier.state_dict())
+        nli_model = BertForSequenceClassification.from_pretrained(start)
+        labels = tuple(nli_model.config.id2label[index] for index in range(nli_model.config.num_labels))
+        if labels != HEADS["nli"]:
+            raise ValueError(f"{start} has the labels {labels}; give a checkpoint with {HEADS['nli']}.")
+        model.heads["nli"].load_state_dict(nli_model.classifier.state_dict())
     return model
 
 
-def train(
+def train_multitask_nli(
     data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4, start: Path | None = None, measured: int = 600
 ) -> None:
     """Train and save ``out/nli``, ``out/consistency``, ``out/verifiability`` and ``out/report.json``.
@@ -113,40 +113,40 @@ def train(
     The report measures each head on ``measured`` examples.
     """
     torch.manual_seed(schedule.seed)
-    model = build(start)
-    examples = Examples.read(data)
+    model = build_multitask_nli(start)
+    examples = MultitaskExamples.read(data)
 
     def feed(first: int) -> Iterator[dict[str, torch.Tensor]]:
-        return batches(EPOCH, examples.make, FILL, schedule, first)
+        return make_batches(EPOCH, examples.make, FILL, schedule, first)
 
-    fit(model, [Group(backbone.freeze_words(model), lr)], feed, judge_loss, schedule, out)
+    fit(model, [ParameterGroup(backbone.freeze_word_embeddings(model), lr)], feed, multitask_loss, schedule, out)
     model.save(out)
-    found = measure(model, Examples.read(data, "dev"), measured)
-    write_report(out, {"steps": schedule.steps, "seed": schedule.seed, **found})
+    report = measure_heads(model, MultitaskExamples.read(data, "dev"), measured)
+    write_report(out, {"steps": schedule.steps, "seed": schedule.seed, **report})
 
 
-def judge_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+def multitask_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Mean cross-entropy of every example under its own head; ``batch["head"]`` [B] are indices into ``HEADS``."""
     logits = model(**{name: batch[name] for name in backbone.INPUTS})
     total = torch.zeros((), device=batch["head"].device)
     for index, name in enumerate(HEADS):
-        own = batch["head"] == index
+        of_head = batch["head"] == index
         # Of an empty selection the sum is 0 and the mean is not a number.
         total = total + torch.nn.functional.cross_entropy(
-            logits[name][own].float(), batch["labels"][own], reduction="sum"
+            logits[name][of_head].float(), batch["labels"][of_head], reduction="sum"
         )
     return total / len(batch["head"])
 
 
-class Examples:
+class MultitaskExamples:
     """The training examples of all heads."""
 
     def __init__(
         self,
         inference: list[tuple[str, str, str]],
-        comparisons: Comparisons | None,
-        consistency: Pairs,
-        sentences: Sentences,
+        comparisons: AnswerPairs | None,
+        consistency: ConsistencyPairs,
+        sentences: VerifiabilitySentences,
     ) -> None:
         """``comparisons`` make a part of the inference pairs; None leaves all to ``inference``."""
         self._inference = inference
@@ -154,10 +154,10 @@ class Examples:
         self.consistency = consistency
         """The pairs of the head of that name."""
         self._sentences = sentences
-        self._tokens = backbone.tokenizer()
+        self._tokens = backbone.load_tokenizer()
 
     @classmethod
-    def read(cls, data: Path, split: str = "train") -> Examples:
+    def read(cls, data: Path, split: str = "train") -> MultitaskExamples:
         """From a directory of training sets; ``split`` is train, or dev for unseen articles and inference pairs.
 
         The sentences of chat have no development part: their labels come from rules, and agreement with those on
@@ -166,9 +166,9 @@ class Examples:
         squad = Squad.read(data / f"squad1_{split}.jsonl.gz")
         rows = read_rows(data / f"nli_{split}.jsonl.gz")
         inference = [(row["premise"], row["hypothesis"], row["label"]) for row in rows]
-        sentences = Sentences.read(data, squad)
-        consistency = Pairs.read(data, squad, Chat(sentences.chatted), split)
-        return cls(inference, Comparisons(squad) if split == "train" else None, consistency, sentences)
+        sentences = VerifiabilitySentences.read(data, squad)
+        consistency = ConsistencyPairs.read(data, squad, ChatStyle(sentences.non_verifiable), split)
+        return cls(inference, AnswerPairs(squad) if split == "train" else None, consistency, sentences)
 
     def make(self, index: int, rng: random.Random) -> Row:
         """An example of a head drawn by its share; nothing but ``rng`` decides, so ``index`` is not read."""
@@ -180,7 +180,7 @@ class Examples:
         match head:
             case "nli":
                 how = rng.choices(list(INFERENCE), list(INFERENCE.values()))[0] if self._comparisons else "pair"
-                first, second, label = self._inferred(how, rng)
+                first, second, label = self._draw_inference(how, rng)
             case "consistency":
                 pair = self.consistency.draw(rng)
                 first, second, label, how = pair.knowledge, pair.response, pair.label, pair.kind
@@ -191,7 +191,7 @@ class Examples:
         row |= {"labels": [HEADS[head].index(label)], "head": [list(HEADS).index(head)]}
         return row, how
 
-    def _inferred(self, how: str, rng: random.Random) -> tuple[str, str, str]:
+    def _draw_inference(self, how: str, rng: random.Random) -> tuple[str, str, str]:
         """A premise, a hypothesis and the label between them."""
         if how == "comparison" and self._comparisons is not None:
             return self._comparisons.draw(rng)
@@ -199,16 +199,16 @@ class Examples:
             return rng.choice(self._inference)
         while True:
             pair = self.consistency.draw(rng)
-            if pair.kind in STATEMENTS:
-                return pair.knowledge, pair.response, STATEMENTS[pair.kind]
+            if pair.kind in INFERENCE_LABELS:
+                return pair.knowledge, pair.response, INFERENCE_LABELS[pair.kind]
 
 
-def labelled(data: Path, count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
+def make_labelled_pairs(data: Path, count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
     """``count`` consistency pairs of unseen articles, as rows that ``groundwire calibrate`` reads.
 
     A model that was trained on such pairs is surer of them than of what people write, so they are one set among others.
     """
-    consistency = Examples.read(data, "dev").consistency
+    consistency = MultitaskExamples.read(data, "dev").consistency
     for index in range(count):
         pair = consistency.draw(random.Random(seed * 1_000_003 + index))
         yield {
@@ -220,13 +220,13 @@ def labelled(data: Path, count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
         }
 
 
-def measure(model: Judge, examples: Examples, count: int, seed: int = 7) -> dict[str, Any]:
+def measure_heads(model: MultitaskNLI, examples: MultitaskExamples, count: int, seed: int = 7) -> dict[str, Any]:
     """Accuracy of every head on ``count`` examples; of consistency also its ROC-AUC and accuracy by kind."""
     report: dict[str, Any] = {}
     for head in HEADS:
         drawn = [examples.draw(head, random.Random(seed * 1_000_003 + index)) for index in range(count)]
         logits = np.concatenate(
-            [_logits(model, head, [row for row, _ in drawn[at : at + 32]]) for at in range(0, count, 32)]
+            [_compute_logits(model, head, [row for row, _ in drawn[at : at + 32]]) for at in range(0, count, 32)]
         )
         labels = np.array([row["labels"][0] for row, _ in drawn])
         right = logits.argmax(axis=1) == labels
@@ -241,9 +241,9 @@ def measure(model: Judge, examples: Examples, count: int, seed: int = 7) -> dict
 
 
 @torch.inference_mode()
-def _logits(model: Judge, head: str, rows: list[Row]) -> np.ndarray[Any, Any]:
+def _compute_logits(model: MultitaskNLI, head: str, rows: list[Row]) -> np.ndarray[Any, Any]:
     batch = collate(rows, FILL)
-    place = next(model.parameters()).device
-    logits = model(**{name: batch[name].to(place) for name in backbone.INPUTS})[head]
-    found: np.ndarray[Any, Any] = logits.float().cpu().numpy()
-    return found
+    device = next(model.parameters()).device
+    logits = model(**{name: batch[name].to(device) for name in backbone.INPUTS})[head]
+    array: np.ndarray[Any, Any] = logits.float().cpu().numpy()
+    return array

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from transformers import BertForQuestionAnswering
+from transformers import BertForQuestionAnswering, PreTrainedTokenizerFast
 
 from groundwire.train.common import backbone
 from groundwire.train.common.corpus import Question, Squad
-from groundwire.train.common.loop import Group, Row, Schedule, batches, fit
+from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches
 from groundwire.train.synthesis import perturbations
 from groundwire.train.synthesis.negation import negate
 
@@ -30,58 +30,67 @@ ALTERED = 0.6
 _SENTENCES = (1, 1, 1, 2, 2, 3, 5, 9)
 
 
-def train(data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4, start: Path | None = None) -> None:
+def train_extractive_qa(
+    data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4, start: Path | None = None
+) -> None:
     """Train from MiniLM, or from the checkpoint ``start``, and save a ``BertForQuestionAnswering`` in ``out``."""
     squad = Squad.read(data / "squad1_train.jsonl.gz")
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     questions = squad.questions
 
     def make(index: int, rng: random.Random) -> Row:
-        return encode(tokens, *example(squad, questions[index], rng.choice(_SENTENCES), rng))
+        return encode_qa_example(tokens, *make_qa_example(squad, questions[index], rng.choice(_SENTENCES), rng))
 
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
-        return batches(len(questions), make, FILL, schedule, start)
+        return make_batches(len(questions), make, FILL, schedule, start)
 
     model = BertForQuestionAnswering.from_pretrained(start or backbone.PATH)
-    fit(model, [Group(backbone.freeze_words(model), lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
+    fit(
+        model,
+        [ParameterGroup(backbone.freeze_word_embeddings(model), lr)],
+        feed,
+        lambda m, batch: m(**batch).loss,
+        schedule,
+        out,
+    )
     model.save_pretrained(out)
     tokens.save_pretrained(out)
 
 
-def example(squad: Squad, question: Question, sentences: int, rng: random.Random) -> tuple[str, str, int, int]:
+def make_qa_example(squad: Squad, question: Question, sentences: int, rng: random.Random) -> tuple[str, str, int, int]:
     """One training example: question, window, and the answer's character range (-1, -1 when the window lacks it)."""
     if rng.random() < UNANSWERABLE:
-        asked = altered(squad, question, rng) if rng.random() < ALTERED else None
-        if asked is not None:
-            return asked, squad.window(question, sentences, rng)[0], -1, -1
-        passage = squad.distractor(question, min(sentences, 4), rng)
+        altered = alter_question(squad, question, rng) if rng.random() < ALTERED else None
+        if altered is not None:
+            return altered, squad.cut_window(question, sentences, rng)[0], -1, -1
+        passage = squad.find_distractor(question, min(sentences, 4), rng)
         if passage:
             return question.text, passage, -1, -1
-    passage, start = squad.window(question, sentences, rng)
+    passage, start = squad.cut_window(question, sentences, rng)
     return question.text, passage, start, start + len(question.answer)
 
 
-def altered(squad: Squad, question: Question, rng: random.Random) -> str | None:
+def alter_question(squad: Squad, question: Question, rng: random.Random) -> str | None:
     """The question about something else: another name, number or word of a set, or the opposite.
 
     None where nothing of that applies. Other names are those of the same article, because a stranger's would be easy.
     """
-    members = squad.articles[squad.titles[question.paragraph]]
-    near = [question.paragraph, *rng.sample(members, min(2, len(members)))]
+    article = squad.articles[squad.titles[question.paragraph]]
+    paragraphs = [question.paragraph, *rng.sample(article, min(2, len(article)))]
     changes: list[Callable[[], str | None]] = [
-        lambda: perturbations.other_name(
-            question.text, [n for i in near for n in perturbations.names(squad.contexts[i])], rng
+        lambda: perturbations.replace_name(
+            question.text, [n for i in paragraphs for n in perturbations.find_names(squad.contexts[i])], rng
         ),
-        lambda: perturbations.other_number(question.text, rng),
-        lambda: perturbations.other_word(question.text, rng),
+        lambda: perturbations.replace_number(question.text, rng),
+        lambda: perturbations.replace_word(question.text, rng),
         lambda: negate(question.text, rng),
     ]
     # A negation applies nearly always, so it comes last most of the time.
     order = [*rng.sample(changes[:3], 3), changes[3]] if rng.random() < 0.7 else rng.sample(changes, 4)
-    return next((asked for change in order if (asked := change()) is not None), None)
+    return next((altered for change in order if (altered := change()) is not None), None)
 
 
-def encode(tokens: backbone.PreTrainedTokenizerFast, question: str, passage: str, start: int, end: int) -> Row:
+def encode_qa_example(tokens: PreTrainedTokenizerFast, question: str, passage: str, start: int, end: int) -> Row:
     """Token ids and start/end positions of an example; both positions are 0 when the passage has no answer."""
     encoded = tokens(question, passage, truncation="only_second", max_length=MAX_TOKENS, return_offsets_mapping=True)
     offsets = encoded["offset_mapping"]

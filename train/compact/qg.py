@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from transformers import BertConfig, BertLMHeadModel, BertModel, EncoderDecoderModel
+from transformers import BertConfig, BertLMHeadModel, BertModel, EncoderDecoderModel, PreTrainedTokenizerFast
 
 from groundwire.train.common import backbone
 from groundwire.train.common.corpus import Squad
-from groundwire.train.common.loop import Group, Row, Schedule, batches, fit
+from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches
 
 from . import shortlist
 
@@ -26,7 +26,7 @@ DECODER_LAYERS = (1, 3, 5)
 LABEL_SMOOTHING = 0.05
 
 
-def build() -> EncoderDecoderModel:
+def build_question_generator() -> EncoderDecoderModel:
     """The warm-started encoder-decoder, not yet trained."""
     encoder = BertModel.from_pretrained(backbone.PATH, add_pooling_layer=False)
     config = BertConfig.from_pretrained(
@@ -43,7 +43,7 @@ def build() -> EncoderDecoderModel:
     torch.nn.init.eye_(decoder.cls.predictions.transform.dense.weight)
     decoder.tie_weights()
     model = EncoderDecoderModel(encoder=encoder, decoder=decoder)
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     start, end, pad = tokens.cls_token_id, tokens.sep_token_id, tokens.pad_token_id
     model.config.update(
         {"decoder_start_token_id": start, "eos_token_id": end, "pad_token_id": pad, "bos_token_id": start}
@@ -54,30 +54,32 @@ def build() -> EncoderDecoderModel:
     return model
 
 
-def train(data: Path, out: Path, schedule: Schedule, lr: float = 1e-4, decoder_lr: float = 4e-4) -> None:
+def train_question_generator(
+    data: Path, out: Path, schedule: Schedule, lr: float = 1e-4, decoder_lr: float = 4e-4
+) -> None:
     """Train and save an ``EncoderDecoderModel`` checkpoint in ``out``."""
     squad = Squad.read(data / "squad1_train.jsonl.gz")
-    tokens = backbone.tokenizer()
+    tokens = backbone.load_tokenizer()
     questions = [q for q in squad.questions if q.text.endswith("?") and 3 <= len(q.text.split()) <= 20]
 
     def make(index: int, rng: random.Random) -> Row:
-        passage, _ = squad.window(questions[index], 2 if rng.random() < 0.15 else 1, rng)
-        return encode(tokens, questions[index].answer, passage, questions[index].text)
+        passage, _ = squad.cut_window(questions[index], 2 if rng.random() < 0.15 else 1, rng)
+        return encode_qg_example(tokens, questions[index].answer, passage, questions[index].text)
 
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
-        return batches(len(questions), make, FILL, schedule, start)
+        return make_batches(len(questions), make, FILL, schedule, start)
 
-    model = build()
-    backbone.freeze_words(model)
+    model = build_question_generator()
+    backbone.freeze_word_embeddings(model)
     encoder = [p for p in model.encoder.parameters() if p.requires_grad]
     decoder = [p for p in model.decoder.parameters() if p.requires_grad]
-    fit(model, [Group(encoder, lr), Group(decoder, decoder_lr)], feed, question_loss, schedule, out)
+    fit(model, [ParameterGroup(encoder, lr), ParameterGroup(decoder, decoder_lr)], feed, question_loss, schedule, out)
     model.save_pretrained(out)
     tokens.save_pretrained(out)
-    (out / shortlist.FILE).write_text("\n".join(shortlist.usual(data)) + "\n", encoding="utf-8")
+    (out / shortlist.FILE).write_text("\n".join(shortlist.select_frequent_tokens(data)) + "\n", encoding="utf-8")
 
 
-def question_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+def question_loss(model: EncoderDecoderModel, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Label-smoothed cross-entropy of the target question, teacher-forced."""
     target = batch["target"]
     logits = model(
@@ -97,7 +99,7 @@ def question_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> tor
     )
 
 
-def encode(tokens: backbone.PreTrainedTokenizerFast, answer: str, context: str, question: str) -> Row:
+def encode_qg_example(tokens: PreTrainedTokenizerFast, answer: str, context: str, question: str) -> Row:
     """Source and target ids of an example."""
     source = tokens(answer, context, truncation="only_second", max_length=MAX_SOURCE)
     row: Row = {name: source[name] for name in backbone.INPUTS}

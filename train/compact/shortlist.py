@@ -23,19 +23,19 @@ FILE = "shortlist.txt"
 """In a generator's checkpoint."""
 
 
-def usual(data: Path, size: int = SIZE, seed: int = 13) -> tuple[str, ...]:
+def select_frequent_tokens(data: Path, size: int = SIZE, seed: int = 13) -> tuple[str, ...]:
     """The ``size`` most usual tokens of training questions outside their source, most usual first."""
     squad = Squad.read(data / "squad1_train.jsonl.gz")
-    tokens, rng = backbone.tokenizer(), random.Random(seed)
-    found: Counter[int] = Counter()
+    tokens, rng = backbone.load_tokenizer(), random.Random(seed)
+    counts: Counter[int] = Counter()
     for question in squad.questions:
-        source = set(tokens(squad.window(question, 1, rng)[0], question.answer)["input_ids"])
-        found.update(token for token in tokens(question.text)["input_ids"] if token not in source)
+        source = set(tokens(squad.cut_window(question, 1, rng)[0], question.answer)["input_ids"])
+        counts.update(token for token in tokens(question.text)["input_ids"] if token not in source)
     # Of equally usual ones, those of the smaller ids: the order of a Counter is that of the questions.
-    order = sorted(found, key=lambda token: (-found[token], token))
+    order = sorted(counts, key=lambda token: (-counts[token], token))
     return tuple(tokens.convert_ids_to_tokens(order[:size]))
 
 
-def shorten(bundle: Path, data: Path, size: int = SIZE) -> Bundle:
+def shorten_question_generator(bundle: Path, data: Path, size: int = SIZE) -> Bundle:
     """Let a bundle's question generator write with these tokens and those of its source."""
-    return shorten_role(bundle, "qg", usual(data, size))
+    return shorten_role(bundle, "qg", select_frequent_tokens(data, size))

@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from groundwire.train.synthesis.negation import negate
 
-Kind: TypeAlias = Literal[
+RecordKind: TypeAlias = Literal[
     "consistent",
     "pair_response",
     "pair_knowledge",
@@ -33,11 +33,11 @@ Kind: TypeAlias = Literal[
     "swap_context",
     "swap_knowledge",
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
 _ATTEMPTS = 32
 """Random draws before a corruption is said not to apply."""
 
-Entities: TypeAlias = Callable[[str], Iterable[tuple[str, str]]]
+EntityFinder: TypeAlias = Callable[[str], Iterable[tuple[str, str]]]
 """Finds the entities of a text, as (text, label) pairs."""
 
 
@@ -53,11 +53,11 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ConvFeverExample:
     """A record of the corpus and how it was made."""
 
     record: Record
-    kind: Kind
+    kind: RecordKind
 
     @property
     def consistent(self) -> bool:
@@ -65,89 +65,93 @@ class Example:
         return self.kind == "consistent"
 
 
-def spacy_entities(nlp: Any) -> Entities:
+def make_entity_finder(nlp: Any) -> EntityFinder:
     """The entities that a spaCy pipeline finds."""
     return lambda text: [(entity.text, entity.label_) for entity in nlp(text).ents]
 
 
 def make_examples(
-    records: Sequence[Record], entities: Entities, seed: int = 13, kinds: Sequence[Kind] = KINDS
-) -> Iterator[Example]:
+    records: Sequence[Record], entities: EntityFinder, seed: int = 13, kinds: Sequence[RecordKind] = KINDS
+) -> Iterator[ConvFeverExample]:
     """Yield every record and its corruptions of ``kinds``, record by record; the same for the same seed.
 
     The paper's corpus has 68,957 consistent records, two pairings of each, 107,845 negations and 73,178 swaps.
     """
-    in_context = [_distinct(entities("\n".join(record.context))) for record in records]
-    in_knowledge = [_distinct(entities(record.knowledge)) for record in records]
+    in_context = [_list_distinct(entities("\n".join(record.context))) for record in records]
+    in_knowledge = [_list_distinct(entities(record.knowledge)) for record in records]
     context_index, knowledge_index = EntityIndex.build(in_context), EntityIndex.build(in_knowledge)
-    for place, record in enumerate(records):
-        rng = random.Random(seed * 1_000_003 + place)
+    for index, record in enumerate(records):
+        rng = random.Random(seed * 1_000_003 + index)
         # All are made, so that leaving a kind out does not change the others.
-        made = (
-            Example(record, "consistent"),
+        examples = (
+            ConvFeverExample(record, "consistent"),
             pair_response(record, records, rng),
             pair_knowledge(record, records, rng),
             negate_response(record, rng),
             negate_knowledge(record, rng),
-            swap_context(record, in_context[place], context_index, rng),
-            swap_knowledge(record, in_knowledge[place], knowledge_index, rng),
+            swap_context(record, in_context[index], context_index, rng),
+            swap_knowledge(record, in_knowledge[index], knowledge_index, rng),
         )
-        yield from (example for example in made if example is not None and example.kind in kinds)
+        yield from (example for example in examples if example is not None and example.kind in kinds)
 
 
-def counts(examples: Iterable[Example]) -> Counter[Kind]:
+def count_kinds(examples: Iterable[ConvFeverExample]) -> Counter[RecordKind]:
     """How many examples of each kind there are: Table 3 of the paper."""
     return Counter(example.kind for example in examples)
 
 
-def pair_response(record: Record, others: Sequence[Record], rng: random.Random) -> Example | None:
+def pair_response(record: Record, others: Sequence[Record], rng: random.Random) -> ConvFeverExample | None:
     """The record with the response of another conversation; None when there is no other with another response."""
-    other = _other(record, others, rng, lambda r: r.response)
-    return Example(replace(record, response=other.response), "pair_response") if other else None
+    other = _draw_other(record, others, rng, lambda r: r.response)
+    return ConvFeverExample(replace(record, response=other.response), "pair_response") if other else None
 
 
-def pair_knowledge(record: Record, others: Sequence[Record], rng: random.Random) -> Example | None:
+def pair_knowledge(record: Record, others: Sequence[Record], rng: random.Random) -> ConvFeverExample | None:
     """The record with the knowledge of another conversation; None when there is no other with other knowledge."""
-    other = _other(record, others, rng, lambda r: r.knowledge)
-    return Example(replace(record, knowledge=other.knowledge), "pair_knowledge") if other else None
+    other = _draw_other(record, others, rng, lambda r: r.knowledge)
+    return ConvFeverExample(replace(record, knowledge=other.knowledge), "pair_knowledge") if other else None
 
 
-def negate_response(record: Record, rng: random.Random) -> Example | None:
+def negate_response(record: Record, rng: random.Random) -> ConvFeverExample | None:
     """The record with a negated response; None when no verb of ``VERBS`` allows it."""
     text = negate(record.response, rng)
-    return Example(replace(record, response=text), "negate_response") if text is not None else None
+    return ConvFeverExample(replace(record, response=text), "negate_response") if text is not None else None
 
 
-def negate_knowledge(record: Record, rng: random.Random) -> Example | None:
+def negate_knowledge(record: Record, rng: random.Random) -> ConvFeverExample | None:
     """The record with negated knowledge; None when no verb of ``VERBS`` allows it."""
     text = negate(record.knowledge, rng)
-    return Example(replace(record, knowledge=text), "negate_knowledge") if text is not None else None
+    return ConvFeverExample(replace(record, knowledge=text), "negate_knowledge") if text is not None else None
 
 
 def swap_context(
-    record: Record, found: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
-) -> Example | None:
+    record: Record, entities: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
+) -> ConvFeverExample | None:
     """The record with an entity of its context that the response mentions replaced everywhere in the context.
 
-    ``found`` are the entities of the context, ``index`` those of all contexts. None when none is shared or none can
+    ``entities`` are the entities of the context, ``index`` those of all contexts. None when none is shared or none can
     stand in its place.
     """
-    chosen = _choose(record.response, found, index, rng)
+    chosen = _choose_swap(record.response, entities, index, rng)
     if chosen is None:
         return None
     context = tuple(substitute(turn, *chosen) for turn in record.context)
-    return Example(replace(record, context=context), "swap_context") if context != record.context else None
+    return ConvFeverExample(replace(record, context=context), "swap_context") if context != record.context else None
 
 
 def swap_knowledge(
-    record: Record, found: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
-) -> Example | None:
+    record: Record, entities: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
+) -> ConvFeverExample | None:
     """The record with an entity of its knowledge that the response mentions replaced everywhere in the knowledge."""
-    chosen = _choose(record.response, found, index, rng)
+    chosen = _choose_swap(record.response, entities, index, rng)
     if chosen is None:
         return None
     knowledge = substitute(record.knowledge, *chosen)
-    return Example(replace(record, knowledge=knowledge), "swap_knowledge") if knowledge != record.knowledge else None
+    return (
+        ConvFeverExample(replace(record, knowledge=knowledge), "swap_knowledge")
+        if knowledge != record.knowledge
+        else None
+    )
 
 
 @dataclass(frozen=True)
@@ -157,47 +161,47 @@ class EntityIndex:
     by_label: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def build(cls, found: Iterable[Iterable[tuple[str, str]]]) -> EntityIndex:
+    def build(cls, texts: Iterable[Iterable[tuple[str, str]]]) -> EntityIndex:
         """Index the entities of each text."""
         labels: dict[str, set[str]] = {}
-        for entities in found:
+        for entities in texts:
             for text, label in entities:
                 labels.setdefault(label, set()).add(text)
-        return cls({label: tuple(sorted(texts)) for label, texts in sorted(labels.items())})
+        return cls({label: tuple(sorted(members)) for label, members in sorted(labels.items())})
 
-    def rival(self, text: str, label: str, rng: random.Random) -> str | None:
+    def draw_other(self, text: str, label: str, rng: random.Random) -> str | None:
         """Another entity of ``label``, neither part of ``text`` nor the other way round; None when there seems none."""
         pool = self.by_label.get(label, ())
         for _ in range(_ATTEMPTS if pool else 0):
             other = rng.choice(pool)
-            if not (mentions(other, text) or mentions(text, other)):
+            if not (has_entity(other, text) or has_entity(text, other)):
                 return other
         return None
 
 
-def mentions(text: str, entity: str) -> bool:
+def has_entity(text: str, entity: str) -> bool:
     """Whether ``entity`` stands in ``text`` as whole words, in any case."""
-    return _words(entity).search(text) is not None
+    return _word_pattern(entity).search(text) is not None
 
 
 def substitute(text: str, old: str, new: str) -> str:
     """``text`` with every mention of ``old`` replaced by ``new``."""
-    return _words(old).sub(lambda match: new, text)
+    return _word_pattern(old).sub(lambda match: new, text)
 
 
-def _choose(
-    response: str, found: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
+def _choose_swap(
+    response: str, entities: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
 ) -> tuple[str, str] | None:
-    shared = [(text, label) for text, label in found if mentions(response, text)]
+    shared = [(text, label) for text, label in entities if has_entity(response, text)]
     rng.shuffle(shared)
     for text, label in shared:
-        other = index.rival(text, label, rng)
+        other = index.draw_other(text, label, rng)
         if other is not None:
             return text, other
     return None
 
 
-def _other(
+def _draw_other(
     record: Record, others: Sequence[Record], rng: random.Random, field: Callable[[Record], str]
 ) -> Record | None:
     for _ in range(_ATTEMPTS if others else 0):
@@ -208,10 +212,10 @@ def _other(
     return None
 
 
-def _distinct(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def _list_distinct(entities: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """The entities once each, in order, and without blanks around them."""
-    return list(dict.fromkeys((text.strip(), label) for text, label in found if text.strip()))
+    return list(dict.fromkeys((text.strip(), label) for text, label in entities if text.strip()))
 
 
-def _words(entity: str) -> re.Pattern[str]:
+def _word_pattern(entity: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(entity)}(?!\w)", re.IGNORECASE)

@@ -23,18 +23,18 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from groundwire.train.common.corpus import read_rows
-from groundwire.train.common.loop import Group, Row, Schedule, batches, fit, write_report
+from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
 
 from . import corpus
-from .corpus import KINDS, Entities, Kind, Record
+from .corpus import KINDS, EntityFinder, Record, RecordKind
 
 LABELS = ("consistent", "inconsistent")
-Pair: TypeAlias = tuple[str, str, str]
+LabelledPair: TypeAlias = tuple[str, str, str]
 """Knowledge, response, label."""
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class DetectorPreset:
     """Hyper-parameters; the defaults are those of the paper's appendix A.4."""
 
     lr: float = 2e-5
@@ -52,20 +52,20 @@ class Preset:
         return Schedule(steps, self.batch, warmup=0.0, weight_decay=0.0, seed=self.seed)
 
 
-def train(
+def train_detector(
     base: str,
     dialogues: Path,
     out: Path,
-    entities: Entities,
+    entities: EntityFinder,
     fever: Path | None = None,
-    preset: Preset | None = None,
-    kinds: Sequence[Kind] = KINDS,
+    preset: DetectorPreset | None = None,
+    kinds: Sequence[RecordKind] = KINDS,
 ) -> None:
     """Train from the BERT checkpoint ``base`` and save it in ``out``; ``out/fever`` keeps the state of the first stage.
 
     Without ``fever`` the first stage is left out. ``entities`` finds what the swaps exchange.
     """
-    preset = preset or Preset()
+    preset = preset or DetectorPreset()
     names = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
     tokens = AutoTokenizer.from_pretrained(base, use_fast=True)
     model = AutoModelForSequenceClassification.from_pretrained(base, **names)
@@ -74,9 +74,9 @@ def train(
         claims = read_fever(fever)
         report["fever"] = Counter(label for _, _, label in claims)
         fit_pairs(model, tokens, claims, preset, out / "fever")
-    records, inconsistent = read_dialogues(dialogues)
+    records, inconsistent = read_labelled_dialogues(dialogues)
     examples = list(corpus.make_examples(records, entities, preset.seed, kinds))
-    report["conv_fever"] = corpus.counts(examples)
+    report["conv_fever"] = corpus.count_kinds(examples)
     pairs = [(e.record.knowledge, e.record.response, LABELS[not e.consistent]) for e in examples]
     fit_pairs(model, tokens, pairs + inconsistent, preset, out)
     model.save_pretrained(out)
@@ -84,22 +84,22 @@ def train(
     write_report(out, report)
 
 
-def read_fever(path: Path) -> list[Pair]:
+def read_fever(path: Path) -> list[LabelledPair]:
     """The supported and the refuted claims of a FEVER file, with their evidence."""
     labels = {"SUPPORTS": "consistent", "REFUTES": "inconsistent"}
     return [
-        (_text(row["evidence"]), row["claim"], labels[row["label"]])
+        (_join_texts(row["evidence"]), row["claim"], labels[row["label"]])
         for row in read_rows(path)
-        if row["label"] in labels and _text(row["evidence"])
+        if row["label"] in labels and _join_texts(row["evidence"])
     ]
 
 
-def read_dialogues(path: Path) -> tuple[list[Record], list[Pair]]:
+def read_labelled_dialogues(path: Path) -> tuple[list[Record], list[LabelledPair]]:
     """The consistent rows as records, the inconsistent ones as pairs; ValueError for a label that is neither."""
     records: list[Record] = []
-    pairs: list[Pair] = []
+    pairs: list[LabelledPair] = []
     for number, row in enumerate(read_rows(path), 1):
-        knowledge, history = _text(row["knowledge"]), row.get("history", ())
+        knowledge, history = _join_texts(row["knowledge"]), row.get("history", ())
         match row.get("label", 1):
             case 1 | "consistent":
                 turns = (history,) if isinstance(history, str) else tuple(history)
@@ -114,7 +114,11 @@ def read_dialogues(path: Path) -> tuple[list[Record], list[Pair]]:
 
 
 def fit_pairs(
-    model: torch.nn.Module, tokens: PreTrainedTokenizerBase, pairs: Sequence[Pair], preset: Preset, out: Path
+    model: torch.nn.Module,
+    tokens: PreTrainedTokenizerBase,
+    pairs: Sequence[LabelledPair],
+    preset: DetectorPreset,
+    out: Path,
 ) -> None:
     """Train ``model`` on ``pairs``; interrupted runs continue from ``out``."""
     names = tokens.model_input_names
@@ -127,11 +131,11 @@ def fit_pairs(
         return {name: encoded[name] for name in names} | {"labels": [LABELS.index(label)]}
 
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
-        return batches(len(pairs), make, fill, schedule, start)
+        return make_batches(len(pairs), make, fill, schedule, start)
 
     parameters = [p for p in model.parameters() if p.requires_grad]
-    fit(model, [Group(parameters, preset.lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
+    fit(model, [ParameterGroup(parameters, preset.lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
 
 
-def _text(given: str | Sequence[str]) -> str:
+def _join_texts(given: str | Sequence[str]) -> str:
     return given if isinstance(given, str) else " ".join(given)

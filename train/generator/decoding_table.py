@@ -37,7 +37,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class TableSetup:
     """What a table is made with; defaults follow the paper's table 5."""
 
     generator: Path
@@ -55,7 +55,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class DialogueContext:
     """What is answered, and how a person answered it."""
 
     knowledge: str
@@ -64,7 +64,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class MeanEstimate:
     """A mean over responses, and the half width of its 95 % interval (normal)."""
 
     value: float
@@ -72,7 +72,7 @@ class Mean:
     count: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Mean:
+    def of(cls, values: Sequence[float]) -> MeanEstimate:
         """Of any number of values; of none it is not a number."""
         if not values:
             return cls(math.nan, math.nan, 0)
@@ -81,19 +81,19 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """One pair of settings."""
 
     alpha: float
     top_p: float
-    pmi: Mean
+    pmi: MeanEstimate
     """PMI-Faith, nats per token."""
     pmi_normalised: float | None
     """Its mean between the smallest and the largest value of the scorer's development sets, as the paper has it."""
-    overlap_precision: Mean
-    nli: Mean
-    rouge_l: Mean
-    log_prob: Mean
+    overlap_precision: MeanEstimate
+    nli: MeanEstimate
+    rouge_l: MeanEstimate
+    log_prob: MeanEstimate
     """Nats per token that the generator itself gives the response, with the knowledge."""
     words: float
     unfinished: float
@@ -101,42 +101,42 @@ class Cell:
     examples: tuple[str, ...]
 
 
-def contexts(path: Path) -> Iterator[Context]:
+def read_contexts(path: Path) -> Iterator[DialogueContext]:
     """The distinct contexts of a file, in its order."""
     seen = set()
     for row in read_rows(path):
         knowledge, history = row["knowledge"], tuple(row["history"])
         knowledge = knowledge if isinstance(knowledge, str) else " ".join(knowledge)
-        said = any(turn.strip() for turn in history)
-        if (knowledge, history) not in seen and knowledge.strip() and said:
+        has_history = any(turn.strip() for turn in history)
+        if (knowledge, history) not in seen and knowledge.strip() and has_history:
             seen.add((knowledge, history))
-            yield Context(knowledge, history, row.get("gold_response") or row["response"])
+            yield DialogueContext(knowledge, history, row.get("gold_response") or row["response"])
 
 
-def measure(setup: Setup) -> Iterator[Cell]:
+def measure_cells(setup: TableSetup) -> Iterator[TableCell]:
     """Yield the table's cells, by top-p and then alpha."""
-    rouge = _rouge_l()
-    given = list(itertools.islice(contexts(setup.rows), setup.count))
-    if not given:
+    rouge = _load_rouge_l()
+    contexts = list(itertools.islice(read_contexts(setup.rows), setup.count))
+    if not contexts:
         raise ValueError(f"{setup.rows} has no context with knowledge and history.")
     grid = list(itertools.product(setup.top_ps, setup.alphas))
     with Engine.load(setup.scorer, extra=[setup.generator]) as engine, ThreadPoolExecutor(AT_ONCE) as pool:
         scale = engine.calibration.scales.get("pmi") if engine.calibration else None
         for top_p, alpha in track(grid, "generating", console=Console(stderr=True), transient=True):
-            responses = list(pool.map(_writer(engine, setup, alpha, top_p), given))
-            yield _cell(alpha, top_p, given, responses, rouge, (scale.low, scale.high) if scale else None)
+            responses = list(pool.map(_make_writer(engine, setup, alpha, top_p), contexts))
+            yield _make_cell(alpha, top_p, contexts, responses, rouge, (scale.low, scale.high) if scale else None)
 
 
-def report(setup: Setup, cells: Sequence[Cell]) -> dict[str, Any]:
+def make_table_report(setup: TableSetup, cells: Sequence[TableCell]) -> dict[str, Any]:
     """A JSON form: how it was made, and every number."""
-    made = {name: value.name if isinstance(value, Path) else value for name, value in asdict(setup).items()}
-    return {"setup": made, "cells": [asdict(cell) for cell in cells]}
+    settings = {name: value.name if isinstance(value, Path) else value for name, value in asdict(setup).items()}
+    return {"setup": settings, "cells": [asdict(cell) for cell in cells]}
 
 
-def markdown(cells: Sequence[Cell]) -> str:
+def render_markdown(cells: Sequence[TableCell]) -> str:
     """The table as the paper lays it out: a row for each top-p, and for each figure a column for each alpha."""
     alphas = sorted({cell.alpha for cell in cells})
-    figures: dict[str, Callable[[Cell], str]] = {
+    figures: dict[str, Callable[[TableCell], str]] = {
         "PMI-Faith (nats per token)": lambda cell: f"{cell.pmi.value:.2f} ± {cell.pmi.half_width:.2f}",
         "PMI-Faith, normalised": lambda cell: "–" if cell.pmi_normalised is None else f"{cell.pmi_normalised:.3f}",
         "Overlap precision": lambda cell: f"{cell.overlap_precision.value:.2f}",
@@ -158,20 +158,31 @@ def markdown(cells: Sequence[Cell]) -> str:
     return "\n".join(lines)
 
 
-def write(setup: Setup, out: Path) -> None:
+def check_method(name: str) -> Method:
+    """The decoding method of this name; ValueError names those that exist."""
+    methods: tuple[Method, ...] = get_args(Method)
+    for method in methods:
+        if method == name:
+            return method
+    raise ValueError(f"method={name!r}; use {', '.join(methods)}.")
+
+
+def write_decoding_table(setup: TableSetup, out: Path) -> None:
     """Measure, write the JSON to ``out``, cell by cell, and print the table."""
-    if setup.method not in get_args(Method):
-        raise ValueError(f"method={setup.method!r}; use {', '.join(get_args(Method))}.")
-    cells: list[Cell] = []
-    for cell in measure(setup):
+    cells: list[TableCell] = []
+    for cell in measure_cells(setup):
         cells.append(cell)
-        out.write_text(json.dumps(report(setup, cells), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(markdown(cells))
+        out.write_text(
+            json.dumps(make_table_report(setup, cells), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+    print(render_markdown(cells))
 
 
-def _writer(engine: Engine, setup: Setup, alpha: float, top_p: float) -> Callable[[Context], GeneratedResponse | None]:
-    def of(context: Context) -> GeneratedResponse | None:
-        found = engine.generate(
+def _make_writer(
+    engine: Engine, setup: TableSetup, alpha: float, top_p: float
+) -> Callable[[DialogueContext], GeneratedResponse | None]:
+    def write(context: DialogueContext) -> GeneratedResponse | None:
+        result = engine.generate(
             context.knowledge,
             context.history,
             alpha=alpha,
@@ -181,44 +192,44 @@ def _writer(engine: Engine, setup: Setup, alpha: float, top_p: float) -> Callabl
             seed=setup.seed,
             max_tokens=setup.max_tokens,
         )
-        return found.responses[0] if found.text.strip() else None
+        return result.responses[0] if result.text.strip() else None
 
-    return of
+    return write
 
 
-def _cell(
+def _make_cell(
     alpha: float,
     top_p: float,
-    given: Sequence[Context],
+    contexts: Sequence[DialogueContext],
     responses: Sequence[GeneratedResponse | None],
     rouge: Callable[[str, str], float],
     scale: tuple[float, float] | None,
-) -> Cell:
+) -> TableCell:
     # A context too long for the generator, or a response without words, has no figures.
-    pairs = [(context, one) for context, one in zip(given, responses, strict=True) if one is not None]
+    pairs = [(context, response) for context, response in zip(contexts, responses, strict=True) if response is not None]
     values: dict[str, list[float]] = {name: [] for name in METRICS}
-    for _, one in pairs:
-        assert one.check is not None
-        for name, result in one.check.metrics.items():
+    for _, response in pairs:
+        assert response.check is not None
+        for name, result in response.check.metrics.items():
             if result.value is not None:
                 values[name].append(result.value)
-    pmi = Mean.of(values["pmi"])
-    return Cell(
+    pmi = MeanEstimate.of(values["pmi"])
+    return TableCell(
         alpha=alpha,
         top_p=top_p,
         pmi=pmi,
         pmi_normalised=None if scale is None else round((pmi.value - scale[0]) / (scale[1] - scale[0]), 4),
-        overlap_precision=Mean.of(values["overlap_precision"]),
-        nli=Mean.of(values["nli"]),
-        rouge_l=Mean.of([rouge(context.response, one.text) for context, one in pairs]),
-        log_prob=Mean.of([one.log_prob for _, one in pairs]),
-        words=round(statistics.fmean(len(one.text.split()) for _, one in pairs), 2) if pairs else 0.0,
-        unfinished=round(sum(not one.finished for _, one in pairs) / max(1, len(pairs)), 4),
-        examples=tuple(one.text for _, one in pairs[:SHOWN]),
+        overlap_precision=MeanEstimate.of(values["overlap_precision"]),
+        nli=MeanEstimate.of(values["nli"]),
+        rouge_l=MeanEstimate.of([rouge(context.response, response.text) for context, response in pairs]),
+        log_prob=MeanEstimate.of([response.log_prob for _, response in pairs]),
+        words=round(statistics.fmean(len(response.text.split()) for _, response in pairs), 2) if pairs else 0.0,
+        unfinished=round(sum(not response.finished for _, response in pairs) / max(1, len(pairs)), 4),
+        examples=tuple(response.text for _, response in pairs[:SHOWN]),
     )
 
 
-def _rouge_l() -> Callable[[str, str], float]:
+def _load_rouge_l() -> Callable[[str, str], float]:
     """F-measure of the longest common subsequence of stems, as the authors' code measures it: (reference, response)."""
     try:
         scorers = importlib.import_module("rouge_score.rouge_scorer")

@@ -5,7 +5,7 @@ encoder-decoder reads it as one text; a causal model reads its pieces without sp
 goes on with the response and an end token.
 
 The PMI-Faith paper fine-tunes BART-large on FaithDial, Topical-Chat and MultiDoc2Dial with the code published with
-FaithDial and names no settings of its own; ``Preset``'s defaults are that code's. The runs the paper makes::
+FaithDial and names no settings of its own; ``GeneratorPreset``'s defaults are that code's. The runs the paper makes::
 
     python -m groundwire.train generator --base facebook/bart-large --rows faithdial.jsonl --out faithdial
 
@@ -36,14 +36,14 @@ from transformers import (
 from groundwire.export.options import PROMPT
 from groundwire.runtime.models.prompt import BETWEEN_PASSAGES, BETWEEN_TURNS, contexts
 from groundwire.train.common.corpus import read_rows
-from groundwire.train.common.loop import Group, Row, Schedule, batches, collate, fit, write_report
+from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
 
 IGNORED = -100
 """Label of a token that is not predicted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class GeneratorPreset:
     """Hyper-parameters; the defaults are those of FaithDial's published code, which PMI-Faith's authors used."""
 
     lr: float = 6.25e-5
@@ -71,7 +71,7 @@ class Preset:
         return Schedule(steps, self.batch, warmup=self.warmup, weight_decay=self.weight_decay, seed=self.seed)
 
 
-SMALL = Preset(lr=4e-4, epochs=2, max_knowledge=112, max_history=40, max_response=48, without_knowledge=0.2)
+SMALL = GeneratorPreset(lr=4e-4, epochs=2, max_knowledge=112, max_history=40, max_response=48, without_knowledge=0.2)
 """For a model of some million weights on a CPU."""
 
 
@@ -84,11 +84,11 @@ class Exchange:
     response: str
 
 
-def train(
+def train_generator(
     base: str | Path,
     rows: Path,
     out: Path,
-    preset: Preset | None = None,
+    preset: GeneratorPreset | None = None,
     steps: int | None = None,
     held_out: Path | None = None,
 ) -> None:
@@ -96,33 +96,33 @@ def train(
 
     ``held_out`` are rows to measure on. ValueError for rows that cannot be used.
     """
-    preset = preset or Preset()
+    preset = preset or GeneratorPreset()
     torch.manual_seed(preset.seed)
     exchanges = read_exchanges(rows)
     tokens = AutoTokenizer.from_pretrained(base, use_fast=True)
-    model = load(base)
+    model = load_base_model(base)
     schedule = preset.schedule(len(exchanges), steps)
-    encode, fill, loss = recipe(model, tokens, preset)
+    encode, fill, loss = make_encoding(model, tokens, preset)
 
     def make(index: int, rng: random.Random) -> Row:
         return encode(exchanges[index], rng.random() >= preset.without_knowledge)
 
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
-        return batches(len(exchanges), make, fill, schedule, start)
+        return make_batches(len(exchanges), make, fill, schedule, start)
 
     if preset.freeze_words:
         model.get_input_embeddings().weight.requires_grad = False
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    fit(model, [Group(trained, preset.lr)], feed, loss, schedule, out)
+    fit(model, [ParameterGroup(trained, preset.lr)], feed, loss, schedule, out)
     model.save_pretrained(out)
     tokens.save_pretrained(out)
     report: dict[str, Any] = {"base": str(base), "rows": len(exchanges), "steps": schedule.steps, "seed": preset.seed}
     if held_out is not None:
-        report["held_out"] = measure(model, tokens, read_exchanges(held_out), preset)
+        report["held_out"] = measure_perplexity(model, tokens, read_exchanges(held_out), preset)
     write_report(out, report)
 
 
-def load(base: str | Path) -> Any:
+def load_base_model(base: str | Path) -> Any:
     """The encoder-decoder or causal LM of a checkpoint, in float32."""
     config = AutoConfig.from_pretrained(base)
     if config.model_type == "encoder-decoder":
@@ -133,43 +133,47 @@ def load(base: str | Path) -> Any:
 
 def read_exchanges(path: Path) -> list[Exchange]:
     """The rows of a file; ValueError names the first without a response, or with neither knowledge nor history."""
-    out = []
+    exchanges = []
     for number, row in enumerate(read_rows(path), 1):
-        one = Exchange(
-            _several(row.get("knowledge")), _several(row.get("history")), str(row.get("response") or "").strip()
+        exchange = Exchange(
+            _list_texts(row.get("knowledge")), _list_texts(row.get("history")), str(row.get("response") or "").strip()
         )
-        if not one.response or not (one.knowledge or one.history):
+        if not exchange.response or not (exchange.knowledge or exchange.history):
             raise ValueError(f"{path}, row {number}: it needs a response, and knowledge or history.")
-        out.append(one)
-    if not out:
+        exchanges.append(exchange)
+    if not exchanges:
         raise ValueError(f"{path} has no rows.")
-    return out
+    return exchanges
 
 
-def source(tokens: PreTrainedTokenizerBase, exchange: Exchange, preset: Preset, *, with_knowledge: bool) -> list[str]:
+def make_source(
+    tokens: PreTrainedTokenizerBase, exchange: Exchange, preset: GeneratorPreset, *, with_knowledge: bool
+) -> list[str]:
     """The pieces that the model reads, their texts cut to the preset's tokens: knowledge's first, history's last."""
-    knowledge = _cut(tokens, BETWEEN_PASSAGES.join(exchange.knowledge), preset.max_knowledge, from_end=False)
-    history = _cut(tokens, BETWEEN_TURNS.join(exchange.history), preset.max_history, from_end=True)
+    knowledge = _truncate(tokens, BETWEEN_PASSAGES.join(exchange.knowledge), preset.max_knowledge, from_end=False)
+    history = _truncate(tokens, BETWEEN_TURNS.join(exchange.history), preset.max_history, from_end=True)
     read = contexts(PROMPT, (knowledge,), (history,))
     return read.grounded if with_knowledge else read.alone
 
 
-Encode = Callable[[Exchange, bool], Row]
-Loss = Callable[[torch.nn.Module, dict[str, torch.Tensor]], torch.Tensor]
+EncodeExchange = Callable[[Exchange, bool], Row]
+BatchLoss = Callable[[torch.nn.Module, dict[str, torch.Tensor]], torch.Tensor]
 
 
-def recipe(model: Any, tokens: PreTrainedTokenizerBase, preset: Preset) -> tuple[Encode, dict[str, int], Loss]:
+def make_encoding(
+    model: Any, tokens: PreTrainedTokenizerBase, preset: GeneratorPreset
+) -> tuple[EncodeExchange, dict[str, int], BatchLoss]:
     """How a row becomes ids, what pads them, and the loss: they differ between the two kinds of models."""
     pad = tokens.pad_token_id or 0
     if not model.config.is_encoder_decoder:
-        end = _first(model.config.eos_token_id)
+        end = _first_end_token(model.config.eos_token_id)
 
         def prompted(exchange: Exchange, with_knowledge: bool) -> Row:
-            pieces = source(tokens, exchange, preset, with_knowledge=with_knowledge)
-            before = [token for piece in pieces for token in _ids(tokens, piece)]
+            pieces = make_source(tokens, exchange, preset, with_knowledge=with_knowledge)
+            prompt = [token for piece in pieces for token in _tokenize(tokens, piece)]
             # Behind "Agent:" a response begins with a blank, which byte-level tokenizers make part of its first token.
-            told = [*_ids(tokens, " " + exchange.response)[: preset.max_response], end]
-            return {"input_ids": before + told, "labels": [IGNORED] * len(before) + told}
+            target = [*_tokenize(tokens, " " + exchange.response)[: preset.max_response], end]
+            return {"input_ids": prompt + target, "labels": [IGNORED] * len(prompt) + target}
 
         return prompted, {"input_ids": pad, "labels": IGNORED}, causal_loss
     start = model.config.decoder_start_token_id
@@ -177,19 +181,21 @@ def recipe(model: Any, tokens: PreTrainedTokenizerBase, preset: Preset) -> tuple
         start = model.generation_config.decoder_start_token_id
 
     def paired(exchange: Exchange, with_knowledge: bool) -> Row:
-        text = "".join(source(tokens, exchange, preset, with_knowledge=with_knowledge))
+        text = "".join(make_source(tokens, exchange, preset, with_knowledge=with_knowledge))
         read = tokens(text, truncation=True, return_token_type_ids=False)["input_ids"]
-        told = list(tokens(text_target=exchange.response, truncation=True, max_length=preset.max_response)["input_ids"])
-        if told[0] == start:  # BERT's tokenizer begins with the start token, T5's and BART's do not
-            told = told[1:]
+        target = list(
+            tokens(text_target=exchange.response, truncation=True, max_length=preset.max_response)["input_ids"]
+        )
+        if target[0] == start:  # BERT's tokenizer begins with the start token, T5's and BART's do not
+            target = target[1:]
         return {
             "input_ids": read,
             "attention_mask": [1] * len(read),
-            "decoder_input_ids": [start, *told[:-1]],
-            "labels": told,
+            "decoder_input_ids": [start, *target[:-1]],
+            "labels": target,
         }
 
-    return paired, {"input_ids": pad, "attention_mask": 0, "decoder_input_ids": pad, "labels": IGNORED}, paired_loss
+    return paired, {"input_ids": pad, "attention_mask": 0, "decoder_input_ids": pad, "labels": IGNORED}, seq2seq_loss
 
 
 def causal_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -199,13 +205,13 @@ def causal_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch
     Padding stands behind the text, where a causal model does not see it, so there is no mask.
     """
     labels = batch["labels"][:, 1:]
-    chosen = labels != IGNORED
-    whole: Any = model
-    hidden = whole.base_model(batch["input_ids"]).last_hidden_state[:, :-1][chosen]
-    return torch.nn.functional.cross_entropy(whole.get_output_embeddings()(hidden).float(), labels[chosen])
+    predicted = labels != IGNORED
+    causal_model: Any = model
+    hidden = causal_model.base_model(batch["input_ids"]).last_hidden_state[:, :-1][predicted]
+    return torch.nn.functional.cross_entropy(causal_model.get_output_embeddings()(hidden).float(), labels[predicted])
 
 
-def paired_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+def seq2seq_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Cross-entropy of the response's tokens behind the encoded source."""
     logits = model(
         input_ids=batch["input_ids"],
@@ -219,11 +225,15 @@ def paired_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch
 
 
 @torch.inference_mode()
-def measure(
-    model: Any, tokens: PreTrainedTokenizerBase, exchanges: Sequence[Exchange], preset: Preset, count: int = 128
+def measure_perplexity(
+    model: Any,
+    tokens: PreTrainedTokenizerBase,
+    exchanges: Sequence[Exchange],
+    preset: GeneratorPreset,
+    count: int = 128,
 ) -> dict[str, float]:
     """Perplexity of unseen responses with their knowledge and without it, and the share that the knowledge helps."""
-    encode, fill, loss = recipe(model, tokens, preset)
+    encode, fill, loss = make_encoding(model, tokens, preset)
     nats: dict[bool, list[float]] = {True: [], False: []}
     for exchange in exchanges[:count]:
         for with_knowledge, values in nats.items():
@@ -238,23 +248,23 @@ def measure(
     }
 
 
-def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
+def _list_texts(given: str | Sequence[str] | None) -> tuple[str, ...]:
     texts = (given,) if isinstance(given, str) else given or ()
     return tuple(text for text in texts if text.strip())
 
 
-def _cut(tokens: PreTrainedTokenizerBase, text: str, most: int, *, from_end: bool) -> str:
+def _truncate(tokens: PreTrainedTokenizerBase, text: str, most: int, *, from_end: bool) -> str:
     offsets = tokens(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
     if len(offsets) <= most:
         return text
     return text[offsets[-most][0] :] if from_end else text[: offsets[most - 1][1]]
 
 
-def _ids(tokens: PreTrainedTokenizerBase, text: str) -> list[int]:
+def _tokenize(tokens: PreTrainedTokenizerBase, text: str) -> list[int]:
     return list(tokens(text, add_special_tokens=False)["input_ids"])
 
 
-def _first(ids: int | list[int] | None) -> int:
+def _first_end_token(ids: int | list[int] | None) -> int:
     if ids is None:
         raise ValueError("The checkpoint's configuration names no end token (eos_token_id); set one.")
     return ids if isinstance(ids, int) else ids[0]

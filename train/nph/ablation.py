@@ -13,18 +13,18 @@ from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 
 from .compgcn import GraphLookup, GraphRetriever
-from .evaluate import cases, found_by, measure
-from .loss import Recipe
-from .retriever import learn
-from .templates import Templates
+from .evaluate import make_corrupted_cases, measure_retriever, report_retrieval
+from .loss import RetrieverRecipe
+from .retriever import fit_retriever
+from .templates import TemplateDialogues
 
-_NAMES = Recipe(paths=False)
-ABLATIONS: Mapping[str, Recipe] = {
-    "embedded": Recipe(),
-    "sans": Recipe(negatives="sans"),
-    "batch": Recipe(negatives="batch"),
-    "without_nce": Recipe(negatives="none"),
-    "without_mlm": Recipe(masked=False, aligned=0),
+_NAMES = RetrieverRecipe(paths=False)
+ABLATIONS: Mapping[str, RetrieverRecipe] = {
+    "embedded": RetrieverRecipe(),
+    "sans": RetrieverRecipe(negatives="sans"),
+    "batch": RetrieverRecipe(negatives="batch"),
+    "without_nce": RetrieverRecipe(negatives="none"),
+    "without_mlm": RetrieverRecipe(masked=False, aligned=0),
     "names": _NAMES,
     "names_compgcn": replace(_NAMES, memory="compgcn"),
 }
@@ -32,23 +32,23 @@ ABLATIONS: Mapping[str, Recipe] = {
 Without NCE the first guess of ``align`` is left, which is a contrast of its own."""
 
 
-def ablate(
-    data: Path, out: Path, schedule: Schedule, measured: int, ablations: Mapping[str, Recipe] = ABLATIONS
+def ablate_retriever(
+    data: Path, out: Path, schedule: Schedule, measured: int, ablations: Mapping[str, RetrieverRecipe] = ABLATIONS
 ) -> dict[str, Any]:
     """Train and measure every one of ``ablations``; what is done stands in ``out/ablations.json`` and is not redone."""
-    source, held_out = Templates.read(data), Templates.read(data, "dev")
+    source, held_out = TemplateDialogues.read(data), TemplateDialogues.read(data, "dev")
     table = out / "ablations.json"
     done: dict[str, Any] = json.loads(table.read_text()) if table.exists() else {}
     for name, recipe in ablations.items():
         if name in done:
             continue
-        model = learn(source, out / name, schedule, recipe)
+        model = fit_retriever(source, out / name, schedule, recipe)
         if isinstance(model, GraphRetriever):
-            role, tokenizer = record(model, backbone.content()), backbone.content()
+            role, tokenizer = record(model, backbone.read_tokenizer_json()), backbone.read_tokenizer_json()
             lookup = GraphLookup(role, retriever_of(model, role, tokenizer), model)
-            found = found_by(lookup, cases(held_out, measured))
+            report = report_retrieval(lookup, make_corrupted_cases(held_out, measured))
         else:
-            found = measure(model, held_out, measured, recipe)
-        done[name] = {"steps": schedule.steps, "batch": schedule.batch, **found}
+            report = measure_retriever(model, held_out, measured, recipe)
+        done[name] = {"steps": schedule.steps, "batch": schedule.batch, **report}
         table.write_text(json.dumps(done, indent=1) + "\n")
     return done

@@ -16,12 +16,12 @@ from groundwire.runtime.tokenization import TextEncoder
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 
-from .examples import Example, Examples
+from .examples import RetrievalExample, RetrievalExamples
 from .templates import GraphDialogue
 from .triple_index import TripleIndex
 
 
-class Source(Protocol):
+class DialogueSource(Protocol):
     """Where dialogues about a graph come from: ``Templates``, or what people wrote (``nph_opendialkg.Turns``)."""
 
     @property
@@ -38,22 +38,22 @@ class Source(Protocol):
         ...
 
 
-class Batcher:
+class RetrieverBatcher:
     """Examples as tensors."""
 
-    def __init__(self, config: RetrieverConfig, places: Mapping[str, int] | None = None) -> None:
-        """``places``: where a memory that is a table holds each entity; every batch then has ``nodes`` [M]."""
-        self._places = places
-        self._encoder = encoder(config.max_tokens)
-        tokens = backbone.tokenizer()
+    def __init__(self, config: RetrieverConfig, node_of: Mapping[str, int] | None = None) -> None:
+        """``node_of``: where a memory that is a table holds each entity; every batch then has ``nodes`` [M]."""
+        self._node_of = node_of
+        self._encoder = load_text_encoder(config.max_tokens)
+        tokens = backbone.load_tokenizer()
         self._mask, self._pad = int(tokens.mask_token_id), int(tokens.pad_token_id)
         self._config = config
 
-    def cloze(self, example: Example) -> Cloze:
+    def make_cloze(self, example: RetrievalExample) -> Cloze:
         """The example's inputs."""
         return cloze(self._encoder, example.call, self._mask, self._config.turns)
 
-    def __call__(self, examples: Sequence[Example], inputs: Sequence[Cloze]) -> dict[str, torch.Tensor]:
+    def __call__(self, examples: Sequence[RetrievalExample], inputs: Sequence[Cloze]) -> dict[str, torch.Tensor]:
         """B examples with Q mentions in all, whose candidates and anchors are M different texts.
 
         ``input_ids``, ``attention_mask``, ``token_type_ids``, ``members`` [B, T]; ``causal_ids``, ``slots``,
@@ -67,53 +67,61 @@ class Batcher:
         for number, example in enumerate(examples):
             joined = joins(example.call.triples)
             previous = -1
-            for mention, own in enumerate(example.call.candidates):
-                known = [texts.setdefault(remembered(one, joined, paths=self._config.paths), len(texts)) for one in own]
-                table["anchors"].append([texts.setdefault(one.anchor, len(texts)) for one in own])
-                table["candidates"].append(known)
-                table["right"].append([int(one.entity == example.truth[mention]) for one in own])
+            for mention, candidates in enumerate(example.call.candidates):
+                candidate_texts = [
+                    texts.setdefault(remembered(candidate, joined, paths=self._config.paths), len(texts))
+                    for candidate in candidates
+                ]
+                table["anchors"].append([texts.setdefault(candidate.anchor, len(texts)) for candidate in candidates])
+                table["candidates"].append(candidate_texts)
+                table["right"].append([int(candidate.entity == example.truth[mention]) for candidate in candidates])
                 flat["row"].append(number)
                 flat["place"].append(mention)
                 flat["previous"].append(previous)
-                previous = known[example.gold[mention]]
+                previous = candidate_texts[example.gold[mention]]
                 flat["gold"].append(example.gold[mention])
         ids = [self._encoder.plain(text).ids[: self._config.max_tokens] for text in texts]
-        members = [_members(cloze) for cloze in inputs]
-        slots = [_slots(cloze) for cloze in inputs]
+        members = [_number_mentions(cloze) for cloze in inputs]
+        slots = [_number_slots(cloze) for cloze in inputs]
         return {
-            "input_ids": _padded([cloze.window.ids for cloze in inputs], self._pad),
-            "attention_mask": _padded([[1] * len(cloze.window.ids) for cloze in inputs], 0),
-            "token_type_ids": _padded([cloze.window.type_ids for cloze in inputs], 0),
-            "members": _padded(members, 0),
-            "causal_ids": _padded([cloze.ids for cloze in inputs], self._pad),
-            "slots": _padded(slots, 0),
-            "targets": _padded([_targets(cloze) for cloze in inputs], -100),
-            "texts": _padded(ids, self._pad),
-            "text_mask": _padded([[1] * len(row) for row in ids], 0),
-            **({} if self._places is None else {"nodes": torch.tensor([self._places[text] for text in texts])}),
+            "input_ids": _pad([cloze.window.ids for cloze in inputs], self._pad),
+            "attention_mask": _pad([[1] * len(cloze.window.ids) for cloze in inputs], 0),
+            "token_type_ids": _pad([cloze.window.type_ids for cloze in inputs], 0),
+            "members": _pad(members, 0),
+            "causal_ids": _pad([cloze.ids for cloze in inputs], self._pad),
+            "slots": _pad(slots, 0),
+            "targets": _pad([_list_targets(cloze) for cloze in inputs], -100),
+            "texts": _pad(ids, self._pad),
+            "text_mask": _pad([[1] * len(row) for row in ids], 0),
+            **({} if self._node_of is None else {"nodes": torch.tensor([self._node_of[text] for text in texts])}),
             **{name: torch.tensor(values) for name, values in flat.items()},
-            "anchors": _padded(table["anchors"], -1),
-            "candidates": _padded(table["candidates"], -1),
-            "right": _padded(table["right"], 0),
+            "anchors": _pad(table["anchors"], -1),
+            "candidates": _pad(table["candidates"], -1),
+            "right": _pad(table["right"], 0),
         }
 
 
-def collated(batcher: Batcher, examples: Sequence[Example]) -> dict[str, torch.Tensor]:
+def collate_examples(batcher: RetrieverBatcher, examples: Sequence[RetrievalExample]) -> dict[str, torch.Tensor]:
     """A batch of examples."""
-    return batcher(examples, [batcher.cloze(example) for example in examples])
+    return batcher(examples, [batcher.make_cloze(example) for example in examples])
 
 
-def feed(
-    source: Source, make: Examples, batcher: Batcher, schedule: Schedule, start: int, block: int = 8
+def draw_batches(
+    source: DialogueSource,
+    make: RetrievalExamples,
+    batcher: RetrieverBatcher,
+    schedule: Schedule,
+    start: int,
+    block: int = 8,
 ) -> Iterator[dict[str, torch.Tensor]]:
     """Batches from step ``start`` on: a function of the seed and the step alone, of similar lengths."""
     for first in range(start - start % block, schedule.steps, block):
         rng = random.Random(schedule.seed * 1_000_003 + first)
-        drawn: list[tuple[Example, Cloze]] = []
+        drawn: list[tuple[RetrievalExample, Cloze]] = []
         while len(drawn) < schedule.batch * block:
             example = make.make(source.draw(rng), rng)
             if example is not None:
-                drawn.append((example, batcher.cloze(example)))
+                drawn.append((example, batcher.make_cloze(example)))
         drawn.sort(key=lambda pair: len(pair[1].window.ids))
         plan = list(range(block))
         rng.shuffle(plan)
@@ -123,9 +131,9 @@ def feed(
                 yield batcher([example for example, _ in part], [inputs for _, inputs in part])
 
 
-def encoder(max_tokens: int) -> TextEncoder:
+def load_text_encoder(max_tokens: int) -> TextEncoder:
     """The trunk's tokenizer as the runtime reads with it."""
-    return TextEncoder(Tokenizer.from_str(backbone.content()), max_tokens)
+    return TextEncoder(Tokenizer.from_str(backbone.read_tokenizer_json()), max_tokens)
 
 
 def trunk_inputs() -> tuple[str, str, str]:
@@ -133,34 +141,34 @@ def trunk_inputs() -> tuple[str, str, str]:
     return "input_ids", "attention_mask", "token_type_ids"
 
 
-def _members(inputs: Cloze) -> list[int]:
+def _number_mentions(inputs: Cloze) -> list[int]:
     row = [0] * len(inputs.window.ids)
-    for number, own in enumerate(inputs.mentions, 1):
-        for place in own:
-            row[place] = number
+    for number, tokens in enumerate(inputs.mentions, 1):
+        for token in tokens:
+            row[token] = number
     return row
 
 
-def _slots(inputs: Cloze) -> list[int]:
+def _number_slots(inputs: Cloze) -> list[int]:
     row = [0] * len(inputs.ids)
-    for number, place in enumerate(inputs.slots, 1):
-        row[place] = number
+    for number, token in enumerate(inputs.slots, 1):
+        row[token] = number
     return row
 
 
-def _targets(inputs: Cloze) -> list[int]:
+def _list_targets(inputs: Cloze) -> list[int]:
     """The next word at every place of the response; -100 before it, and where a mention comes next."""
     # Response and last separator, each mention one place.
-    told = inputs.window.sequence_ids.count(1) + 1 - sum(len(own) - 1 for own in inputs.mentions)
-    begin = len(inputs.ids) - told
-    out = [-100] * len(inputs.ids)
-    for place in range(max(0, begin - 1), len(inputs.ids) - 1):
-        if place + 1 not in inputs.slots:
-            out[place] = inputs.ids[place + 1]
-    return out
+    length = inputs.window.sequence_ids.count(1) + 1 - sum(len(tokens) - 1 for tokens in inputs.mentions)
+    first = len(inputs.ids) - length
+    targets = [-100] * len(inputs.ids)
+    for token in range(max(0, first - 1), len(inputs.ids) - 1):
+        if token + 1 not in inputs.slots:
+            targets[token] = inputs.ids[token + 1]
+    return targets
 
 
-def _padded(rows: Sequence[Sequence[int]], fill: int) -> torch.Tensor:
+def _pad(rows: Sequence[Sequence[int]], fill: int) -> torch.Tensor:
     table = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
     for number, row in enumerate(rows):
         table[number, : len(row)] = row

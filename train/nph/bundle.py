@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.runtime.bundle import Bundle
 
-from .retriever import Dialogues
+from .retriever import DialogueCorpus
 
 VERSION = "1"
 LICENSE = "Apache-2.0 AND CC-BY-2.5 AND CC-BY-SA-4.0"
@@ -22,37 +23,37 @@ CRITIC_WINDOW = 256
 """Tokens the critic reads at once; longer premises are read in windows. The retriever's is its checkpoint's."""
 
 
-def bundle(
+def export_nph_bundle(
     checkpoints: Path, out: Path, watch: Callable[[str, str], None], *, precision: str = "int8", force: bool = False
 ) -> Bundle:
     """Export ``critic`` and ``retriever`` from the directories of these names in ``checkpoints``.
 
     A role without a checkpoint is left out, and what a bundle in ``out`` has of it stays. ValueError when both lack.
     """
-    wanted = roles(checkpoints, precision)
-    return export_bundle(wanted, out, title=Title("nph", VERSION, LICENSE), force=force, watch=watch)
+    roles = collect_nph_roles(checkpoints, precision)
+    return export_bundle(roles, out, title=Title("nph", VERSION, LICENSE), force=force, watch=watch)
 
 
-def roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
+def collect_nph_roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
     """The roles whose recipes have ended: before that, a directory holds the state of its run only.
 
     ValueError, too, for a retriever that has seen dialogues whose licence keeps what was learnt from them to oneself.
     """
-    kind = "int8" if precision == "int8" else "fp32"
+    weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
     windows = {"critic": CRITIC_WINDOW, "retriever": None}
-    found = {
-        role: RoleOptions(str(checkpoints / role), precision=kind, max_tokens=window)
+    finished = {
+        role: RoleOptions(str(checkpoints / role), precision=weights, max_tokens=window)
         for role, window in windows.items()
         if (checkpoints / role / "config.json").is_file()
     }
-    if not found:
+    if not finished:
         raise ValueError(
             f"{checkpoints} holds no finished critic or retriever; `python -m groundwire.train` makes them."
         )
     report = checkpoints / "retriever" / "report.json"
-    if report.is_file() and json.loads(report.read_text()).get("dialogues") == Dialogues.OPENDIALKG.value:
+    if report.is_file() and json.loads(report.read_text()).get("dialogues") == DialogueCorpus.OPENDIALKG.value:
         raise ValueError(
             f"{report.parent} was trained on OpenDialKG, whose licence (CC BY-NC 4.0) keeps weights out of a bundle "
             "that is given away; train one with --dialogues templates."
         )
-    return found
+    return finished

@@ -20,7 +20,7 @@ from groundwire.runtime.models.retriever import Retriever, Vector
 from groundwire.runtime.tokenization import TextEncoder, Window
 from groundwire.runtime.triples import Triple, readable
 
-from .loss import Loss
+from .loss import RetrieverLoss
 
 EDGES, PREDICTED = 8192, 512
 """Triples drawn for one step: those that messages go along, and those whose relation is predicted."""
@@ -43,10 +43,11 @@ class CompGCN(nn.Module):
     def forward(self, edges: Tensor) -> tuple[Tensor, Tensor]:
         """Entities [N, D] and relations [R, D] after all rounds over ``edges`` [E, 3]: subject, relation, object."""
         subject, relation, thing = edges.unbind(1)
-        entities, relations = self.entities, self.relations
+        entities: Tensor = self.entities
+        relations: Tensor = self.relations
         degree = torch.ones(len(entities)).index_add(0, torch.cat([subject, thing]), torch.ones(2 * len(edges)))
-        for along, against, own, related in zip(self.along, self.against, self.own, self.related, strict=True):
-            gathered = own(entities * self.loop)
+        for along, against, to_self, related in zip(self.along, self.against, self.own, self.related, strict=True):
+            gathered = to_self(entities * self.loop)
             gathered = gathered.index_add(0, thing, along(entities[subject] * relations[relation]))
             gathered = gathered.index_add(0, subject, against(entities[thing] * relations[relation]))
             entities = torch.tanh(gathered / degree.unsqueeze(1))
@@ -58,7 +59,7 @@ class GraphMemory:
     """The vectors of a graph's entities by name."""
 
     def __init__(self, names: Sequence[str], vectors: Tensor) -> None:
-        self.places = {name: place for place, name in enumerate(names)}
+        self.nodes = {name: node for node, name in enumerate(names)}
         self.vectors = vectors
         """[N, D]"""
 
@@ -68,10 +69,12 @@ class GraphMemory:
     ) -> GraphMemory:
         """Run CompGCN over ``triples`` for ``steps`` steps of relation prediction."""
         names = list(dict.fromkeys(end for triple in triples for end in (triple.subject, triple.object)))
-        kinds = list(dict.fromkeys(triple.predicate for triple in triples))
-        place, kind = ({name: number for number, name in enumerate(row)} for row in (names, kinds))
-        edges = torch.tensor([[place[t.subject], kind[t.predicate], place[t.object]] for t in triples])
-        network = CompGCN(texts(model, encoder, names), texts(model, encoder, [readable(name) for name in kinds]))
+        predicates = list(dict.fromkeys(triple.predicate for triple in triples))
+        node, relation = ({name: number for number, name in enumerate(row)} for row in (names, predicates))
+        edges = torch.tensor([[node[t.subject], relation[t.predicate], node[t.object]] for t in triples])
+        network = CompGCN(
+            encode_names(model, encoder, names), encode_names(model, encoder, [readable(name) for name in predicates])
+        )
         optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
         rng = random.Random(seed)
         for _ in range(steps):
@@ -81,7 +84,7 @@ class GraphMemory:
             entities, relations = network(edges[drawn[PREDICTED:]] if len(drawn) > PREDICTED else edges[drawn])
             scores = (entities[predicted[:, 0]] * entities[predicted[:, 2]]) @ relations.t()
             loss = nn.functional.cross_entropy(scores, predicted[:, 1])
-            loss.backward()
+            torch.autograd.backward(loss)
             optimizer.step()
             optimizer.zero_grad()
         with torch.no_grad():
@@ -93,32 +96,32 @@ class GraphRetriever(EntityRetriever):
     """A retriever whose memory is a table of entities, which training may change further."""
 
     table: nn.Parameter
-    places: Mapping[str, int]
+    nodes: Mapping[str, int]
 
     @classmethod
     def of(cls, model: EntityRetriever, memory: GraphMemory) -> GraphRetriever:
         """``model`` with ``memory`` in place of texts; its configuration must remember names alone."""
-        made = cls(model.config)
-        made.load_state_dict(model.state_dict())
+        retriever = cls(model.config)
+        retriever.load_state_dict(model.state_dict())
         for name, parameter in model.named_parameters():
-            made.get_parameter(name).requires_grad = parameter.requires_grad
-        made.table = nn.Parameter(memory.vectors.clone())
-        made.places = memory.places
-        return made
+            retriever.get_parameter(name).requires_grad = parameter.requires_grad
+        retriever.table = nn.Parameter(memory.vectors.clone())
+        retriever.nodes = memory.nodes
+        return retriever
 
-    def known(self, nodes: Tensor) -> Tensor:
+    def look_up(self, nodes: Tensor) -> Tensor:
         """The memory's vectors [M, D] of ``nodes`` [M], places in the table."""
         vectors: Tensor = self.memory_norm(self.table[nodes])
         return vectors
 
 
-class GraphLoss(Loss):
+class GraphLoss(RetrieverLoss):
     """The loss of a retriever whose memory is a table."""
 
     def memory(self, model: EntityRetriever, batch: Mapping[str, Tensor]) -> Tensor:
         """As ``Loss.memory``."""
         assert isinstance(model, GraphRetriever)
-        return model.known(batch["nodes"])
+        return model.look_up(batch["nodes"])
 
 
 class GraphLookup(Retriever):
@@ -131,20 +134,20 @@ class GraphLookup(Retriever):
     @torch.inference_mode()
     def _remember(self, windows: Mapping[str, Window]) -> dict[str, Vector]:
         names = list(windows)
-        nodes = torch.tensor([self._table.places[name] for name in names], dtype=torch.int64)
-        return dict(zip(names, self._table.known(nodes).numpy(), strict=True))
+        nodes = torch.tensor([self._table.nodes[name] for name in names], dtype=torch.int64)
+        return dict(zip(names, self._table.look_up(nodes).numpy(), strict=True))
 
 
 @torch.inference_mode()
-def texts(model: EntityRetriever, encoder: TextEncoder, names: Sequence[str], batch: int = 256) -> Tensor:
+def encode_names(model: EntityRetriever, encoder: TextEncoder, names: Sequence[str], batch: int = 256) -> Tensor:
     """What the causal model sees in names [N, D], before the memory's norm is trained on them."""
-    found = []
+    parts = []
     for start in range(0, len(names), batch):
         rows = [encoder.plain(name).ids[:32] or [0] for name in names[start : start + batch]]
         width = max(map(len, rows))
         ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
         vectors = model.remember(ids, mask)
-        found.append((vectors - model.memory_norm.bias) / model.memory_norm.weight)
+        parts.append((vectors - model.memory_norm.bias) / model.memory_norm.weight)
     # Not inference tensors: they become parameters.
-    return torch.cat(found).clone()
+    return torch.cat(parts).clone()

@@ -18,18 +18,19 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import torch
-from transformers import AutoModelForTokenClassification, AutoTokenizer, BertForTokenClassification
+from transformers import AutoModelForTokenClassification, AutoTokenizer, BertForTokenClassification, PreTrainedModel
 
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.triples import SEPARATOR, linearise
 from groundwire.train.common import backbone
-from groundwire.train.common.loop import Group, Row, Schedule, batches, fit, write_report
+from groundwire.train.common.calls import run_calls
+from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
 
 from . import opendialkg, small_talk
-from .corruption import LABELS, Corrupted, Corruptor, Kind, clean, labels
+from .corruption import LABELS, CorruptedDialogue, CorruptionKind, Corruptor, keep_clean, label_tokens
 from .corruption import PAPER as PAPER_MIX
-from .templates import GraphDialogue, Templates
+from .templates import GraphDialogue, TemplateDialogues
 from .triple_index import Split
 
 ROLE = "critic"
@@ -52,7 +53,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class CriticPreset:
     """Hyper-parameters of a critic."""
 
     base: str
@@ -62,30 +63,30 @@ class Preset:
     """Passes over the corrupted training set."""
 
 
-PAPER = Preset("roberta-large", lr=2e-5, epochs=5)
+PAPER = CriticPreset("roberta-large", lr=2e-5, epochs=5)
 """The paper's appendix D: Adam, two hours on one V100; its data are OpenDialKG corrupted as in ``nph_data.PAPER``."""
 
 
-class Judged(NamedTuple):
+class CriticOutcome(NamedTuple):
     """What a critic says of the tokens of one response, and what is true."""
 
-    kind: Kind
+    kind: CorruptionKind
     truth: tuple[bool, ...]
     """Whether each token belongs to a hallucinated mention."""
-    found: tuple[bool, ...]
-    mentions: tuple[bool, ...]
+    flagged: tuple[bool, ...]
+    mentions_flagged: tuple[bool, ...]
     """Whether each hallucinated mention has a flagged token."""
 
 
 class Critic(Protocol):
     """Gives each response's tokens as (start, end, probability that it is hallucinated)."""
 
-    def __call__(self, cases: Sequence[Corrupted]) -> list[list[tuple[int, int, float]]]:
+    def __call__(self, cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
         """One list per case, in order."""
         ...
 
 
-def premise(dialogue: GraphDialogue) -> str:
+def make_premise(dialogue: GraphDialogue) -> str:
     """What the response is held against, in one text: the triples and then the turns, as ``linearise`` joins triples.
 
     One text and not one per turn, because a tagger supports what any of its premises supports: a turn that names an
@@ -94,10 +95,10 @@ def premise(dialogue: GraphDialogue) -> str:
     return SEPARATOR.join(filter(None, (linearise(dialogue.triples), *dialogue.history)))
 
 
-def build(base: str | Path | None = None, layers: int = LAYERS, start: Path | None = None) -> torch.nn.Module:
+def build_critic(base: str | Path | None = None, layers: int = LAYERS, start: Path | None = None) -> PreTrainedModel:
     """The tagger before training: the first ``layers`` of MiniLM or of ``start``, or all of the checkpoint ``base``."""
     names = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
-    model: torch.nn.Module
+    model: PreTrainedModel
     if base is not None:
         model = AutoModelForTokenClassification.from_pretrained(base, **names)
     else:
@@ -105,7 +106,7 @@ def build(base: str | Path | None = None, layers: int = LAYERS, start: Path | No
     return model
 
 
-def train(
+def train_critic(
     data: Path,
     out: Path,
     schedule: Schedule,
@@ -121,32 +122,32 @@ def train(
     frozen; with ``base``, any encoder, everything is trained, and ``PAPER`` has the rate.
     """
     torch.manual_seed(schedule.seed)
-    tokens = backbone.tokenizer() if base is None else AutoTokenizer.from_pretrained(base, use_fast=True)
-    model = build(base, start=start)
-    examples = Examples.read(data)
+    tokens = backbone.load_tokenizer() if base is None else AutoTokenizer.from_pretrained(base, use_fast=True)
+    model = build_critic(base, start=start)
+    examples = CriticExamples.read(data)
     names = list(tokens.model_input_names)
     fill = dict.fromkeys(names, 0) | {"input_ids": tokens.pad_token_id or 0, "labels": UNLABELLED}
 
     def make(index: int, rng: random.Random) -> Row:
-        return encode(tokens, examples.draw(rng))
+        return encode_case(tokens, examples.draw(rng))
 
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
-        return batches(EPOCH, make, fill, schedule, start)
+        return make_batches(EPOCH, make, fill, schedule, start)
 
-    trained = backbone.freeze_words(model) if base is None else list(model.parameters())
-    fit(model, [Group(trained, lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
+    trained = backbone.freeze_word_embeddings(model) if base is None else list(model.parameters())
+    fit(model, [ParameterGroup(trained, lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
     model.save_pretrained(out)
     tokens.save_pretrained(out)
-    held_out = Examples.read(data, "test").sample(measured)
+    held_out = CriticExamples.read(data, "test").sample(measured)
     report = {
         "steps": schedule.steps,
         "seed": schedule.seed,
-        "fb15k237_test": measure(of_model(model, tokens), held_out),
+        "fb15k237_test": measure_critic(wrap_critic_model(model, tokens), held_out),
     }
     write_report(out, report)
 
 
-class Examples:
+class CriticExamples:
     """Draws dialogues, corrupted or not."""
 
     def __init__(self, dialogues: Callable[[random.Random], GraphDialogue], corruptor: Corruptor) -> None:
@@ -154,65 +155,65 @@ class Examples:
         self._corruptor = corruptor
 
     @classmethod
-    def read(cls, data: Path, split: Split = "train") -> Examples:
+    def read(cls, data: Path, split: Split = "train") -> CriticExamples:
         """Template dialogues about FB15k-237; development and test have other triples and other phrases."""
-        templates = Templates.read(data, split)
+        templates = TemplateDialogues.read(data, split)
         return cls(templates.draw, Corruptor(templates.index))
 
-    def draw(self, rng: random.Random) -> Corrupted:
+    def draw(self, rng: random.Random) -> CorruptedDialogue:
         """One example."""
         dialogue = self._dialogues(rng)
         if rng.random() < IDLE_SHARE:
-            return clean(msgspec.structs.replace(dialogue, response=rng.choice(small_talk.IDLE), mentions=()))
+            return keep_clean(msgspec.structs.replace(dialogue, response=rng.choice(small_talk.IDLE), mentions=()))
         case = self._corruptor.draw(dialogue, rng)
         stands = all(mention.triples for mention in case.original.mentions)
         if stands and case.kind != "unseen" and rng.random() < SILENT_SHARE:
             return msgspec.structs.replace(case, dialogue=msgspec.structs.replace(case.dialogue, history=()))
         return case
 
-    def sample(self, count: int, seed: int = 7) -> list[Corrupted]:
+    def sample(self, count: int, seed: int = 7) -> list[CorruptedDialogue]:
         """``count`` examples, the same for the same seed."""
         return [self.draw(random.Random(seed * 1_000_003 + i)) for i in range(count)]
 
 
-def encode(tokens: Any, case: Corrupted) -> Row:
+def encode_case(tokens: Any, case: CorruptedDialogue) -> Row:
     """The ids of a case and the label of every token of its response."""
     dialogue = case.dialogue
-    stated = set(case.original.stated())
-    spare = [triple for triple in dialogue.triples if triple not in stated]
+    stated = set(case.original.stated_triples())
+    removable = [triple for triple in dialogue.triples if triple not in stated]
     while True:
         encoded = tokens(
-            premise(dialogue),
+            make_premise(dialogue),
             dialogue.response,
             truncation="only_first",
             max_length=WINDOW,
             return_offsets_mapping=True,
         )
-        if len(encoded["input_ids"]) <= MAX_TOKENS or not spare:
+        if len(encoded["input_ids"]) <= MAX_TOKENS or not removable:
             break
-        gone = spare.pop()
-        kept = tuple(triple for triple in dialogue.triples if triple != gone)
+        dropped = removable.pop()
+        kept = tuple(triple for triple in dialogue.triples if triple != dropped)
         dialogue = msgspec.structs.replace(dialogue, triples=kept)
     owners = encoded.sequence_ids()
-    own = [place for place, owner in enumerate(owners) if owner == 1]
-    row = [UNLABELLED] * len(owners)
-    offsets = [encoded["offset_mapping"][place] for place in own]
-    for place, label in zip(own, labels(offsets, case.flagged), strict=True):
-        row[place] = label
-    return {name: list(encoded[name]) for name in tokens.model_input_names} | {"labels": row}
+    response_tokens = [token for token, owner in enumerate(owners) if owner == 1]
+    token_labels = [UNLABELLED] * len(owners)
+    offsets = [encoded["offset_mapping"][token] for token in response_tokens]
+    for token, label in zip(response_tokens, label_tokens(offsets, case.flagged), strict=True):
+        token_labels[token] = label
+    return {name: list(encoded[name]) for name in tokens.model_input_names} | {"labels": token_labels}
 
 
-def of_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> Critic:
+def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> Critic:
     """A model in training as a critic."""
 
     @torch.inference_mode()
-    def judge(cases: Sequence[Corrupted]) -> list[list[tuple[int, int, float]]]:
-        out = []
-        place = next(model.parameters()).device
+    def criticise(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
+        scored = []
+        device = next(model.parameters()).device
         for at in range(0, len(cases), batch):
             part = cases[at : at + batch]
             encoded = tokens(
-                [premise(case.dialogue) for case in part],
+                [make_premise(case.dialogue) for case in part],
                 [case.dialogue.response for case in part],
                 padding=True,
                 truncation="only_first",
@@ -220,78 +221,79 @@ def of_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> Critic:
                 return_offsets_mapping=True,
                 return_tensors="pt",
             )
-            logits = model(**{name: encoded[name].to(place) for name in tokens.model_input_names}).logits
-            doubt = 1.0 - logits.float().softmax(-1)[..., 0]
+            logits = model(**{name: encoded[name].to(device) for name in tokens.model_input_names}).logits
+            probabilities = 1.0 - logits.float().softmax(-1)[..., 0]
             for row in range(len(part)):
-                own = [i for i, owner in enumerate(encoded.sequence_ids(row)) if owner == 1]
+                response_tokens = [i for i, owner in enumerate(encoded.sequence_ids(row)) if owner == 1]
                 spans = encoded["offset_mapping"][row].tolist()
-                out.append([(spans[i][0], spans[i][1], float(doubt[row, i])) for i in own])
-        return out
+                scored.append([(spans[i][0], spans[i][1], float(probabilities[row, i])) for i in response_tokens])
+        return scored
 
-    return judge
+    return criticise
 
 
-def of_bundle(bundle: Path, windows: int = 64) -> Critic:
+def load_critic(bundle: Path, windows: int = 64) -> Critic:
     """The role ``critic`` of a bundle as a critic; raises the runtime's error for a response it cannot read."""
     runtime = LocalRuntime.load(bundle)
 
-    def judge(cases: Sequence[Corrupted]) -> list[list[tuple[int, int, float]]]:
-        calls = [ClassifyTokens(ROLE, (premise(case.dialogue),), case.dialogue.response) for case in cases]
-        out = []
-        for answer in runtime.run(ROLE, calls, windows):
-            if not isinstance(answer, ClassifiedTokens):
-                raise answer if isinstance(answer, Exception) else TypeError(answer)
-            fine = answer.labels.index(LABELS[0])
-            out.append([(token.start, token.end, 1.0 - token.probabilities[fine]) for token in answer.tokens])
-        return out
+    def criticise(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
+        calls = [ClassifyTokens(ROLE, (make_premise(case.dialogue),), case.dialogue.response) for case in cases]
+        scored = []
+        for answer in run_calls(runtime, ROLE, calls, ClassifiedTokens, windows):
+            supported = answer.labels.index(LABELS[0])
+            scored.append([(token.start, token.end, 1.0 - token.probabilities[supported]) for token in answer.tokens])
+        return scored
 
-    return judge
+    return criticise
 
 
-def evaluate(bundle: Path, data: Path, count: int = 1000) -> dict[str, Any]:
+def evaluate_critic(bundle: Path, data: Path, count: int = 1000) -> dict[str, Any]:
     """A bundle's critic on the held-out dialogues and, where ``data`` has it, on corrupted turns of OpenDialKG.
 
     ``words`` is a critic without a model, for comparison.
     """
-    critic = of_bundle(bundle)
-    sets = {"fb15k237_test": Examples.read(data, "test").sample(count)}
+    critic = load_critic(bundle)
+    sets = {"fb15k237_test": CriticExamples.read(data, "test").sample(count)}
     if (data / "nc_opendialkg_turns.jsonl.gz").exists():
-        turns, index = opendialkg.read(data)
+        turns, index = opendialkg.read_opendialkg(data)
         corruptor = Corruptor(index)
         sets["opendialkg_test"] = [corruptor.draw(t, random.Random(i), PAPER_MIX) for i, t in enumerate(turns[:count])]
-    return {name: {"critic": measure(critic, cases), "words": measure(by_words, cases)} for name, cases in sets.items()}
+    return {
+        name: {"critic": measure_critic(critic, cases), "words": measure_critic(flag_unknown_words, cases)}
+        for name, cases in sets.items()
+    }
 
 
-def by_words(cases: Sequence[Corrupted]) -> list[list[tuple[int, int, float]]]:
+def flag_unknown_words(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
     """The plainest critic: it doubts every capitalised word and number that the triples and the history lack."""
-    out = []
+    scored = []
     for case in cases:
-        known = set(_WORD.findall(premise(case.dialogue).lower()))
-        found = [(m.start(), m.end(), m.group()) for m in _WORD.finditer(case.dialogue.response)]
-        out.append(
+        known = set(_WORD.findall(make_premise(case.dialogue).lower()))
+        words = [(m.start(), m.end(), m.group()) for m in _WORD.finditer(case.dialogue.response)]
+        scored.append(
             [
                 (start, end, float(not (word[0].islower() or word.lower() in known or start == 0)))
-                for start, end, word in found
+                for start, end, word in words
             ]
         )
-    return out
+    return scored
 
 
-def measure(critic: Critic, cases: Sequence[Corrupted], threshold: float = THRESHOLD) -> dict[str, Any]:
-    """Precision, recall and F1 of a critic, 0–1; see ``figures``."""
-    judged = []
+def measure_critic(critic: Critic, cases: Sequence[CorruptedDialogue], threshold: float = THRESHOLD) -> dict[str, Any]:
+    """Precision, recall and F1 of a critic, 0–1; see ``score_outcomes``."""
+    outcomes = []
     for case, tokens in zip(cases, critic(cases), strict=True):
-        truth = tuple(label > 0 for label in labels([(start, end) for start, end, _ in tokens], case.flagged))
-        found = tuple(doubt >= threshold for _, _, doubt in tokens)
+        truth = tuple(label > 0 for label in label_tokens([(start, end) for start, end, _ in tokens], case.flagged))
+        flagged = tuple(probability >= threshold for _, _, probability in tokens)
         mentions = tuple(
-            any(start < end and a < end and start < b for (a, b, doubt) in tokens if doubt >= threshold)
+            any(start < end and a < end and start < b for (a, b, probability) in tokens if probability >= threshold)
             for start, end in case.flagged
         )
-        judged.append(Judged(case.kind, truth, found, mentions))
-    return figures(judged)
+        outcomes.append(CriticOutcome(case.kind, truth, flagged, mentions))
+    return score_outcomes(outcomes)
 
 
-def figures(judged: Sequence[Judged]) -> dict[str, Any]:
+def score_outcomes(outcomes: Sequence[CriticOutcome]) -> dict[str, Any]:
     """What the judgements are worth.
 
     ``token`` and ``response`` have precision, recall and F1 of what is flagged (a response is when one of its tokens
@@ -301,31 +303,31 @@ def figures(judged: Sequence[Judged]) -> dict[str, Any]:
     tokens: Counter[tuple[bool, bool]] = Counter()
     responses: Counter[tuple[bool, bool]] = Counter()
     by_kind: dict[str, list[bool]] = defaultdict(list)
-    for one in judged:
-        tokens.update(zip(one.truth, one.found, strict=True))
-        responses[any(one.truth), any(one.found)] += 1
-        by_kind[one.kind].append(any(one.found))
-    mentions = [found for one in judged for found in one.mentions]
+    for outcome in outcomes:
+        tokens.update(zip(outcome.truth, outcome.flagged, strict=True))
+        responses[any(outcome.truth), any(outcome.flagged)] += 1
+        by_kind[outcome.kind].append(any(outcome.flagged))
+    mentions = [flags for outcome in outcomes for flags in outcome.mentions_flagged]
     flagged_clean = by_kind.pop("clean", [])
     return {
-        "responses": len(judged),
-        "token": _scores(tokens),
-        "response": _scores(responses),
-        "mention_recall": _share(mentions),
-        "response_recall": {kind: _share(found) for kind, found in sorted(by_kind.items())},
-        "clean_flagged": _share(flagged_clean),
+        "responses": len(outcomes),
+        "token": _score_counts(tokens),
+        "response": _score_counts(responses),
+        "mention_recall": _mean_share(mentions),
+        "response_recall": {kind: _mean_share(flags) for kind, flags in sorted(by_kind.items())},
+        "clean_flagged": _mean_share(flagged_clean),
     }
 
 
-def _scores(counts: Counter[tuple[bool, bool]]) -> dict[str, float]:
+def _score_counts(counts: Counter[tuple[bool, bool]]) -> dict[str, float]:
     """Keys are (true, found)."""
-    hits, wrong, missed = counts[True, True], counts[False, True], counts[True, False]
+    hits, false_positives, false_negatives = counts[True, True], counts[False, True], counts[True, False]
     return {
-        "precision": round(hits / max(1, hits + wrong), 4),
-        "recall": round(hits / max(1, hits + missed), 4),
-        "f1": round(2 * hits / max(1, 2 * hits + wrong + missed), 4),
+        "precision": round(hits / max(1, hits + false_positives), 4),
+        "recall": round(hits / max(1, hits + false_negatives), 4),
+        "f1": round(2 * hits / max(1, 2 * hits + false_positives + false_negatives), 4),
     }
 
 
-def _share(found: Sequence[bool]) -> float:
-    return round(sum(found) / max(1, len(found)), 4)
+def _mean_share(flags: Sequence[bool]) -> float:
+    return round(sum(flags) / max(1, len(flags)), 4)

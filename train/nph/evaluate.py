@@ -30,74 +30,84 @@ from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.train.common import backbone
 
-from .batches import Batcher, Source, collated
-from .corruption import Corruptor, Kind
-from .examples import Example, Examples, answerable
-from .loss import Loss, Recipe
+from .batches import DialogueSource, RetrieverBatcher, collate_examples
+from .corruption import CorruptionKind, Corruptor
+from .examples import RetrievalExample, RetrievalExamples, select_answerable
+from .loss import RetrieverLoss, RetrieverRecipe
 from .triple_index import TripleIndex
 
-MIX: Mapping[Kind, float] = {"extrinsic": 0.6, "swapped": 0.4}
+MIX: Mapping[CorruptionKind, float] = {"extrinsic": 0.6, "swapped": 0.4}
 """The paper's corruptions."""
 GOLD = "gold"
 """The kind of a response that was not corrupted."""
 HITS = (1, 3, 10)
 CANDIDATES = 30
 """Of a mention in measurements, at most: the paper's neighbourhoods have some dozens."""
-Scorer = Callable[[Example, int], Sequence[float]]
+CandidateScorer = Callable[[RetrievalExample, int], Sequence[float]]
 """Of an example and the number of one of its mentions: a score per candidate."""
 
 
-class Case(NamedTuple):
+class RetrievalCase(NamedTuple):
     """A response whose masked entities have to be found."""
 
-    example: Example
+    example: RetrievalExample
     kind: str
-    """How it was corrupted, or ``gold``."""
+    """How it was corrupted, or ``make_gold_cases``."""
 
 
-def cases(source: Source, count: int, *, all_mentions: bool = False, seed: int = 7) -> list[Case]:
+def make_corrupted_cases(
+    source: DialogueSource, count: int, *, all_mentions: bool = False, seed: int = 7
+) -> list[RetrievalCase]:
     """Corrupted responses whose wrong entities are masked; with ``all_mentions`` every one (w/o critic).
 
     ``count``, or as many as ``source`` has.
     """
-    corruptor, make = Corruptor(source.index), Examples(source.index, sans=CANDIDATES)
+    corruptor, maker = Corruptor(source.index), RetrievalExamples(source.index, sans=CANDIDATES)
     rng = random.Random(seed)
-    found: list[Case] = []
+    cases: list[RetrievalCase] = []
     for dialogue in source.stream(rng):
-        if len(found) == count:
+        if len(cases) == count:
             break
-        made = corruptor.draw(dialogue, rng, MIX)
-        if made.kind not in MIX:
+        corrupted = corruptor.draw(dialogue, rng, MIX)
+        if corrupted.kind not in MIX:
             continue
         pairs = [
-            (before, made.dialogue.response[after.start : after.end])
-            for before, after in zip(dialogue.mentions, made.dialogue.mentions, strict=True)
-            if before in answerable(dialogue) and (all_mentions or (after.start, after.end) in made.flagged)
+            (before, corrupted.dialogue.response[after.start : after.end])
+            for before, after in zip(dialogue.mentions, corrupted.dialogue.mentions, strict=True)
+            if before in select_answerable(dialogue) and (all_mentions or (after.start, after.end) in corrupted.flagged)
         ]
         if pairs:
             chosen, names = zip(*pairs, strict=True)
-            found.append(Case(make.masking(dialogue, chosen, names, rng), made.kind))
-    return found
+            cases.append(RetrievalCase(maker.mask_mentions(dialogue, chosen, names, rng), corrupted.kind))
+    return cases
 
 
-def gold(source: Source, count: int, seed: int = 7) -> list[Case]:
+def make_gold_cases(source: DialogueSource, count: int, seed: int = 7) -> list[RetrievalCase]:
     """Right responses, with every entity masked that a triple stands behind; ``count``, or as many as there are.
 
     The masks are as many as another name has word pieces, so that their number tells nothing.
     """
-    make, rng = Examples(source.index, sans=CANDIDATES, all_mentions=True), random.Random(seed)
-    made = (make.make(dialogue, rng) for dialogue in source.stream(rng))
-    return [Case(example, GOLD) for example in islice((one for one in made if one is not None), count)]
+    maker, rng = RetrievalExamples(source.index, sans=CANDIDATES, all_mentions=True), random.Random(seed)
+    examples = (maker.make(dialogue, rng) for dialogue in source.stream(rng))
+    return [
+        RetrievalCase(example, GOLD)
+        for example in islice((candidate for candidate in examples if candidate is not None), count)
+    ]
 
 
-def measure(model: EntityRetriever, source: Source, count: int, recipe: Recipe, seed: int = 7) -> dict[str, Any]:
+def measure_retriever(
+    model: EntityRetriever, source: DialogueSource, count: int, recipe: RetrieverRecipe, seed: int = 7
+) -> dict[str, Any]:
     """The model on ``count`` corrupted responses drawn from ``source``."""
-    drawn = cases(source, count, seed=seed)
-    return {"ppl": perplexity(model, [case.example for case in drawn], recipe), **found_by(in_training(model), drawn)}
+    drawn = make_corrupted_cases(source, count, seed=seed)
+    return {
+        "ppl": compute_perplexity(model, [case.example for case in drawn], recipe),
+        **report_retrieval(wrap_retriever_model(model), drawn),
+    }
 
 
-def evaluate(
-    path: Path, sources: Mapping[str, Source], count: int, seed: int = 7, *, compared: bool = True
+def evaluate_retriever(
+    path: Path, sources: Mapping[str, DialogueSource], count: int, seed: int = 7, *, compared: bool = True
 ) -> dict[str, Any]:
     """The retriever of a bundle or checkpoint on up to ``count`` corrupted and ``count`` gold responses of each source.
 
@@ -105,25 +115,38 @@ def evaluate(
     BundleError when ``path`` is neither; ValueError for a bundle without a retriever.
     """
     model = EntityRetriever.load(path) if (path / CONFIG).is_file() else None
-    retriever = of_bundle(path) if model is None else in_training(model)
-    similarity = Similarity() if compared else None
+    retriever = load_retriever(path) if model is None else wrap_retriever_model(model)
+    similarity = SimilarityScorer() if compared else None
     report: dict[str, Any] = {}
     for name, source in sources.items():
-        everything = cases(source, count, all_mentions=True, seed=seed)
-        drawn = {"corrupted": cases(source, count, seed=seed), GOLD: gold(source, count, seed)}
+        all_masked = make_corrupted_cases(source, count, all_mentions=True, seed=seed)
+        drawn = {
+            "corrupted": make_corrupted_cases(source, count, seed=seed),
+            GOLD: make_gold_cases(source, count, seed),
+        }
         report[name] = {
             kind: {
-                **({} if model is None else {"ppl": perplexity(model, [case.example for case in own], Recipe())}),
-                **found_by(retriever, own),
-                **({} if similarity is None else {"baselines": baselines(own, source.index, similarity, seed)}),
+                **(
+                    {}
+                    if model is None
+                    else {"ppl": compute_perplexity(model, [case.example for case in cases], RetrieverRecipe())}
+                ),
+                **report_retrieval(retriever, cases),
+                **(
+                    {}
+                    if similarity is None
+                    else {"baselines": measure_baselines(cases, source.index, similarity, seed)}
+                ),
             }
-            for kind, own in drawn.items()
+            for kind, cases in drawn.items()
         }
-        report[name]["corrupted"]["without_critic"] = figures(ranks(retriever, [case.example for case in everything]))
+        report[name]["corrupted"]["without_critic"] = score_ranks(
+            rank_by_retriever(retriever, [case.example for case in all_masked])
+        )
     return report
 
 
-def of_bundle(path: Path) -> Retriever:
+def load_retriever(path: Path) -> Retriever:
     """The role ``retriever`` of a bundle; ValueError when it has none."""
     opened = Bundle.open(path)
     role = opened.manifest.roles.get("retriever")
@@ -132,75 +155,81 @@ def of_bundle(path: Path) -> Retriever:
     return Retriever.load(opened, role, DeviceProfile.of("cpu", 1))
 
 
-def in_training(model: EntityRetriever) -> Retriever:
+def wrap_retriever_model(model: EntityRetriever) -> Retriever:
     """A model as the runtime's retriever."""
-    tokenizer = backbone.content()
+    tokenizer = backbone.read_tokenizer_json()
     return retriever_of(model, record(model, tokenizer), tokenizer)
 
 
-def found_by(retriever: Retriever, drawn: Sequence[Case]) -> dict[str, Any]:
+def report_retrieval(retriever: Retriever, drawn: Sequence[RetrievalCase]) -> dict[str, Any]:
     """What a retriever finds, in all and by the kind of corruption; InvalidRequest when there is nothing to find."""
     if not drawn:
         raise InvalidRequest(
             "None of the responses has an entity to find; give dialogues whose responses state triples."
         )
-    found = ranks(retriever, [case.example for case in drawn])
+    ranks = rank_by_retriever(retriever, [case.example for case in drawn])
     kinds = [case.kind for case in drawn for _ in case.example.truth]
-    sizes = [len({one.entity for one in own}) for case in drawn for own in case.example.call.candidates]
+    sizes = [
+        len({candidate.entity for candidate in candidates})
+        for case in drawn
+        for candidates in case.example.call.candidates
+    ]
     report = {
         "responses": len(drawn),
-        "mentions": len(found),
+        "mentions": len(ranks),
         "candidates": round(float(np.mean(sizes)), 1),
-        "retriever": figures(found),
+        "retriever": score_ranks(ranks),
     }
     if set(kinds) != {GOLD}:
         report["by_kind"] = {
-            kind: figures([rank for rank, own in zip(found, kinds, strict=True) if own == kind])
+            kind: score_ranks([rank for rank, candidates in zip(ranks, kinds, strict=True) if candidates == kind])
             for kind in sorted(set(kinds))
         }
     return report
 
 
-def baselines(drawn: Sequence[Case], index: TripleIndex, similarity: Similarity, seed: int) -> dict[str, Any]:
+def measure_baselines(
+    drawn: Sequence[RetrievalCase], index: TripleIndex, similarity: SimilarityScorer, seed: int
+) -> dict[str, Any]:
     """What scores find that need no training. The type of a wrong entity is for corrupted responses alone."""
-    rng, right = random.Random(seed), all(case.kind == GOLD for case in drawn)
-    scorers: dict[str, Scorer] = {
+    rng, all_gold = random.Random(seed), all(case.kind == GOLD for case in drawn)
+    scorers: dict[str, CandidateScorer] = {
         "random": lambda example, number: [rng.random() for _ in example.call.candidates[number]],
-        "text_similarity": lambda example, number: similarity(example, number, paths=True, others=not right),
-        "name_similarity": lambda example, number: similarity(example, number, paths=False, others=not right),
+        "text_similarity": lambda example, number: similarity(example, number, paths=True, read_others=not all_gold),
+        "name_similarity": lambda example, number: similarity(example, number, paths=False, read_others=not all_gold),
     }
-    if not right:
-        scorers["type"] = Types(index)
+    if not all_gold:
+        scorers["type"] = TypeScorer(index)
     examples = [case.example for case in drawn]
-    return {name: figures(scored(examples, scorer)) for name, scorer in scorers.items()}
+    return {name: score_ranks(rank_by_scores(examples, scorer)) for name, scorer in scorers.items()}
 
 
-def ranks(retriever: Retriever, examples: Sequence[Example]) -> list[int]:
+def rank_by_retriever(retriever: Retriever, examples: Sequence[RetrievalExample]) -> list[int]:
     """The rank of the true entity among a mention's different entities, 1 the best, mention by mention."""
-    calls = [_complete(example.call) for example in examples]
-    out: list[int] = []
-    for example, found in zip(examples, retriever.run(calls, 1), strict=True):
-        if isinstance(found, GroundwireError):
-            raise found
-        for truth, retrieved in zip(example.truth, found, strict=True):
-            out.append(list(dict.fromkeys(one.entity for one in retrieved)).index(truth) + 1)
-    return out
+    calls = [_request_all_candidates(example.call) for example in examples]
+    ranks: list[int] = []
+    for example, outcome in zip(examples, retriever.run(calls, 1), strict=True):
+        if isinstance(outcome, GroundwireError):
+            raise outcome
+        for truth, retrieved in zip(example.truth, outcome, strict=True):
+            ranks.append(list(dict.fromkeys(candidate.entity for candidate in retrieved)).index(truth) + 1)
+    return ranks
 
 
-def scored(examples: Sequence[Example], scorer: Scorer) -> list[int]:
-    """As ``ranks``, by the scores of a function."""
-    out: list[int] = []
+def rank_by_scores(examples: Sequence[RetrievalExample], scorer: CandidateScorer) -> list[int]:
+    """As ``rank_by_retriever``, by the scores of a function."""
+    ranks: list[int] = []
     for example in examples:
-        for number, (truth, own) in enumerate(zip(example.truth, example.call.candidates, strict=True)):
+        for number, (truth, candidates) in enumerate(zip(example.truth, example.call.candidates, strict=True)):
             scores = scorer(example, number)
-            order = sorted(range(len(own)), key=lambda at: -scores[at])
-            out.append(list(dict.fromkeys(own[at].entity for at in order)).index(truth) + 1)
-    return out
+            order = sorted(range(len(candidates)), key=lambda at: -scores[at])
+            ranks.append(list(dict.fromkeys(candidates[at].entity for at in order)).index(truth) + 1)
+    return ranks
 
 
-def figures(found: Sequence[int]) -> dict[str, float]:
+def score_ranks(ranks: Sequence[int]) -> dict[str, float]:
     """Hits@k, mean rank and mean reciprocal rank."""
-    table = np.array(found)
+    table = np.array(ranks)
     return {
         **{f"hits@{k}": round(float((table <= k).mean()), 4) for k in HITS},
         "mr": round(float(table.mean()), 3),
@@ -209,18 +238,18 @@ def figures(found: Sequence[int]) -> dict[str, float]:
 
 
 @torch.inference_mode()
-def perplexity(model: EntityRetriever, examples: Sequence[Example], recipe: Recipe) -> float:
+def compute_perplexity(model: EntityRetriever, examples: Sequence[RetrievalExample], recipe: RetrieverRecipe) -> float:
     """Of the causal language model on the responses but their masked entities, given the true ones before."""
-    total, count, loss, batcher = 0.0, 0, Loss(recipe), Batcher(model.config)
+    total, count, loss, batcher = 0.0, 0, RetrieverLoss(recipe), RetrieverBatcher(model.config)
     for at in range(0, len(examples), 16):
-        batch = collated(batcher, examples[at : at + 16])
+        batch = collate_examples(batcher, examples[at : at + 16])
         words = int((batch["targets"] >= 0).sum())
         total += float(loss.parts(model, batch)[0]) * words
         count += words
     return round(math.exp(total / count), 2)
 
 
-class Types:
+class TypeScorer:
     """How many roles in the graph a candidate shares with the entity that stands in its place, rare ones most."""
 
     def __init__(self, index: TripleIndex) -> None:
@@ -228,41 +257,41 @@ class Types:
         entities = {end for triple in index.triples for end in (triple.subject, triple.object)}
         self._players: Counter[tuple[bool, str]] = Counter(role for entity in entities for role in self._roles(entity))
 
-    def __call__(self, example: Example, number: int) -> list[float]:
+    def __call__(self, example: RetrievalExample, number: int) -> list[float]:
         """A score per candidate; without a role in common it is 0."""
         start, end = example.call.mentions[number]
         wrong = self._roles(example.call.response[start:end])
         return [
-            sum(1 / math.log(2 + self._players[role]) for role in wrong & self._roles(one.entity))
-            for one in example.call.candidates[number]
+            sum(1 / math.log(2 + self._players[role]) for role in wrong & self._roles(candidate.entity))
+            for candidate in example.call.candidates[number]
         ]
 
     def _roles(self, entity: str) -> frozenset[tuple[bool, str]]:
-        return frozenset((triple.subject == entity, triple.predicate) for triple in self._index.about(entity))
+        return frozenset((triple.subject == entity, triple.predicate) for triple in self._index.triples_of(entity))
 
 
-class Similarity:
+class SimilarityScorer:
     """Cosine of all-MiniLM-L6-v2's vectors: last turn and response without the mention, and a candidate's text."""
 
     def __init__(self) -> None:
         self._model = BertModel.from_pretrained(backbone.PATH, add_pooling_layer=False).eval()
-        self._tokens = backbone.tokenizer()
+        self._tokens = backbone.load_tokenizer()
         self._known: dict[str, torch.Tensor] = {}
 
-    def __call__(self, example: Example, number: int, *, paths: bool, others: bool = True) -> list[float]:
+    def __call__(self, example: RetrievalExample, number: int, *, paths: bool, read_others: bool = True) -> list[float]:
         """A score per candidate.
 
-        ``others``: whether the names in the places of the other masked mentions are read. In a corrupted response they
+        ``read_others``: whether the names in the places of the other masked mentions are read. In a corrupted response they
         are part of it; in a gold one they stand for nothing but their length.
         """
         call = example.call
         response = call.response
-        for start, end in reversed(call.mentions[number : number + 1] if others else call.mentions):
+        for start, end in reversed(call.mentions[number : number + 1] if read_others else call.mentions):
             response = response[:start] + response[end:]
         joined = joins(call.triples)
-        asked = self._vectors([" ".join((*call.history[-1:], response))])[0]
-        texts = [remembered(one, joined, paths=paths) for one in call.candidates[number]]
-        scores: list[float] = (self._vectors(texts) @ asked).tolist()
+        query = self._vectors([" ".join((*call.history[-1:], response))])[0]
+        texts = [remembered(candidate, joined, paths=paths) for candidate in call.candidates[number]]
+        scores: list[float] = (self._vectors(texts) @ query).tolist()
         return scores
 
     @torch.inference_mode()
@@ -277,7 +306,7 @@ class Similarity:
         return torch.stack([self._known[text] for text in texts])
 
 
-def _complete(call: Retrieve) -> Retrieve:
+def _request_all_candidates(call: Retrieve) -> Retrieve:
     return Retrieve(
         call.history, call.triples, call.response, call.mentions, call.candidates, max(map(len, call.candidates))
     )

@@ -17,7 +17,7 @@ from .templates import GraphDialogue, Mention
 from .triple_index import TripleIndex
 
 
-class Example(NamedTuple):
+class RetrievalExample(NamedTuple):
     """A call whose answers are known."""
 
     call: Retrieve
@@ -27,7 +27,7 @@ class Example(NamedTuple):
     """The candidate that the response states, by mention."""
 
 
-class Examples:
+class RetrievalExamples:
     """Makes calls of dialogues."""
 
     def __init__(self, index: TripleIndex, *, sans: int = 12, all_mentions: bool = False) -> None:
@@ -36,63 +36,65 @@ class Examples:
         self._sans = sans
         self._all = all_mentions
 
-    def make(self, dialogue: GraphDialogue, rng: random.Random) -> Example | None:
+    def make(self, dialogue: GraphDialogue, rng: random.Random) -> RetrievalExample | None:
         """Mask some of the stated entities of a response; None when no triple holds any of them."""
-        stated = answerable(dialogue)
+        stated = select_answerable(dialogue)
         if not stated:
             return None
         count = len(stated) if self._all else rng.choice((1, 1, 1, 2, len(stated)))
         chosen = sorted(rng.sample(stated, min(count, len(stated))), key=lambda mention: mention.start)
-        return self.masking(dialogue, chosen, [self._stranger(dialogue, mention, rng) for mention in chosen], rng)
+        return self.mask_mentions(
+            dialogue, chosen, [self._draw_stranger(dialogue, mention, rng) for mention in chosen], rng
+        )
 
-    def masking(
+    def mask_mentions(
         self, dialogue: GraphDialogue, chosen: Sequence[Mention], names: Sequence[str], rng: random.Random
-    ) -> Example:
+    ) -> RetrievalExample:
         """The call that asks for the mentions ``chosen`` where ``names`` stand in their places."""
-        context = self._context(dialogue, chosen)
+        context = self._list_context(dialogue, chosen)
         triples = list(dict.fromkeys(map(upright, dialogue.triples)))
         known = set(triples)
         for mention in chosen:
-            for anchor in _anchors(mention, context):
-                triples += [t for t in self._more(anchor, mention, rng) if t not in known]
+            for anchor in _list_anchors(mention, context):
+                triples += [t for t in self._draw_more(anchor, mention, rng) if t not in known]
                 known.update(triples)
         candidates, gold = [], []
         for mention in chosen:
-            own = self._candidates(mention, context, triples, rng)
-            candidates.append(tuple(own))
+            of_mention = self._draw_candidates(mention, context, triples, rng)
+            candidates.append(tuple(of_mention))
             # Any triple that holds the entity and a node of the context will do.
-            gold.append(next(at for at, one in enumerate(own) if one.entity == mention.entity))
-        response, places = _replaced(dialogue.response, chosen, names)
-        call = Retrieve(dialogue.history, tuple(triples), response, places, tuple(candidates))
-        return Example(call, tuple(mention.entity for mention in chosen), tuple(gold))
+            gold.append(next(at for at, candidate in enumerate(of_mention) if candidate.entity == mention.entity))
+        response, spans = _insert_names(dialogue.response, chosen, names)
+        call = Retrieve(dialogue.history, tuple(triples), response, spans, tuple(candidates))
+        return RetrievalExample(call, tuple(mention.entity for mention in chosen), tuple(gold))
 
-    def _context(self, dialogue: GraphDialogue, chosen: Sequence[Mention]) -> tuple[str, ...]:
+    def _list_context(self, dialogue: GraphDialogue, chosen: Sequence[Mention]) -> tuple[str, ...]:
         """Entities that history and the rest of the response name, and that a triple holds."""
-        said = " ".join(dialogue.history).casefold()
+        history = " ".join(dialogue.history).casefold()
         named = dict.fromkeys(mention.entity for mention in dialogue.mentions if mention not in chosen)
         ends = dict.fromkeys(end for triple in dialogue.triples for end in (triple.subject, triple.object))
-        return tuple(end for end in ends if end in named or end.casefold() in said)
+        return tuple(end for end in ends if end in named or end.casefold() in history)
 
-    def _candidates(
+    def _draw_candidates(
         self, mention: Mention, context: Sequence[str], triples: Sequence[Triple], rng: random.Random
     ) -> list[Candidate]:
-        anchors = set(_anchors(mention, context))
-        found = dict.fromkeys(
-            Candidate(one, other)
+        anchors = set(_list_anchors(mention, context))
+        candidates = dict.fromkeys(
+            Candidate(anchor, entity)
             for triple in triples
-            for one, other in ((triple.subject, triple.object), (triple.object, triple.subject))
-            if one in anchors
+            for anchor, entity in ((triple.subject, triple.object), (triple.object, triple.subject))
+            if anchor in anchors
         )
-        true = [one for one in found if one.entity == mention.entity]
-        rest = [one for one in found if one.entity != mention.entity]
-        kept = true[:2] + rng.sample(rest, min(len(rest), max(1, self._sans - len(true[:2]))))
+        true = [anchor for anchor in candidates if anchor.entity == mention.entity]
+        wrong = [anchor for anchor in candidates if anchor.entity != mention.entity]
+        kept = true[:2] + rng.sample(wrong, min(len(wrong), max(1, self._sans - len(true[:2]))))
         rng.shuffle(kept)
         return kept
 
-    def _more(self, anchor: str, mention: Mention, rng: random.Random) -> list[Triple]:
+    def _draw_more(self, anchor: str, mention: Mention, rng: random.Random) -> list[Triple]:
         """Other triples of an anchor, none that would make another entity right."""
         parts = {(triple.predicate, triple.object == mention.entity) for triple in mention.triples}
-        near = list(self._index.about(anchor))
+        near = list(self._index.triples_of(anchor))
         near = rng.sample(near, min(len(near), self._sans))
         return [
             triple
@@ -101,14 +103,14 @@ class Examples:
             and mention.entity not in (triple.subject, triple.object)
         ][: rng.randrange(self._sans // 2 + 1)]
 
-    def _stranger(self, dialogue: GraphDialogue, mention: Mention, rng: random.Random) -> str:
+    def _draw_stranger(self, dialogue: GraphDialogue, mention: Mention, rng: random.Random) -> str:
         """Another name, mostly of the same type, as a hallucination would be."""
-        peer = self._index.peer(mention.entity, {mention.entity}, rng)
+        peer = self._index.draw_peer(mention.entity, {mention.entity}, rng)
         triple = rng.choice(dialogue.triples)
         return peer if peer is not None and rng.random() < 0.8 else rng.choice((triple.subject, triple.object))
 
 
-def answerable(dialogue: GraphDialogue) -> list[Mention]:
+def select_answerable(dialogue: GraphDialogue) -> list[Mention]:
     """The mentions whose entity a triple holds that the response states."""
     return [
         mention
@@ -117,7 +119,7 @@ def answerable(dialogue: GraphDialogue) -> list[Mention]:
     ]
 
 
-def _anchors(mention: Mention, context: Sequence[str]) -> tuple[str, ...]:
+def _list_anchors(mention: Mention, context: Sequence[str]) -> tuple[str, ...]:
     """The context nodes, and where none of them is the other end of what is stated, that end."""
     held = [(triple.subject, triple.object) for triple in mention.triples]
     ends = {end for pair in held if mention.entity in pair for end in pair} - {mention.entity}
@@ -125,14 +127,14 @@ def _anchors(mention: Mention, context: Sequence[str]) -> tuple[str, ...]:
     return nodes if ends & set(nodes) else (*nodes, *sorted(ends)[:1])
 
 
-def _replaced(
+def _insert_names(
     response: str, chosen: Sequence[Mention], names: Sequence[str]
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The response with other names at the mentions, and where they stand."""
-    out, at, places = "", 0, []
+    text, at, spans = "", 0, []
     for mention, name in zip(chosen, names, strict=True):
-        out += response[at : mention.start]
-        places.append((len(out), len(out) + len(name)))
-        out += name
+        text += response[at : mention.start]
+        spans.append((len(text), len(text) + len(name)))
+        text += name
         at = mention.end
-    return out + response[at:], tuple(places)
+    return text + response[at:], tuple(spans)

@@ -23,7 +23,7 @@ Negatives = Literal["sans", "batch", "both", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class RetrieverRecipe:
     """What is trained, and on what. The defaults are those of the embedded bundle."""
 
     layers: int = 2
@@ -57,7 +57,7 @@ class Recipe:
     """Mask every entity of a response, as the paper does in training, instead of some."""
 
 
-PAPER = Recipe(
+PAPER = RetrieverRecipe(
     layers=6, causal_layers=6, inner=1536, memory_pooling="max", paths=False, negatives="sans", sans=51, lr=6.25e-5,
     all_mentions=True, words=0, aligned=0, weight=0.5,
 )  # fmt: skip
@@ -65,14 +65,13 @@ PAPER = Recipe(
 
 
 @dataclass(frozen=True)
-class Loss:
+class RetrieverLoss:
     """The loss of a batch by its parts."""
 
-    recipe: Recipe
+    recipe: RetrieverRecipe
 
-    def __call__(self, model: torch.nn.Module, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def __call__(self, model: EntityRetriever, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """MLE + λ NCE."""
-        assert isinstance(model, EntityRetriever)
         language, contrast, _ = self.parts(model, batch)
         return language if self.recipe.negatives == "none" else language + self.recipe.weight * contrast
 
@@ -86,13 +85,13 @@ class Loss:
         """The language model's loss, NCE's, and the scores [Q, C] of all candidates, -inf at padding."""
         memory = self.memory(model, batch)
         hidden = model.states(*(batch[name] for name in trunk_inputs()))
-        own = model.pool(hidden, batch["members"])
-        row, place = batch["row"], batch["place"]
+        pooled = model.pool(hidden, batch["members"])
+        row, slot = batch["row"], batch["place"]
         before = torch.where(
             (batch["previous"] >= 0).unsqueeze(1), memory[batch["previous"].clamp(min=0)], torch.zeros_like(memory[:1])
         )
-        previous = torch.zeros_like(own).index_put((row, place), before.to(own.dtype))
-        states = model.read(batch["causal_ids"], batch["slots"], torch.cat([previous, own], dim=-1))
+        previous = torch.zeros_like(pooled).index_put((row, slot), before.to(pooled.dtype))
+        states = model.read(batch["causal_ids"], batch["slots"], torch.cat([previous, pooled], dim=-1))
         at = (batch["slots"] > 0).nonzero()
         queries = states[at[:, 0], at[:, 1]]
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from groundwire.engine.kg import KnowledgeGraph, Linked
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
-from groundwire.train.common.corpus import read_rows
+from groundwire.train.common.corpus import read_rows, read_triple_rows
 from groundwire.train.synthesis import perturbations
 
 from .templates import DISTRACTORS, GraphDialogue, Mention
@@ -30,7 +30,7 @@ GRAPH_FILE, TURNS_FILE = "nc_opendialkg_film_kg.jsonl.gz", "nc_opendialkg_turns.
 Part = Literal["train", "valid", "test"]
 
 
-class Turns:
+class OpenDialKGTurns:
     """The usable turns of a part: a source of dialogues (``nph_batches.Source``)."""
 
     def __init__(self, dialogues: Sequence[GraphDialogue], index: TripleIndex) -> None:
@@ -43,9 +43,9 @@ class Turns:
         self.index = index
 
     @classmethod
-    def read(cls, data: Path, part: Part = "train") -> Turns:
-        """From the files in ``data``; errors as for ``read``."""
-        return cls(*read(data, part))
+    def read(cls, data: Path, part: Part = "train") -> OpenDialKGTurns:
+        """From the files in ``data``; errors as for ``read_opendialkg``."""
+        return cls(*read_opendialkg(data, part))
 
     def draw(self, rng: random.Random) -> GraphDialogue:
         """Any of the turns."""
@@ -56,12 +56,12 @@ class Turns:
         yield from rng.sample(self.dialogues, len(self.dialogues))
 
 
-def present(data: Path) -> bool:
+def has_opendialkg(data: Path) -> bool:
     """Whether ``data`` has the turns."""
     return (data / TURNS_FILE).exists()
 
 
-def read(data: Path, split: Part = "test", seed: int = 7) -> tuple[list[GraphDialogue], TripleIndex]:
+def read_opendialkg(data: Path, split: Part = "test", seed: int = 7) -> tuple[list[GraphDialogue], TripleIndex]:
     """The usable turns of ``split`` and the graph, from the two files in ``data``.
 
     InvalidRequest when one of them is missing.
@@ -72,12 +72,12 @@ def read(data: Path, split: Part = "test", seed: int = 7) -> tuple[list[GraphDia
             f"{data} lacks {' and '.join(missing)}. OpenDialKG's turns are read from {GRAPH_FILE} and {TURNS_FILE}; "
             "put both there, or take dialogues made by templates."
         )
-    index = TripleIndex(Triple(*row) for row in read_rows(data / GRAPH_FILE))
-    rows = own(read_rows(data / TURNS_FILE), split)
-    return list(dialogues(rows, KnowledgeGraph.from_triples(index.triples), index, seed)), index
+    index = TripleIndex(Triple(*row) for row in read_triple_rows(data / GRAPH_FILE))
+    rows = select_part(read_rows(data / TURNS_FILE), split)
+    return list(link_dialogues(rows, KnowledgeGraph.from_triples(index.triples), index, seed)), index
 
 
-def own(rows: Iterable[dict[str, Any]], part: Part) -> list[dict[str, Any]]:
+def select_part(rows: Iterable[dict[str, Any]], part: Part) -> list[dict[str, Any]]:
     """The rows of ``part`` whose dialogues have no turn in a later part: train, valid, test is the order."""
     parts = get_args(Part)
     later = parts[parts.index(part) + 1 :]
@@ -86,28 +86,28 @@ def own(rows: Iterable[dict[str, Any]], part: Part) -> list[dict[str, Any]]:
     return [row for row in table if row["split"] == part and row["dialog_id"] not in taken]
 
 
-def dialogues(
+def link_dialogues(
     rows: Iterable[dict[str, Any]], graph: KnowledgeGraph, index: TripleIndex, seed: int
 ) -> Iterator[GraphDialogue]:
     """The turns that the graph accounts for, each with what it states among other triples of its entities."""
     for number, row in enumerate(rows):
         history = tuple(row["context"][-TURNS:])
-        before = {linked.entity for turn in history for linked in _links(turn, graph)} | set(row["entity"])
-        links = _links(row["resp"], graph)
-        mentions = _mentions(links, before, graph)
+        known = {linked.entity for turn in history for linked in _link_names(turn, graph)} | set(row["entity"])
+        links = _link_names(row["resp"], graph)
+        mentions = _make_mentions(links, known, graph)
         stated = list(dict.fromkeys(triple for mention in mentions for triple in mention.triples))
-        told = all(mention.triples or mention.entity in before for mention in mentions)
-        if not stated or not told or _left_over(row["resp"], links):
+        accounted = all(mention.triples or mention.entity in known for mention in mentions)
+        if not stated or not accounted or _has_unlinked_name(row["resp"], links):
             continue
         rng = random.Random(seed * 1_000_003 + number)
         ends = dict.fromkeys(end for triple in stated for end in (triple.subject, triple.object))
-        near = [t for t in dict.fromkeys(t for end in ends for t in index.about(end)) if t not in stated]
+        near = [t for t in dict.fromkeys(t for end in ends for t in index.triples_of(end)) if t not in stated]
         shown = [*stated, *rng.sample(near, min(rng.choice(DISTRACTORS), len(near)))]
         rng.shuffle(shown)
         yield GraphDialogue(history, tuple(shown), row["resp"], mentions)
 
 
-def _links(text: str, graph: KnowledgeGraph) -> list[Linked]:
+def _link_names(text: str, graph: KnowledgeGraph) -> list[Linked]:
     """Linked names but single words in another case: films are called "Her" and "Once"."""
     return [
         linked
@@ -116,20 +116,20 @@ def _links(text: str, graph: KnowledgeGraph) -> list[Linked]:
     ]
 
 
-def _mentions(links: Sequence[Linked], before: set[str], graph: KnowledgeGraph) -> tuple[Mention, ...]:
+def _make_mentions(links: Sequence[Linked], known: set[str], graph: KnowledgeGraph) -> tuple[Mention, ...]:
     """Each link with the triples that join it to another entity of the response or of what came before."""
-    own = {linked.entity for linked in links}
-    out = []
+    linked_entities = {linked.entity for linked in links}
+    mentions = []
     for linked in links:
-        others = sorted((own | (before & set(graph.entities))) - {linked.entity})
+        others = sorted((linked_entities | (known & set(graph.entities))) - {linked.entity})
         joined = [triple for other in others for triple in graph.triples_between(linked.entity, other)]
-        out.append(Mention(linked.start, linked.end, linked.entity, tuple(dict.fromkeys(joined))))
-    return tuple(out)
+        mentions.append(Mention(linked.start, linked.end, linked.entity, tuple(dict.fromkeys(joined))))
+    return tuple(mentions)
 
 
-def _left_over(response: str, links: Sequence[Linked]) -> bool:
+def _has_unlinked_name(response: str, links: Sequence[Linked]) -> bool:
     """Whether a capitalised name of the response is no linked one."""
     rest = response
     for linked in links:
         rest = rest[: linked.start] + "x" * (linked.end - linked.start) + rest[linked.end :]
-    return bool(perturbations.names(rest))
+    return bool(perturbations.find_names(rest))

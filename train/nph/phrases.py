@@ -12,7 +12,7 @@ import msgspec
 from groundwire.runtime.triples import Triple
 
 
-class Phrases(msgspec.Struct, frozen=True):
+class RelationPhrases(msgspec.Struct, frozen=True):
     """How people talk of a relation. ``{s}`` and ``{o}`` stand for the subject and the object."""
 
     types: tuple[str, str] = ("thing", "thing")
@@ -30,22 +30,22 @@ class Phrases(msgspec.Struct, frozen=True):
 
 
 @cache
-def written() -> Mapping[str, Phrases]:
+def read_phrases() -> Mapping[str, RelationPhrases]:
     """The hand-written phrases, by relation."""
-    found: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    by_relation: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     path = Path(__file__).with_name("phrases.tsv")
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         relation, kind, phrases = line.split("\t")
-        found[relation][kind] = tuple(phrases.split() if kind == "types" else phrases.split(" | "))
-    return {relation: msgspec.convert(kinds, Phrases) for relation, kinds in found.items()}
+        by_relation[relation][kind] = tuple(phrases.split() if kind == "types" else phrases.split(" | "))
+    return {relation: msgspec.convert(kinds, RelationPhrases) for relation, kinds in by_relation.items()}
 
 
-def originals(triple: Triple) -> list[Triple]:
+def list_originals(triple: Triple) -> list[Triple]:
     """The triples of the data that a dialogue may show as ``triple``: as it is, and under each relation it can name."""
-    found = [triple]
-    for relation, phrases in written().items():
+    triples = [triple]
+    for relation, phrases in read_phrases().items():
         if triple.predicate in phrases.names:
-            found.append(Triple(triple.subject, relation, triple.object))
+            triples.append(Triple(triple.subject, relation, triple.object))
         if f"~{triple.predicate}" in phrases.names:
-            found.append(Triple(triple.object, relation, triple.subject))
-    return found
+            triples.append(Triple(triple.object, relation, triple.subject))
+    return triples

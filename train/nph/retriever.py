@@ -16,16 +16,17 @@ import torch
 from transformers import BertModel
 
 from groundwire.export.roles.retriever import EntityRetriever, RetrieverConfig
+from groundwire.export.roles.retriever.model import Block
 from groundwire.train.common import backbone
-from groundwire.train.common.loop import Group, Schedule, fit, write_report
+from groundwire.train.common.loop import ParameterGroup, Schedule, fit, write_report
 
 from . import opendialkg
-from .batches import Batcher, Source, encoder, feed, trunk_inputs
+from .batches import DialogueSource, RetrieverBatcher, draw_batches, load_text_encoder, trunk_inputs
 from .compgcn import GraphLoss, GraphMemory, GraphRetriever
-from .evaluate import measure
-from .examples import Examples
-from .loss import Loss, Recipe
-from .templates import Templates
+from .evaluate import measure_retriever
+from .examples import RetrievalExamples
+from .loss import RetrieverLoss, RetrieverRecipe
+from .templates import TemplateDialogues
 from .triple_index import Split
 
 ABOUT = 2.0
@@ -34,7 +35,7 @@ POSITIONS = 256
 """Rows kept of MiniLM's 512 positions."""
 
 
-class Dialogues(StrEnum):
+class DialogueCorpus(StrEnum):
     """What the retriever learns from."""
 
     TEMPLATES = "templates"
@@ -42,21 +43,21 @@ class Dialogues(StrEnum):
     OPENDIALKG = "opendialkg"
     """What people wrote about films. The licence (CC BY-NC 4.0) forbids to ship weights that have seen it."""
 
-    def read(self, data: Path, split: Split = "train") -> Source:
+    def read(self, data: Path, split: Split = "train") -> DialogueSource:
         """The dialogues of ``split``; InvalidRequest when OpenDialKG's files are not in ``data``."""
-        if self is Dialogues.OPENDIALKG:
-            return opendialkg.Turns.read(data, "valid" if split == "dev" else split)
-        return Templates.read(data, split)
+        if self is DialogueCorpus.OPENDIALKG:
+            return opendialkg.OpenDialKGTurns.read(data, "valid" if split == "dev" else split)
+        return TemplateDialogues.read(data, split)
 
 
-def held_out(data: Path, dialogues: Dialogues | None = None) -> dict[str, Source]:
+def read_held_out(data: Path, dialogues: DialogueCorpus | None = None) -> dict[str, DialogueSource]:
     """What to measure on: the test part of ``dialogues``, or of both; OpenDialKG's then only where ``data`` has it."""
-    both = (Dialogues.TEMPLATES, *([Dialogues.OPENDIALKG] if opendialkg.present(data) else []))
-    names = {Dialogues.TEMPLATES: "fb15k237_test", Dialogues.OPENDIALKG: "opendialkg_test"}
+    both = (DialogueCorpus.TEMPLATES, *([DialogueCorpus.OPENDIALKG] if opendialkg.has_opendialkg(data) else []))
+    names = {DialogueCorpus.TEMPLATES: "fb15k237_test", DialogueCorpus.OPENDIALKG: "opendialkg_test"}
     return {names[kind]: kind.read(data, "test") for kind in (both if dialogues is None else [dialogues])}
 
 
-def build(recipe: Recipe, counts: torch.Tensor | None = None) -> EntityRetriever:
+def build_retriever(recipe: RetrieverRecipe, counts: torch.Tensor | None = None) -> EntityRetriever:
     """The model before training, from MiniLM's first layers and its words, which stay frozen.
 
     ``counts`` [V] tell how often each token is to be expected in a response.
@@ -82,15 +83,16 @@ def build(recipe: Recipe, counts: torch.Tensor | None = None) -> EntityRetriever
         )
     )
     state = source.state_dict()
-    places = "embeddings.position_embeddings.weight"
-    state[places] = state[places][: bert["max_position_embeddings"]]
-    own = model.encoder.state_dict()
-    model.encoder.load_state_dict({name: state.get(name, value) for name, value in own.items()})
+    positions = "embeddings.position_embeddings.weight"
+    state[positions] = state[positions][: bert["max_position_embeddings"]]
+    encoder_state = model.encoder.state_dict()
+    model.encoder.load_state_dict({name: state.get(name, value) for name, value in encoder_state.items()})
     causal, width = model.causal, model.width
     with torch.no_grad():
-        causal.positions.weight.copy_(state[places] + state["embeddings.token_type_embeddings.weight"][0])
+        causal.positions.weight.copy_(state[positions] + state["embeddings.token_type_embeddings.weight"][0])
         causal.norm_in.load_state_dict(source.embeddings.LayerNorm.state_dict())
         for block in causal.blocks:
+            assert isinstance(block, Block)
             for part in (block.query, block.key, block.grow):
                 torch.nn.init.normal_(part.weight, std=0.02)
                 part.bias.zero_()
@@ -111,12 +113,12 @@ def build(recipe: Recipe, counts: torch.Tensor | None = None) -> EntityRetriever
         model.memory_norm.bias.fill_(1.0)
         if counts is not None:
             model.frequency.copy_((counts + 0.5).log() - (counts + 0.5).sum().log())
-    backbone.freeze_words(model)
+    backbone.freeze_word_embeddings(model)
     return model
 
 
 @torch.no_grad()
-def align(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Tensor]], ridge: float = 0.1) -> None:
+def align_joint(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Tensor]], ridge: float = 0.1) -> None:
     """Let the joint send a mention's state to where its entity differs from the other candidates.
 
     By least squares over ``batches``, with a ridge of ``ridge`` times the mean variance of the states: a start in which
@@ -128,14 +130,14 @@ def align(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Tensor]],
     for batch in batches:
         memory = (model.remember(batch["texts"], batch["text_mask"]) - shift) / gain
         hidden = model.states(*(batch[name] for name in trunk_inputs()))
-        own = model.pool(hidden, batch["members"])[batch["row"], batch["place"]]
+        states = model.pool(hidden, batch["members"])[batch["row"], batch["place"]]
         real = (batch["candidates"] >= 0).float().unsqueeze(-1)
         right = batch["right"].float().unsqueeze(-1)
         entities = memory[batch["candidates"].clamp(min=0)]
         wrong = real - right
         rest = (entities * wrong).sum(1) / wrong.sum(1).clamp(min=1)
         aim = (entities * right).sum(1) / right.sum(1) - rest
-        known = torch.cat([own, torch.ones(len(own), 1)], dim=1)[wrong.sum(1).squeeze(1) > 0]
+        known = torch.cat([states, torch.ones(len(states), 1)], dim=1)[wrong.sum(1).squeeze(1) > 0]
         aim = aim[wrong.sum(1).squeeze(1) > 0]
         moments += known.t() @ known
         products += known.t() @ aim
@@ -144,63 +146,67 @@ def align(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Tensor]],
     penalty = torch.diag(torch.cat([scale.expand(width), (count * 1e-6).reshape(1)]))
     solved = torch.linalg.solve(moments + penalty, products)
     # As large as a word is, on average.
-    made = (moments @ solved * solved).sum() / count / width
-    solved *= ((model.causal.norm_in.weight.square().mean()) / made).sqrt()
+    size = (moments @ solved * solved).sum() / count / width
+    solved *= ((model.causal.norm_in.weight.square().mean()) / size).sqrt()
     model.joint.weight[:, width:] = solved[:-1].t()
     model.joint.bias.copy_(solved[-1])
 
 
-def train(
+def train_retriever(
     data: Path,
     out: Path,
     schedule: Schedule,
-    recipe: Recipe | None = None,
+    recipe: RetrieverRecipe | None = None,
     measured: int = 100,
     start: Path | None = None,
-    dialogues: Dialogues = Dialogues.TEMPLATES,
+    dialogues: DialogueCorpus = DialogueCorpus.TEMPLATES,
 ) -> None:
     """Train and save the model and its tokenizer in ``out``, measured on ``measured`` responses in ``report.json``.
 
     ``start`` is the checkpoint of an earlier run to go on from. ValueError for a recipe whose memory is a table: there
     is nothing to export it to; InvalidRequest for ``dialogues`` that are not in ``data``.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or RetrieverRecipe()
     if recipe.memory != "text":
         raise ValueError(
             f"A retriever with the memory {recipe.memory!r} is for comparison; ablate-retriever trains it."
         )
     source, unseen = dialogues.read(data), dialogues.read(data, "dev")
-    model = learn(source, out, schedule, recipe, start)
+    model = fit_retriever(source, out, schedule, recipe, start)
     model.save(out)
-    backbone.tokenizer().save_pretrained(out)
-    found = measure(model, unseen, measured, recipe)
+    backbone.load_tokenizer().save_pretrained(out)
+    report = measure_retriever(model, unseen, measured, recipe)
     settings = {"dialogues": dialogues.value, "steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed}
-    write_report(out, settings | found)
+    write_report(out, settings | report)
 
 
-def learn(source: Source, out: Path, schedule: Schedule, recipe: Recipe, start: Path | None = None) -> EntityRetriever:
+def fit_retriever(
+    source: DialogueSource, out: Path, schedule: Schedule, recipe: RetrieverRecipe, start: Path | None = None
+) -> EntityRetriever:
     """The model after training on dialogues of ``source``; ``out`` holds the state of the run."""
     torch.manual_seed(schedule.seed)
-    make = Examples(source.index, sans=recipe.sans, all_mentions=recipe.all_mentions)
+    make = RetrievalExamples(source.index, sans=recipe.sans, all_mentions=recipe.all_mentions)
     if start is None:
-        model = build(recipe, token_counts(source))
+        model = build_retriever(recipe, count_dialogue_tokens(source))
     else:
         model = EntityRetriever.load(start)
-        backbone.freeze_words(model)
-    loss = Loss(recipe)
-    batcher = Batcher(model.config)
+        backbone.freeze_word_embeddings(model)
+    loss = RetrieverLoss(recipe)
+    batcher = RetrieverBatcher(model.config)
     if start is None and recipe.aligned and not (out / "checkpoint.pt").exists():
         first = Schedule(steps=max(1, recipe.aligned // 16), batch=min(16, schedule.batch), seed=schedule.seed + 1)
-        align(model.eval(), feed(source, make, batcher, first, 0))
+        align_joint(model.eval(), draw_batches(source, make, batcher, first, 0))
     if recipe.memory == "compgcn":
-        memory = GraphMemory.learn(model, encoder(recipe.max_tokens), source.index.triples, recipe.graph_steps)
+        memory = GraphMemory.learn(
+            model, load_text_encoder(recipe.max_tokens), source.index.triples, recipe.graph_steps
+        )
         model, loss = GraphRetriever.of(model, memory), GraphLoss(recipe)
-        batcher = Batcher(model.config, memory.places)
+        batcher = RetrieverBatcher(model.config, memory.nodes)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     fit(
         model,
-        [Group(trained, recipe.lr)],
-        lambda start: feed(source, make, batcher, schedule, start),
+        [ParameterGroup(trained, recipe.lr)],
+        lambda start: draw_batches(source, make, batcher, schedule, start),
         loss,
         schedule,
         out,
@@ -208,8 +214,8 @@ def learn(source: Source, out: Path, schedule: Schedule, recipe: Recipe, start: 
     return model
 
 
-def token_counts(source: Source, count: int = 2000, seed: int = 3) -> torch.Tensor:
+def count_dialogue_tokens(source: DialogueSource, count: int = 2000, seed: int = 3) -> torch.Tensor:
     """How often each token occurs in ``count`` responses [V]."""
-    rng, tokens = random.Random(seed), backbone.tokenizer()
-    told = [token for _ in range(count) for token in tokens(source.draw(rng).response)["input_ids"]]
-    return torch.bincount(torch.tensor(told), minlength=len(tokens))
+    rng, tokens = random.Random(seed), backbone.load_tokenizer()
+    token_ids = [token for _ in range(count) for token in tokens(source.draw(rng).response)["input_ids"]]
+    return torch.bincount(torch.tensor(token_ids), minlength=len(tokens))

@@ -23,9 +23,9 @@ import msgspec
 
 from groundwire.runtime.triples import Triple, readable, upright
 
-from . import small_talk as talk
-from .phrases import Phrases, written
-from .triple_index import YEAR, Split, TripleIndex, read_triples, years
+from . import small_talk
+from .phrases import RelationPhrases, read_phrases
+from .triple_index import YEAR, Split, TripleIndex, make_years, read_triples
 
 FILM_SHARE, OTHER_SHARE, GENERIC_SHARE = 0.5, 0.4, 0.1
 """Of the dialogues: relations of films, others with phrases of their own, and those without."""
@@ -56,12 +56,12 @@ class GraphDialogue(msgspec.Struct, frozen=True):
     mentions: tuple[Mention, ...]
     """Disjoint, in the order of the text."""
 
-    def stated(self) -> tuple[Triple, ...]:
+    def stated_triples(self) -> tuple[Triple, ...]:
         """The triples that the response states, each once."""
         return tuple(dict.fromkeys(triple for mention in self.mentions for triple in mention.triples))
 
 
-class Named(msgspec.Struct, frozen=True):
+class EntityPiece(msgspec.Struct, frozen=True):
     """An entity in a sentence under construction."""
 
     surface: str
@@ -69,28 +69,28 @@ class Named(msgspec.Struct, frozen=True):
     triples: tuple[Triple, ...]
 
 
-Pieces: TypeAlias = list["str | Named"]
+Pieces: TypeAlias = list["str | EntityPiece"]
 """A text under construction: words and entities."""
 
 
-class Templates:
+class TemplateDialogues:
     """Draws dialogues."""
 
-    def __init__(self, index: TripleIndex, told: Sequence[Triple], part: str = "all") -> None:
-        """``told`` are the triples to talk about; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
+    def __init__(self, index: TripleIndex, triples: Sequence[Triple], part: str = "all") -> None:
+        """``triples`` are the triples to talk about; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
 
         ValueError when nothing can be told.
         """
         self.index = index
         self._part = part
         self._by_relation: dict[str, list[Triple]] = defaultdict(list)
-        for triple in told:
+        for triple in triples:
             self._by_relation[triple.predicate].append(triple)
         if not self._by_relation:
             raise ValueError(
                 "There are no triples to talk about; give some that are not bookkeeping (nph_graph.IGNORED)."
             )
-        known = written()
+        known = read_phrases()
         groups: dict[str, list[str]] = defaultdict(list)
         for relation in self._by_relation:
             film = relation.startswith(("/film/", "/media_common/")) or relation == YEAR
@@ -102,17 +102,17 @@ class Templates:
         ]
 
     @classmethod
-    def read(cls, data: Path, split: Split = "train") -> Templates:
+    def read(cls, data: Path, split: Split = "train") -> TemplateDialogues:
         """From FB15k-237 in ``data``. Development and test tell triples, in phrases, that training does not know."""
         index = TripleIndex.read(data)
-        told = read_triples(data / f"fb15k237_{split}.jsonl.gz")
-        return cls(index, [*told, *years(told)], "train" if split == "train" else "held_out")
+        triples = read_triples(data / f"fb15k237_{split}.jsonl.gz")
+        return cls(index, [*triples, *make_years(triples)], "train" if split == "train" else "held_out")
 
     def draw(self, rng: random.Random) -> GraphDialogue:
         """One dialogue, with at least one mention that a triple stands behind."""
         relations, weights, _ = rng.choices(self._groups, [share for *_, share in self._groups])[0]
         first = rng.choice(self._by_relation[rng.choices(relations, weights)[0]])
-        return _Making(self.index, self._part, rng).dialogue(first)
+        return _DialogueBuilder(self.index, self._part, rng).dialogue(first)
 
     def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
         """Dialogues without end."""
@@ -120,7 +120,7 @@ class Templates:
             yield self.draw(rng)
 
 
-class _Making:
+class _DialogueBuilder:
     """One dialogue in the making."""
 
     def __init__(self, index: TripleIndex, part: str, rng: random.Random) -> None:
@@ -132,27 +132,35 @@ class _Making:
 
     def dialogue(self, first: Triple) -> GraphDialogue:
         """A dialogue whose response states ``first``."""
-        rng, phrases = self._rng, self._phrases(first)
+        rng, phrases = self._rng, self._find_phrases(first)
         topic = first.subject
         if phrases.inverse and (not phrases.forward or rng.random() < 0.5):
             topic = first.object
         kind = phrases.types[topic != first.subject]
-        facts = [first, *self._more(first, topic)]
-        history, asked, liked = self._history(first, topic, kind)
-        pieces = self._response(facts, topic, kind, asked)
+        facts = [first, *self._draw_more(first, topic)]
+        history, asked, liked = self._make_history(first, topic, kind)
+        pieces = self._make_response(facts, topic, kind, asked)
         if liked is not None and rng.random() < 0.6:
-            pieces += [" ", *self._fill(self._one(talk.ON_LIKED), {"e": [Named(liked, liked, ())]})]
+            pieces += [
+                " ",
+                *fill_template(self._choose_phrase(small_talk.ON_LIKED), {"e": [EntityPiece(liked, liked, ())]}),
+            ]
         elif rng.random() < 0.07:
-            pieces += [" ", *self._fill(self._one(talk.ON_TOPIC), {"e": [self._named(topic, kind, ())]})]
-        response, mentions = joined(self._chatty(pieces))
-        return GraphDialogue(history, self._shown(facts), response, mentions)
+            pieces += [
+                " ",
+                *fill_template(
+                    self._choose_phrase(small_talk.ON_TOPIC), {"e": [self._make_entity_piece(topic, kind, ())]}
+                ),
+            ]
+        response, mentions = join_pieces(self._add_small_talk(pieces))
+        return GraphDialogue(history, self._draw_neighbourhood(facts), response, mentions)
 
-    def _more(self, first: Triple, topic: str) -> list[Triple]:
+    def _draw_more(self, first: Triple, topic: str) -> list[Triple]:
         """Up to two other facts about the topic."""
         rng = self._rng
         count = rng.choices((0, 1, 2), (0.58, 0.32, 0.1))[0]
-        near = _some(self._index.about(topic), 40, rng)
-        known = [t for t in near if t != first and t.predicate in written() and self._predicate(t, topic)]
+        near = _sample_some(self._index.triples_of(topic), 40, rng)
+        known = [t for t in near if t != first and t.predicate in read_phrases() and self._list_predicates(t, topic)]
         alike = [
             t for t in known if t.predicate == first.predicate and (t.subject == topic) == (first.subject == topic)
         ]
@@ -161,99 +169,108 @@ class _Making:
             chosen[0] = alike[0]
         return list(dict.fromkeys(chosen))
 
-    def _shown(self, facts: Sequence[Triple]) -> tuple[Triple, ...]:
+    def _draw_neighbourhood(self, facts: Sequence[Triple]) -> tuple[Triple, ...]:
         """The facts among other triples of their entities."""
         rng = self._rng
         ends = dict.fromkeys(end for fact in facts for end in (fact.subject, fact.object))
-        near = [t for end in ends for t in _some(self._index.about(end), 12, rng)]
+        near = [t for end in ends for t in _sample_some(self._index.triples_of(end), 12, rng)]
         others = [t for t in dict.fromkeys(near) if t not in facts]
         shown = [*facts, *rng.sample(others, min(rng.choice(DISTRACTORS), len(others)))]
         rng.shuffle(shown)
-        return tuple(dict.fromkeys(self._as_shown(triple) for triple in shown))
+        return tuple(dict.fromkeys(self._rename_relation(triple) for triple in shown))
 
-    def _as_shown(self, triple: Triple) -> Triple:
+    def _rename_relation(self, triple: Triple) -> Triple:
         """The triple under the name that this dialogue's graph has for its relation."""
-        names = self._phrases(triple).names
+        names = self._find_phrases(triple).names
         if triple.predicate not in self._names:
             keep = not names or self._rng.random() < (0.1 if triple.predicate == YEAR else 0.4)
             self._names[triple.predicate] = triple.predicate if keep else self._rng.choice(names)
         name = self._names[triple.predicate]
         return upright(Triple(triple.subject, name, triple.object))
 
-    def _history(self, first: Triple, topic: str, kind: str) -> tuple[tuple[str, ...], bool, str | None]:
+    def _make_history(self, first: Triple, topic: str, kind: str) -> tuple[tuple[str, ...], bool, str | None]:
         """The turns, whether the last asks for ``first``, and an entity that was talked of beside the topic."""
-        rng, phrases = self._rng, self._phrases(first)
-        told = {"e": [self._named(topic, kind, ())]}
+        rng, phrases = self._rng, self._find_phrases(first)
+        slots = {"e": [self._make_entity_piece(topic, kind, ())]}
         questions = phrases.ask_object if topic == first.subject else phrases.ask_subject
         asked = bool(questions) and rng.random() < 0.6
-        pronoun = self._pronoun(topic, kind)
+        pronoun = self._choose_pronoun(topic, kind)
         length = rng.choice((1, 1, 2, 3))
         turns: list[str] = []
         liked = None
-        before = self._told_before(first, topic) if length == 3 and rng.random() < 0.6 else None
+        before = self._make_earlier_turn(first, topic) if length == 3 and rng.random() < 0.6 else None
         if before is not None:
-            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+            turns.append(join_pieces(fill_template(self._choose_phrase(small_talk.INTRODUCTIONS), slots))[0])
             turns.append(before)
             length = 1
         if length == 3:
-            turns.append(joined(self._fill(self._one(talk.GREETINGS), {}))[0])
+            turns.append(join_pieces(fill_template(self._choose_phrase(small_talk.GREETINGS), {}))[0])
         if length > 1 and rng.random() < 0.3:
-            liked = self._index.peer(topic, {topic}, rng)
+            liked = self._index.draw_peer(topic, {topic}, rng)
         if liked is not None:
-            turns.append(joined(self._fill(self._one(talk.LIKES), {"e": [Named(liked, liked, ())]}))[0])
+            turns.append(
+                join_pieces(
+                    fill_template(self._choose_phrase(small_talk.LIKES), {"e": [EntityPiece(liked, liked, ())]})
+                )[0]
+            )
         elif length > 1:
-            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+            turns.append(join_pieces(fill_template(self._choose_phrase(small_talk.INTRODUCTIONS), slots))[0])
         if asked:
             object_pronoun = {"He": "him", "She": "her", "It": "it"}.get(pronoun or "")
             named = liked is not None or not turns or object_pronoun is None or rng.random() < 0.5
-            question = self._one(questions)
+            question = self._choose_phrase(questions)
             # "who won the it?", "what is him's place of birth?"
             if not named and not any(part in question for part in ("'s", "the {s}", "the {o}")):
-                told = {"e": [Named(object_pronoun or "", "", ())]}
-            slots = {"s": told["e"], "o": told["e"]}
-            turns.append(joined(self._fill(question, slots))[0])
+                slots = {"e": [EntityPiece(object_pronoun or "", "", ())]}
+            both_slots = {"s": slots["e"], "o": slots["e"]}
+            turns.append(join_pieces(fill_template(question, both_slots))[0])
         else:
-            turns.append(joined(self._fill(self._one(talk.INTRODUCTIONS), told))[0])
+            turns.append(join_pieces(fill_template(self._choose_phrase(small_talk.INTRODUCTIONS), slots))[0])
         return tuple(turns), asked, liked
 
-    def _told_before(self, first: Triple, topic: str) -> str | None:
+    def _make_earlier_turn(self, first: Triple, topic: str) -> str | None:
         """A turn that tells another fact about the topic; None when there is none."""
-        near = _some(self._index.about(topic), 20, self._rng)
+        near = _sample_some(self._index.triples_of(topic), 20, self._rng)
         for fact in near:
-            predicate = self._verb(fact, topic) if fact != first else []
+            predicate = self._make_predicate(fact, topic) if fact != first else []
             if predicate:
-                told = [self._named(topic, self._phrases(fact).types[topic != fact.subject], ()), " ", *predicate, "."]
-                return joined(self._chatty(told))[0]
+                pieces = [
+                    self._make_entity_piece(topic, self._find_phrases(fact).types[topic != fact.subject], ()),
+                    " ",
+                    *predicate,
+                    ".",
+                ]
+                return join_pieces(self._add_small_talk(pieces))[0]
         return None
 
-    def _response(self, facts: Sequence[Triple], topic: str, kind: str, asked: bool) -> Pieces:
+    def _make_response(self, facts: Sequence[Triple], topic: str, kind: str, asked: bool) -> Pieces:
         rng, first = self._rng, facts[0]
-        shown = tuple(self._as_shown(fact) for fact in facts)
+        shown = tuple(self._rename_relation(fact) for fact in facts)
         other = first.object if topic == first.subject else first.subject
-        other_kind = self._phrases(first).types[topic == first.subject]
+        other_kind = self._find_phrases(first).types[topic == first.subject]
         if asked and len(facts) == 1 and rng.random() < 0.15:
-            answer = self._one(talk.YEARS if other_kind == "year" else talk.ANSWERS)
-            return self._fill(answer, {"e": [self._named(other, other_kind, shown)]})
-        pronoun = self._pronoun(topic, kind)
-        head: Pieces = [self._named(topic, kind, shown)]
+            answer = self._choose_phrase(small_talk.YEARS if other_kind == "year" else small_talk.ANSWERS)
+            return fill_template(answer, {"e": [self._make_entity_piece(other, other_kind, shown)]})
+        pronoun = self._choose_pronoun(topic, kind)
+        head: Pieces = [self._make_entity_piece(topic, kind, shown)]
         if pronoun is not None and rng.random() < 0.35:
             head = [pronoun]
-        whole = self._phrases(first).whole or (() if self._phrases(first).forward else talk.GENERIC)
-        if whole and len(facts) == 1 and (rng.random() < 0.25 or not self._predicate(first, topic)):
+        whole = self._find_phrases(first).whole or (() if self._find_phrases(first).forward else small_talk.GENERIC)
+        if whole and len(facts) == 1 and (rng.random() < 0.25 or not self._list_predicates(first, topic)):
             slots = {
-                "s": [self._named(first.subject, self._phrases(first).types[0], shown)],
-                "o": [self._named(first.object, self._phrases(first).types[1], shown)],
-                "p": [_relation(first)],
+                "s": [self._make_entity_piece(first.subject, self._find_phrases(first).types[0], shown)],
+                "o": [self._make_entity_piece(first.object, self._find_phrases(first).types[1], shown)],
+                "p": [_make_relation_piece(first)],
             }
-            return [*_capital(self._fill(self._one(whole), slots)), "."]
-        predicates = [self._verb(fact, topic) for fact in facts]
+            return [*_capitalise(fill_template(self._choose_phrase(whole), slots)), "."]
+        predicates = [self._make_predicate(fact, topic) for fact in facts]
         if not predicates[0]:
-            return [*_capital([*head, " ", *self._generic(first, topic)]), "."]
-        if len(facts) == 2 and self._alike(facts, topic):
-            return [*_capital([*head, " ", *self._verb_of_two(facts, topic)]), "."]
+            return [*_capitalise([*head, " ", *self._make_generic_predicate(first, topic)]), "."]
+        if len(facts) == 2 and self._share_relation(facts, topic):
+            return [*_capitalise([*head, " ", *self._make_shared_predicate(facts, topic)]), "."]
         out = [*head, " ", *predicates[0]]
         again = pronoun or ""
-        for place, predicate in enumerate(predicates[1:], 1):
+        for number, predicate in enumerate(predicates[1:], 1):
             if not predicate:
                 continue
             if again and rng.random() < 0.4:
@@ -261,44 +278,46 @@ class _Making:
                 # "is also", "was also" would be better English; people write both.
                 out += [". ", again, " ", *([also] if also else []), *predicate]
             else:
-                out += [", and " if place == len(predicates) - 1 and len(predicates) > 2 else " and ", *predicate]
-        return [*_capital(out), "."]
+                out += [", and " if number == len(predicates) - 1 and len(predicates) > 2 else " and ", *predicate]
+        return [*_capitalise(out), "."]
 
-    def _verb(self, fact: Triple, topic: str) -> Pieces:
-        choices = self._predicate(fact, topic)
-        return self._fill(self._one(choices), self._ends(fact)) if choices else []
+    def _make_predicate(self, fact: Triple, topic: str) -> Pieces:
+        choices = self._list_predicates(fact, topic)
+        return fill_template(self._choose_phrase(choices), self._make_slots(fact)) if choices else []
 
-    def _verb_of_two(self, facts: Sequence[Triple], topic: str) -> Pieces:
-        template = self._one(self._predicate(facts[0], topic))
+    def _make_shared_predicate(self, facts: Sequence[Triple], topic: str) -> Pieces:
+        template = self._choose_phrase(self._list_predicates(facts[0], topic))
         slots: dict[str, Pieces] = {"s": [], "o": []}
         for slot in slots:
-            one, two = (self._ends(fact)[slot] for fact in facts)
-            slots[slot] = [*one, " and ", *two]
-        return self._fill(template, slots)
+            first, second = (self._make_slots(fact)[slot] for fact in facts)
+            slots[slot] = [*first, " and ", *second]
+        return fill_template(template, slots)
 
-    def _generic(self, fact: Triple, topic: str) -> Pieces:
-        template = self._one(talk.GENERIC_FORWARD if topic == fact.subject else talk.GENERIC_INVERSE)
-        return self._fill(template, {**self._ends(fact), "p": [_relation(fact)]})
+    def _make_generic_predicate(self, fact: Triple, topic: str) -> Pieces:
+        template = self._choose_phrase(
+            small_talk.GENERIC_FORWARD if topic == fact.subject else small_talk.GENERIC_INVERSE
+        )
+        return fill_template(template, {**self._make_slots(fact), "p": [_make_relation_piece(fact)]})
 
-    def _ends(self, fact: Triple) -> dict[str, Pieces]:
-        types, shown = self._phrases(fact).types, (self._as_shown(fact),)
+    def _make_slots(self, fact: Triple) -> dict[str, Pieces]:
+        types, shown = self._find_phrases(fact).types, (self._rename_relation(fact),)
         return {
-            "s": [self._named(fact.subject, types[0], shown)],
-            "o": [self._named(fact.object, types[1], shown)],
+            "s": [self._make_entity_piece(fact.subject, types[0], shown)],
+            "o": [self._make_entity_piece(fact.object, types[1], shown)],
         }
 
-    def _alike(self, facts: Sequence[Triple], topic: str) -> bool:
-        one, two = facts
-        return one.predicate == two.predicate and (one.subject == topic) == (two.subject == topic)
+    def _share_relation(self, facts: Sequence[Triple], topic: str) -> bool:
+        first, second = facts
+        return first.predicate == second.predicate and (first.subject == topic) == (second.subject == topic)
 
-    def _predicate(self, fact: Triple, topic: str) -> tuple[str, ...]:
-        phrases = self._phrases(fact)
+    def _list_predicates(self, fact: Triple, topic: str) -> tuple[str, ...]:
+        phrases = self._find_phrases(fact)
         return phrases.forward if topic == fact.subject else phrases.inverse
 
-    def _phrases(self, triple: Triple) -> Phrases:
-        return written().get(triple.predicate, Phrases())
+    def _find_phrases(self, triple: Triple) -> RelationPhrases:
+        return read_phrases().get(triple.predicate, RelationPhrases())
 
-    def _one(self, choices: Sequence[str]) -> str:
+    def _choose_phrase(self, choices: Sequence[str]) -> str:
         """One of the phrases of this part; where it has none, one of all."""
         kept = [
             phrase
@@ -307,35 +326,32 @@ class _Making:
         ]
         return self._rng.choice(kept or choices)
 
-    def _pronoun(self, topic: str, kind: str) -> str | None:
+    def _choose_pronoun(self, topic: str, kind: str) -> str | None:
         """What may stand for the topic at the beginning of a sentence; None for nothing."""
         if kind in ("it", "org"):
             return "It"
         # The graph knows the gender of few, and a wrong one says nothing about the facts.
         return ("He", "She", None)[zlib.crc32(topic.encode()) % 3] if kind == "person" else None
 
-    def _named(self, entity: str, kind: str, triples: tuple[Triple, ...]) -> Named:
+    def _make_entity_piece(self, entity: str, kind: str, triples: tuple[Triple, ...]) -> EntityPiece:
         if entity not in self._surfaces:
-            self._surfaces[entity] = surface(entity, kind, self._rng)
-        return Named(self._surfaces[entity], entity, triples)
+            self._surfaces[entity] = vary_surface(entity, kind, self._rng)
+        return EntityPiece(self._surfaces[entity], entity, triples)
 
-    def _fill(self, template: str, slots: Mapping[str, Pieces]) -> Pieces:
-        return fill(template, slots)
-
-    def _chatty(self, pieces: Pieces) -> Pieces:
+    def _add_small_talk(self, pieces: Pieces) -> Pieces:
         """Words of no consequence before and behind."""
         rng = self._rng
         if rng.random() < 0.4:
-            opening = self._one(talk.OPENINGS)
-            pieces = [opening, " ", *(pieces if opening[-1] in ".!" else _uncapital(pieces))]
+            opening = self._choose_phrase(small_talk.OPENINGS)
+            pieces = [opening, " ", *(pieces if opening[-1] in ".!" else _uncapitalise(pieces))]
         if rng.random() < 0.35:
-            pieces = [*pieces, " ", self._one(talk.CLOSINGS)]
+            pieces = [*pieces, " ", self._choose_phrase(small_talk.CLOSINGS)]
         if rng.random() < 0.12 and isinstance(pieces[-1], str):
             pieces = [*pieces[:-1], pieces[-1].rstrip(".")]
         return pieces
 
 
-def surface(entity: str, kind: str, rng: random.Random) -> str:
+def vary_surface(entity: str, kind: str, rng: random.Random) -> str:
     """How a speaker might write an entity: mostly as it is, or small, or without its article or first name."""
     text, dice = entity, rng.random()
     if kind == "word":
@@ -350,19 +366,19 @@ def surface(entity: str, kind: str, rng: random.Random) -> str:
     return text or entity
 
 
-def fill(template: str, slots: Mapping[str, Pieces]) -> Pieces:
+def fill_template(template: str, slots: Mapping[str, Sequence[str | EntityPiece]]) -> Pieces:
     """The pieces of a template with its ``{name}`` slots filled, and its articles made to fit."""
     out: Pieces = []
     for part in template.replace("{", "\0{").replace("}", "}\0").split("\0"):
         if not (part.startswith("{") and part.endswith("}")):
             last = out[-1] if out else ""
-            if isinstance(last, Named) and last.surface.lower().endswith("film") and part.startswith(" film"):
+            if isinstance(last, EntityPiece) and last.surface.lower().endswith("film") and part.startswith(" film"):
                 part = part.removeprefix(" film")
             out += [part] if part else []
             continue
         filling = slots[part[1:-1]]
         before, named = (out[-1] if out else ""), filling[0]
-        if isinstance(before, str) and isinstance(named, Named):
+        if isinstance(before, str) and isinstance(named, EntityPiece):
             if before.endswith((" a ", "A ")) and named.surface[:1].lower() in "aeiou":
                 out[-1] = before[:-1] + "n "
             elif before.lower().endswith("the ") and named.surface.lower().startswith("the "):
@@ -371,7 +387,7 @@ def fill(template: str, slots: Mapping[str, Pieces]) -> Pieces:
     return out
 
 
-def joined(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
+def join_pieces(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
     """The text of some pieces, with a capital in front, and the mentions in it."""
     text, mentions = "", []
     for piece in pieces:
@@ -384,22 +400,22 @@ def joined(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
     return text[:1].upper() + text[1:], tuple(mentions)
 
 
-def _capital(pieces: Pieces) -> Pieces:
+def _capitalise(pieces: Pieces) -> Pieces:
     first = pieces[0]
     return [first[:1].upper() + first[1:], *pieces[1:]] if isinstance(first, str) else pieces
 
 
-def _uncapital(pieces: Pieces) -> Pieces:
+def _uncapitalise(pieces: Pieces) -> Pieces:
     first = pieces[0]
     if not isinstance(first, str) or first.startswith(("I ", "I'")):
         return pieces
     return [first[:1].lower() + first[1:], *pieces[1:]]
 
 
-def _relation(fact: Triple) -> Named:
+def _make_relation_piece(fact: Triple) -> EntityPiece:
     """The relation as a noun: "specialization of" is followed by its own "of"."""
-    return Named(readable(fact.predicate).removesuffix(" of"), "", ())
+    return EntityPiece(readable(fact.predicate).removesuffix(" of"), "", ())
 
 
-def _some(triples: Sequence[Triple], count: int, rng: random.Random) -> list[Triple]:
+def _sample_some(triples: Sequence[Triple], count: int, rng: random.Random) -> list[Triple]:
     return list(triples) if len(triples) <= count else rng.sample(triples, count)

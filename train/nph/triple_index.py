@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from groundwire.runtime.triples import Triple
-from groundwire.train.common.corpus import read_rows
+from groundwire.train.common.corpus import read_triple_rows
 
 YEAR = "release_year"
 """Predicate of the years that are made up."""
@@ -40,14 +40,14 @@ class TripleIndex:
         by_relation: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for triple in self.triples:
             by_relation[triple.predicate].add((triple.subject, triple.object))
-            for part, own, other in (
+            for part, entity, other in (
                 ("subject", triple.subject, triple.object),
                 ("object", triple.object, triple.subject),
             ):
-                self._about[own].append(triple)
-                self._near[own].add(other)
-                self._players[part, triple.predicate][own] = None
-                self._parts[own][part, triple.predicate] = None
+                self._about[entity].append(triple)
+                self._near[entity].add(other)
+                self._players[part, triple.predicate][entity] = None
+                self._parts[entity][part, triple.predicate] = None
         self._listed = {key: list(players) for key, players in self._players.items()}
         self.symmetric = frozenset(
             name
@@ -60,16 +60,16 @@ class TripleIndex:
     def read(cls, data: Path, splits: Sequence[Split] = ("train", "dev", "test")) -> TripleIndex:
         """FB15k-237 with made-up years for its films (``fb15k237_{split}.jsonl.gz`` in ``data``)."""
         triples = [triple for split in splits for triple in read_triples(data / f"fb15k237_{split}.jsonl.gz")]
-        return cls([*triples, *years(triples)])
+        return cls([*triples, *make_years(triples)])
 
     def __contains__(self, triple: Triple) -> bool:
         return triple in self._facts
 
-    def about(self, entity: str) -> Sequence[Triple]:
+    def triples_of(self, entity: str) -> Sequence[Triple]:
         """The triples with ``entity`` as their subject or object."""
         return self._about.get(entity, ())
 
-    def within(self, entities: Iterable[str], hops: int = 1) -> set[str]:
+    def find_within(self, entities: Iterable[str], hops: int = 1) -> set[str]:
         """The entities at most ``hops`` triples away from one of ``entities``, themselves included."""
         reached = set(entities)
         edge = set(reached)
@@ -78,7 +78,7 @@ class TripleIndex:
             reached |= edge
         return reached
 
-    def peer(self, entity: str, avoid: set[str], rng: random.Random, tries: int = 40) -> str | None:
+    def draw_peer(self, entity: str, avoid: set[str], rng: random.Random, tries: int = 40) -> str | None:
         """Another entity of the same type that is not in ``avoid``; None when none was found.
 
         The graph has no types. What plays the same part in the same relation (a film's director, an award) is taken
@@ -89,28 +89,31 @@ class TripleIndex:
             return None
         weights = [1 / len(self._listed[part]) for part in parts]
         for _ in range(tries):
-            found = rng.choice(self._listed[rng.choices(parts, weights)[0]])
-            if found != entity and found not in avoid:
-                return found
+            candidate = rng.choice(self._listed[rng.choices(parts, weights)[0]])
+            if candidate != entity and candidate not in avoid:
+                return candidate
         return None
 
-    def same_part(self, one: str, other: str) -> bool:
+    def share_role(self, first: str, second: str) -> bool:
         """Whether two entities play the same part in some relation."""
-        return not self._parts.get(one, {}).keys().isdisjoint(self._parts.get(other, {}).keys())
+        return not self._parts.get(first, {}).keys().isdisjoint(self._parts.get(second, {}).keys())
 
 
 def read_triples(path: Path) -> list[Triple]:
     """The rows [subject, relation, object] that are no bookkeeping, without Freebase's marks of homonyms, ``-GB``."""
-    rows = (row for row in read_rows(path) if not any(part in row[1] for part in IGNORED))
-    found = (Triple(_plain(subject), relation, _plain(thing)) for subject, relation, thing in rows)
-    return [triple for triple in found if triple.subject != triple.object]
+    rows = (row for row in read_triple_rows(path) if not any(part in row[1] for part in IGNORED))
+    triples = (
+        Triple(_strip_disambiguation(subject), relation, _strip_disambiguation(thing))
+        for subject, relation, thing in rows
+    )
+    return [triple for triple in triples if triple.subject != triple.object]
 
 
-def years(triples: Iterable[Triple]) -> list[Triple]:
+def make_years(triples: Iterable[Triple]) -> list[Triple]:
     """A made-up release year for every film, the same in every run: FB15k-237 has no dates."""
     films = dict.fromkeys(t.subject for t in triples if t.predicate.startswith("/film/film/"))
     return [Triple(film, YEAR, str(1930 + int((zlib.crc32(film.encode()) % 8464) ** 0.5))) for film in films]
 
 
-def _plain(name: str) -> str:
+def _strip_disambiguation(name: str) -> str:
     return _DISAMBIGUATION.sub("", name)

@@ -1,9 +1,10 @@
 """The span finder's pipeline: a small English spaCy model for edited text and for lower-cased chat alike.
 
-Parts of speech and Universal Dependencies from UD English EWT and GUM, names from five corpora mapped to four types
-(``sources``), numbers and dates by rule (``rules``), everything trained on altered copies of the texts (``augment``).
+Parts of speech and Universal Dependencies come from UD English EWT and GUM, names from five corpora mapped to four
+types (``common.treebanks``), numbers and dates from rules (``rules``). Everything is trained on altered copies of the
+texts (``augment``).
 """
 
-from .recipe import train
+from .recipe import train_span_finder
 
-__all__ = ["train"]
+__all__ = ["train_span_finder"]

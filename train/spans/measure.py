@@ -16,17 +16,17 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from groundwire.runtime.models.span_finder import SpanFinder, universal_noun_chunks
-from groundwire.train.common.treebanks import NAMES, Sentence, mentions
+from groundwire.train.common.treebanks import NAMES, AnnotatedSentence, list_names
 
-from .augment import lower
-from .sources import Sources, example
+from .augment import lower_sentence
+from .sources import SpanSources, make_spacy_example
 
 _ARTICLES = re.compile(r"\b(a|an|the|in|our)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
-Found = Iterable[tuple[Any, ...]]
+Spans = Iterable[tuple[Any, ...]]
 
 
-def measure(directory: Path, sources: Sources) -> dict[str, Any]:
+def measure_pipeline(directory: Path, sources: SpanSources) -> dict[str, Any]:
     """Measurements of the pipeline saved in ``directory``; scores are percentages.
 
     ``spans`` compares what the span finder gives with the names and noun chunks of the gold annotation, without numbers
@@ -35,71 +35,73 @@ def measure(directory: Path, sources: Sources) -> dict[str, Any]:
     """
     nlp = spacy.load(directory)
     finder = SpanFinder.load(directory)
-    forms: dict[str, Callable[[Sentence], Sentence]] = {"cased": lambda s: s, "lower": lower}
+    forms: dict[str, Callable[[AnnotatedSentence], AnnotatedSentence]] = {"cased": lambda s: s, "lower": lower_sentence}
     report: dict[str, Any] = {}
     for form, shaped in forms.items():
         test, held_out = [shaped(s) for s in sources.test], [shaped(s) for s in sources.held_out]
         report[form] = {
-            "dev": _parse(nlp, [shaped(s) for s in sources.dev]),
-            "test": _parse(nlp, test),
-            "names_uner_test": _names(nlp, test, NAMES[:3]),
-            "names_held_out": _names(nlp, held_out, NAMES),
-            "names_wnut17": _names(nlp, [s for s in held_out if s.document.startswith("wnut17")], NAMES),
-            "spans": _spans(nlp, finder, test),
-            "names_given": _given(finder, test),
+            "dev": _score_parse(nlp, [shaped(s) for s in sources.dev]),
+            "test": _score_parse(nlp, test),
+            "names_uner_test": _score_names(nlp, test, NAMES[:3]),
+            "names_held_out": _score_names(nlp, held_out, NAMES),
+            "names_wnut17": _score_names(nlp, [s for s in held_out if s.document.startswith("wnut17")], NAMES),
+            "spans": _score_spans(nlp, finder, test),
+            "names_given": _share_of_names_given(finder, test),
         }
     files = [path for path in directory.rglob("*") if path.is_file() and path.name not in ("log.jsonl", "report.json")]
-    report["cpu_ms_per_text"] = _speed(finder, sources.test)
+    report["cpu_ms_per_text"] = _measure_cpu_ms(finder, sources.test)
     report["bytes"] = sum(path.stat().st_size for path in files)
     report["labels"] = {name: list(nlp.get_pipe(name).labels) for name in ("morphologizer", "parser", "ner")}
     return report
 
 
-def _parse(nlp: Language, sentences: list[Sentence]) -> dict[str, float]:
+def _score_parse(nlp: Language, sentences: list[AnnotatedSentence]) -> dict[str, float]:
     """Accuracy of parts of speech and of attachment, punctuation left out, with spaCy's own tokens."""
-    scores = nlp.evaluate([example(nlp, sentence) for sentence in sentences])
+    scores = nlp.evaluate([make_spacy_example(nlp, sentence) for sentence in sentences])
     return {name: _percent(scores[key]) for name, key in (("pos", "pos_acc"), ("uas", "dep_uas"), ("las", "dep_las"))}
 
 
-def _names(nlp: Language, sentences: list[Sentence], labels: tuple[str, ...]) -> dict[str, float]:
+def _score_names(nlp: Language, sentences: list[AnnotatedSentence], labels: tuple[str, ...]) -> dict[str, float]:
     """Precision, recall and F1 of names of these types: same characters, same type."""
 
-    def found(sentence: Sentence) -> Found:
+    def predict_names(sentence: AnnotatedSentence) -> Spans:
         for entity in nlp(sentence.text).ents:
             yield entity.start_char, entity.end_char, entity.label_
 
-    return _f1((_of(found(s), labels), _of(_gold_names(s), labels)) for s in sentences)
+    return _score_f1(
+        (_select_labels(predict_names(s), labels), _select_labels(_list_gold_names(s), labels)) for s in sentences
+    )
 
 
-def _given(finder: SpanFinder, sentences: list[Sentence]) -> float:
-    given = total = 0
+def _share_of_names_given(finder: SpanFinder, sentences: list[AnnotatedSentence]) -> float:
+    covered = total = 0
     for sentence in sentences:
-        gold = {(start, end) for start, end, _ in _gold_names(sentence)}
+        gold = {(start, end) for start, end, _ in _list_gold_names(sentence)}
         total += len(gold)
-        given += len(gold & {(span.start, span.end) for span in finder.find(sentence.text)}) if gold else 0
-    return _percent(given / max(1, total))
+        covered += len(gold & {(span.start, span.end) for span in finder.find(sentence.text)}) if gold else 0
+    return _percent(covered / max(1, total))
 
 
-def _gold_names(sentence: Sentence) -> Found:
+def _list_gold_names(sentence: AnnotatedSentence) -> Spans:
     """First character, one past the last, and type of every name."""
-    places, at = [], 0
+    ranges, at = [], 0
     for word, space in zip(sentence.words, sentence.spaces, strict=True):
-        places.append((at, at + len(word)))
+        ranges.append((at, at + len(word)))
         at += len(word) + space
-    return [(places[start][0], places[end - 1][1], label) for start, end, label in mentions(sentence)]
+    return [(ranges[start][0], ranges[end - 1][1], label) for start, end, label in list_names(sentence)]
 
 
-def _spans(nlp: Language, finder: SpanFinder, sentences: list[Sentence]) -> dict[str, float]:
+def _score_spans(nlp: Language, finder: SpanFinder, sentences: list[AnnotatedSentence]) -> dict[str, float]:
     """Precision, recall and F1 of spans, equal when their clean texts are."""
 
-    def found(sentence: Sentence) -> Found:
+    def predict_spans(sentence: AnnotatedSentence) -> Spans:
         kinds = {"noun_chunk", *(f"ent:{label}" for label in NAMES[:3])}
-        return [(_clean(span.text),) for span in finder.find(sentence.text) if span.kind in kinds]
+        return [(_normalise_answer(span.text),) for span in finder.find(sentence.text) if span.kind in kinds]
 
-    def gold(sentence: Sentence) -> Found:
+    def list_gold_spans(sentence: AnnotatedSentence) -> Spans:
         assert sentence.parse is not None
         parse = sentence.parse
-        names = [(start, end) for start, end, _ in mentions(sentence)]
+        names = [(start, end) for start, end, _ in list_names(sentence)]
         doc = Doc(
             nlp.vocab,
             words=list(sentence.words),
@@ -109,30 +111,30 @@ def _spans(nlp: Language, finder: SpanFinder, sentences: list[Sentence]) -> dict
             deps=list(parse.deps),
         )
         spans = [doc[start:end] for start, end in names] + list(universal_noun_chunks(doc))
-        return {(_clean(span.text),) for span in spans if span.text.lower() != "i"}
+        return {(_normalise_answer(span.text),) for span in spans if span.text.lower() != "i"}
 
-    return _f1((set(found(s)), set(gold(s))) for s in sentences)
-
-
-def _of(found: Found, labels: tuple[str, ...]) -> set[tuple[Any, ...]]:
-    return {item for item in found if item[-1] in labels}
+    return _score_f1((set(predict_spans(s)), set(list_gold_spans(s))) for s in sentences)
 
 
-def _f1(pairs: Iterable[tuple[set[Any], set[Any]]]) -> dict[str, float]:
+def _select_labels(spans: Spans, labels: tuple[str, ...]) -> set[tuple[Any, ...]]:
+    return {item for item in spans if item[-1] in labels}
+
+
+def _score_f1(pairs: Iterable[tuple[set[Any], set[Any]]]) -> dict[str, float]:
     counts: Counter[str] = Counter()
-    for found, gold in pairs:
-        counts.update(both=len(found & gold), found=len(found), gold=len(gold))
+    for predicted, gold in pairs:
+        counts.update(both=len(predicted & gold), found=len(predicted), gold=len(gold))
     precision, recall = counts["both"] / max(1, counts["found"]), counts["both"] / max(1, counts["gold"])
     f1 = 2 * precision * recall / max(1e-9, precision + recall)
     return {"precision": _percent(precision), "recall": _percent(recall), "f1": _percent(f1)}
 
 
-def _clean(text: str) -> str:
+def _normalise_answer(text: str) -> str:
     """Q²'s comparison form of an answer (the runtime has the fast one)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
-def _speed(finder: SpanFinder, sentences: list[Sentence]) -> float:
+def _measure_cpu_ms(finder: SpanFinder, sentences: list[AnnotatedSentence]) -> float:
     """Median CPU milliseconds of a call on the 200 texts nearest to 20 words."""
     times = []
     for text in [s.text for s in sorted(sentences, key=lambda s: abs(len(s.words) - 20))[:200]]:

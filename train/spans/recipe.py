@@ -16,12 +16,12 @@ from spacy.training import Example
 from thinc.api import Adam, fix_random_seed, warmup_linear
 
 from groundwire.train.common.loop import write_report
-from groundwire.train.common.treebanks import NAMES, Sentence
+from groundwire.train.common.treebanks import NAMES, AnnotatedSentence
 
 from . import rules
-from .augment import Chances, alter, join
-from .measure import measure
-from .sources import Sources, example, read
+from .augment import AlterationChances, alter_sentence, join_sentences
+from .measure import measure_pipeline
+from .sources import SpanSources, make_spacy_example, read_sources
 
 WIDTH = 96
 # Rows per hashed feature. A word's vector is a sum over four rows, so far more words than rows are told apart.
@@ -31,7 +31,7 @@ WORDS_PER_BATCH = (1000, 2000)
 """Words in a batch at the first step, and from half way on."""
 
 
-def train(data: Path, out: Path, steps: int = 3600, seed: int = 13) -> None:
+def train_span_finder(data: Path, out: Path, steps: int = 3600, seed: int = 13) -> None:
     """Train the pipeline, save it as a spaCy directory in ``out``, and measure it there (``report.json``).
 
     ``data`` is the directory of training sets. 3,600 steps take about half an hour on one core.
@@ -39,16 +39,16 @@ def train(data: Path, out: Path, steps: int = 3600, seed: int = 13) -> None:
     spacy.util.fix_random_seed(seed)
     fix_random_seed(seed)
     out.mkdir(parents=True, exist_ok=True)
-    sources = read(data)
-    nlp = build()
+    sources = read_sources(data)
+    nlp = build_pipeline()
     rate: Any = warmup_linear(PEAK_RATE, steps // 20, steps)
     optimizer = Adam(learn_rate=rate, L2=0.01, grad_clip=1.0, L2_is_weight_decay=True)
-    plain = [example(nlp, sentence) for sentence in (*sources.treebanks, *sources.names)]
+    plain = [make_spacy_example(nlp, sentence) for sentence in (*sources.treebanks, *sources.names)]
     nlp.initialize(lambda: plain, sgd=optimizer)
     add_rules(nlp)
     started = time.monotonic()
     losses: dict[str, float] = {}
-    feed = _batches(nlp, sources, steps, seed)
+    feed = _make_batches(nlp, sources, steps, seed)
     with (out / "log.jsonl").open("a") as log:
         for step, batch in enumerate(feed, 1):
             nlp.update(batch, sgd=optimizer, drop=0.1, losses=losses)
@@ -60,11 +60,11 @@ def train(data: Path, out: Path, steps: int = 3600, seed: int = 13) -> None:
                 losses = {}
     # The weights averaged over the steps are steadier than the last ones.
     with nlp.use_params(optimizer.averages):
-        save(nlp, out)
-    write_report(out, {"steps": steps, "seed": seed, **measure(out, sources)})
+        save_pipeline(nlp, out)
+    write_report(out, {"steps": steps, "seed": seed, **measure_pipeline(out, sources)})
 
 
-def build() -> Language:
+def build_pipeline() -> Language:
     """The pipeline, not yet initialised: parts of speech, dependencies, names, then the rules for numbers and dates."""
     nlp = spacy.blank("en")
     embed = {
@@ -85,8 +85,8 @@ def build() -> Language:
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH}
     tagger = {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}
     nlp.add_pipe("morphologizer", config={"model": tagger})
-    nlp.add_pipe("parser", config={"model": _transitions("parser", listener), "min_action_freq": 20})
-    nlp.add_pipe("ner", config={"model": _transitions("ner", listener)})
+    nlp.add_pipe("parser", config={"model": _make_transition_model("parser", listener), "min_action_freq": 20})
+    nlp.add_pipe("ner", config={"model": _make_transition_model("ner", listener)})
     nlp.add_pipe("entity_ruler", name="atoms", config={"overwrite_ents": False})
     nlp.add_pipe("entity_ruler", name="phrases", config={"overwrite_ents": True})
     for label in NAMES:
@@ -94,7 +94,7 @@ def build() -> Language:
     return nlp
 
 
-def _transitions(state: str, listener: dict[str, Any]) -> dict[str, Any]:
+def _make_transition_model(state: str, listener: dict[str, Any]) -> dict[str, Any]:
     return {
         "@architectures": "spacy.TransitionBasedParser.v2",
         "state_type": state,
@@ -108,13 +108,13 @@ def _transitions(state: str, listener: dict[str, Any]) -> dict[str, Any]:
 
 def add_rules(nlp: Language) -> None:
     """Give the two entity rulers their patterns; initialising the pipeline would empty them."""
-    nlp.get_pipe("atoms").add_patterns(rules.atoms())
-    nlp.get_pipe("phrases").add_patterns(rules.phrases())
+    nlp.get_pipe("atoms").add_patterns(rules.make_atom_patterns())
+    nlp.get_pipe("phrases").add_patterns(rules.make_phrase_patterns())
 
 
-def _texts(sources: Sources, rng: random.Random) -> list[list[Sentence]]:
+def _group_sentences(sources: SpanSources, rng: random.Random) -> list[list[AnnotatedSentence]]:
     """The sentences in runs of one to four neighbours, in random order."""
-    runs: list[list[Sentence]] = []
+    runs: list[list[AnnotatedSentence]] = []
     for _, group in groupby([*sources.treebanks, *sources.names], key=lambda s: (s.document, s.parse is None)):
         rest = list(group)
         while rest:
@@ -125,17 +125,17 @@ def _texts(sources: Sources, rng: random.Random) -> list[list[Sentence]]:
     return runs
 
 
-def _examples(nlp: Language, sources: Sources, rng: random.Random) -> Iterator[Example]:
-    chances = Chances()
-    for run in _texts(sources, rng):
-        yield example(nlp, alter(join(run), sources.swaps, chances, rng))
+def _make_examples(nlp: Language, sources: SpanSources, rng: random.Random) -> Iterator[Example]:
+    chances = AlterationChances()
+    for run in _group_sentences(sources, rng):
+        yield make_spacy_example(nlp, alter_sentence(join_sentences(run), sources.swaps, chances, rng))
 
 
-def _batches(nlp: Language, sources: Sources, steps: int, seed: int) -> Iterator[list[Example]]:
+def _make_batches(nlp: Language, sources: SpanSources, steps: int, seed: int) -> Iterator[list[Example]]:
     first, last = WORDS_PER_BATCH
     step, epoch, batch, size = 0, 0, [], 0
     while True:
-        for item in _examples(nlp, sources, random.Random(seed * 1_000_003 + epoch)):
+        for item in _make_examples(nlp, sources, random.Random(seed * 1_000_003 + epoch)):
             batch.append(item)
             size += len(item)
             if size >= first + (last - first) * min(1.0, 2 * step / steps):
@@ -146,7 +146,7 @@ def _batches(nlp: Language, sources: Sources, steps: int, seed: int) -> Iterator
         epoch += 1
 
 
-def save(nlp: Language, out: Path) -> None:
+def save_pipeline(nlp: Language, out: Path) -> None:
     """Write the pipeline without the words it has met in training: only labels and special cases are kept."""
     clean = spacy.util.load_model_from_config(nlp.config)
     for name in nlp.pipe_names:

@@ -1,7 +1,7 @@
 """Numbers and dates by rule: token patterns for two entity rulers, each of which keeps the longest match.
 
-``atoms`` finds numbers, years, months and the like beside the names already recognised, which it leaves alone
-("Apollo 13", "World War II"). ``phrases`` then joins an atom with the words around it. Types and extent follow
+``make_atom_patterns`` finds numbers, years, months and the like beside the names already recognised, which it leaves alone
+("Apollo 13", "World War II"). ``make_phrase_patterns`` then joins an atom with the words around it. Types and extent follow
 OntoNotes: determiners and modifiers of a quantity belong to it ("the late 1960s", "more than 20 years"). Text may be
 split at every punctuation mark, as chat corpora often are: "the 1980 ' s", "10 , 000", "25 %".
 """
@@ -41,12 +41,12 @@ _CURRENCIES = "dollar dollars euros euro cents cent usd yen rupees rupee pesos"
 _YEAR = r"1\d{3}|20\d\d"
 
 
-def atoms() -> list[dict[str, Any]]:
+def make_atom_patterns() -> list[dict[str, Any]]:
     """Patterns of the first ruler."""
     figure, large = _like(r"\d[\d,]*(\.\d+)?"), _in(_LARGE)
     # A bare year is a date; "2000 miles" is put right by the second ruler.
     number = _like(rf"(?!({_YEAR})$)\d[\d,]*(\.\d+)?|{'|'.join(f'{_SMALL} {_LARGE}'.split())}")
-    found: dict[str, Part] = {
+    parts: dict[str, Part] = {
         "CARDINAL": [
             [_many(number)],
             [_in("a one"), _many(large), _any(number)],
@@ -64,7 +64,7 @@ def atoms() -> list[dict[str, Any]]:
             [_like(_YEAR)],
             [_like(_YEAR), _in("- – —"), _like(rf"{_YEAR}|\d\d")],
             [_like(rf"({_YEAR})[–—/](\d\d)?\d\d")],
-            *_decades(),
+            *_make_decade_patterns(),
             [_in(_MONTHS)],
             # "may" and "march" are mostly verbs.
             [{**_in("may march"), "POS": "PROPN"}],
@@ -83,10 +83,10 @@ def atoms() -> list[dict[str, Any]]:
             [_in("tonight")],
         ],
     }
-    return _patterns(found)
+    return _label_patterns(parts)
 
 
-def phrases() -> list[dict[str, Any]]:
+def make_phrase_patterns() -> list[dict[str, Any]]:
     """Patterns of the second ruler, which overwrites what it joins: every pattern holds an atom."""
     about: Part = [
         [],
@@ -98,23 +98,23 @@ def phrases() -> list[dict[str, Any]]:
     vague: Part = [[_maybe("a"), _in("few several couple many"), _maybe("of")], [_many(count), _in("of")]]
     amount: Part = [*_each(about, [[_many(count)]]), *vague]
     the, hyphen, comma = _maybe("the"), _maybe("- –"), _maybe(",")
-    part = [_in("early mid late beginning end"), _maybe("- – of"), the]
+    modifier = [_in("early mid late beginning end"), _maybe("- – of"), the]
     month = _in(f"{_MONTHS} may march {_MONTHS_SHORT} {_dotted()}")
     day = _like(r"(\d|[12]\d|3[01])(st|nd|rd|th)?")
     nth = _like(rf"\d+(st|nd|rd|th)|{'|'.join(_ORDINALS.split())}")
     ago = _maybe("ago later earlier old")
-    found: dict[str, Part] = {
+    parts: dict[str, Part] = {
         "CARDINAL": _each(about[1:], [[{"ENT_TYPE": "CARDINAL", "OP": "+"}]]),
         "DATE": [
             *_each(about[1:], [[{**year, **date}]]),
-            [the, *part, _many(date)],
+            [the, *modifier, _many(date)],
             [_like(r"\d[\d,]*"), _in("bc ad bce ce b.c. a.d.")],
             [_maybe(_WEEKDAYS), comma, month, day],
             [_maybe(_WEEKDAYS), comma, month, day, comma, year],
             [_maybe("early mid late"), _maybe("- –"), month, _maybe(", of"), year],
             [the, day, _maybe("of"), month, comma, {**year, "OP": "?"}],
             [the, nth, hyphen, _in("century centuries"), _maybe("bc ad bce ce")],
-            [the, *part, nth, hyphen, _in("century centuries"), _maybe("bc ad bce ce")],
+            [the, *modifier, nth, hyphen, _in("century centuries"), _maybe("bc ad bce ce")],
             [the, nth, _in("and"), nth, _in("centuries")],
             *_each(amount, [[_in(_plural(_LENGTHS)), ago]]),
             [count, _in("-"), _in(_LENGTHS), _maybe("-"), _maybe("old")],
@@ -143,10 +143,10 @@ def phrases() -> list[dict[str, Any]]:
         ),
         "ORDINAL": [[_in("twenty thirty forty fifty sixty seventy eighty ninety"), hyphen, ordinal]],
     }
-    return _patterns(found)
+    return _label_patterns(parts)
 
 
-def _decades() -> Part:
+def _make_decade_patterns() -> Part:
     tens = r"((1\d|20)\d|\d)0"
     begin = [_maybe("the"), _maybe("early mid late"), _maybe("-")]
     return [
@@ -158,8 +158,8 @@ def _decades() -> Part:
     ]
 
 
-def _patterns(found: dict[str, Part]) -> list[dict[str, Any]]:
-    return [{"label": label, "pattern": pattern} for label, group in found.items() for pattern in group]
+def _label_patterns(parts: dict[str, Part]) -> list[dict[str, Any]]:
+    return [{"label": label, "pattern": pattern} for label, group in parts.items() for pattern in group]
 
 
 def _in(words: str) -> Token:

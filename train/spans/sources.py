@@ -10,47 +10,58 @@ from typing import Any
 from spacy.language import Language
 from spacy.training import Example
 
-from groundwire.train.common.corpus import read_rows
-from groundwire.train.common.treebanks import NAMES, Sentence, columns, mark_unknown, mentions, treebank
+from groundwire.train.common.corpus import read_triple_rows
+from groundwire.train.common.treebanks import (
+    NAMES,
+    AnnotatedSentence,
+    list_names,
+    mark_unknown,
+    read_columns,
+    read_treebank,
+)
 
 
 @dataclass(frozen=True)
-class Sources:
+class SpanSources:
     """All sentences, split; ``swaps`` maps a name type to names that may stand for one another."""
 
-    treebanks: list[Sentence]
-    names: list[Sentence]
-    dev: list[Sentence]
-    test: list[Sentence]
-    held_out: list[Sentence]
+    treebanks: list[AnnotatedSentence]
+    names: list[AnnotatedSentence]
+    dev: list[AnnotatedSentence]
+    test: list[AnnotatedSentence]
+    held_out: list[AnnotatedSentence]
     swaps: dict[str, list[str]]
 
 
-def read(data: Path) -> Sources:
+def read_sources(data: Path) -> SpanSources:
     """Read the training sets: EWT and GUM; UNER, Wikigold, CrossNER and WNUT 17; FB15k-237 for names to swap in.
 
     Held out are EWT's own development and test sentences (of the first only the names are trained on), WNUT's test
     set, and the last tenth of Wikigold and of every CrossNER file.
     """
     ner = data / "ner"
-    dev = _with_names(treebank(data / "ud_ewt_dev.conllu.gz"), columns(ner / "uner_ewt_dev.iob2.gz", word=1, tag=2))
-    test = _with_names(treebank(data / "ud_ewt_test.conllu.gz"), columns(ner / "uner_ewt_test.iob2.gz", word=1, tag=2))
-    train = treebank(data / "ud_ewt_train.conllu.gz")
+    dev = _add_names(
+        read_treebank(data / "ud_ewt_dev.conllu.gz"), read_columns(ner / "uner_ewt_dev.iob2.gz", word=1, tag=2)
+    )
+    test = _add_names(
+        read_treebank(data / "ud_ewt_test.conllu.gz"), read_columns(ner / "uner_ewt_test.iob2.gz", word=1, tag=2)
+    )
+    train = read_treebank(data / "ud_ewt_train.conllu.gz")
     trees = [replace(s, names=mark_unknown(s, ("O",) * len(s.words))) for s in train]
-    trees += treebank(data / "gum.conllu.gz")
+    trees += read_treebank(data / "gum.conllu.gz")
     names = [replace(s, parse=None) for s in dev]
-    held_out: list[Sentence] = []
+    held_out: list[AnnotatedSentence] = []
     for path in [*sorted(ner.glob("crossner_*.txt.gz")), ner / "wikigold_wikigold.conll.txt.gz"]:
-        rows = list(columns(path, word=0, tag=-1))
+        rows = list(read_columns(path, word=0, tag=-1))
         cut = len(rows) - len(rows) // 10
         names += rows[:cut]
         held_out += rows[cut:]
-    names += [*columns(ner / "wnut17_train.conll.gz", 0, -1), *columns(ner / "wnut17_dev.conll.gz", 0, -1)]
-    held_out += columns(ner / "wnut17_test.conll.gz", 0, -1)
-    return Sources(trees, names, dev, test, held_out, _swaps(names, data / "fb15k237_train.jsonl.gz"))
+    names += [*read_columns(ner / "wnut17_train.conll.gz", 0, -1), *read_columns(ner / "wnut17_dev.conll.gz", 0, -1)]
+    held_out += read_columns(ner / "wnut17_test.conll.gz", 0, -1)
+    return SpanSources(trees, names, dev, test, held_out, _collect_swaps(names, data / "fb15k237_train.jsonl.gz"))
 
 
-def example(nlp: Language, sentence: Sentence) -> Example:
+def make_spacy_example(nlp: Language, sentence: AnnotatedSentence) -> Example:
     """The sentence as spaCy trains on it: tokenized by spaCy, its annotation on the corpus's own words."""
     annotation: dict[str, Any] = {"words": list(sentence.words), "entities": list(sentence.names)}
     annotation["spaces"] = list(sentence.spaces)
@@ -60,7 +71,7 @@ def example(nlp: Language, sentence: Sentence) -> Example:
     return Example.from_dict(nlp.make_doc(sentence.text), annotation)
 
 
-def _with_names(trees: list[Sentence], named: Iterable[Sentence]) -> list[Sentence]:
+def _add_names(trees: list[AnnotatedSentence], named: Iterable[AnnotatedSentence]) -> list[AnnotatedSentence]:
     """The trees with the names given for the same sentences, which may come from another release: some words differ."""
     names = {(other.key, other.words): other.names for other in named}
     return [replace(tree, names=mark_unknown(tree, names.get((tree.key, tree.words), tree.names))) for tree in trees]
@@ -74,12 +85,12 @@ _FB_TYPES: dict[str, Callable[[str], bool]] = {
 }
 
 
-def _swaps(sentences: list[Sentence], triples: Path) -> dict[str, list[str]]:
+def _collect_swaps(sentences: list[AnnotatedSentence], triples: Path) -> dict[str, list[str]]:
     pools: dict[str, set[str]] = {label: set() for label in NAMES}
     for sentence in sentences:
-        for start, end, label in mentions(sentence):
+        for start, end, label in list_names(sentence):
             pools[label].add(" ".join(sentence.words[start:end]))
-    for subject, relation, _ in read_rows(triples):
+    for subject, relation, _ in read_triple_rows(triples):
         for label, holds in _FB_TYPES.items():
             if holds(relation) and len(subject.split()) <= 6:
                 pools[label].add(subject)

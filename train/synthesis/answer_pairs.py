@@ -14,7 +14,7 @@ from groundwire.train.common.corpus import Squad
 _ARTICLE = re.compile(r"^(the|a|an) ", re.IGNORECASE)
 
 
-class Comparisons:
+class AnswerPairs:
     """Draws Q²-shaped pairs from SQuAD: one question with two answers, and whether the first entails the second."""
 
     def __init__(self, squad: Squad) -> None:
@@ -22,7 +22,7 @@ class Comparisons:
         self._titles = squad.titles
         self._by_kind: dict[tuple[str, str], list[str]] = {}
         for question in squad.questions:
-            key = (squad.titles[question.paragraph], kind(question.answer))
+            key = (squad.titles[question.paragraph], answer_kind(question.answer))
             self._by_kind.setdefault(key, []).append(question.answer)
 
     def draw(self, rng: random.Random) -> tuple[str, str, str]:
@@ -30,30 +30,30 @@ class Comparisons:
         question = rng.choice(self._questions)
         answer = question.answer
         if rng.random() < 0.5:
-            other, label = reworded(answer, rng), "entailment"
+            other, label = reword_answer(answer, rng), "entailment"
         else:
-            rivals = self._by_kind[self._titles[question.paragraph], kind(answer)]
+            rivals = self._by_kind[self._titles[question.paragraph], answer_kind(answer)]
             other, label = rng.choice(rivals), "contradiction"
-            if _overlap(answer, other):
-                other, label = reworded(answer, rng), "entailment"
+            if _share_words(answer, other):
+                other, label = reword_answer(answer, rng), "entailment"
         first, second = (answer, other) if rng.random() < 0.5 else (other, answer)
         text = question.text.lower() if rng.random() < 0.5 else question.text
         return f"{text} {first}.", f"{text} {second}.", label
 
 
-def kind(answer: str) -> str:
+def answer_kind(answer: str) -> str:
     """A coarse answer type, so that a rival answer could stand in the same place."""
     if any(c.isdigit() for c in answer):
         return "number"
     return "name" if answer[:1].isupper() else "phrase"
 
 
-def reworded(answer: str, rng: random.Random) -> str:
+def reword_answer(answer: str, rng: random.Random) -> str:
     """The same answer as a response might phrase it: article added or dropped, another case, or unchanged."""
     bare = _ARTICLE.sub("", answer)
     return rng.choice((answer, bare, f"the {bare}", answer.lower(), bare.lower()))
 
 
-def _overlap(a: str, b: str) -> bool:
+def _share_words(a: str, b: str) -> bool:
     first, second = set(a.lower().split()), set(b.lower().split())
     return bool(first & second)

@@ -70,7 +70,7 @@ _SPLIT = re.compile(r"(\w)(n't|'(?:s|m|re|ve|d|ll))\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Chances:
+class StyleChances:
     """Probability of each change to a sentence or a response."""
 
     acknowledge: float = 0.25
@@ -85,22 +85,22 @@ class Chances:
     """Contractions undone."""
     split: float = 0.3
     """"do n't" and "it 's", as tokenized corpora write them."""
-    unend: float = 0.25
+    drop_stop: float = 0.25
     """The final full stop left out."""
     before: float = 0.2
     """A sentence of chat before the response."""
-    behind: float = 0.15
+    after: float = 0.15
     """A sentence of chat behind the response."""
 
 
-class Chat:
+class ChatStyle:
     """Dresses texts with asides from ``asides``: sentences of chat that say nothing about the world."""
 
-    def __init__(self, asides: Sequence[str], chances: Chances | None = None) -> None:
+    def __init__(self, asides: Sequence[str], chances: StyleChances | None = None) -> None:
         self._asides = asides
-        self._chances = chances or Chances()
+        self._chances = chances or StyleChances()
 
-    def sentence(self, text: str, rng: random.Random, *, claim: bool = True) -> str:
+    def style_sentence(self, text: str, rng: random.Random, *, claim: bool = True) -> str:
         """One sentence, dressed; only a ``claim`` without a question is reported ("i heard that")."""
         chances = self._chances
         text = APOSTROPHES.sub("'", text.strip())
@@ -116,21 +116,21 @@ class Chat:
             text = f"{rng.choice(_OPENINGS)} {text}"
         if rng.random() < chances.acknowledge:
             text = f"{rng.choice(_ACKNOWLEDGEMENTS)}{rng.choice((', ', ' ', '! ', ', '))}{text}"
-        if rng.random() < chances.unend and text.endswith("."):
+        if rng.random() < chances.drop_stop and text.endswith("."):
             text = text[:-1]
         if rng.random() < chances.split:
             text = _SPLIT.sub(r"\1 \2", text)
         return text
 
-    def response(self, text: str, rng: random.Random) -> str:
+    def style_response(self, text: str, rng: random.Random) -> str:
         """A response around ``text``: dressed, and between asides now and then."""
-        text = self.sentence(text, rng)
+        text = self.style_sentence(text, rng)
         if self._asides and rng.random() < self._chances.before:
-            text = f"{_ended(rng.choice(self._asides))} {text}"
-        if self._asides and rng.random() < self._chances.behind:
-            text = f"{_ended(text)} {rng.choice(self._asides)}"
+            text = f"{_end_sentence(rng.choice(self._asides))} {text}"
+        if self._asides and rng.random() < self._chances.after:
+            text = f"{_end_sentence(text)} {rng.choice(self._asides)}"
         return text
 
 
-def _ended(text: str) -> str:
+def _end_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."

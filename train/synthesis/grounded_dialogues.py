@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from groundwire.train.common.corpus import covered, read_rows, sentence_bounds
+from groundwire.train.common.corpus import find_sentence_bounds, read_rows, word_coverage
 
-from .prompts import Prompts
-from .weak_labels import NOT_VERIFIABLE, weak_label
+from .prompts import PromptSampler
+from .weak_labels import NOT_VERIFIABLE, assign_weak_label
 
 Split: TypeAlias = Literal["train", "held_out"]
 SPLITS: dict[Split, tuple[str, ...]] = {"train": ("valid_freq", "valid_rare"), "held_out": ("test_freq",)}
@@ -36,7 +36,7 @@ WORDS = (7, 40)
 _AT_ONCE = 1000
 
 
-class Told(NamedTuple):
+class DialogueSentence(NamedTuple):
     """A sentence, and where it was said."""
 
     text: str
@@ -44,7 +44,7 @@ class Told(NamedTuple):
     turn: int
 
 
-def rows(
+def make_grounded_dialogues(
     data: Path, split: Split, articles: float = 0.5, seed: int = 13, grounded: float = 0.0
 ) -> list[dict[str, Any]]:
     """The rows of a split, shuffled; ``articles`` is the share of rows about articles, 0 up to but not 1.
@@ -57,52 +57,52 @@ def rows(
         raise ValueError(f"articles={articles}; allowed are 0 up to, but not, 1.")
     rng = random.Random(seed)
     chats = [tuple(row["turns"]) for row in read_rows(data / "topical_chat.jsonl.gz") if row["split"] in SPLITS[split]]
-    out = list(retold(chats, rng))
-    prompts = Prompts.read(data, "train" if split == "train" else "dev")
+    out = list(pair_dialogues(chats, rng))
+    prompts = PromptSampler.read(data, "train" if split == "train" else "dev")
     for _ in range(int(len(out) * articles / (1 - articles))):
-        prompt = prompts.grounded(rng.choice(prompts.questions), rng)
+        prompt = prompts.draw_grounded(rng.choice(prompts.questions), rng)
         out.append({"knowledge": prompt.document, "history": [prompt.history], "response": prompt.response})
     rng.shuffle(out)
-    return [row for row in out if covered(row["response"], row["knowledge"]) >= grounded]
+    return [row for row in out if word_coverage(row["response"], row["knowledge"]) >= grounded]
 
 
-def retold(chats: Sequence[Sequence[str]], rng: random.Random) -> Iterator[dict[str, Any]]:
+def pair_dialogues(chats: Sequence[Sequence[str]], rng: random.Random) -> Iterator[dict[str, Any]]:
     """One row for every turn that tells a fact which another of ``chats`` tells too."""
-    sentences = list(_told(chats))
-    told: dict[tuple[int, int], list[str]] = {}
-    for one in sentences:
-        told.setdefault((one.dialogue, one.turn), []).append(one.text)
-    found = {sentences[mine][1:]: sentences[other][1:] for mine, other in _same_fact(sentences)}
-    for (dialogue, turn), source in found.items():
+    sentences = list(_list_statements(chats))
+    statements: dict[tuple[int, int], list[str]] = {}
+    for sentence in sentences:
+        statements.setdefault((sentence.dialogue, sentence.turn), []).append(sentence.text)
+    matches = {sentences[first][1:]: sentences[second][1:] for first, second in _match_facts(sentences)}
+    for (dialogue, turn), source in matches.items():
         response = chats[dialogue][turn].strip()
         if turn == 0 or len(response.split()) > WORDS[1]:
             continue
         yield {
-            "knowledge": " ".join(told[source]),
+            "knowledge": " ".join(statements[source]),
             "history": [text.strip() for text in chats[dialogue][max(0, turn - rng.randint(1, 3)) : turn]],
             "response": response,
         }
 
 
-def _told(chats: Sequence[Sequence[str]]) -> Iterator[Told]:
+def _list_statements(chats: Sequence[Sequence[str]]) -> Iterator[DialogueSentence]:
     for dialogue, turns in enumerate(chats):
         for number, turn in enumerate(turns):
-            for start, end in sentence_bounds(turn):
+            for start, end in find_sentence_bounds(turn):
                 text = turn[start:end].strip()
                 plain = WORDS[0] <= len(text.split()) <= WORDS[1] and not text.endswith("?")
                 # "Thank you for chatting with me" is told in many dialogues, and is no fact.
-                if plain and weak_label(text) != NOT_VERIFIABLE:
-                    yield Told(text, dialogue, number)
+                if plain and assign_weak_label(text) != NOT_VERIFIABLE:
+                    yield DialogueSentence(text, dialogue, number)
 
 
-def _same_fact(sentences: Sequence[Told]) -> Iterator[tuple[int, int]]:
+def _match_facts(sentences: Sequence[DialogueSentence]) -> Iterator[tuple[int, int]]:
     """Indices of a sentence and of its nearest one in another dialogue, where both tell the same."""
     if not sentences:
         return
     weigh = TfidfVectorizer(stop_words="english", sublinear_tf=True)
-    vectors = weigh.fit_transform([one.text for one in sentences])
+    vectors = weigh.fit_transform([sentence.text for sentence in sentences])
     present, rarity = (vectors > 0).astype(np.float32), weigh.idf_
-    dialogues = np.array([one.dialogue for one in sentences])
+    dialogues = np.array([sentence.dialogue for sentence in sentences])
     for at in range(0, len(sentences), _AT_ONCE):
         part = slice(at, at + _AT_ONCE)
         cosines = (vectors[part] @ vectors.T).toarray()

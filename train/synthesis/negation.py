@@ -15,15 +15,15 @@ _NEVER_CONTRACTED = {"may", "might", "must", "shall", "will"}
 
 _NEGATION = r"n['’]t|not"
 _BARE = "|".join(sorted(set(VERBS) - {"ca"}, key=len, reverse=True))
-_PLACE = re.compile(
+_NEGATABLE = re.compile(
     rf"(?<![\w'’])(?:(?P<cannot>cannot)|(?P<verb>ca(?=\s?n['’]t)|{_BARE})"
     rf"(?P<negation>\s?n['’]t|\s+not)?)(?![\w'’])(?!\s+no\b)"
 )
-_BEHIND_VERB = re.compile(rf"(?<![\w'’])(?:ca|{_BARE})\s*(?:{_NEGATION})?\s+$")
+_AFTER_VERB = re.compile(rf"(?<![\w'’])(?:ca|{_BARE})\s*(?:{_NEGATION})?\s+$")
 
 
 @dataclass(frozen=True, slots=True)
-class VerbPlace:
+class NegatableVerb:
     """A verb of ``VERBS`` in a text that can be negated, or whose negation can be taken away."""
 
     start: int
@@ -33,39 +33,39 @@ class VerbPlace:
     negated: bool
 
 
-def verb_places(text: str) -> list[VerbPlace]:
+def find_negatable_verbs(text: str) -> list[NegatableVerb]:
     """Where ``text`` can be negated.
 
     >>> [(place.verb, place.negated) for place in verb_places("It could have been, but it wasn't and cannot be.")]
     [('could', False), ('was', True), ('can', True)]
     """
-    places = []
-    for match in _PLACE.finditer(text):
+    verbs = []
+    for match in _NEGATABLE.finditer(text):
         # Behind another verb stands its participle: "could have" is negated once, as "could not have".
-        if _BEHIND_VERB.search(text, max(0, match.start() - 20), match.start()):
+        if _AFTER_VERB.search(text, max(0, match.start() - 20), match.start()):
             continue
         verb = "can" if match["cannot"] or match["verb"] == "ca" else match["verb"]
-        places.append(VerbPlace(match.start(), verb, match.end(), bool(match["cannot"] or match["negation"])))
-    return places
+        verbs.append(NegatableVerb(match.start(), verb, match.end(), bool(match["cannot"] or match["negation"])))
+    return verbs
 
 
-def negate_at(text: str, place: VerbPlace, contracted: bool) -> str:
-    """``text`` with the negation at ``place`` taken out, or one put in: "n't" when ``contracted``, else "not".
+def negate_at(text: str, at: NegatableVerb, contracted: bool) -> str:
+    """``text`` with the negation at ``at`` taken out, or one put in: "n't" when ``contracted``, else "not".
 
     >>> place = verb_places("he can swim")[0]
     >>> negate_at("he can swim", place, contracted=True), negate_at("he can swim", place, contracted=False)
     ("he can't swim", 'he can not swim')
     """
-    if place.negated:
-        verb = place.verb
-    elif contracted and place.verb not in _NEVER_CONTRACTED:
-        verb = "can't" if place.verb == "can" else f"{place.verb}n't"
+    if at.negated:
+        replacement = at.verb
+    elif contracted and at.verb not in _NEVER_CONTRACTED:
+        replacement = "can't" if at.verb == "can" else f"{at.verb}n't"
     else:
-        verb = f"{place.verb} not"
-    return text[: place.start] + verb + text[place.end :]
+        replacement = f"{at.verb} not"
+    return text[: at.start] + replacement + text[at.end :]
 
 
 def negate(text: str, rng: random.Random) -> str | None:
     """``text`` with one negation more or less; None when no verb of ``VERBS`` allows it."""
-    places = verb_places(text)
-    return negate_at(text, rng.choice(places), rng.random() < 0.5) if places else None
+    verbs = find_negatable_verbs(text)
+    return negate_at(text, rng.choice(verbs), rng.random() < 0.5) if verbs else None

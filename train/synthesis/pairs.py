@@ -23,14 +23,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groundwire.engine.text.sentences import sentences
-from groundwire.train.common.corpus import Question, Squad, covered, read_dialogues, read_rows, words
+from groundwire.train.common.corpus import Question, Squad, read_rows, read_topical_chat, word_coverage, word_set
 from groundwire.train.synthesis.negation import negate
 
 from . import perturbations
-from .answer_pairs import kind
-from .chat_style import Chat
-from .qa_to_statement import statement
-from .weak_labels import VERIFIABLE, Parts, weak_label
+from .answer_pairs import answer_kind
+from .chat_style import ChatStyle
+from .qa_to_statement import make_statement
+from .weak_labels import VERIFIABLE, SentenceParts, assign_weak_label
 
 LABELS = ("consistent", "inconsistent")
 SENTENCES = (1, 1, 1, 2, 2, 3, 4)
@@ -48,8 +48,8 @@ SHARES = {"squad": 0.65, "chat": 0.1, "inference": 0.25}
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """An example: ``kind`` tells how it was made."""
+class ConsistencyPair:
+    """An example: ``answer_kind`` tells how it was made."""
 
     knowledge: str
     response: str
@@ -58,7 +58,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _SupportedResponse:
     """A response that rests on the window around it. ``stated`` is the question it answers, when it was made of one."""
 
     paragraph: int
@@ -68,7 +68,7 @@ class _Made:
     seed: int = 0
 
 
-class Pairs:
+class ConsistencyPairs:
     """Draws pairs, half of them consistent."""
 
     def __init__(
@@ -76,123 +76,127 @@ class Pairs:
         squad: Squad,
         inference: Sequence[tuple[str, str, str]],
         dialogues: Sequence[Sequence[str]],
-        dress: Chat,
+        style: ChatStyle,
     ) -> None:
         """``inference`` are (premise, hypothesis, label), ``dialogues`` the turns of chats; both may be empty."""
         self._squad = squad
-        self._dress = dress
+        self._style = style
         self._answers: dict[tuple[str, str], list[str]] = {}
         for question in squad.questions:
-            key = (squad.titles[question.paragraph], kind(question.answer))
+            key = (squad.titles[question.paragraph], answer_kind(question.answer))
             self._answers.setdefault(key, []).append(question.answer)
         self._inference = {
             label: [row for row in inference if (row[2] == "entailment") == (label == "consistent")] for label in LABELS
         }
-        claims = [_claims(turns) for turns in dialogues]
-        self._told = [told for told in claims if len(told) >= _CLAIMS]
-        self._corruptions: dict[str, Callable[[_Made, random.Random], tuple[str, str] | None]] = {
-            "unsupported": self._unsupported,
-            "answer": self._answer,
-            "response": self._response,
-            "knowledge": self._knowledge,
-            "negation": self._negation,
-            "addition": self._addition,
-            "random": self._random,
+        claims = [_list_claims(turns) for turns in dialogues]
+        self._claims_by_chat = [turns_claims for turns_claims in claims if len(turns_claims) >= _CLAIMS]
+        self._corruptions: dict[str, Callable[[_SupportedResponse, random.Random], tuple[str, str] | None]] = {
+            "unsupported": self._corrupt_support,
+            "answer": self._corrupt_answer,
+            "response": self._corrupt_response,
+            "knowledge": self._corrupt_knowledge,
+            "negation": self._corrupt_by_negation,
+            "addition": self._corrupt_by_addition,
+            "random": self._corrupt_at_random,
         }
-        sources = {"squad": self._encyclopedic, "chat": self._chat, "inference": self._inferred}
-        filled = {"squad": True, "chat": bool(self._told), "inference": all(self._inference.values())}
+        sources = {"squad": self._draw_from_article, "chat": self._draw_from_chat, "inference": self._draw_inference}
+        filled = {"squad": True, "chat": bool(self._claims_by_chat), "inference": all(self._inference.values())}
         self._sources = [(sources[name], share) for name, share in SHARES.items() if filled[name]]
 
     @classmethod
-    def read(cls, data: Path, squad: Squad, dress: Chat, split: str = "train") -> Pairs:
+    def read(cls, data: Path, squad: Squad, style: ChatStyle, split: str = "train") -> ConsistencyPairs:
         """From a directory of training sets; ``split`` is train or dev, which has no dialogues."""
         rows = read_rows(data / f"nli_{split}.jsonl.gz")
         inference = [(row["premise"], row["hypothesis"], row["label"]) for row in rows]
-        chats = read_dialogues(data / "topical_chat.jsonl.gz") if split == "train" else ()
-        return cls(squad, inference, list(chats), dress)
+        chats = read_topical_chat(data / "topical_chat.jsonl.gz") if split == "train" else ()
+        return cls(squad, inference, list(chats), style)
 
-    def draw(self, rng: random.Random) -> Pair:
+    def draw(self, rng: random.Random) -> ConsistencyPair:
         """One example."""
         makers, shares = zip(*self._sources, strict=True)
-        pair: Pair = rng.choices(makers, shares)[0](rng)
+        pair: ConsistencyPair = rng.choices(makers, shares)[0](rng)
         # The same dress for both labels; an inference pair stays as it was written most of the time.
         if pair.kind != "inference" or rng.random() < 0.3:
-            pair = replace(pair, response=self._dress.response(pair.response, rng))
+            pair = replace(pair, response=self._style.style_response(pair.response, rng))
         return pair
 
-    def _inferred(self, rng: random.Random) -> Pair:
+    def _draw_inference(self, rng: random.Random) -> ConsistencyPair:
         label = rng.choice(LABELS)
         premise, hypothesis, _ = rng.choice(self._inference[label])
-        return Pair(premise, hypothesis, label, "inference")
+        return ConsistencyPair(premise, hypothesis, label, "inference")
 
-    def _chat(self, rng: random.Random) -> Pair:
+    def _draw_from_chat(self, rng: random.Random) -> ConsistencyPair:
         """A fact of a chat, among others of the same chat or not."""
-        claims = rng.sample(rng.choice(self._told), _CLAIMS)
+        claims = rng.sample(rng.choice(self._claims_by_chat), _CLAIMS)
         response, others = claims[0], claims[1 : rng.randint(2, _CLAIMS)]
         if rng.random() < 0.5:
-            return Pair(_mixed([response, *others[1:]], rng), response, "consistent", "chat")
+            return ConsistencyPair(_join_shuffled([response, *others[1:]], rng), response, "consistent", "chat")
         if rng.random() < 0.5:
-            changed = self._changed(
-                response, [name for claim in claims[1:] for name in perturbations.names(claim)], rng
+            changed = self._perturb(
+                response, [name for claim in claims[1:] for name in perturbations.find_names(claim)], rng
             )
             if changed is not None:
-                return Pair(_mixed([response, *others[1:]], rng), changed, "inconsistent", "chat")
-        return Pair(_mixed(others, rng), response, "inconsistent", "chat")
+                return ConsistencyPair(_join_shuffled([response, *others[1:]], rng), changed, "inconsistent", "chat")
+        return ConsistencyPair(_join_shuffled(others, rng), response, "inconsistent", "chat")
 
-    def _encyclopedic(self, rng: random.Random) -> Pair:
-        made = self._supported(rng)
+    def _draw_from_article(self, rng: random.Random) -> ConsistencyPair:
+        supported = self._draw_supported(rng)
         if rng.random() < 0.5:
-            return self._titled(made, Pair(made.window, made.response, "consistent", "consistent"), rng)
+            return self._add_title(
+                supported, ConsistencyPair(supported.window, supported.response, "consistent", "consistent"), rng
+            )
         first = rng.choices(list(CORRUPTIONS), list(CORRUPTIONS.values()))[0]
         for name in (first, "response", "unsupported", "random"):
-            found = self._corruptions[name](made, rng)
-            if found is not None:
-                return self._titled(made, Pair(found[0], found[1], "inconsistent", name), rng)
+            corrupted = self._corruptions[name](supported, rng)
+            if corrupted is not None:
+                return self._add_title(
+                    supported, ConsistencyPair(corrupted[0], corrupted[1], "inconsistent", name), rng
+                )
         raise ValueError("All articles say the same; nothing can be made inconsistent.")
 
-    def _titled(self, made: _Made, pair: Pair, rng: random.Random) -> Pair:
+    def _add_title(self, made: _SupportedResponse, pair: ConsistencyPair, rng: random.Random) -> ConsistencyPair:
         """Knowledge is often led by the title of its article."""
         if rng.random() >= 0.15:
             return pair
         title = self._squad.titles[made.paragraph].replace("_", " ")
         return replace(pair, knowledge=f"{title} {pair.knowledge}")
 
-    def _supported(self, rng: random.Random) -> _Made:
+    def _draw_supported(self, rng: random.Random) -> _SupportedResponse:
         squad, size = self._squad, rng.choice(SENTENCES)
         dice = rng.random()
         while dice < 0.5:
             question, seed = rng.choice(squad.questions), rng.getrandbits(32)
-            response = self._state(question, question.answer, seed)
+            response = self._make_statement(question, question.answer, seed)
             # A third of the questions fits no rule; fewer are asked and answered.
             if len(question.answer.split()) <= 8 and ("?" not in response or rng.random() < 0.4):
-                window, _ = squad.window(question, size, rng)
-                return _Made(question.paragraph, window, response, question, seed)
+                window, _ = squad.cut_window(question, size, rng)
+                return _SupportedResponse(question.paragraph, window, response, question, seed)
         while True:
             paragraph = rng.randrange(len(squad.contexts))
             bounds, context = squad.bounds[paragraph], squad.contexts[paragraph]
             first = rng.randrange(len(bounds))
             chosen = bounds[first : first + size]
             window = context[chosen[0][0] : chosen[-1][1]].strip()
-            parts = [shortened(context[a:b].strip(), window, rng) for a, b in chosen]
+            parts = [shorten_sentence(context[a:b].strip(), window, rng) for a, b in chosen]
             rng.shuffle(parts)
             # Shorter pieces were cut at an abbreviation.
             if all(len(part.split()) >= 5 for part in parts):
-                return _Made(paragraph, window, " ".join(parts[: 2 if dice > 0.88 else 1]))
+                return _SupportedResponse(paragraph, window, " ".join(parts[: 2 if dice > 0.88 else 1]))
 
-    def _state(self, question: Question, answer: str, seed: int) -> str:
+    def _make_statement(self, question: Question, answer: str, seed: int) -> str:
         """The same seed gives the same wording, whatever the answer is."""
         context = self._squad.contexts[question.paragraph]
-        return statement(question.text, answer, context, question.start, random.Random(seed))
+        return make_statement(question.text, answer, context, question.start, random.Random(seed))
 
-    def _unsupported(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
-        knowledge = self._elsewhere(made, rng)
+    def _corrupt_support(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+        knowledge = self._find_unsupporting(made, rng)
         return (knowledge, made.response) if knowledge else None
 
-    def _elsewhere(self, made: _Made, rng: random.Random) -> str | None:
+    def _find_unsupporting(self, made: _SupportedResponse, rng: random.Random) -> str | None:
         """Sentences of the same article that share words with the response but lack what it says."""
         squad, size = self._squad, rng.choice(SENTENCES)
         if made.stated is not None:
-            return squad.distractor(made.stated, size, rng)
+            return squad.find_distractor(made.stated, size, rng)
         members = squad.articles[squad.titles[made.paragraph]]
         best: tuple[float, str] | None = None
         for index in [made.paragraph, *rng.sample(members, min(3, len(members)))]:
@@ -200,39 +204,39 @@ class Pairs:
             first = rng.randrange(len(bounds))
             chunk = bounds[first : first + size]
             text = squad.contexts[index][chunk[0][0] : chunk[-1][1]].strip()
-            shared = covered(made.response, text)
+            shared = word_coverage(made.response, text)
             if shared < NEAR and (best is None or shared > best[0]):
                 best = (shared, text)
         return best[1] if best else None
 
-    def _answer(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+    def _corrupt_answer(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
         if made.stated is None:
             return None
         right = made.stated.answer
-        rivals = self._answers[self._squad.titles[made.paragraph], kind(right)]
-        rivals = [rival for rival in rivals if not words(rival) & words(right) and len(rival.split()) <= 8]
+        rivals = self._answers[self._squad.titles[made.paragraph], answer_kind(right)]
+        rivals = [rival for rival in rivals if not word_set(rival) & word_set(right) and len(rival.split()) <= 8]
         # The harder half: what the knowledge says of something else.
         near = [rival for rival in rivals if rival in made.window]
         rivals = near if near and rng.random() < 0.5 else rivals
-        return (made.window, self._state(made.stated, rng.choice(rivals), made.seed)) if rivals else None
+        return (made.window, self._make_statement(made.stated, rng.choice(rivals), made.seed)) if rivals else None
 
-    def _response(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
-        changed = self._changed(made.response, self._names(made, rng), rng)
+    def _corrupt_response(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+        changed = self._perturb(made.response, self._list_article_names(made, rng), rng)
         return (made.window, changed) if changed is not None else None
 
-    def _knowledge(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+    def _corrupt_knowledge(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
         """Something that the response repeats is another in the knowledge."""
         if made.stated is not None:
             right = made.stated.answer
-            rivals = self._answers[self._squad.titles[made.paragraph], kind(right)]
-            changed = perturbations.replaced(made.window, right, rivals, rng)
+            rivals = self._answers[self._squad.titles[made.paragraph], answer_kind(right)]
+            changed = perturbations.replace_text(made.window, right, rivals, rng)
         else:
-            shared = [name for name in perturbations.names(made.window) if name in made.response]
+            shared = [name for name in perturbations.find_names(made.window) if name in made.response]
             old = rng.choice(shared) if shared else ""
-            changed = perturbations.replaced(made.window, old, self._names(made, rng), rng)
+            changed = perturbations.replace_text(made.window, old, self._list_article_names(made, rng), rng)
         return (changed, made.response) if changed is not None else None
 
-    def _negation(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+    def _corrupt_by_negation(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
         if rng.random() < 0.7:
             response = negate(made.response, rng)
             return (made.window, response) if response is not None else None
@@ -240,18 +244,18 @@ class Pairs:
         knowledge = negate(made.window, rng) if made.window.count(". ") == 0 else None
         return (knowledge, made.response) if knowledge is not None else None
 
-    def _addition(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
-        other = self._elsewhere(made, rng)
+    def _corrupt_by_addition(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+        other = self._find_unsupporting(made, rng)
         if other is None:
             return None
-        first, *_ = re.split(r"(?<=[.!?]) ", shortened(other, other, rng))
-        if covered(first, made.window) >= NEAR:
+        first, *_ = re.split(r"(?<=[.!?]) ", shorten_sentence(other, other, rng))
+        if word_coverage(first, made.window) >= NEAR:
             return None
         parts = [made.response, first]
         rng.shuffle(parts)
         return made.window, " ".join(parts)
 
-    def _random(self, made: _Made, rng: random.Random) -> tuple[str, str] | None:
+    def _corrupt_at_random(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
         squad = self._squad
         for _ in range(20):
             other = rng.randrange(len(squad.contexts))
@@ -260,17 +264,17 @@ class Pairs:
                 return squad.contexts[other][start:end].strip(), made.response
         return None
 
-    def _names(self, made: _Made, rng: random.Random) -> list[str]:
+    def _list_article_names(self, made: _SupportedResponse, rng: random.Random) -> list[str]:
         """Names of the article, for one to stand in for another."""
         members = self._squad.articles[self._squad.titles[made.paragraph]]
         chosen = [made.paragraph, *rng.sample(members, min(2, len(members)))]
-        return [name for index in chosen for name in perturbations.names(self._squad.contexts[index])]
+        return [name for index in chosen for name in perturbations.find_names(self._squad.contexts[index])]
 
-    def _changed(self, text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
+    def _perturb(self, text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
         changes: list[Callable[[], str | None]] = [
-            lambda: perturbations.other_name(text, rivals, rng),
-            lambda: perturbations.other_number(text, rng),
-            lambda: perturbations.other_word(text, rng),
+            lambda: perturbations.replace_name(text, rivals, rng),
+            lambda: perturbations.replace_number(text, rng),
+            lambda: perturbations.replace_word(text, rng),
         ]
         rng.shuffle(changes)
         return next((changed for change in changes if (changed := change()) is not None), None)
@@ -287,7 +291,7 @@ _SUBJECT = re.compile(
 )
 
 
-def shortened(sentence: str, around: str, rng: random.Random) -> str:
+def shorten_sentence(sentence: str, around: str, rng: random.Random) -> str:
     """``sentence`` as a speaker might repeat it: without asides or its later clauses, or with a pronoun as its subject.
 
     ``around`` is the text it stands in, which tells the pronoun. A sentence is often left as it is.
@@ -301,19 +305,19 @@ def shortened(sentence: str, around: str, rng: random.Random) -> str:
         cuts = [match.start() for match in _CLAUSE.finditer(text) if len(text[: match.start()].split()) >= 6]
         text = text[: rng.choice(cuts)].rstrip(" ,;") + "." if cuts else text
     if rng.random() < 0.25:
-        known = words(around)
+        known = word_set(around)
         pronoun = next((p for p in ("he", "she", "they") if p in known), "it")
         text = _SUBJECT.sub(f"{pronoun} ", text, count=1) if _SUBJECT.match(text) else text
     return text if len(text.split()) >= 4 else sentence
 
 
-def _claims(turns: Sequence[str]) -> list[str]:
+def _list_claims(turns: Sequence[str]) -> list[str]:
     """What the sentences of a chat assert, without "did you know that"."""
-    told = [sentence.text for turn in turns for sentence in sentences(turn)]
-    claims = [Parts.of(text).cased for text in told if weak_label(text) == VERIFIABLE]
+    texts = [sentence.text for turn in turns for sentence in sentences(turn)]
+    claims = [SentenceParts.of(text).cased for text in texts if assign_weak_label(text) == VERIFIABLE]
     return [f"{claim.rstrip(' .!?')}." for claim in dict.fromkeys(claims) if 5 <= len(claim.split()) <= 40]
 
 
-def _mixed(texts: list[str], rng: random.Random) -> str:
+def _join_shuffled(texts: list[str], rng: random.Random) -> str:
     rng.shuffle(texts)
     return " ".join(texts)

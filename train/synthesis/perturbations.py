@@ -72,20 +72,20 @@ _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\d)")
 _NAME = re.compile(r"(?<=[\w,;] )(?!I\b)[A-Z][\w'’-]*(?:(?: of| of the| de| von| van)? [A-Z][\w'’-]*)*")
 
 
-def other_number(text: str, rng: random.Random) -> str | None:
+def replace_number(text: str, rng: random.Random) -> str | None:
     """Another number in the place of one written in digits; a year stays within sixty years.
 
     >>> other_number("It opened in 1854.", random.Random(1))
     'It opened in 1837.'
     """
-    found = list(_NUMBER.finditer(text))
-    if not found:
+    matches = list(_NUMBER.finditer(text))
+    if not matches:
         return None
-    chosen = rng.choice(found)
-    return text[: chosen.start()] + another(chosen.group(), rng) + text[chosen.end() :]
+    chosen = rng.choice(matches)
+    return text[: chosen.start()] + vary_number(chosen.group(), rng) + text[chosen.end() :]
 
 
-def another(number: str, rng: random.Random) -> str:
+def vary_number(number: str, rng: random.Random) -> str:
     """A number in digits that differs from ``number`` and looks like it."""
     if len(number) == 4 and number.isdigit() and "1000" <= number <= "2100":
         return str(int(number) + rng.choice((-1, 1)) * rng.randint(1, 60))
@@ -97,22 +97,22 @@ def another(number: str, rng: random.Random) -> str:
             return "".join(digits)
 
 
-def other_word(text: str, rng: random.Random) -> str | None:
+def replace_word(text: str, rng: random.Random) -> str | None:
     """A word of a closed set (months, colours, opposites) replaced by another of its set.
 
     >>> other_word("the largest hall", random.Random(0))
     'the smallest hall'
     """
-    found = list(_MEMBER.finditer(text))
-    if not found:
+    matches = list(_MEMBER.finditer(text))
+    if not matches:
         return None
-    chosen = rng.choice(found)
+    chosen = rng.choice(matches)
     new = rng.choice(_GROUPS[chosen.group().lower()])
     new = new.capitalize() if chosen.group()[:1].isupper() else new
     return text[: chosen.start()] + new + text[chosen.end() :]
 
 
-def names(text: str) -> list[str]:
+def find_names(text: str) -> list[str]:
     """Runs of capitalised words behind a word or comma, where a capital is not the beginning of a sentence.
 
     >>> names("The band met John of Gaunt in New York, where Ed lived. It rained.")
@@ -121,13 +121,13 @@ def names(text: str) -> list[str]:
     return [match.group() for match in _NAME.finditer(text)]
 
 
-def other_name(text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
+def replace_name(text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
     """One of the names in ``text`` replaced everywhere by one of ``rivals`` that shares no word with the text."""
-    found = names(text)
-    return replaced(text, rng.choice(found), rivals, rng) if found else None
+    names = find_names(text)
+    return replace_text(text, rng.choice(names), rivals, rng) if names else None
 
 
-def replaced(text: str, old: str, rivals: Sequence[str], rng: random.Random) -> str | None:
+def replace_text(text: str, old: str, rivals: Sequence[str], rng: random.Random) -> str | None:
     """``old`` replaced everywhere in ``text`` by one of ``rivals`` that shares no word with the text."""
     present = set(re.findall(r"\w+", text.lower()))
     free = [rival for rival in dict.fromkeys(rivals) if not present & set(re.findall(r"\w{3,}|\d+", rival.lower()))]

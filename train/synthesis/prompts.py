@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from groundwire.train.common.corpus import Question, Squad, read_dialogues, sentence_bounds
+from groundwire.train.common.corpus import Question, Squad, find_sentence_bounds, read_topical_chat
 
-from .chat_style import Chat
-from .pairs import shortened
-from .qa_to_statement import statement
+from .chat_style import ChatStyle
+from .pairs import shorten_sentence
+from .qa_to_statement import make_statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Prompt:
     response: str
 
 
-class Prompts:
+class PromptSampler:
     """Draws prompts: what an encyclopedia says, asked for and told by it, and chats."""
 
     def __init__(self, squad: Squad, dialogues: Sequence[Sequence[str]]) -> None:
@@ -31,12 +31,12 @@ class Prompts:
         self.questions = squad.questions
         self._squad = squad
         self._dialogues = [turns for turns in dialogues if len(turns) > 1]
-        self._dress = Chat([turn for turns in self._dialogues for turn in turns if len(turn.split()) <= 6])
+        self._style = ChatStyle([turn for turns in self._dialogues for turn in turns if len(turn.split()) <= 6])
 
     @classmethod
-    def read(cls, data: Path, split: str = "train") -> Prompts:
+    def read(cls, data: Path, split: str = "train") -> PromptSampler:
         """From a directory of training sets; ``split`` is train or dev, which has no chats."""
-        chats = read_dialogues(data / "topical_chat.jsonl.gz") if split == "train" else ()
+        chats = read_topical_chat(data / "topical_chat.jsonl.gz") if split == "train" else ()
         return cls(Squad.read(data / f"squad1_{split}.jsonl.gz"), list(chats))
 
     def draw(self, rng: random.Random) -> Prompt:
@@ -45,38 +45,40 @@ class Prompts:
             turns = rng.choice(self._dialogues)
             at = rng.randrange(1, len(turns))
             prompt = Prompt("", "\n".join(turns[max(0, at - rng.randint(1, 3)) : at]), turns[at])
-            return Prompt(self.elsewhere(rng), prompt.history, prompt.response) if rng.random() < 0.5 else prompt
+            return (
+                Prompt(self.draw_other_document(rng), prompt.history, prompt.response) if rng.random() < 0.5 else prompt
+            )
         question = rng.choice(self.questions)
-        prompt = self.grounded(question, rng)
+        prompt = self.draw_grounded(question, rng)
         dice = rng.random()
-        document = "" if dice < 0.27 else self.elsewhere(rng, question) if dice < 0.42 else prompt.document
+        document = "" if dice < 0.27 else self.draw_other_document(rng, question) if dice < 0.42 else prompt.document
         return Prompt(document, prompt.history if rng.random() < 0.9 else "", prompt.response)
 
-    def grounded(self, question: Question, rng: random.Random) -> Prompt:
+    def draw_grounded(self, question: Question, rng: random.Random) -> Prompt:
         """A window around the answer, the question or an earlier text as history, and a response that rests on it."""
         squad = self._squad
         context = squad.contexts[question.paragraph]
-        window, start = squad.window(question, rng.choice((1, 2, 2, 3, 4)), rng)
+        window, start = squad.cut_window(question, rng.choice((1, 2, 2, 3, 4)), rng)
         dice, history = rng.random(), question.text
-        response = statement(question.text, question.answer, context, question.start, rng)
+        response = make_statement(question.text, question.answer, context, question.start, rng)
         if dice < 0.4:
-            response = shortened(_around(window, start), window, rng)
+            response = shorten_sentence(_find_sentence(window, start), window, rng)
         elif "?" in response or dice > 0.9:
             # The history has asked already.
             response = rng.choice(("{}.", "it was {}.", "i think it's {}.", "{}, i believe.")).format(question.answer)
         if rng.random() < 0.4:
-            history = self._earlier(question, rng)
-        return Prompt(window.strip(), history, self._dress.response(response, rng))
+            history = self._draw_earlier(question, rng)
+        return Prompt(window.strip(), history, self._style.style_response(response, rng))
 
-    def elsewhere(self, rng: random.Random, question: Question | None = None) -> str:
+    def draw_other_document(self, rng: random.Random, question: Question | None = None) -> str:
         """Sentences that do not answer ``question``: half of them of its own article."""
         squad = self._squad
-        near = squad.distractor(question, rng.randint(1, 4), rng) if question and rng.random() < 0.5 else None
+        near = squad.find_distractor(question, rng.randint(1, 4), rng) if question and rng.random() < 0.5 else None
         if near:
             return near.strip()
-        return squad.window(rng.choice(self.questions), rng.randint(1, 4), rng)[0].strip()
+        return squad.cut_window(rng.choice(self.questions), rng.randint(1, 4), rng)[0].strip()
 
-    def _earlier(self, question: Question, rng: random.Random) -> str:
+    def _draw_earlier(self, question: Question, rng: random.Random) -> str:
         """A sentence of the paragraph from before the answer, or a turn of some chat."""
         if self._dialogues and rng.random() < 0.4:
             return rng.choice(rng.choice(self._dialogues))
@@ -87,5 +89,5 @@ class Prompts:
         return self._squad.contexts[question.paragraph][a:b].strip()
 
 
-def _around(window: str, place: int) -> str:
-    return next((window[a:b].strip() for a, b in sentence_bounds(window) if a <= place < b), window.strip())
+def _find_sentence(window: str, start: int) -> str:
+    return next((window[a:b].strip() for a, b in find_sentence_bounds(window) if a <= start < b), window.strip())

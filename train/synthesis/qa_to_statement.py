@@ -65,26 +65,26 @@ _WH_DATE = re.compile(
 _WORD = re.compile(r"[\w'’-]+")
 
 
-def statement(question: str, answer: str, context: str, start: int, rng: random.Random) -> str:
+def make_statement(question: str, answer: str, context: str, start: int, rng: random.Random) -> str:
     """The statement that ``question`` and ``answer`` make; ``start`` is the answer's place in ``context``.
 
     The context only lends the preposition before the answer and the past tense of the question's verb, so another
     answer may be put in the place of the right one.
     """
-    asked = " ".join(question.split()).rstrip(" ?.")
-    told = declare(asked, answer, preposition(context, start), set(_WORD.findall(context.lower())))
-    if told is None or rng.random() < 0.1:
-        told = rng.choice(("{q}? {a}", "{q}? it was {a}", "{q}? i think {a}")).format(q=asked, a=answer)
-    return f"{told[:1].upper()}{told[1:]}."
+    bare_question = " ".join(question.split()).rstrip(" ?.")
+    text = declare(bare_question, answer, find_preposition(context, start), set(_WORD.findall(context.lower())))
+    if text is None or rng.random() < 0.1:
+        text = rng.choice(("{q}? {a}", "{q}? it was {a}", "{q}? i think {a}")).format(q=bare_question, a=answer)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
-def preposition(context: str, start: int) -> str:
+def find_preposition(context: str, start: int) -> str:
     """The preposition right before the answer; empty when there is none."""
-    found = _BEFORE_ANSWER.search(context[max(0, start - 32) : start])
-    return found.group(1).lower() if found else ""
+    match = _BEFORE_ANSWER.search(context[max(0, start - 32) : start])
+    return match.group(1).lower() if match else ""
 
 
-def declare(asked: str, answer: str, before: str, known: set[str]) -> str | None:
+def declare(question: str, answer: str, before: str, known: set[str]) -> str | None:
     """The declarative form of a question, or None when no rule fits.
 
     ``before`` is the preposition to put before an answer of place or time, ``known`` the lower-cased words of the text
@@ -97,58 +97,60 @@ def declare(asked: str, answer: str, before: str, known: set[str]) -> str | None
     >>> declare("How many states does it have", "50", "", set())
     'it has 50 states'
     """
-    words = asked.split()
+    words = question.split()
     low = [word.lower() for word in words]
-    date = _WH_DATE.match(asked)
+    date = _WH_DATE.match(question)
     if low[:2] == ["how", "many"]:
-        return _how_many(words, low, answer)
+        return _declare_how_many(words, low, answer)
     if date or low[0] in ("when", "where"):
         skip = len(date.group().split()) if date else 1
-        own = low[0] if low[0] in _PREPOSITIONS else before
-        return _adverbial(words[skip:], answer, own or ("in" if date or low[0] == "when" else ""), known)
+        lead = low[0] if low[0] in _PREPOSITIONS else before
+        return _declare_adverbial(words[skip:], answer, lead or ("in" if date or low[0] == "when" else ""), known)
     if len(words) < 3:
         return None
     if low[0] in _PREPOSITIONS and low[1] in ("what", "which", "whom", "how"):
-        place = next((i for i in range(2, min(6, len(words))) if low[i] in _DO | _BE), None)
-        return _adverbial(words[place:], answer, low[0], known) if place is not None else None
+        verb_index = next((i for i in range(2, min(6, len(words))) if low[i] in _DO | _BE), None)
+        return _declare_adverbial(words[verb_index:], answer, low[0], known) if verb_index is not None else None
     if low[0] not in ("who", "what", "which"):
-        return _trailing(words, low, answer)
+        return _declare_trailing(words, low, answer)
     if low[1] in _BE:
-        return _copula(words[1], words[2:], answer)
+        return _declare_copula(words[1], words[2:], answer)
     if low[1] in _DO:
-        return _past(words[1:], answer, known, beside=True)
+        return _declare_do_support(words[1:], answer, known, beside=True)
     if low[1] in _AUX:
         return f"{answer} {' '.join(words[1:])}" if _is_participle(words[2]) or low[2] == "been" else None
     if low[0] == "who":
         return f"{answer} {' '.join(words[1:])}"
-    for place in range(2, min(5, len(words) - 1)):
-        if low[place] in _DO:
-            return _past(words[place:], answer, known, beside=True)
-        adjective = words[place + 1].islower() and low[place + 1] not in _NOUN_NEXT and low[-1] not in _PREPOSITIONS
-        if (low[place] in _BE and adjective) or words[place] in _FINITE or words[place].endswith("ed"):
-            return f"{answer} {' '.join(words[place:])}"
+    for verb_index in range(2, min(5, len(words) - 1)):
+        if low[verb_index] in _DO:
+            return _declare_do_support(words[verb_index:], answer, known, beside=True)
+        adjective = (
+            words[verb_index + 1].islower() and low[verb_index + 1] not in _NOUN_NEXT and low[-1] not in _PREPOSITIONS
+        )
+        if (low[verb_index] in _BE and adjective) or words[verb_index] in _FINITE or words[verb_index].endswith("ed"):
+            return f"{answer} {' '.join(words[verb_index:])}"
     return None
 
 
-def _how_many(words: list[str], low: list[str], answer: str) -> str | None:
-    places = [i for i, word in enumerate(low) if word in _AUX and i > 2]
-    if not places:
+def _declare_how_many(words: list[str], low: list[str], answer: str) -> str | None:
+    verb_indices = [i for i, word in enumerate(low) if word in _AUX and i > 2]
+    if not verb_indices:
         return None
-    place = places[0]
-    counted = " ".join(words[2:place])
-    amount = answer if answer.lower().endswith(low[place - 1]) else f"{answer} {counted}"
-    if low[place] in _DO and low[-1] == "have":
-        verb = {"do": "have", "does": "has", "did": "had"}[low[place]]
-        return f"{' '.join(words[place + 1 : -1])} {verb} {amount}"
-    if low[place] in _BE and len(words) > place + 1 and low[place + 1] in ("there", "in"):
-        rest = words[place + 2 :] if low[place + 1] == "there" else words[place + 1 :]
-        return " ".join(["there", words[place], amount, *rest])
-    if low[place] in _BE and len(words) > place + 1 and _is_participle(words[place + 1]):
-        return " ".join([amount, *words[place:]])
+    verb_index = verb_indices[0]
+    counted = " ".join(words[2:verb_index])
+    amount = answer if answer.lower().endswith(low[verb_index - 1]) else f"{answer} {counted}"
+    if low[verb_index] in _DO and low[-1] == "have":
+        verb = {"do": "have", "does": "has", "did": "had"}[low[verb_index]]
+        return f"{' '.join(words[verb_index + 1 : -1])} {verb} {amount}"
+    if low[verb_index] in _BE and len(words) > verb_index + 1 and low[verb_index + 1] in ("there", "in"):
+        rest = words[verb_index + 2 :] if low[verb_index + 1] == "there" else words[verb_index + 1 :]
+        return " ".join(["there", words[verb_index], amount, *rest])
+    if low[verb_index] in _BE and len(words) > verb_index + 1 and _is_participle(words[verb_index + 1]):
+        return " ".join([amount, *words[verb_index:]])
     return None
 
 
-def _adverbial(words: list[str], answer: str, before: str, known: set[str]) -> str | None:
+def _declare_adverbial(words: list[str], answer: str, before: str, known: set[str]) -> str | None:
     """When, where, in what year: the answer goes to the end, behind its preposition."""
     if len(words) < 3:
         return None
@@ -156,48 +158,48 @@ def _adverbial(words: list[str], answer: str, before: str, known: set[str]) -> s
     led = answer.split(" ", 1)[0].lower() in _PREPOSITIONS
     tail = f"{before} {answer}" if before and not led else answer
     if verb in _DO:
-        return _past(words, tail, known, beside=False)
+        return _declare_do_support(words, tail, known, beside=False)
     if verb not in _BE:
         return None
-    place = next((i for i in range(1, len(rest)) if _is_participle(rest[i])), len(rest))
-    return " ".join([*rest[:place], verb, *rest[place:], tail])
+    participle = next((i for i in range(1, len(rest)) if _is_participle(rest[i])), len(rest))
+    return " ".join([*rest[:participle], verb, *rest[participle:], tail])
 
 
-def _trailing(words: list[str], low: list[str], answer: str) -> str | None:
+def _declare_trailing(words: list[str], low: list[str], answer: str) -> str | None:
     """… on what date: the answer takes the place of the last words."""
-    place = next((i for i in range(max(2, len(words) - 4), len(words)) if low[i] in ("what", "which", "whom")), None)
-    return " ".join([*words[:place], answer]) if place is not None else None
+    index = next((i for i in range(max(2, len(words) - 4), len(words)) if low[i] in ("what", "which", "whom")), None)
+    return " ".join([*words[:index], answer]) if index is not None else None
 
 
-def _copula(verb: str, rest: list[str], answer: str) -> str | None:
+def _declare_copula(verb: str, rest: list[str], answer: str) -> str | None:
     """Who or what is …: the answer goes before the verb, or to the end if a participle or preposition waits for it."""
     last = rest[-1].lower()
     clause = any(word in _CLAUSE for word in rest)
     if last in _PREPOSITIONS or (_is_participle(rest[-1]) and not clause):
         cut = next((i for i in range(len(rest) - 1, 0, -1) if _is_participle(rest[i])), None)
-        told = " ".join([*rest[:cut], verb, *rest[cut:]]) if cut is not None else None
-        return f"{told} {answer.removeprefix(f'{last} ')}" if told else None
+        clause_text = " ".join([*rest[:cut], verb, *rest[cut:]]) if cut is not None else None
+        return f"{clause_text} {answer.removeprefix(f'{last} ')}" if clause_text else None
     return " ".join([answer, verb, *rest])
 
 
-def _past(words: list[str], tail: str, known: set[str], *, beside: bool) -> str | None:
+def _declare_do_support(words: list[str], tail: str, known: set[str], *, beside: bool) -> str | None:
     """``did … verb …`` with the verb in its own tense; ``tail`` goes ``beside`` it or to the end.
 
     The verb is the first word whose inflection the text has, or else the last word of a short question.
     """
-    did, rest = words[0].lower(), words[1:]
-    for place in range(1, len(rest)):
-        short = place == len(rest) - 1 <= 2 and not any(word.lower() in _PREPOSITIONS for word in rest)
-        form = _inflected(rest[place], did, None if short else known)
+    auxiliary, rest = words[0].lower(), words[1:]
+    for verb_index in range(1, len(rest)):
+        short = verb_index == len(rest) - 1 <= 2 and not any(word.lower() in _PREPOSITIONS for word in rest)
+        form = _inflect(rest[verb_index], auxiliary, None if short else known)
         if form:
-            after = rest[place + 1 :]
+            after = rest[verb_index + 1 :]
             if beside and not (after and after[-1].lower() in _PREPOSITIONS):
-                return " ".join([*rest[:place], form, tail, *after])
-            return " ".join([*rest[:place], form, *after, tail])
+                return " ".join([*rest[:verb_index], form, tail, *after])
+            return " ".join([*rest[:verb_index], form, *after, tail])
     return None
 
 
-def _inflected(word: str, did: str, known: set[str] | None) -> str | None:
+def _inflect(word: str, did: str, known: set[str] | None) -> str | None:
     """The form of ``word`` that ``did`` asks for, if ``known`` has it; the regular one when ``known`` is None."""
     if not (word.islower() and word.isalpha() and len(word) > 1) or did == "do":
         return None

@@ -12,60 +12,60 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from groundwire.engine.text.sentences import sentences
-from groundwire.train.common.corpus import Squad, read_dialogues, read_rows
-from groundwire.train.common.treebanks import treebank
+from groundwire.train.common.corpus import Squad, read_rows, read_topical_chat
+from groundwire.train.common.treebanks import read_treebank
 
-from .chat_style import Chat
-from .qa_to_statement import statement
-from .weak_labels import NOT_VERIFIABLE, VERIFIABLE, weak_label
+from .chat_style import ChatStyle
+from .qa_to_statement import make_statement
+from .weak_labels import NOT_VERIFIABLE, VERIFIABLE, assign_weak_label
 
 
-class Sentences:
+class VerifiabilitySentences:
     """Draws sentences and their labels."""
 
     def __init__(self, squad: Squad, chat: Iterable[str], asked: Sequence[str]) -> None:
         """``chat`` are sentences for the rules to label, ``asked`` questions."""
         labelled: dict[str | None, list[str]] = {VERIFIABLE: [], NOT_VERIFIABLE: [], None: []}
         for sentence in dict.fromkeys(chat):
-            labelled[weak_label(sentence)].append(sentence)
-        self.told: list[str] = labelled[VERIFIABLE]
+            labelled[assign_weak_label(sentence)].append(sentence)
+        self.verifiable: list[str] = labelled[VERIFIABLE]
         """Sentences of chat with something to check."""
-        self.chatted: list[str] = labelled[NOT_VERIFIABLE]
+        self.non_verifiable: list[str] = labelled[NOT_VERIFIABLE]
         """Sentences of chat with nothing to check."""
-        if not self.told or not self.chatted or not asked:
+        if not self.verifiable or not self.non_verifiable or not asked:
             raise ValueError("The chat holds no verifiable or no non-verifiable sentence, or there are no questions.")
         self._squad = squad
-        self._asked = asked
-        self._dress = Chat(self.chatted)
+        self._questions = asked
+        self._style = ChatStyle(self.non_verifiable)
 
     @classmethod
-    def read(cls, data: Path, squad: Squad) -> Sentences:
+    def read(cls, data: Path, squad: Squad) -> VerifiabilitySentences:
         """From Topical-Chat, EWT and GUM, and the questions of SQuAD and of the well-formedness set."""
         asked = [row["question"] for row in read_rows(data / "query_wellformedness_train.jsonl.gz")]
-        return cls(squad, chat_sentences(data), asked + [question.text for question in squad.questions])
+        return cls(squad, read_chat_sentences(data), asked + [question.text for question in squad.questions])
 
     def draw(self, rng: random.Random) -> tuple[str, str]:
         """A sentence and its label."""
         if rng.random() < 0.5:
-            return self._verifiable(rng), VERIFIABLE
-        return self._non_verifiable(rng), NOT_VERIFIABLE
+            return self._draw_verifiable(rng), VERIFIABLE
+        return self._draw_non_verifiable(rng), NOT_VERIFIABLE
 
-    def _verifiable(self, rng: random.Random) -> str:
+    def _draw_verifiable(self, rng: random.Random) -> str:
         """Something to check: plain, reported, or with an opinion beside it in one sentence."""
         dice = rng.random()
         if dice < 0.3:
-            fact = rng.choice(self.told)
+            fact = rng.choice(self.verifiable)
         elif dice < 0.5:
             chosen = rng.choice(self._squad.questions)
-            fact = statement(chosen.text, chosen.answer, self._squad.contexts[chosen.paragraph], chosen.start, rng)
+            fact = make_statement(chosen.text, chosen.answer, self._squad.contexts[chosen.paragraph], chosen.start, rng)
         else:
-            fact = self._encyclopedic(rng)
+            fact = self._draw_article_sentence(rng)
         if rng.random() < 0.2:
-            opinion, bare = rng.choice(self.chatted).rstrip(" .!?"), fact.rstrip(" .!?")
+            opinion, bare = rng.choice(self.non_verifiable).rstrip(" .!?"), fact.rstrip(" .!?")
             fact = rng.choice((f"{opinion}, {fact}", f"{opinion} and {fact}", f"{bare}, {opinion}."))
-        return self._dress.sentence(fact, rng)
+        return self._style.style_sentence(fact, rng)
 
-    def _encyclopedic(self, rng: random.Random) -> str:
+    def _draw_article_sentence(self, rng: random.Random) -> str:
         """A sentence of SQuAD's paragraphs; short pieces are mostly cut at an abbreviation, and are not taken."""
         while True:
             paragraph = rng.randrange(len(self._squad.contexts))
@@ -74,22 +74,22 @@ class Sentences:
             if len(fact.split()) >= 4:
                 return fact
 
-    def _non_verifiable(self, rng: random.Random) -> str:
+    def _draw_non_verifiable(self, rng: random.Random) -> str:
         if rng.random() < 0.25:
-            asked = rng.choice(self._asked)
+            asked = rng.choice(self._questions)
             return asked.rstrip(" ?") if rng.random() < 0.2 else asked
-        text = rng.choice(self.chatted)
+        text = rng.choice(self.non_verifiable)
         if rng.random() < 0.2:
-            text = f"{text.rstrip(' .!?')}{rng.choice((', ', ' and '))}{rng.choice(self.chatted)}"
-        return self._dress.sentence(text, rng, claim=False)
+            text = f"{text.rstrip(' .!?')}{rng.choice((', ', ' and '))}{rng.choice(self.non_verifiable)}"
+        return self._style.style_sentence(text, rng, claim=False)
 
 
-def chat_sentences(data: Path) -> Iterator[str]:
+def read_chat_sentences(data: Path) -> Iterator[str]:
     """Sentences of Topical-Chat's training dialogues, of EWT and of GUM."""
-    for turns in read_dialogues(data / "topical_chat.jsonl.gz"):
+    for turns in read_topical_chat(data / "topical_chat.jsonl.gz"):
         for turn in turns:
             yield from (sentence.text for sentence in sentences(turn))
     for name in ("ud_ewt_train", "gum"):
-        for sentence in treebank(data / f"{name}.conllu.gz"):
+        for sentence in read_treebank(data / f"{name}.conllu.gz"):
             if 2 <= len(sentence.words) <= 40:
                 yield sentence.text

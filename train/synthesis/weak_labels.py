@@ -35,7 +35,7 @@ _LEAD = re.compile(
 )
 _ASKED = re.compile(r"(?:if|whether|why|how|what|who|when|where|about|any|of)\b")
 """What may follow "did you know" in a question that reports nothing."""
-_TELLING = re.compile(rf"\bdid you (?:also )?(?:know|hear) (?!{_ASKED.pattern})\w+ \w+ \w+")
+_REPORTING = re.compile(rf"\bdid you (?:also )?(?:know|hear) (?!{_ASKED.pattern})\w+ \w+ \w+")
 _TAG = re.compile(
     r",?\ (?:right|huh|correct|(?:is|are|was|were|do|does|did|has|have|ca|wo)n't\ (?:it|they|he|she|you))\ ?\?$",
     re.VERBOSE,
@@ -55,7 +55,7 @@ _SUGGESTION = re.compile(
     |go\ \w+)\b""",
     re.VERBOSE,
 )
-_JUDGEMENT = re.compile(
+_EVALUATION = re.compile(
     r"""\b(?:great|good|bad|best|worst|better|worse|amazing|awesome|cool|nice|crazy|insane|funny|hilarious|weird|strange
     |beautiful|boring|interesting|terrible|horrible|awful|fun|sad|silly|stupid|ridiculous|impressive|wonderful|lovely
     |favou?rite|scary|neat|wild|unbelievable|incredible|fascinating|cute|delicious|overrated|underrated|shame|smart|wow
@@ -84,7 +84,7 @@ _NAME = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z]\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SentenceParts:
     """A sentence as the rules see it; lower-cased but for ``cased``."""
 
     text: str
@@ -100,7 +100,7 @@ class Parts:
     """Whether it is a question, and neither a report nor a statement with a tag ("right?")."""
 
     @classmethod
-    def of(cls, sentence: str) -> Parts:
+    def of(cls, sentence: str) -> SentenceParts:
         """Take a sentence apart."""
         written = APOSTROPHES.sub("'", " ".join(sentence.replace("’", "'").split()))
         written = written.replace(" '", "'").replace(" n't", "n't")
@@ -116,7 +116,7 @@ class Parts:
         # What is left of "i didn't know that" or "i think so" is no claim of its own.
         if len(claim.split()) < 3:
             claim, cased, reported = core, written[len(written) - len(core) :], False
-        tells = (reported and not _ASKED.match(claim)) or _TELLING.search(text) or _TAG.search(text)
+        tells = (reported and not _ASKED.match(claim)) or _REPORTING.search(text) or _TAG.search(text)
         asks = text.rstrip(" !\"'").endswith("?") and not tells
         return cls(text, core, claim, cased, reported, asks)
 
@@ -126,72 +126,72 @@ class Parts:
         return len(self.claim.split()) >= 5 and not _PERSONAL.match(self.claim) and not self.asks
 
 
-Rule: TypeAlias = Callable[[Parts], str | None]
+Rule: TypeAlias = Callable[[SentenceParts], str | None]
 
 
-def question(parts: Parts) -> str | None:
+def vote_question(parts: SentenceParts) -> str | None:
     """A question asserts nothing."""
     return NOT_VERIFIABLE if parts.asks else None
 
 
-def social(parts: Parts) -> str | None:
+def vote_social(parts: SentenceParts) -> str | None:
     """Greetings, thanks and good-byes."""
     return NOT_VERIFIABLE if _SOCIAL.search(parts.text) else None
 
 
-def reaction(parts: Parts) -> str | None:
+def vote_reaction(parts: SentenceParts) -> str | None:
     """Nothing left behind "yeah, wow"."""
     return NOT_VERIFIABLE if len(parts.core.strip(" .!?,").split()) <= 1 else None
 
 
-def personal(parts: Parts) -> str | None:
+def vote_personal(parts: SentenceParts) -> str | None:
     """About the speaker or the listener: liking, biography, ignorance; not when it goes on about something else."""
     return NOT_VERIFIABLE if _PERSONAL.match(parts.claim) and not _ELSE.search(parts.claim) else None
 
 
-def suggestion(parts: Parts) -> str | None:
+def vote_suggestion(parts: SentenceParts) -> str | None:
     """Advice and invitations."""
     return NOT_VERIFIABLE if _SUGGESTION.match(parts.claim) else None
 
 
-def judgement(parts: Parts) -> str | None:
+def vote_evaluation(parts: SentenceParts) -> str | None:
     """Evaluation or conjecture."""
-    return NOT_VERIFIABLE if _JUDGEMENT.search(parts.claim) else None
+    return NOT_VERIFIABLE if _EVALUATION.search(parts.claim) else None
 
 
-def figure(parts: Parts) -> str | None:
+def vote_figure(parts: SentenceParts) -> str | None:
     """A statement with a number."""
     return VERIFIABLE if parts.stated and _FIGURE.search(parts.claim) else None
 
 
-def name(parts: Parts) -> str | None:
+def vote_name(parts: SentenceParts) -> str | None:
     """A statement with a name and a finite verb; a text in capitals tells no names."""
-    told = parts.stated and _FINITE.search(parts.claim) and not parts.cased.isupper()
-    return VERIFIABLE if told and _NAME.search(parts.cased) else None
+    is_statement = parts.stated and _FINITE.search(parts.claim) and not parts.cased.isupper()
+    return VERIFIABLE if is_statement and _NAME.search(parts.cased) else None
 
 
-def report(parts: Parts) -> str | None:
+def vote_report(parts: SentenceParts) -> str | None:
     """A statement that was heard or read."""
     return VERIFIABLE if parts.stated and parts.reported and _FINITE.search(parts.claim) else None
 
 
-def superlative(parts: Parts) -> str | None:
+def vote_superlative(parts: SentenceParts) -> str | None:
     """The first, the only, the largest."""
     return VERIFIABLE if parts.stated and _SUPERLATIVE.search(parts.claim) else None
 
 
-def definition(parts: Parts) -> str | None:
+def vote_definition(parts: SentenceParts) -> str | None:
     """What something is, is called, is made of, was founded by."""
     return VERIFIABLE if parts.stated and _DEFINITION.search(parts.claim) else None
 
 
 RULES: tuple[Rule, ...] = (
-    *(question, social, reaction, personal, suggestion, judgement),
-    *(figure, name, report, superlative, definition),
+    *(vote_question, vote_social, vote_reaction, vote_personal, vote_suggestion, vote_evaluation),
+    *(vote_figure, vote_name, vote_report, vote_superlative, vote_definition),
 )
 
 
-def weak_label(sentence: str) -> str | None:
+def assign_weak_label(sentence: str) -> str | None:
     """The label that the rules agree on; None when all abstain or two disagree.
 
     >>> weak_label("Yeah, did you know the university's locker room was painted pink in 1979?")
@@ -199,6 +199,6 @@ def weak_label(sentence: str) -> str | None:
     >>> weak_label("I love watching football with my dad!"), weak_label("He was a great player in 1979.")
     ('non-verifiable', None)
     """
-    parts = Parts.of(sentence)
+    parts = SentenceParts.of(sentence)
     votes = {vote for rule in RULES if (vote := rule(parts)) is not None}
     return votes.pop() if len(votes) == 1 else None

@@ -1,0 +1,13 @@
+"""``python -m groundwire.train``: the recipes as commands."""
+
+from __future__ import annotations
+
+import typer
+
+from . import compact, conv_fever, generator, nph, synthesis
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+for _group in (compact, synthesis, generator, conv_fever, nph):
+    app.add_typer(_group.app)
+
+__all__ = ["app"]

@@ -1,0 +1,147 @@
+"""Commands for the models of ``bundles/compact``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from groundwire.train import spans
+from groundwire.train.common import restore
+from groundwire.train.compact import bundle as bundles
+from groundwire.train.compact import evaluate, lm, multitask_nli, nli, qa, qg, shortlist
+
+from .options import (
+    Data,
+    ExportPrecision,
+    Force,
+    Out,
+    OutBundle,
+    Precision,
+    Seed,
+    Steps,
+    Threads,
+    make_schedule,
+    print_stage,
+)
+
+app = typer.Typer()
+
+
+@app.command("qa")
+def _train_extractive_qa(
+    data: Data,
+    out: Out,
+    steps: Steps = 2400,
+    seed: Seed = 13,
+    threads: Threads = 0,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint to start from; default MiniLM.", file_okay=False)
+    ] = None,
+) -> None:
+    """Train extractive question answering with "no answer". Data: squad1_train.jsonl.gz."""
+    qa.train_extractive_qa(data, out, make_schedule(steps, seed, threads), start=start)
+
+
+@app.command("nli")
+def _train_nli(data: Data, out: Out, steps: Steps = 2400, seed: Seed = 13, threads: Threads = 0) -> None:
+    """Train three-way natural language inference. Data: nli_train.jsonl.gz, squad1_train.jsonl.gz."""
+    nli.train_nli(data, out, make_schedule(steps, seed, threads))
+
+
+@app.command("qg")
+def _train_question_generator(data: Data, out: Out, steps: Steps = 4000, seed: Seed = 13, threads: Threads = 0) -> None:
+    """Train answer-aware question generation. Data: squad1_train.jsonl.gz."""
+    qg.train_question_generator(data, out, make_schedule(steps, seed, threads))
+
+
+@app.command("spans")
+def _train_span_finder(data: Data, out: Out, steps: Steps = 3600, seed: Seed = 13) -> None:
+    """Train the spaCy pipeline of the span finder.
+
+    Data: ud_ewt_train, ud_ewt_dev, ud_ewt_test and gum (.conllu.gz), fb15k237_train.jsonl.gz, and in ner/ the files
+    uner_ewt_dev and uner_ewt_test (.iob2.gz), crossner_*.txt.gz, wikigold_wikigold.conll.txt.gz, and wnut17_train,
+    wnut17_dev and wnut17_test (.conll.gz).
+    """
+    spans.train_span_finder(data, out, steps, seed)
+
+
+@app.command("multitask-nli")
+def _train_multitask_nli(
+    data: Data,
+    out: Out,
+    steps: Steps = 1500,
+    seed: Seed = 13,
+    threads: Threads = 0,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint of the recipe nli to start from; default MiniLM.", file_okay=False)
+    ] = None,
+) -> None:
+    """Train inference, consistency and verifiability: three heads on one backbone.
+
+    Data: squad1_train and squad1_dev, nli_train and nli_dev, topical_chat, query_wellformedness_train (.jsonl.gz),
+    ud_ewt_train and gum (.conllu.gz).
+    """
+    multitask_nli.train_multitask_nli(data, out, make_schedule(steps, seed, threads), start=start)
+
+
+@app.command("lm")
+def _train_language_model(data: Data, out: Out, steps: Steps = 1500, seed: Seed = 13, threads: Threads = 0) -> None:
+    """Train the language model of PMI-Faith, which reads a document. Data: squad1_train, squad1_dev and topical_chat
+    (.jsonl.gz)."""
+    lm.train_language_model(data, out, make_schedule(steps, seed, threads))
+
+
+@app.command("bundle-compact")
+def _export_compact_bundle(
+    checkpoints: Annotated[
+        Path, typer.Option(help=f"Directory with the recipes' checkpoints: {bundles.CHECKPOINTS}.", exists=True)
+    ],
+    out: OutBundle,
+    precision: Precision = ExportPrecision.INT8,
+    force: Force = False,
+) -> None:
+    """Export the trained checkpoints as the embedded bundle."""
+    bundles.export_compact_bundle(checkpoints, out, print_stage, precision=precision.value, force=force)
+
+
+@app.command("measure-compact")
+def _evaluate_compact_bundle(
+    bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],
+    data: Data,
+    bench: Annotated[Path | None, typer.Option(help="Directory with q2_wow_600.jsonl.", file_okay=False)] = None,
+    sample: Annotated[int, typer.Option(help="Rows per set, drawn with a fixed seed; 0 takes all.", min=0)] = 0,
+    out: Annotated[Path | None, typer.Option(help="Write the report here too.")] = None,
+) -> None:
+    """Measure a bundle: extractive QA, inference, question quality, and Q² on labelled responses.
+
+    Data: squad1_dev, squad2_dev and nli_test (.jsonl.gz).
+    """
+    report = evaluate.evaluate_compact_bundle(bundle, data, bench, sample)
+    if out is not None:
+        out.write_text(json.dumps(report, indent=1) + "\n")
+    Console().print_json(data=report)
+
+
+@app.command("restore")
+def _restore_checkpoint(
+    bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],
+    role: Annotated[str, typer.Option(help="Its extractive QA or a classifier: qa, nli, detector.NAME.")],
+    out: Annotated[Path, typer.Option(help="Checkpoint directory to write.")],
+) -> None:
+    """Turn a bundle's graph back into a checkpoint, to train it further."""
+    restore.write_restored_checkpoint(bundle, role, out)
+
+
+@app.command("shortlist")
+def _shorten_question_generator(
+    bundle: Annotated[Path, typer.Option(help="Bundle directory; rewritten.", exists=True, file_okay=False)],
+    data: Data,
+    size: Annotated[int, typer.Option(help="Tokens beside those of the source.", min=100)] = 4000,
+) -> None:
+    """Let a bundle's question generator choose among few tokens, which is faster. Calibrate the bundle again
+    afterwards. Data: squad1_train.jsonl.gz."""
+    print(f"{shortlist.shorten_question_generator(bundle, data, size).directory} written")
