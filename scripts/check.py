@@ -15,7 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PACKAGES = ("engine", "runtime", "export", "evaluate", "train", "integrations")
-TYPED = ("engine", "runtime", "export", "evaluate", "integrations")
 
 
 def sources() -> list[str]:
@@ -37,7 +36,7 @@ CHECKS: dict[str, list[str]] = {
     "lint": [str(BIN / "ruff"), "check", "."],
     "format": [str(BIN / "ruff"), "format", "--check", "."],
     "cpp-format": [str(BIN / "clang-format"), "--dry-run", "--Werror", *sources()],
-    "types": [str(BIN / "mypy"), *(part for name in TYPED for part in ("-p", f"groundwire.{name}"))],
+    "types": [str(BIN / "mypy"), *(part for name in PACKAGES for part in ("-p", f"groundwire.{name}"))],
     "imports": [str(BIN / "lint-imports"), "--no-cache"],
     "native": ["bash", "scripts/native_sanitize.sh"],
     "tests": [sys.executable, "-m", "pytest"],

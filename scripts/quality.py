@@ -53,7 +53,8 @@ TESTS = {
 FORMATS = {"usr_topicalchat": "usr-q2"}
 """How a set is read where it is not as its columns tell: the rows that the Q² paper takes."""
 DEVELOPMENT = {"begin_wow_dev": "BEGIN", "fever_symmetric_dev": "FEVER", "made_dev": "made"}
-"""What may be tuned on; ``made_dev`` is drawn from SQuAD's development part by ``python -m groundwire.train pairs``."""
+"""What may be tuned on; ``python -m groundwire.train consistency-pairs`` draws ``made_dev`` from SQuAD's development
+part."""
 AREAS = (
     ("q2_wow_600", "q2", "0.79"),
     ("q2_wow_600", "fused", "0.84"),

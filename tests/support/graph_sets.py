@@ -25,18 +25,18 @@ GENERIC, WEBPAGE = "/film/film/film_festivals", "/common/topic/webpage./common/w
 def rows() -> list[tuple[str, str, str]]:
     """All triples, those of ten relations' kinds among them: with phrases, without, symmetric, bookkeeping."""
     rng = random.Random(3)
-    found = []
+    triples = []
     for number, film in enumerate(FILMS):
-        found.append((PEOPLE[number % 5], DIRECTED, film))
-        found += [(actor, ACTED, film) for actor in rng.sample(PEOPLE[5:], 2)]
-        found.append((film, GENRE, GENRES[number % len(GENRES)]))
-        found.append((film, GENERIC, f"{TOWNS[number % 5]} Festival-GB"))
-        found.append((film, WEBPAGE, "Official Website"))
-    found += [(person, BORN, TOWNS[number % len(TOWNS)]) for number, person in enumerate(PEOPLE)]
-    for one, other in zip(PEOPLE[:4], PEOPLE[4:8], strict=True):
-        found += [(one, SPOUSE, other), (other, SPOUSE, one)]
-    rng.shuffle(found)
-    return found
+        triples.append((PEOPLE[number % 5], DIRECTED, film))
+        triples += [(actor, ACTED, film) for actor in rng.sample(PEOPLE[5:], 2)]
+        triples.append((film, GENRE, GENRES[number % len(GENRES)]))
+        triples.append((film, GENERIC, f"{TOWNS[number % 5]} Festival-GB"))
+        triples.append((film, WEBPAGE, "Official Website"))
+    triples += [(person, BORN, TOWNS[number % len(TOWNS)]) for number, person in enumerate(PEOPLE)]
+    for person, partner in zip(PEOPLE[:4], PEOPLE[4:8], strict=True):
+        triples += [(person, SPOUSE, partner), (partner, SPOUSE, person)]
+    rng.shuffle(triples)
+    return triples
 
 
 def save(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Training sets in miniature, in the formats of the real ones, and a tiny trunk in MiniLM's place."""
+"""Training sets in miniature, in the formats of the real ones, and a tiny backbone in place of MiniLM."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_trunk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of MiniLM's kind with random weights: 4 layers of width 64, a vocabulary of some hundred word pieces."""
-    folder = tmp_path_factory.mktemp("trunk")
+    folder = tmp_path_factory.mktemp("backbone")
     tokens = word_pieces()
     config = BertConfig(
         vocab_size=len(tokens),
@@ -138,7 +138,7 @@ def tiny_trunk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def small(tiny_trunk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Recipes start from the tiny trunk instead of MiniLM."""
-    monkeypatch.setattr(backbone, "PATH", tiny_trunk)
-    return tiny_trunk
+def small(tiny_backbone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Recipes start from the tiny backbone instead of MiniLM."""
+    monkeypatch.setattr(backbone, "PATH", tiny_backbone)
+    return tiny_backbone

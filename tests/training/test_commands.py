@@ -21,14 +21,24 @@ def run(*arguments: object) -> None:
     assert result.exit_code == 0, result.output
 
 
-def test_detector(tiny_trunk: Path, tmp_path: Path) -> None:
+def test_detector(tiny_backbone: Path, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "GPE", "pattern": name} for name in ("Ohio", "Naples")])
     nlp.to_disk(tmp_path / "spans")
     dialogues = write(
         tmp_path / "dialogues.jsonl", [{**row, "dialogue": str(i)} for i, row in enumerate(DIALOGUES * 3)]
     )
-    common = ("detector", "--base", tiny_trunk, "--dialogues", dialogues, "--spans", tmp_path / "spans", "--epochs", 1)
+    common = (
+        "detector",
+        "--base",
+        tiny_backbone,
+        "--dialogues",
+        dialogues,
+        "--spans",
+        tmp_path / "spans",
+        "--epochs",
+        1,
+    )
     run(*common, "--out", tmp_path / "out", "--seed", 5)
     assert BertForSequenceClassification.from_pretrained(tmp_path / "out").config.num_labels == 2
     report = json.loads((tmp_path / "out" / "report.json").read_text())
@@ -36,10 +46,10 @@ def test_detector(tiny_trunk: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_judge_and_lm(sets: Path, small: Path, tmp_path: Path) -> None:
-    run("judge", "--data", sets, "--out", tmp_path / "judge", "--steps", 1)
-    assert {path.name for path in (tmp_path / "judge").iterdir() if path.is_dir()} == set(HEADS)
-    start = tmp_path / "judge" / "nli"
-    run("judge", "--data", sets, "--out", tmp_path / "again", "--steps", 1, "--start", start)
+def test_multitask_nli_and_lm(sets: Path, small: Path, tmp_path: Path) -> None:
+    run("multitask-nli", "--data", sets, "--out", tmp_path / "multitask_nli", "--steps", 1)
+    assert {path.name for path in (tmp_path / "multitask_nli").iterdir() if path.is_dir()} == set(HEADS)
+    start = tmp_path / "multitask_nli" / "nli"
+    run("multitask-nli", "--data", sets, "--out", tmp_path / "again", "--steps", 1, "--start", start)
     run("lm", "--data", sets, "--out", tmp_path / "lm", "--steps", 1)
     assert GPT2LMHeadModel.from_pretrained(tmp_path / "lm").config.n_layer == 4

@@ -46,8 +46,8 @@ CITY = Record(
 
 def entities(text: str) -> list[tuple[str, str]]:
     """Years are dates, other capitalised words places."""
-    found = [(match.group(), "DATE") for match in re.finditer(r"\b\d{4}\b", text)]
-    return found + [(match.group(), "GPE") for match in re.finditer(r"\b(?:Paris|Rome|Internet)\b", text)]
+    years = [(match.group(), "DATE") for match in re.finditer(r"\b\d{4}\b", text)]
+    return years + [(match.group(), "GPE") for match in re.finditer(r"\b(?:Paris|Rome|Internet)\b", text)]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def entities(text: str) -> list[tuple[str, str]]:
         ("it will rain", "it will not rain", "it will not rain"),
         ("she may come", "she may not come", "she may not come"),
         ("they do", "they do not", "they don't"),
-        # Behind another verb stands its participle.
+        # After another verb comes its participle.
         ("it could have been", "it could not have been", "it couldn't have been"),
         # Negations are taken out, however they are written.
         ("it isn't so", "it is so", "it is so"),
@@ -72,8 +72,8 @@ def entities(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_negation(text: str, negated: str, contracted: str) -> None:
-    (place,) = find_negatable_verbs(text)
-    assert (negate_at(text, place, contracted=False), negate_at(text, place, contracted=True)) == (negated, contracted)
+    (verb,) = find_negatable_verbs(text)
+    assert (negate_at(text, verb, contracted=False), negate_at(text, verb, contracted=True)) == (negated, contracted)
     assert negate(text, random.Random(0)) in (negated, contracted)
 
 
@@ -99,11 +99,11 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=12).map(" ".join), st.booleans())
 def test_a_negation_taken_out_again_gives_the_text_back(text: str, contracted: bool) -> None:
-    for place in find_negatable_verbs(text):
-        changed = negate_at(text, place, contracted)
+    for verb in find_negatable_verbs(text):
+        changed = negate_at(text, verb, contracted)
         assert changed != text
-        if not place.negated and not re.match(r"\s+(?:not|n't)", text[place.end :]):
-            (again,) = [other for other in find_negatable_verbs(changed) if other.start == place.start]
+        if not verb.negated and not re.match(r"\s+(?:not|n't)", text[verb.end :]):
+            (again,) = [other for other in find_negatable_verbs(changed) if other.start == verb.start]
             assert again.negated
             assert negate_at(changed, again, contracted) == text
 
@@ -175,8 +175,8 @@ def test_entities_are_swapped_for_others_of_their_label_in_the_source_only() -> 
     ],
 )
 def test_no_swap(record: Record, index: str) -> None:
-    found = [entity for entity in entities(record.knowledge) if entity[1] == "DATE"]
-    assert swap_knowledge(record, found, EntityIndex.build([entities(index)]), random.Random(0)) is None
+    dates = [entity for entity in entities(record.knowledge) if entity[1] == "DATE"]
+    assert swap_knowledge(record, dates, EntityIndex.build([entities(index)]), random.Random(0)) is None
 
 
 def test_a_rival_is_no_part_of_what_it_replaces() -> None:
@@ -232,5 +232,5 @@ def test_a_spacy_pipeline_finds_the_entities() -> None:
     nlp.add_pipe("entity_ruler").add_patterns(
         [{"label": "DATE", "pattern": [{"SHAPE": "dddd"}]}, {"label": "GPE", "pattern": "Paris"}]
     )
-    found: Iterable[tuple[str, str]] = make_entity_finder(nlp)(CITY.knowledge)
-    assert list(found) == [("Paris", "GPE"), ("2019", "DATE")]
+    entities_found: Iterable[tuple[str, str]] = make_entity_finder(nlp)(CITY.knowledge)
+    assert list(entities_found) == [("Paris", "GPE"), ("2019", "DATE")]

@@ -78,16 +78,16 @@ def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pyt
     assert first.examples == ("wasps make honey", "wasps make honey")
     with Engine(fake) as engine:
         values = [
-            engine.score("wasps make honey", one.knowledge, history=one.history, metrics=["pmi"]).value
-            for one in read_contexts(setup.rows)
+            engine.score("wasps make honey", context.knowledge, history=context.history, metrics=["pmi"]).value
+            for context in read_contexts(setup.rows)
         ]
     assert first.pmi.value == pytest.approx(sum(value or 0.0 for value in values) / 2, abs=1e-4)
 
 
 def test_the_layout_is_the_papers() -> None:
-    one = MeanEstimate(1.0, 0.5, 2)
+    mean = MeanEstimate(1.0, 0.5, 2)
     cells = [
-        decoding_table.TableCell(alpha, top_p, one, 0.25 + alpha, one, one, one, one, 7.0, 0.5, ())
+        decoding_table.TableCell(alpha, top_p, mean, 0.25 + alpha, mean, mean, mean, mean, 7.0, 0.5, ())
         for top_p in (0.9, 0.6)
         for alpha in (0.5, 0.0)
     ]

@@ -80,12 +80,12 @@ def test_another_label_is_refused_with_its_row(tmp_path: Path) -> None:
         read_labelled_dialogues(path)
 
 
-def test_both_stages_train_one_model(tiny_trunk: Path, tmp_path: Path) -> None:
+def test_both_stages_train_one_model(tiny_backbone: Path, tmp_path: Path) -> None:
     fever = write(tmp_path / "fever.jsonl", FEVER)
     dialogues = write(tmp_path / "dialogues.jsonl", DIALOGUES)
     preset = DetectorPreset(lr=1e-2, batch=2, epochs=1, max_tokens=64)
     torch.manual_seed(0)
-    detector.train_detector(str(tiny_trunk), dialogues, tmp_path / "out", entities, fever, preset)
+    detector.train_detector(str(tiny_backbone), dialogues, tmp_path / "out", entities, fever, preset)
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["fever"] == {"consistent": 1, "inconsistent": 1}
     assert report["conv_fever"] == {
@@ -96,7 +96,7 @@ def test_both_stages_train_one_model(tiny_trunk: Path, tmp_path: Path) -> None:
         "negate_knowledge": 2,
         "swap_knowledge": 2,
     }
-    logs = [(tmp_path / "out" / place / "log.jsonl").read_text() for place in ("fever", ".")]
+    logs = [(tmp_path / "out" / folder / "log.jsonl").read_text() for folder in ("fever", ".")]
     # Two claims; fifteen examples of the corpus and two inconsistent rows.
     assert [json.loads(log.splitlines()[-1])["step"] for log in logs] == [1, 8]
     model = BertForSequenceClassification.from_pretrained(tmp_path / "out")
@@ -106,16 +106,16 @@ def test_both_stages_train_one_model(tiny_trunk: Path, tmp_path: Path) -> None:
     encoded = AutoTokenizer.from_pretrained(tmp_path / "out")("The ship sank.", "It sank.", return_tensors="pt")
     assert model(**encoded).logits.shape == (1, 2)
     # Called again, both stages are complete, and the model is the same.
-    detector.train_detector(str(tiny_trunk), dialogues, tmp_path / "out", entities, fever, preset)
+    detector.train_detector(str(tiny_backbone), dialogues, tmp_path / "out", entities, fever, preset)
     again = BertForSequenceClassification.from_pretrained(tmp_path / "out")
     assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
 
 
-def test_kinds_that_the_input_does_not_show_can_be_left_out(tiny_trunk: Path, tmp_path: Path) -> None:
+def test_kinds_that_the_input_does_not_show_can_be_left_out(tiny_backbone: Path, tmp_path: Path) -> None:
     dialogues = write(tmp_path / "dialogues.jsonl", DIALOGUES)
     preset = DetectorPreset(batch=2, epochs=1, max_tokens=64)
     detector.train_detector(
-        str(tiny_trunk), dialogues, tmp_path, entities, None, preset, ("consistent", "pair_response")
+        str(tiny_backbone), dialogues, tmp_path, entities, None, preset, ("consistent", "pair_response")
     )
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["conv_fever"] == {"consistent": 3, "pair_response": 3}

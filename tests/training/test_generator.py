@@ -88,9 +88,9 @@ def test_a_causal_model_goes_on_from_the_exporters_prompt(tmp_path: Path) -> Non
     assert tokens.decode(row["input_ids"]) == (
         "Document: Tea is old.\n\nhello!\nis it {knowledge}?.\nAgent: it is old.<|endoftext|>"
     )
-    told = [label for label in row["labels"] if label != IGNORED]
-    assert tokens.decode(told) == " it is old.<|endoftext|>"
-    assert row["labels"][-len(told) :] == told == row["input_ids"][-len(told) :]
+    target = [label for label in row["labels"] if label != IGNORED]
+    assert tokens.decode(target) == " it is old.<|endoftext|>"
+    assert row["labels"][-len(target) :] == target == row["input_ids"][-len(target) :]
     alone = encode(EXCHANGE, False)
     assert tokens.decode(alone["input_ids"]).startswith("hello!\nis it {knowledge}?.\nAgent: it")
 
@@ -165,4 +165,4 @@ def test_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "model.safetensors").exists()
     refused = CliRunner().invoke(app, [*given, "--preset", "large"])
     assert refused.exit_code == 2
-    assert "is unknown" in refused.output
+    assert "'large' is not one of" in refused.output

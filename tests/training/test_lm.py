@@ -21,11 +21,11 @@ SCHEDULE = Schedule(steps=3, batch=4, seed=2, autocast="off")
 
 
 @pytest.fixture(scope="module")
-def trained(sets: Path, tiny_trunk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What three steps from two layers of the tiny trunk leave behind."""
+def trained(sets: Path, tiny_backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint after three steps, with two layers, from the tiny backbone."""
     out = tmp_path_factory.mktemp("lm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backbone, "PATH", tiny_trunk)
+        patch.setattr(backbone, "PATH", tiny_backbone)
         lm.train_language_model(sets, out, SCHEDULE, layers=2)
     return out
 
@@ -39,14 +39,14 @@ def test_the_first_block_looks_where_minilm_looks(small: Path) -> None:
     torch.manual_seed(0)
     model, bert = built().eval(), BertModel.from_pretrained(small, add_pooling_layer=False).eval()
     ids = torch.tensor([[5, 17, 40, 8, 30]])
-    first, own = model.transformer.h[0], bert.encoder.layer[0].attention.self
+    first, minilm = model.transformer.h[0], bert.encoder.layer[0].attention.self
     with torch.inference_mode():
         embedded = model.transformer.wte(ids) + model.transformer.wpe(torch.arange(5))
         state = bert.embeddings(ids)
         torch.testing.assert_close(first.ln_1(embedded), state)
         queries, keys, _ = first.attn.c_attn(state).split(64, dim=-1)
-        torch.testing.assert_close(queries, own.query(state))
-        torch.testing.assert_close(keys, own.key(state))
+        torch.testing.assert_close(queries, minilm.query(state))
+        torch.testing.assert_close(keys, minilm.key(state))
 
 
 def test_the_parts_are_tokenized_separately(small: Path) -> None:
@@ -71,9 +71,9 @@ def test_the_response_is_predicted_and_some_of_the_rest(small: Path) -> None:
     tokens = backbone.load_tokenizer()
     prompt = Prompt("The river is long. " * 9, "How long?", "It is 6,400 km")
     rows = [encode_prompt(tokens, prompt, random.Random(seed)) for seed in range(50)]
-    told = len(tokens("Agent: It is 6,400 km.", add_special_tokens=False)["input_ids"]) + 1
-    before = len(rows[0]["part"]) - told
-    assert all(row["part"][before:] == [2] * told for row in rows)
+    response_length = len(tokens("Agent: It is 6,400 km.", add_special_tokens=False)["input_ids"]) + 1
+    before = len(rows[0]["part"]) - response_length
+    assert all(row["part"][before:] == [2] * response_length for row in rows)
     share = sum(sum(row["part"][:before]) for row in rows) / (50 * before)
     assert abs(share - lm.REST_SHARE) < 0.04
 
@@ -100,9 +100,9 @@ def test_the_loss_counts_responses_fully_and_the_rest_by_weight(small: Path) -> 
         ids = torch.tensor([row["input_ids"]])
         with torch.inference_mode():
             logs = model(ids).logits[0].log_softmax(-1)
-        for place in range(1, ids.shape[1]):
-            weight = {0: 0.0, 1: lm.REST_WEIGHT, 2: 1.0}[row["part"][place]]
-            total -= weight * float(logs[place - 1, ids[0, place]])
+        for position in range(1, ids.shape[1]):
+            weight = {0: 0.0, 1: lm.REST_WEIGHT, 2: 1.0}[row["part"][position]]
+            total -= weight * float(logs[position - 1, ids[0, position]])
             weights += weight
     # Padded together: padding changes nothing.
     assert float(response_loss(model, collate(rows, lm.FILL)).detach()) == pytest.approx(total / weights, rel=1e-5)
@@ -114,8 +114,8 @@ def test_prompts_have_their_document_another_or_none(sets: Path) -> None:
     for seed in range(600):
         prompt = source.draw(random.Random(seed))
         assert prompt.response
-        told = any(answer in prompt.document and answer in prompt.response for answer in _answers(source))
-        kinds["none" if not prompt.document else "own" if told else "other"] += 1
+        answered = any(answer in prompt.document and answer in prompt.response for answer in _answers(source))
+        kinds["none" if not prompt.document else "own" if answered else "other"] += 1
     shares = {name: count / 600 for name, count in kinds.items()}
     assert 0.25 < shares["none"] < 0.4
     assert shares["own"] > 0.35
@@ -133,7 +133,7 @@ def test_a_document_from_elsewhere_lacks_the_answer(sets: Path) -> None:
     assert sum("Tupelo" in text for text in near) < 12  # none of its own article, some of the random ones
 
 
-def test_a_checkpoint_loads_and_its_word_embeddings_are_the_trunks(trained: Path, small: Path) -> None:
+def test_a_checkpoint_loads_and_its_word_embeddings_are_the_backbones(trained: Path, small: Path) -> None:
     model = GPT2LMHeadModel.from_pretrained(trained)
     bert = BertModel.from_pretrained(small, add_pooling_layer=False)
     assert torch.equal(model.transformer.wte.weight, bert.embeddings.word_embeddings.weight)
@@ -142,14 +142,14 @@ def test_a_checkpoint_loads_and_its_word_embeddings_are_the_trunks(trained: Path
     assert not torch.equal(model.transformer.wpe.weight, built().transformer.wpe.weight)
 
 
-def test_the_saved_tokenizer_is_the_trunks(trained: Path, small: Path, tmp_path: Path) -> None:
+def test_the_saved_tokenizer_is_the_backbones(trained: Path, small: Path, tmp_path: Path) -> None:
     """So a bundle stores it once; who scores a text leaves its special tokens out."""
     backbone.load_tokenizer().save_pretrained(tmp_path)
-    saved, own = (Tokenizer.from_file(str(folder / "tokenizer.json")) for folder in (trained, tmp_path))
-    for tokens in (saved, own):
+    saved, original = (Tokenizer.from_file(str(folder / "tokenizer.json")) for folder in (trained, tmp_path))
+    for tokens in (saved, original):
         tokens.no_truncation()  # how far the last text was cut says nothing about the tokenizer
         tokens.no_padding()
-    assert saved.to_str() == own.to_str()
+    assert saved.to_str() == original.to_str()
 
 
 def test_the_report_compares_documents(trained: Path) -> None:

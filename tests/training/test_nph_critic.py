@@ -52,11 +52,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def trained(data: Path, tiny_trunk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What two steps on the tiny trunk leave behind."""
+def trained(data: Path, tiny_backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint after two steps from the tiny backbone."""
     out = tmp_path_factory.mktemp("critic")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backbone, "PATH", tiny_trunk)
+        patch.setattr(backbone, "PATH", tiny_backbone)
         critic.train_critic(data, out, SCHEDULE, measured=20)
     return out
 
@@ -114,10 +114,10 @@ def test_examples_have_idle_responses_and_silent_histories(data: Path) -> None:
     assert 0.35 < sum(case.kind == "clean" for case in cases) / len(cases) < 0.65
 
 
-def test_the_checkpoint_is_a_tagger_over_a_cut_trunk(trained: Path, tiny_trunk: Path) -> None:
+def test_the_checkpoint_is_a_token_classifier_on_a_shortened_backbone(trained: Path, tiny_backbone: Path) -> None:
     model = BertForTokenClassification.from_pretrained(trained)
     assert [model.config.id2label[i] for i in range(3)] == ["O", "B", "I"]
-    start = BertForTokenClassification.from_pretrained(tiny_trunk, num_labels=3)
+    start = BertForTokenClassification.from_pretrained(tiny_backbone, num_labels=3)
     same = {n for n, value in model.bert.state_dict().items() if torch.equal(value, start.bert.state_dict()[n])}
     assert same == {"embeddings.word_embeddings.weight"}, "frozen, so that graphs share it"
     report = json.loads((trained / "report.json").read_text())
@@ -132,10 +132,10 @@ def test_fewer_layers_are_kept_from_the_bottom(small: Path) -> None:
         torch.testing.assert_close(value, whole.bert.state_dict()[name])
 
 
-def test_another_checkpoint_can_be_the_base(data: Path, tiny_trunk: Path, trained: Path, tmp_path: Path) -> None:
-    critic.train_critic(data, tmp_path, SCHEDULE, lr=critic.PAPER.lr, base=str(tiny_trunk), measured=5)
+def test_another_checkpoint_can_be_the_base(data: Path, tiny_backbone: Path, trained: Path, tmp_path: Path) -> None:
+    critic.train_critic(data, tmp_path, SCHEDULE, lr=critic.PAPER.lr, base=str(tiny_backbone), measured=5)
     model = BertForTokenClassification.from_pretrained(tmp_path)
-    start = BertForTokenClassification.from_pretrained(tiny_trunk, num_labels=3)
+    start = BertForTokenClassification.from_pretrained(tiny_backbone, num_labels=3)
     name = "embeddings.word_embeddings.weight"
     assert not torch.equal(model.bert.state_dict()[name], start.bert.state_dict()[name]), "all of it is trained"
 
@@ -156,14 +156,14 @@ def test_a_bundle_says_what_the_model_says(data: Path, trained: Path, tmp_path: 
     cases = CriticExamples.read(data, "test").sample(12)
     model = BertForTokenClassification.from_pretrained(trained).eval()
     wanted = critic.wrap_critic_model(model, AutoTokenizer.from_pretrained(trained))(cases)
-    found = critic.load_critic(tmp_path / "b")(cases)
+    scored = critic.load_critic(tmp_path / "b")(cases)
     checked = 0
-    for one, other, case in zip(wanted, found, cases, strict=True):
-        if len(trunk_ids(trained, case)) > critic.WINDOW:
+    for expected, actual, case in zip(wanted, scored, cases, strict=True):
+        if len(backbone_ids(trained, case)) > critic.WINDOW:
             continue
         checked += 1
-        assert [(start, end) for start, end, _ in one] == [(start, end) for start, end, _ in other]
-        assert [doubt for *_, doubt in one] == pytest.approx([doubt for *_, doubt in other], abs=1e-3)
+        assert [(start, end) for start, end, _ in expected] == [(start, end) for start, end, _ in actual]
+        assert [doubt for *_, doubt in expected] == pytest.approx([doubt for *_, doubt in actual], abs=1e-3)
     assert checked > 3
 
 
@@ -176,7 +176,7 @@ def test_it_is_exported_in_int8(trained: Path, tmp_path: Path) -> None:
     assert record.precision == "int8"
 
 
-def trunk_ids(folder: Path, case: CorruptedDialogue) -> Sequence[int]:
+def backbone_ids(folder: Path, case: CorruptedDialogue) -> Sequence[int]:
     tokens = AutoTokenizer.from_pretrained(folder)
     return list(tokens(make_premise(case.dialogue), case.dialogue.response)["input_ids"])
 
@@ -185,13 +185,13 @@ def trunk_ids(folder: Path, case: CorruptedDialogue) -> Sequence[int]:
 
 
 def test_figures_by_hand() -> None:
-    judged = [
+    outcomes = [
         CriticOutcome("extrinsic", (True, True, False), (True, False, False), (True,)),
         CriticOutcome("swapped", (True, False, True), (False, True, False), (False, False)),
         CriticOutcome("clean", (False, False), (False, False), ()),
         CriticOutcome("clean", (False, False), (True, False), ()),
     ]
-    assert score_outcomes(judged) == {
+    assert score_outcomes(outcomes) == {
         "responses": 4,
         # Of 3 flagged tokens 1 is right, of 4 wrong ones 1 is flagged.
         "token": {"precision": 0.3333, "recall": 0.25, "f1": 0.2857},
@@ -225,16 +225,16 @@ def test_measure_holds_a_critic_against_the_marks(
         words = ((0, 3), (4, 8), (9, 17))
         return [
             [
-                (a, b, doubt if case.flagged or place == 2 else 0.0)
-                for place, ((a, b), doubt) in enumerate(zip(words, doubts, strict=True))
+                (a, b, doubt if case.flagged or number == 2 else 0.0)
+                for number, ((a, b), doubt) in enumerate(zip(words, doubts, strict=True))
             ]
             for case in cases
         ]
 
-    found = measure_critic(critic, [CASE, keep_clean(DIALOGUE)])
-    assert found["token"]["f1"] == token
-    assert found["mention_recall"] == mention
-    assert found["clean_flagged"] == flagged_clean
+    report = measure_critic(critic, [CASE, keep_clean(DIALOGUE)])
+    assert report["token"]["f1"] == token
+    assert report["mention_recall"] == mention
+    assert report["clean_flagged"] == flagged_clean
 
 
 def test_random_examples_are_encoded_as_their_marks(data: Path, small: Path) -> None:
@@ -243,8 +243,8 @@ def test_random_examples_are_encoded_as_their_marks(data: Path, small: Path) -> 
     for seed in range(60):
         case = examples.draw(random.Random(seed))
         row = encode_case(tokens, case)
-        own = [label for label in row["labels"] if label != UNLABELLED]
-        assert own.count(LABELS.index("B")) == len(case.flagged)
+        response_labels = [label for label in row["labels"] if label != UNLABELLED]
+        assert response_labels.count(LABELS.index("B")) == len(case.flagged)
         assert len(row["labels"]) == len(row["input_ids"]) <= critic.WINDOW
 
 

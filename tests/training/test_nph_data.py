@@ -72,11 +72,11 @@ def test_bookkeeping_and_marks_of_homonyms_are_left_out(data: Path) -> None:
 
 def test_every_film_has_one_year_and_always_the_same(data: Path) -> None:
     triples = [Triple(*row) for row in graph_sets.rows()]
-    found = make_years(triples)
-    assert sorted(t.subject for t in found) == sorted(graph_sets.FILMS)
-    assert set(make_years(triples[::-1])) == set(found)
-    assert all(t.predicate == YEAR and 1930 <= int(t.object) <= 2021 for t in found)
-    assert {t for t in TripleIndex.read(data).triples if t.predicate == YEAR} == set(found)
+    dated = make_years(triples)
+    assert sorted(t.subject for t in dated) == sorted(graph_sets.FILMS)
+    assert set(make_years(triples[::-1])) == set(dated)
+    assert all(t.predicate == YEAR and 1930 <= int(t.object) <= 2021 for t in dated)
+    assert {t for t in TripleIndex.read(data).triples if t.predicate == YEAR} == set(dated)
 
 
 def test_a_relation_is_symmetric_when_enough_of_it_holds_both_ways() -> None:
@@ -110,7 +110,7 @@ def test_a_peer_plays_the_same_part_and_is_not_avoided(templates: TemplateDialog
         assert peer not in avoid
         assert index.share_role(entity, peer)
     assert index.draw_peer("Drama", set(graph_sets.GENRES), random.Random(0)) is None
-    assert index.draw_peer("nobody", set(), random.Random(0)) is None
+    assert index.draw_peer("unknown", set(), random.Random(0)) is None
 
 
 # The templates
@@ -165,10 +165,10 @@ def test_the_same_seed_makes_the_same_dialogue(templates: TemplateDialogues, mad
 
 def test_held_out_phrases_are_not_trained_on(data: Path, templates: TemplateDialogues) -> None:
     held_out = TemplateDialogues.read(data, "test")
-    told = set(read_triples(data / "fb15k237_test.jsonl.gz"))
+    test_triples = set(read_triples(data / "fb15k237_test.jsonl.gz"))
     said = [held_out.draw(random.Random(seed)) for seed in range(100)]
     firsts = {fact for dialogue in said for triple in dialogue.stated_triples() for fact in list_originals(triple)}
-    assert told & firsts
+    assert test_triples & firsts
     train = " ".join(templates.draw(random.Random(s)).response for s in range(DRAWS))
     test = " ".join(dialogue.response for dialogue in said)
     # Both say these often, each in its own part of the phrases.
@@ -240,12 +240,12 @@ def test_an_extrinsic_entity_is_of_the_type_and_not_near(
 
 
 def test_every_mention_is_replaced_when_asked_to(made: list[GraphDialogue], templates: TemplateDialogues) -> None:
-    dialogue = next(d for d in made if len(d.mentions) == 2 and len(d.triples) == 1 and len(d.stated()) == 1)
+    dialogue = next(d for d in made if len(d.mentions) == 2 and len(d.triples) == 1 and len(d.stated_triples()) == 1)
     corruptor = Corruptor(templates.index, hops=0)
     cases = [corruptor.make_extrinsic(dialogue, random.Random(seed), more=1.0) for seed in range(30)]
     assert max(len(case.flagged) for case in cases if case) == 2
-    one = [corruptor.make_extrinsic(dialogue, random.Random(seed), more=0.0) for seed in range(30)]
-    assert {len(case.flagged) for case in one if case} == {1}
+    single = [corruptor.make_extrinsic(dialogue, random.Random(seed), more=0.0) for seed in range(30)]
+    assert {len(case.flagged) for case in single if case} == {1}
 
 
 def test_a_swap_exchanges_the_ends_of_a_stated_fact(made: list[GraphDialogue], corruptor: Corruptor) -> None:
@@ -255,12 +255,12 @@ def test_a_swap_exchanges_the_ends_of_a_stated_fact(made: list[GraphDialogue], c
         if case is None:
             continue
         done += 1
-        (one, new), (other, newer) = changed(case)
-        assert (new.entity, newer.entity) == (other.entity, one.entity)
-        texts = [dialogue.response[m.start : m.end] for m in (one, other)]
+        (first, new), (second, newer) = changed(case)
+        assert (new.entity, newer.entity) == (second.entity, first.entity)
+        texts = [dialogue.response[m.start : m.end] for m in (first, second)]
         assert [case.dialogue.response[m.start : m.end] for m in (new, newer)] == texts[::-1]
-        ends = {one.entity, other.entity}
-        facts = [t for t in one.triples if t in other.triples and {t.subject, t.object} == ends]
+        ends = {first.entity, second.entity}
+        facts = [t for t in first.triples if t in second.triples and {t.subject, t.object} == ends]
         assert facts
         assert all(t.predicate != SPOUSE for t in facts)
     assert done > DRAWS * 0.3
@@ -300,7 +300,7 @@ def test_a_misplaced_entity_is_shown_but_the_fact_does_not_hold(
     assert done > DRAWS * 0.5
 
 
-def test_what_is_unseen_stands_nowhere(made: list[GraphDialogue], corruptor: Corruptor) -> None:
+def test_what_is_unseen_is_named_nowhere(made: list[GraphDialogue], corruptor: Corruptor) -> None:
     done = 0
     for seed, dialogue in enumerate(made):
         case = corruptor.make_unseen(dialogue, random.Random(seed))
@@ -358,14 +358,14 @@ def changed(case: CorruptedDialogue) -> list[tuple[Mention, Mention]]:
     assert len(old.mentions) == len(new.mentions)
     put = []
     assert between(old) == between(new)
-    for one, other in zip(old.mentions, new.mentions, strict=True):
-        texts = old.response[one.start : one.end], new.response[other.start : other.end]
-        if (other.start, other.end) in case.flagged:
-            put.append((one, other))
-            assert texts[1].lower() in other.entity.lower()
+    for before, after in zip(old.mentions, new.mentions, strict=True):
+        texts = old.response[before.start : before.end], new.response[after.start : after.end]
+        if (after.start, after.end) in case.flagged:
+            put.append((before, after))
+            assert texts[1].lower() in after.entity.lower()
         else:
             assert texts[0] == texts[1]
-            assert (one.entity, one.triples) == (other.entity, other.triples)
+            assert (before.entity, before.triples) == (after.entity, after.triples)
     assert len(put) == len(case.flagged)
     return put
 
@@ -406,13 +406,13 @@ def row(resp: str, *context: str) -> dict[str, object]:
 def test_turns_are_kept_when_the_graph_accounts_for_them(
     resp: str, context: tuple[str, ...], mentions: list[str] | None
 ) -> None:
-    found = list(
+    dialogues = list(
         opendialkg.link_dialogues([row(resp, *context)], KnowledgeGraph.from_triples(KG), TripleIndex(KG), seed=1)
     )
     if mentions is None:
-        assert found == []
+        assert dialogues == []
         return
-    (dialogue,) = found
+    (dialogue,) = dialogues
     assert [mention.entity for mention in dialogue.mentions] == mentions
     assert set(dialogue.stated_triples()) <= set(dialogue.triples) <= set(KG)
     for mention in dialogue.mentions:

@@ -41,11 +41,11 @@ SCHEDULE = Schedule(steps=2, batch=8, autocast="off")
 def triples() -> list[tuple[str, str, str]]:
     """Every film's director and two of its actors."""
     rng = random.Random(5)
-    found = []
+    rows = []
     for number, film in enumerate(FILMS):
-        found.append((film, "director", PEOPLE[number % 5]))
-        found += [(film, "actor", name) for name in rng.sample(PEOPLE[5:], 2)]
-    return found
+        rows.append((film, "director", PEOPLE[number % 5]))
+        rows += [(film, "actor", name) for name in rng.sample(PEOPLE[5:], 2)]
+    return rows
 
 
 def turns() -> list[dict[str, Any]]:
@@ -95,15 +95,15 @@ def test_a_part_has_no_dialogue_that_a_later_part_goes_on_with(part: Part, dialo
         5: ("test",),
     }
     rows = [row(number, split) for number, splits in table.items() for split in splits]
-    assert [found["dialog_id"] for found in select_part(rows, part)] == dialogues
+    assert [row["dialog_id"] for row in select_part(rows, part)] == dialogues
 
 
 def test_every_turn_is_measured_once_and_any_is_learnt_from(data: Path, source: OpenDialKGTurns) -> None:
-    expected = {one["resp"] for one in turns() if one["split"] == "test"}
+    expected = {turn["resp"] for turn in turns() if turn["split"] == "test"}
     rng = random.Random(1)
-    told = [dialogue.response for dialogue in source.stream(rng)]
-    assert sorted(told) == sorted(expected)
-    assert told != [dialogue.response for dialogue in source.stream(rng)]
+    responses = [dialogue.response for dialogue in source.stream(rng)]
+    assert sorted(responses) == sorted(expected)
+    assert responses != [dialogue.response for dialogue in source.stream(rng)]
     assert {source.draw(rng).response for _ in range(200)} == expected
     made = TemplateDialogues.read(data)
     first, again = (list(islice(made.stream(random.Random(2)), 5)) for _ in range(2))
@@ -129,17 +129,17 @@ def test_a_missing_file_is_named(data: Path, tmp_path: Path, gone: str) -> None:
 def test_turns_that_state_nothing_are_refused(tmp_path: Path) -> None:
     write(tmp_path / GRAPH_FILE, triples())
     write(tmp_path / TURNS_FILE, [{**turns()[0], "resp": "I would not know."}])
-    with pytest.raises(InvalidRequest, match="None of the turns"):
+    with pytest.raises(InvalidRequest, match="accounts for none of the turns"):
         OpenDialKGTurns.read(tmp_path)
 
 
 def test_gold_responses_have_all_their_stated_entities_masked(source: OpenDialKGTurns) -> None:
-    """What stands in the mentions' places is another name; the rest is what was said."""
-    found = evaluate.make_gold_cases(source, 1000)
+    """The mentions have other names; the rest of the response is unchanged."""
+    cases = evaluate.make_gold_cases(source, 1000)
     responses = {dialogue.response: dialogue for dialogue in source.dialogues}
-    assert len(found) == len(responses)
+    assert len(cases) == len(responses)
     strangers = 0
-    for example, kind in found:
+    for example, kind in cases:
         assert kind == "gold"
         call = example.call
         response = call.response
@@ -147,31 +147,33 @@ def test_gold_responses_have_all_their_stated_entities_masked(source: OpenDialKG
             strangers += response[start:end] != entity
             response = response[:start] + entity + response[end:]
         assert tuple(mention.entity for mention in select_answerable(responses[response])) == example.truth
-    assert strangers > 0.8 * sum(len(case.example.truth) for case in found)
+    assert strangers > 0.8 * sum(len(case.example.truth) for case in cases)
     assert len(evaluate.make_gold_cases(source, 3)) == 3
 
 
 def test_corrupted_turns_end_with_the_turns(source: OpenDialKGTurns) -> None:
-    found = evaluate.make_corrupted_cases(source, 1000)
-    assert 0 < len(found) <= len(source.dialogues)
+    cases = evaluate.make_corrupted_cases(source, 1000)
+    assert 0 < len(cases) <= len(source.dialogues)
     assert len(evaluate.make_corrupted_cases(source, 3)) == 3
-    assert {case.kind for case in found} == {"extrinsic", "swapped"}
+    assert {case.kind for case in cases} == {"extrinsic", "swapped"}
 
 
 @pytest.mark.usefixtures("small")
 def test_similarity_does_not_read_the_masked_names_of_gold_responses() -> None:
     """With the other mention's name unread, it does not matter which it is."""
     similarity = evaluate.SimilarityScorer()
-    own = (Candidate("Red River", "Ann Cole"), Candidate("Red River", "Bob Dunn"))
+    candidates = (Candidate("Red River", "Ann Cole"), Candidate("Red River", "Bob Dunn"))
 
-    def scores(other: str, others: bool) -> list[float]:
+    def scores(other: str, read_others: bool) -> list[float]:
         response = f"Ann Dunn made {other}."
         mentions = ((0, 8), (14, 14 + len(other)))
-        example = RetrievalExample(Retrieve(("Hi",), (), response, mentions, (own, own)), ("", ""), (0, 0))
-        return similarity(example, 0, paths=False, others=others)
+        example = RetrievalExample(
+            Retrieve(("Hi",), (), response, mentions, (candidates, candidates)), ("", ""), (0, 0)
+        )
+        return similarity(example, 0, paths=False, read_others=read_others)
 
-    assert scores("Last Moon", others=False) == scores("Golden Hour", others=False)
-    assert scores("Last Moon", others=True) != scores("Golden Hour", others=True)
+    assert scores("Last Moon", read_others=False) == scores("Golden Hour", read_others=False)
+    assert scores("Last Moon", read_others=True) != scores("Golden Hour", read_others=True)
 
 
 @pytest.mark.usefixtures("small")
@@ -190,9 +192,9 @@ def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> No
     assert report["mentions"] == sum(len(case.example.truth) for case in held_out)
 
     sources = retriever.read_held_out(data)
-    found = evaluate.evaluate_retriever(out, sources, 4)
-    assert set(found) == {"fb15k237_test", "opendialkg_test"}
-    for figures in found.values():
+    evaluated = evaluate.evaluate_retriever(out, sources, 4)
+    assert set(evaluated) == {"fb15k237_test", "opendialkg_test"}
+    for figures in evaluated.values():
         assert set(figures) == {"corrupted", "gold"}
         assert all(part["responses"] == 4 and part["ppl"] > 1 for part in figures.values())
         assert all(0 < part["retriever"]["mrr"] <= 1 for part in figures.values())
@@ -200,7 +202,7 @@ def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> No
         assert set(figures["corrupted"]["baselines"]) - set(figures["gold"]["baselines"]) == {"type"}
     turned = evaluate.wrap_retriever_model(EntityRetriever.load(out))
     assert (
-        found["opendialkg_test"]["gold"]["retriever"]
+        evaluated["opendialkg_test"]["gold"]["retriever"]
         == evaluate.report_retrieval(turned, evaluate.make_gold_cases(OpenDialKGTurns.read(data, "test"), 4))[
             "retriever"
         ]
@@ -213,7 +215,7 @@ def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> No
     for name, figures in bundled.items():
         for kind, part in figures.items():
             assert not {"ppl", "baselines"} & set(part)
-            assert part["retriever"] == found[name][kind]["retriever"]
+            assert part["retriever"] == evaluated[name][kind]["retriever"]
 
 
 @pytest.mark.usefixtures("small")

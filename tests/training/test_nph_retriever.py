@@ -1,4 +1,4 @@
-"""The retriever's recipe on a graph in miniature and a tiny trunk: what it asks, what it learns, what it measures."""
+"""The retriever's recipe on a graph in miniature and a tiny backbone: its examples, its training, its measurements."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def examples(templates: TemplateDialogues) -> list[RetrievalExample]:
     return [example for example in made if example is not None]
 
 
-def test_an_example_can_be_answered_and_its_length_tells_nothing(examples: list[RetrievalExample]) -> None:
+def test_an_example_can_be_answered_and_its_length_reveals_nothing(examples: list[RetrievalExample]) -> None:
     assert len(examples) > 100
     given_away = 0
     for call, truth, gold in examples:
         assert len(call.mentions) == len(call.candidates) == len(truth)
         joined = joins(call.triples)
-        for (start, end), entity, place, own in zip(call.mentions, truth, gold, call.candidates, strict=True):
-            assert own[place].entity == entity
-            assert len(set(own)) == len(own) <= 8
-            for candidate in own:
+        for (start, end), entity, number, candidates in zip(call.mentions, truth, gold, call.candidates, strict=True):
+            assert candidates[number].entity == entity
+            assert len(set(candidates)) == len(candidates) <= 8
+            for candidate in candidates:
                 # Each is a neighbour of its anchor.
                 assert " | " in remembered(candidate, joined, paths=True)
                 assert remembered(candidate, joined, paths=False) == candidate.entity
@@ -76,12 +76,16 @@ def test_the_loss_is_the_formula(examples: list[RetrievalExample]) -> None:
     retriever = retriever_of(model, record(model, tokenizer), tokenizer)
     wanted = []
     for example in some:
-        (found,) = retriever.run([example.call], 1)
-        assert isinstance(found, tuple)
-        score = {(one.anchor, one.entity): one.score for one in found[0]}
-        own = [score[one.anchor, one.entity] for one in example.call.candidates[0]]
-        right = [s for s, one in zip(own, example.call.candidates[0], strict=True) if one.entity == example.truth[0]]
-        wanted.append(np.logaddexp.reduce(own) - np.logaddexp.reduce(right))
+        (retrieved,) = retriever.run([example.call], 1)
+        assert isinstance(retrieved, tuple)
+        score_of = {(candidate.anchor, candidate.entity): candidate.score for candidate in retrieved[0]}
+        scores = [score_of[candidate.anchor, candidate.entity] for candidate in example.call.candidates[0]]
+        right = [
+            s
+            for s, candidate in zip(scores, example.call.candidates[0], strict=True)
+            if candidate.entity == example.truth[0]
+        ]
+        wanted.append(np.logaddexp.reduce(scores) - np.logaddexp.reduce(right))
     batch = collate_examples(RetrieverBatcher(model.config), some)
     with torch.inference_mode():
         language, contrast, _ = RetrieverLoss(replace(SMALL, negatives="sans")).parts(model, batch)
@@ -92,7 +96,7 @@ def test_the_loss_is_the_formula(examples: list[RetrievalExample]) -> None:
         assert float(alone) == pytest.approx(float(language), abs=1e-5)
         # More negatives, more loss.
         assert float(RetrieverLoss(replace(SMALL, negatives="both")).parts(model, batch)[1]) > float(contrast)
-    # Nobody has told the model anything yet: about as sure of every word.
+    # The model is untrained: all words are about equally probable.
     assert abs(float(language) - math.log(len(backbone.load_tokenizer()))) < 3
 
 
@@ -102,10 +106,10 @@ def test_the_language_model_predicts_the_response_and_no_mention(examples: list[
     batcher = RetrieverBatcher(build_retriever(SMALL).config)
     example = next(example for example in examples if len(example.truth) == 2)
     targets = collate_examples(batcher, [example])["targets"][0]
-    told = example.call.response
+    masked = example.call.response
     for start, end in reversed(example.call.mentions):
-        told = told[:start] + " [MASK] " + told[end:]
-    expected = [t for t in tokens(told)["input_ids"][1:] if t != tokens.mask_token_id]
+        masked = masked[:start] + " [MASK] " + masked[end:]
+    expected = [t for t in tokens(masked)["input_ids"][1:] if t != tokens.mask_token_id]
     assert [t for t in targets.tolist() if t >= 0] == expected
 
 
@@ -116,8 +120,8 @@ def test_batches_depend_on_seed_and_step_alone(templates: TemplateDialogues) -> 
     whole = list(draw_batches(templates, make, batcher, schedule, 0, block=2))
     rest = list(draw_batches(templates, make, batcher, schedule, 3, block=2))
     assert len(whole) == 5
-    for one, other in zip(whole[3:], rest, strict=True):
-        assert all(torch.equal(one[name], other[name]) for name in one)
+    for expected, actual in zip(whole[3:], rest, strict=True):
+        assert all(torch.equal(expected[name], actual[name]) for name in expected)
 
 
 @pytest.mark.usefixtures("small")
@@ -158,25 +162,25 @@ def test_figures_are_those_worked_out_by_hand() -> None:
 
 
 def test_measured_cases_are_corrupted_responses(templates: TemplateDialogues) -> None:
-    found = evaluate.make_corrupted_cases(templates, 60)
-    assert {case.kind for case in found} == {"extrinsic", "swapped"}
-    for case in found:
+    cases = evaluate.make_corrupted_cases(templates, 60)
+    assert {case.kind for case in cases} == {"extrinsic", "swapped"}
+    for case in cases:
         for (start, end), truth in zip(case.example.call.mentions, case.example.truth, strict=True):
             assert case.example.call.response[start:end] != truth
     everything = evaluate.make_corrupted_cases(templates, 60, all_mentions=True)
-    assert sum(len(case.example.truth) for case in everything) > sum(len(case.example.truth) for case in found)
+    assert sum(len(case.example.truth) for case in everything) > sum(len(case.example.truth) for case in cases)
 
 
 def test_the_baseline_of_types_counts_shared_roles_and_rare_ones_most(templates: TemplateDialogues) -> None:
-    people = [Candidate("Red River", name) for name in ("Ann Archer", "Dan Dunn", "Drama", "Nobody")]
+    people = [Candidate("Red River", name) for name in ("Ann Archer", "Dan Dunn", "Drama", "Unknown")]
     wrong = "Ann Brook"  # directs, was born, is married
     asked = Retrieve((), (), f"{wrong} made it.", ((0, len(wrong)),), (tuple(people),))
     scores = dict(
         zip(people, evaluate.TypeScorer(templates.index)(RetrievalExample(asked, ("",), (0,)), 0), strict=True)
     )
-    director, actor, genre, nobody = (scores[one] for one in people)
+    director, actor, genre, unknown = (scores[person] for person in people)
     assert director > actor > 0
-    assert genre == nobody == 0
+    assert genre == unknown == 0
 
 
 @pytest.mark.usefixtures("small")
@@ -189,10 +193,10 @@ def test_a_checkpoint_has_its_report_and_becomes_a_bundle(data: Path, tmp_path: 
     assert isinstance(EntityRetriever.load(tmp_path / "retriever"), EntityRetriever)
     made = bundle.export_nph_bundle(tmp_path, tmp_path / "bundle", lambda role, stage: None, precision="fp32")
     assert set(made.manifest.roles) == {"retriever"}
-    found = evaluate.report_retrieval(
+    bundled = evaluate.report_retrieval(
         _opened(tmp_path / "bundle"), evaluate.make_corrupted_cases(TemplateDialogues.read(data, "dev"), 8)
     )
-    assert found["retriever"] == report["retriever"]
+    assert bundled["retriever"] == report["retriever"]
     with pytest.raises(ValueError, match="no finished critic or retriever"):
         bundle.collect_nph_roles(tmp_path / "bundle")
     with pytest.raises(ValueError, match="is for comparison"):
@@ -216,7 +220,7 @@ def test_messages_go_along_both_directions() -> None:
     """CompGCN with one edge and the identity in every matrix: a node is itself and its neighbour times the relation."""
     entities = torch.tensor([[0.1, 0.2], [0.3, -0.1], [0.5, 0.5]])
     relations = torch.tensor([[2.0, -1.0]])
-    found, related = CompGCN(entities, relations)(torch.tensor([[0, 0, 1]]))
+    vectors, related = CompGCN(entities, relations)(torch.tensor([[0, 0, 1]]))
     r = relations[0]
     expected = torch.stack(
         [
@@ -225,7 +229,7 @@ def test_messages_go_along_both_directions() -> None:
             torch.tanh(entities[2]),
         ]
     )
-    assert torch.allclose(found, expected)
+    assert torch.allclose(vectors, expected)
     assert torch.equal(related, relations)
 
 

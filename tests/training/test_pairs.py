@@ -16,7 +16,7 @@ from groundwire.train.synthesis.weak_labels import LABELS as VERIFIABILITY
 
 from .conftest import INFERENCE, PARAGRAPHS, QUESTIONS
 
-UNDRESSED = ChatStyle([], StyleChances(**dict.fromkeys(StyleChances.__dataclass_fields__, 0.0)))
+PLAIN = ChatStyle([], StyleChances(**dict.fromkeys(StyleChances.__dataclass_fields__, 0.0)))
 TEXT = " ".join(text for texts in PARAGRAPHS.values() for text in texts)
 
 
@@ -27,13 +27,13 @@ def squad(sets: Path) -> Squad:
 
 @pytest.fixture(scope="module")
 def drawn(sets: Path, squad: Squad) -> dict[str, list[ConsistencyPair]]:
-    """Pairs without any dress, by kind."""
-    source = ConsistencyPairs.read(sets, squad, UNDRESSED)
-    found: dict[str, list[ConsistencyPair]] = defaultdict(list)
+    """Pairs without chat style, by kind."""
+    source = ConsistencyPairs.read(sets, squad, PLAIN)
+    by_kind: dict[str, list[ConsistencyPair]] = defaultdict(list)
     for seed in range(3000):
         pair = source.draw(random.Random(seed))
-        found[pair.kind].append(pair)
-    return found
+        by_kind[pair.kind].append(pair)
+    return by_kind
 
 
 def test_labels_are_balanced_and_every_kind_occurs(drawn: dict[str, list[ConsistencyPair]]) -> None:
@@ -75,7 +75,7 @@ def test_unsupported_knowledge_lacks_the_answer(squad: Squad, drawn: dict[str, l
     assert [(p.knowledge, p.response) for p, question in stated if question.answer in p.knowledge] == []
 
 
-def test_another_answer_stands_in_the_statement(squad: Squad, drawn: dict[str, list[ConsistencyPair]]) -> None:
+def test_another_answer_is_in_the_statement(squad: Squad, drawn: dict[str, list[ConsistencyPair]]) -> None:
     answers = {question.answer for question in squad.questions}
     for pair in drawn["answer"]:
         assert any(answer in pair.response for answer in answers)
@@ -107,14 +107,14 @@ def test_chat_facts_rest_on_one_another(drawn: dict[str, list[ConsistencyPair]])
     assert not any("held out" in pair.knowledge + pair.response for pair in drawn["chat"])
 
 
-def test_the_dress_is_the_same_for_both_labels(squad: Squad) -> None:
+def test_the_style_is_the_same_for_both_labels(squad: Squad) -> None:
     source = ConsistencyPairs(squad, [], [], ChatStyle(["Lovely weather today."]))
-    dressed: dict[str, list[bool]] = defaultdict(list)
+    has_aside: dict[str, list[bool]] = defaultdict(list)
     for seed in range(4000):
         pair = source.draw(random.Random(seed))
-        dressed[pair.label].append("Lovely weather" in pair.response)
-    shares = [sum(flags) / len(flags) for flags in dressed.values()]
-    # Before or behind: 0.32 of all; 0.05 is three standard errors of the difference.
+        has_aside[pair.label].append("Lovely weather" in pair.response)
+    shares = [sum(flags) / len(flags) for flags in has_aside.values()]
+    # Before or after: 0.32 of all; 0.05 is three standard errors of the difference.
     assert len(shares) == 2
     assert abs(shares[0] - shares[1]) < 0.05
     assert min(shares) > 0.25
@@ -126,9 +126,7 @@ def test_pairs_are_a_function_of_the_random_source(sets: Path, squad: Squad) -> 
 
 
 def test_one_article_cannot_be_corrupted_at_random() -> None:
-    source = ConsistencyPairs(
-        Squad(("He sat in it alone.",), (((0, 19),),), ("A",), {"A": (0,)}, ()), [], [], UNDRESSED
-    )
+    source = ConsistencyPairs(Squad(("He sat in it alone.",), (((0, 19),),), ("A",), {"A": (0,)}, ()), [], [], PLAIN)
 
     def draw_many() -> None:
         for seed in range(20):
@@ -164,7 +162,7 @@ def test_shortened(sentence: str, around: str, expected: set[str]) -> None:
 
 def test_sentences_wear_their_labels(sets: Path, squad: Squad) -> None:
     source = VerifiabilitySentences.read(sets, squad)
-    assert "The Iowa locker room for visiting teams is painted pink." in source.told
+    assert "The Iowa locker room for visiting teams is painted pink." in source.verifiable
     assert "You should watch the next game." in source.non_verifiable
     labels: dict[str, list[str]] = defaultdict(list)
     for seed in range(1000):
@@ -172,8 +170,8 @@ def test_sentences_wear_their_labels(sets: Path, squad: Squad) -> None:
         labels[label].append(text)
     assert set(labels) == set(VERIFIABILITY)
     assert 440 < len(labels["verifiable"]) < 560
-    # Every verifiable sentence has something of a source that tells facts.
-    facts = [*(word_set(fact) for fact in source.told), word_set(TEXT)]
+    # Every verifiable sentence has something of a source that states facts.
+    facts = [*(word_set(fact) for fact in source.verifiable), word_set(TEXT)]
     assert all(any(len(word_set(text) & fact) > 2 for fact in facts) for text in labels["verifiable"])
     assert not any("1932" in text for text in labels["non-verifiable"])
 

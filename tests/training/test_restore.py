@@ -38,14 +38,14 @@ def test_the_weights_come_back(checkpoints: Path, precision: str) -> None:
     for name, kind in (("qa", BertForQuestionAnswering), ("nli", BertForSequenceClassification)):
         original = kind.from_pretrained(checkpoints / name).state_dict()
         restore.write_restored_checkpoint(checkpoints / "bundle", name, checkpoints / "again" / name)
-        found = kind.from_pretrained(checkpoints / "again" / name).state_dict()
-        assert found.keys() == original.keys()
+        restored = kind.from_pretrained(checkpoints / "again" / name).state_dict()
+        assert restored.keys() == original.keys()
         for key, tensor in original.items():
             peak = tensor.abs().amax(dim=-1, keepdim=True) if tensor.ndim == 2 else torch.zeros(1)
             # int8 is at most half a step of its row away.
             bound = 1e-7 if precision == "fp32" else peak / 127 * 0.51 + 1e-7
-            assert bool(((found[key] - tensor).abs() <= bound).all()), key
-        moved = [key for key in original if not np.array_equal(original[key], found[key])]
+            assert bool(((restored[key] - tensor).abs() <= bound).all()), key
+        moved = [key for key in original if not np.array_equal(original[key], restored[key])]
         assert bool(moved) == (precision == "int8")
         assert not any("word_embeddings" in key for key in moved)
 
@@ -55,5 +55,5 @@ def test_only_readers_and_classifiers(checkpoints: Path) -> None:
         {"embedder": RoleOptions(str(backbone.PATH), precision="fp32", allow_unverified=True)}, checkpoints / "bundle"
     )
     for name in ("embedder", "nli"):
-        with pytest.raises(ValueError, match="give a reader or a classifier"):
+        with pytest.raises(ValueError, match="give its extractive QA role or a classifier"):
             restore.restore_checkpoint(checkpoints / "bundle", name)

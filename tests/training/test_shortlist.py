@@ -18,22 +18,22 @@ from groundwire.train.compact import bundle, shortlist
 from tests.support import models
 
 from .conftest import QUESTIONS
-from .test_compact import finished
+from .test_compact_bundle import finished
 
 
 def test_what_the_source_has_is_not_counted(small: Path, sets: Path) -> None:
-    found = shortlist.select_frequent_tokens(sets, 1000)
-    assert found == shortlist.select_frequent_tokens(sets, 1000)
-    assert len(set(found)) == len(found)
+    tokens = shortlist.select_frequent_tokens(sets, 1000)
+    assert tokens == shortlist.select_frequent_tokens(sets, 1000)
+    assert len(set(tokens)) == len(tokens)
     asked = {
         token for rows in QUESTIONS.values() for text, _ in rows for token in backbone.load_tokenizer().tokenize(text)
     }
-    assert set(found) <= asked
-    assert found[0] == "?"  # behind every question and in no sentence
+    assert set(tokens) <= asked
+    assert tokens[0] == "?"  # after every question and in no sentence
     # In the question and in the sentence that it is about.
     assert "presley" in asked
-    assert "presley" not in found
-    assert shortlist.select_frequent_tokens(sets, 3) == found[:3]
+    assert "presley" not in tokens
+    assert shortlist.select_frequent_tokens(sets, 3) == tokens[:3]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from groundwire.train.common.treebanks import (
     read_columns,
     read_treebank,
 )
-from groundwire.train.spans import augment, recipe, rules, train
+from groundwire.train.spans import augment, recipe, rules, train_span_finder
 from groundwire.train.spans.sources import make_spacy_example, read_sources
 
 EWT = """\
@@ -218,7 +218,7 @@ def test_joined_sentences_keep_their_own_trees() -> None:
 def test_every_alteration_fits_spacys_tokens(data: Path) -> None:
     nlp = spacy.blank("en")
     sources = read_sources(data)
-    always = augment.AlterationChances(lower=1, split=1, unended=1, swap=1)
+    always = augment.AlterationChances(lower=1, split=1, drop_stop=1, swap=1)
     for before in [*sources.treebanks[:3], *sources.names]:
         for seed in range(4):
             after = augment.alter_sentence(before, sources.swaps, always, random.Random(seed))
@@ -252,7 +252,7 @@ def ruled() -> Language:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("it ran from 1983 to 1994.", ["1983 DATE", "1994 DATE"]),
         ("the 1990–91 season", ["1990–91 DATE"]),
@@ -290,11 +290,11 @@ def ruled() -> Language:
         ("some day, no number", []),
     ],
 )
-def test_rules(ruled: Language, text: str, found: list[str]) -> None:
+def test_rules(ruled: Language, text: str, expected: list[str]) -> None:
     for shown in (text, text.replace("Apollo", "\0").lower().replace("\0", "Apollo")):
         doc = ruled(shown)
         assert [f"{ent.text.lower()} {ent.label_}" for ent in doc.ents] == [
-            f"{name.lower()} {label}" for name, label in (entry.rsplit(" ", 1) for entry in found)
+            f"{name.lower()} {label}" for name, label in (entry.rsplit(" ", 1) for entry in expected)
         ]
 
 
@@ -318,13 +318,13 @@ def test_a_saved_pipeline_reads_as_the_trained_one_did(data: Path, tmp_path: Pat
 
 @pytest.mark.slow
 def test_training_ends_in_a_pipeline_the_runtime_loads(data: Path, tmp_path: Path) -> None:
-    train(data, tmp_path / "spans", steps=3, seed=1)
+    train_span_finder(data, tmp_path / "spans", steps=3, seed=1)
     finder = SpanFinder.load(tmp_path / "spans")
     assert [(span.text, span.kind) for span in finder.find("in 1854")][:1] == [("1854", "ent:DATE")]
     report = json.loads((tmp_path / "spans" / "report.json").read_text())
     assert (report["steps"], report["seed"]) == (3, 1)
     assert report["labels"]["ner"] == ["LOC", "MISC", "ORG", "PERSON"]
     again = tmp_path / "again"
-    train(data, again, steps=3, seed=1)
+    train_span_finder(data, again, steps=3, seed=1)
     for name in ("tok2vec/model", "parser/model", "ner/model", "morphologizer/model"):
         assert (again / name).read_bytes() == (tmp_path / "spans" / name).read_bytes(), name

@@ -6,7 +6,11 @@ import typer
 
 from . import compact, conv_fever, generator, nph, synthesis
 
-app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Train the models of the embedded bundles, measure them and export them.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 for _group in (compact, synthesis, generator, conv_fever, nph):
     app.add_typer(_group.app)
 

@@ -42,19 +42,28 @@ def _train_extractive_qa(
         Path | None, typer.Option(help="Checkpoint to start from; default MiniLM.", file_okay=False)
     ] = None,
 ) -> None:
-    """Train extractive question answering with "no answer". Data: squad1_train.jsonl.gz."""
+    """Train extractive question answering with "no answer".
+
+    Data: squad1_train.jsonl.gz.
+    """
     qa.train_extractive_qa(data, out, make_schedule(steps, seed, threads), start=start)
 
 
 @app.command("nli")
 def _train_nli(data: Data, out: Out, steps: Steps = 2400, seed: Seed = 13, threads: Threads = 0) -> None:
-    """Train three-way natural language inference. Data: nli_train.jsonl.gz, squad1_train.jsonl.gz."""
+    """Train three-way natural language inference.
+
+    Data: nli_train.jsonl.gz, squad1_train.jsonl.gz.
+    """
     nli.train_nli(data, out, make_schedule(steps, seed, threads))
 
 
 @app.command("qg")
 def _train_question_generator(data: Data, out: Out, steps: Steps = 4000, seed: Seed = 13, threads: Threads = 0) -> None:
-    """Train answer-aware question generation. Data: squad1_train.jsonl.gz."""
+    """Train answer-aware question generation.
+
+    Data: squad1_train.jsonl.gz.
+    """
     qg.train_question_generator(data, out, make_schedule(steps, seed, threads))
 
 
@@ -90,8 +99,10 @@ def _train_multitask_nli(
 
 @app.command("lm")
 def _train_language_model(data: Data, out: Out, steps: Steps = 1500, seed: Seed = 13, threads: Threads = 0) -> None:
-    """Train the language model of PMI-Faith, which reads a document. Data: squad1_train, squad1_dev and topical_chat
-    (.jsonl.gz)."""
+    """Train the language model of PMI-Faith, which reads a document.
+
+    Data: squad1_train, squad1_dev and topical_chat (.jsonl.gz).
+    """
     lm.train_language_model(data, out, make_schedule(steps, seed, threads))
 
 
@@ -142,6 +153,8 @@ def _shorten_question_generator(
     data: Data,
     size: Annotated[int, typer.Option(help="Tokens beside those of the source.", min=100)] = 4000,
 ) -> None:
-    """Let a bundle's question generator choose among few tokens, which is faster. Calibrate the bundle again
-    afterwards. Data: squad1_train.jsonl.gz."""
+    """Limit a bundle's question generator to a shortlist of tokens, which is faster.
+
+    Calibrate the bundle again afterwards. Data: squad1_train.jsonl.gz.
+    """
     print(f"{shortlist.shorten_question_generator(bundle, data, size).directory} written")

@@ -43,10 +43,10 @@ def _write_consistency_pairs(
     count: Annotated[int, typer.Option(help="Rows.", min=1)] = 800,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 7,
 ) -> None:
-    """Write labelled responses about unseen articles, made as the training pairs of multitask-nli are: a set to
-    calibrate on.
+    """Write labelled responses about unseen articles, as a set to calibrate on.
 
-    Data: squad1_dev, nli_dev, topical_chat, query_wellformedness_train (.jsonl.gz), ud_ewt_train and gum (.conllu.gz).
+    They are made like the training pairs of multitask-nli. Data: squad1_dev, nli_dev, topical_chat,
+    query_wellformedness_train (.jsonl.gz), ud_ewt_train and gum (.conllu.gz).
     """
     _write_rows(out, multitask_nli.make_labelled_pairs(data, count, seed))
 

@@ -1,1 +1,1 @@
-"""What every recipe uses: the backbone, the training loop, the readers of training sets."""
+"""What every recipe uses: the backbone, the training loop and the readers of training sets."""

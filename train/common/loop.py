@@ -52,7 +52,7 @@ class ParameterGroup:
 
 
 def select_device() -> torch.device:
-    """The accelerator when there is one, else the CPU."""
+    """The GPU when there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -72,9 +72,9 @@ def make_batches(
 ) -> Iterator[Batch]:
     """Yield the padded batches of the steps from ``start`` on.
 
-    ``make(index, rng)`` cuts one example; its ``input_ids`` give its length, and examples of similar length share a
-    batch. ``padding`` names the id lists to pad and their padding values; a list of one number is a label. ValueError when
-    there are fewer examples than a batch takes.
+    ``make_row(index, rng)`` makes one example; its ``input_ids`` give its length, and examples of similar length share
+    a batch. ``padding`` maps each id list to its padding value; a list of one number is a label. ValueError when there
+    are fewer examples than a batch takes.
     """
     if count < schedule.batch:
         raise ValueError(f"{count} examples do not fill a batch of {schedule.batch}; give more, or a smaller batch.")
@@ -181,7 +181,7 @@ def fit(
 
 
 def collate(rows: Sequence[Row], padding: dict[str, int]) -> Batch:
-    """Pad the named id lists of ``rows`` to one length per name; labels (lists of one) become a vector."""
+    """Pad the id lists that ``padding`` names to one length per name; labels (lists of one) become a vector."""
     batch: Batch = {}
     for name, value in padding.items():
         longest = max(len(row[name]) for row in rows)
@@ -197,7 +197,7 @@ def collate(rows: Sequence[Row], padding: dict[str, int]) -> Batch:
 
 
 def write_report(out: Path, report: dict[str, Any]) -> None:
-    """Write the recipe's measurements beside its checkpoint and print them."""
+    """Write the recipe's measurements to ``out/report.json`` and print them."""
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     Console().print_json(data=report)
 
@@ -210,7 +210,7 @@ def _autocast(mode: str, device: torch.device) -> contextlib.AbstractContextMana
 
 @functools.cache
 def _bf16_is_faster() -> bool:
-    """Whether this processor multiplies bf16 faster: measured, because the flags it lists do not tell."""
+    """Whether this processor multiplies bf16 faster: measured, because the CPU flags do not show it."""
 
     def seconds(dtype: torch.dtype) -> float:
         a, b = torch.ones(1024, 384, dtype=dtype), torch.ones(384, 1536, dtype=dtype)

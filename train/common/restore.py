@@ -1,7 +1,7 @@
-"""A checkpoint from a bundle's int8 graph, so that training can go on where a bundle stands.
+"""Restores a checkpoint from a bundle's int8 graph, so that training can continue from a bundle.
 
-Checkpoints are large and are not kept; bundles are. An int8 weight is at most half a step of its own column away from
-the float weight it was made of, which a few steps of training make up for.
+Checkpoints are large and are not kept; bundles are. An int8 weight differs from the float
+weight it was made of by at most half a quantization step of its column, which a few training steps make up for.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from . import backbone
 
 
 def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
-    """The PyTorch model of a reader or classifier that was trained from the trunk.
+    """The PyTorch model of an extractive QA or classifier role that was trained from the backbone.
 
-    Word embeddings are the trunk's own, which no recipe changes. ValueError for another kind of role, or for a graph
+    Word embeddings are the backbone's, which no recipe changes. ValueError for another kind of role, or for a graph
     that lacks a weight of the model.
     """
     opened = Bundle.open(bundle)
@@ -37,7 +37,9 @@ def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
             config.label2id = {label: index for index, label in enumerate(record.labels)}
             model = BertForSequenceClassification(config)
         case _:
-            raise ValueError(f"{bundle} has no {role!r} that can be trained on; give a reader or a classifier of it.")
+            raise ValueError(
+                f"{bundle} has no {role!r} that can be trained further; give its extractive QA role or a classifier."
+            )
     float_weights = read_weights(ir.load(opened.file(record.graph)))
     word_embeddings = "bert.embeddings.word_embeddings.weight"
     float_weights[word_embeddings] = (
@@ -54,7 +56,7 @@ def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
 
 
 def write_restored_checkpoint(bundle: Path, role: str, out: Path) -> None:
-    """Write what ``restore_checkpoint`` gives, and the trunk's tokenizer, as a checkpoint."""
+    """Write the restored model and the backbone's tokenizer as a checkpoint in ``out``."""
     restore_checkpoint(bundle, role).save_pretrained(out)
     backbone.load_tokenizer().save_pretrained(out)
 
@@ -66,7 +68,7 @@ def read_weights(model: ir.Model) -> dict[str, npt.NDArray[np.float32]]:
     for name, value in values.items():
         assert value.const_value is not None
         array = value.const_value.numpy()
-        if array.ndim == 2 and _multiplied(value):
+        if array.ndim == 2 and _is_stored_inputs_first(value):
             array = array.T
         if name.endswith(".int8"):
             name = name.removesuffix(".int8")
@@ -78,8 +80,8 @@ def read_weights(model: ir.Model) -> dict[str, npt.NDArray[np.float32]]:
     return weights
 
 
-def _multiplied(value: ir.Value) -> bool:
-    """Whether a product reads the matrix as it is stored, [inputs, outputs], and not turned or row by row."""
+def _is_stored_inputs_first(value: ir.Value) -> bool:
+    """Whether a matrix product reads the matrix as stored, [inputs, outputs], and not transposed or row by row."""
     node, _ = next(iter(value.uses()))
     return node.op_type in ("MatMul", "MatMulIntegerToFloat") or (
         node.op_type == "Gemm" and node.attributes.get_int("transB", 0) == 0

@@ -2,7 +2,7 @@
 
 Names have four types: PERSON, ORG, LOC (places, countries, buildings) and MISC (works, events, products, peoples), the
 types that all corpora can be mapped to. Where a corpus leaves a type out, the words that may belong to it are marked
-unknown (``-``) instead of "no name", so that one corpus does not unteach another.
+unknown (``-``) instead of "no name", so that one corpus does not contradict another.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class DependencyParse:
 class AnnotatedSentence:
     """Words, the spaces after them, and what is known about them.
 
-    ``names`` are BILUO tags, ``-`` where unknown. ``document`` tells which sentences may stand side by side; ``key``
-    names a treebank's sentence.
+    ``names`` are BILUO tags, ``-`` where unknown. Sentences of one ``document`` may be joined; ``key`` is
+    the id of a treebank's sentence.
     """
 
     words: tuple[str, ...]
@@ -61,7 +61,7 @@ class AnnotatedSentence:
 
 
 def read_treebank(path: Path) -> list[AnnotatedSentence]:
-    """Sentences of a CoNLL-U file, with the names that GUM's entity brackets give; unknown names elsewhere."""
+    """The sentences of a CoNLL-U file, with the names that GUM's entity brackets give; unknown names elsewhere."""
     sentences, document = [], path.name
     for lines in _blocks(path):
         document = _comment(lines, "newdoc id") or document
@@ -89,7 +89,7 @@ def read_treebank(path: Path) -> list[AnnotatedSentence]:
 
 
 def read_columns(path: Path, word: int, tag: int) -> Iterator[AnnotatedSentence]:
-    """Sentences of a column file with IOB tags of any corpus's types."""
+    """The sentences of a column file with IOB tags of any corpus's types."""
     for lines in _blocks(path):
         rows = [line.split() for line in lines if not line.startswith("# ")]
         rows = [row for row in rows if len(row) > 1]
@@ -144,7 +144,7 @@ def list_names(sentence: AnnotatedSentence) -> Iterator[tuple[int, int, str]]:
 
 
 def mark_unknown(sentence: AnnotatedSentence, names: tuple[str, ...]) -> tuple[str, ...]:
-    """``names`` with ``-`` for the words outside a name that are proper by part of speech, or stand between such."""
+    """``names`` with ``-`` for the words outside a name that are proper nouns by tag, or lie between such."""
     if sentence.parse is None:
         return names
     pos = sentence.parse.pos

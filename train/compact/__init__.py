@@ -1,1 +1,1 @@
-"""The recipes of the models in ``bundles/compact``, one per role."""
+"""Recipes of the models in ``bundles/compact``, one per role."""

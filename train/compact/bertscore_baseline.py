@@ -1,8 +1,8 @@
-"""What unrelated sentences score: the baseline that BERTScore is rescaled by.
+"""Measures the baseline that BERTScore is rescaled by: the score of unrelated sentences.
 
-Cosines of contextual vectors are large whatever the texts say, between 0.8 and 0.9 for RoBERTa. For each checkpoint and
+Cosines of contextual vectors are large for any two texts, between 0.8 and 0.9 for RoBERTa. For each checkpoint and
 layer the authors of BERTScore therefore publish the mean over random pairs of sentences; for any other embedder this
-measures it. The result goes into ``RoleOptions.baseline`` when the role is exported again, or into
+measures it. Pass the result as ``RoleOptions.baseline`` when the role is exported again, or as
 ``BertScoreOptions.baseline``.
 """
 
@@ -29,7 +29,7 @@ def measure_bertscore_baseline(
     Every sentence is used once, in a pair that ``seed`` draws; the authors take a million lines of news. InvalidRequest
     when there are not two sentences of fewer than ``MAX_WORDS`` words.
 
-    >>> measure("my-bundle", Path("news.txt").read_text().splitlines())                      # doctest: +SKIP
+    >>> measure_bertscore_baseline("my-bundle", Path("news.txt").read_text().splitlines())  # doctest: +SKIP
     (0.1923, 0.1921, 0.1894)
     """
     short = [text for line in sentences if (text := line.strip()) and len(text.split(" ")) < MAX_WORDS]

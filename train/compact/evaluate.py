@@ -1,6 +1,6 @@
-"""How good a bundle is: every number of ``bundles/compact/README.md``, measured through the engine that ships.
+"""Measures a bundle: every number of ``bundles/compact/README.md``, through the engine that ships.
 
-Only development and test sets are read here; nothing of them may go back into training.
+Only development and test sets are read here; none of their examples may be trained on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def evaluate_compact_bundle(bundle: Path, data: Path, bench: Path | None, sample
 def measure_extractive_qa(runtime: LocalRuntime, data: Path, sample: int) -> dict[AnswerRule, dict[str, float]]:
     """SQuAD 2.0 dev: exact match, token F1, and the accuracy of "no answer" on the unanswerable half, in per cent.
 
-    By the rule of picking an answer; the texts are read once for both.
+    One report per rule of picking an answer (``AnswerRule``); the model reads the texts once for both.
     """
     squad = Squad.read(data / "squad2_dev.jsonl.gz")
     chosen = _sample(squad.questions, sample)
@@ -83,7 +83,7 @@ def _score_answers(questions: Sequence[Question], answers: Sequence[Answered]) -
 
 
 def measure_nli(runtime: LocalRuntime, path: Path, sample: int) -> dict[str, Any]:
-    """Accuracy of the three-way labels, in per cent, over all and by source."""
+    """Accuracy of the three-way labels, in per cent, over all pairs and by source."""
     rows = _sample(list(read_rows(path)), sample)
     right: dict[str, list[float]] = {"all": []}
     for part in _parts(rows, 64, "nli"):
@@ -95,10 +95,10 @@ def measure_nli(runtime: LocalRuntime, path: Path, sample: int) -> dict[str, Any
 
 
 def measure_question_generation(runtime: LocalRuntime, data: Path, sample: int) -> dict[str, float]:
-    """How many generated questions a reader answers with the span they were made for, on unseen SQuAD sentences.
+    """How many generated questions extractive QA answers with their own span, on unseen SQuAD sentences, in per cent.
 
-    ``first`` counts the best question of each beam, ``any`` whether one of the five holds: the share of spans Q² can
-    use.
+    ``first_answerable`` counts the best question of each beam, ``any_answerable`` whether at least one of the beam's
+    five questions is answered so: the share of spans that Q² can use.
     """
     squad = Squad.read(data / "squad1_dev.jsonl.gz")
     rng = random.Random(7)
@@ -107,8 +107,8 @@ def measure_question_generation(runtime: LocalRuntime, data: Path, sample: int) 
     for part in _parts(pairs, 16, "questions"):
         calls = [GenerateQuestions(answer, text, BeamSearch()) for answer, text in part]
         beams = run_calls(runtime, "qg", calls, tuple, _WINDOWS)
-        asked = [Answer(q.text, (text,)) for (_, text), beam in zip(part, beams, strict=True) for q in beam]
-        answers = iter(run_calls(runtime, "qa", asked, Answered, _WINDOWS))
+        questions = [Answer(q.text, (text,)) for (_, text), beam in zip(part, beams, strict=True) for q in beam]
+        answers = iter(run_calls(runtime, "qa", questions, Answered, _WINDOWS))
         for (answer, _), beam in zip(part, beams, strict=True):
             valid = [_native.exact_match(next(answers).text, answer) for _ in beam]
             first.append(float(valid[0]))

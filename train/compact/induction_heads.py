@@ -1,20 +1,22 @@
-"""A language model that copies before it is trained: weights set by hand.
+"""Induction-head initialisation: a language model whose weights are set so that it copies before it is trained.
 
-A response that rests on a document repeats its words, so what PMI-Faith measures is first of all copying: where the
-present word stood before, expect the word that followed it there (an "induction head", Olsson et al. 2022). Models
-find that late, after far more text than a small recipe shows. MiniLM brings half of it: a head of its first layer that
-looks at the previous token and at nothing else. The rest is linear algebra:
+A response that is grounded in a document repeats its words, so PMI-Faith measures copying first of all: where the
+current token occurred before, expect the token that followed it there (an "induction head", Olsson et al. 2022).
+Models learn that late, after far more text than a small recipe shows. MiniLM has half of it: a head of its first layer
+that looks at the previous token and at nothing else. The rest is linear algebra:
 
 - that head reads the previous token as a few numbers and writes them where tokens and positions vary least;
-- heads of the second layer look there for the present token, and so behind its earlier occurrences;
-- the word they find there they add to the stream, where the model's head reads it;
-- the last layer adds a constant that no word answers to, so that the final norm leaves the present word a small logit;
+- heads of the second layer search there for the current token, and so attend to the tokens that followed its earlier
+  occurrences;
+- they add the token that they attend to to the residual stream, where the language-model head reads it;
+- the last layer adds a constant that has no product with any word, so that the final norm leaves the current token a
+  small logit;
 - the final norm's bias holds how frequent each word is;
-- everything else starts at nothing.
+- all other output projections start at zero, so that the remaining weights have no effect at first.
 
-Training starts from there and is free to change all of it. Measured on responses to unseen articles, by how much more
-probable they are behind their own document than behind other sentences, half of those of the same article (nats per
-token; share of the responses): before training 2.5, all; after 80 steps 2.1, 94 %. After 80 steps from random weights
+Training starts from there and may change all of it. Measured on responses to unseen articles: how much more probable
+they are given their own document than given other sentences, half of those from the same article (nats per token;
+share of the responses): before training 2.5, all; after 80 steps 2.1, 94 %. After 80 steps from random weights
 it is 0.06, 74 %, and from four layers of MiniLM 0.09, 78 %.
 """
 
@@ -28,15 +30,15 @@ from transformers import GPT2LMHeadModel
 from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
 SHARPNESS = 2.0
-"""How much sharper than usual their attention is: a match scores ``SHARPNESS * sqrt(width)``."""
+"""How much sharper than usual the attention of the induction heads is: a match scores ``SHARPNESS * sqrt(width)``."""
 LOUDNESS = 0.3
-"""Size of what the first head writes, in that of the stream."""
+"""Size of what the previous-token head writes, relative to that of the residual stream."""
 COPIED = 13.0
-"""What a copied word gains in its logit, as far as the copiers see it."""
+"""Gain of a copied token's logit, as far as the induction heads see it."""
 QUIET = 12.0
 """Size of the stream before the final norm, relative to that of the embeddings."""
 _SPECIAL = 1000
-"""The first rows of the vocabulary stand for no words."""
+"""The first rows of the vocabulary are no words."""
 _SAMPLES = 20_000
 
 
@@ -44,8 +46,8 @@ _SAMPLES = 20_000
 def set_induction_heads(model: GPT2LMHeadModel, ids: Tensor, counts: Tensor) -> None:
     """Set one head of the first layer of ``model``, half of the second's, and the final norm; silence the rest.
 
-    The first layer's norm, queries and keys must be MiniLM's. ``ids`` [1, T] are any text; ``counts`` [V] tell how
-    often each token is to be expected.
+    The first layer's norm, queries and keys must be MiniLM's. ``ids`` [1, T] are any text; ``counts`` [V] are the
+    expected frequencies of the tokens.
     """
     body, width, copiers = model.transformer, model.config.n_embd // model.config.n_head, model.config.n_head // 2
     first, second = body.h[0], body.h[1]
@@ -81,7 +83,7 @@ def set_induction_heads(model: GPT2LMHeadModel, ids: Tensor, counts: Tensor) -> 
 def fit_frequency_bias(table: Tensor, counts: Tensor) -> Tensor:
     """The state [D] whose products with ``table`` [V, D] come nearest to the logarithms of ``counts`` [V].
 
-    Nearest by least squares, frequent words counting more; a small ridge keeps the state short.
+    By least squares, weighted towards frequent words; a small ridge keeps the state short.
     """
     share = (counts.double() + 0.05) / (counts.double() + 0.05).sum()
     weight = share.sqrt()[:, None]
@@ -104,7 +106,7 @@ def find_previous_token_head(model: GPT2LMHeadModel, ids: Tensor) -> int:
 
 
 def _make_word_code(words: Tensor, positions: Tensor, width: int) -> Tensor:
-    """[D, width]: the words in ``width`` numbers of unit variance, uncorrelated and blind to position.
+    """A projection [D, width] of words to ``width`` uncorrelated numbers of unit variance that ignore the position.
 
     They are random mixtures of the directions in which word embeddings differ most: two words hardly ever agree.
     """
@@ -121,7 +123,9 @@ def _make_word_code(words: Tensor, positions: Tensor, width: int) -> Tensor:
 
 
 def _find_quiet_directions(words: Tensor, positions: Tensor, width: int) -> Tensor:
-    """[D, width]: orthonormal directions in which word plus position varies least; a norm takes away the common one."""
+    """The orthonormal directions [D, width] in which word plus position varies least.
+
+    The first is left out: a layer norm removes it."""
     generator = torch.Generator().manual_seed(1)
     rows = torch.randint(len(words), (_SAMPLES,), generator=generator)
     columns = torch.randint(len(positions), (_SAMPLES,), generator=generator)
@@ -131,16 +135,16 @@ def _find_quiet_directions(words: Tensor, positions: Tensor, width: int) -> Tens
 
 
 def _measure_norm(stream: Tensor) -> float:
-    """What a norm divides by, on average."""
+    """The mean standard deviation by which a layer norm divides."""
     return float(stream.var(dim=-1, unbiased=False).sqrt().mean())
 
 
 def _set_projection(
     block: GPT2Block, projection: int, part: slice, directions: Tensor, norm: float, mean: Tensor
 ) -> None:
-    """Let query (0), key (1) or value (2) in the columns ``part`` be ``directions`` of the stream, off ``mean``.
+    """Set query (0), key (1) or value (2) in the columns ``part`` to ``directions`` of the stream less ``mean``.
 
-    They read the stream behind a norm, whose gain, bias and division are undone, the last on average.
+    They read the stream after a layer norm, whose gain, bias and division are undone, the last on average.
     """
     layer_norm, weight, bias = block.ln_1, block.attn.c_attn.weight, block.attn.c_attn.bias
     third = weight.shape[0]

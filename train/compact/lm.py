@@ -1,10 +1,10 @@
-"""A small causal language model that reads a document: PMI-Faith's ``lm``, in GPT-2's architecture.
+"""Trains a small causal language model that reads a document: PMI-Faith's ``lm``, in GPT-2's architecture.
 
-PMI-Faith asks how much more probable a response is behind its document than without it, so the model must have learnt
-to use a document when it helps and to do without. It is trained on the prompt of the authors' code, ``Document: {d}``,
+PMI-Faith asks how much more probable a response is given its document than without it, so the model must learn to use a
+document when it helps and to do without one. It is trained on the prompt of the authors' code, ``Document: {d}``,
 blank line, ``{h}.``, newline, ``Agent: {r}.``, the three parts tokenized separately, without special tokens, and
-joined; the tokenizer is the trunk's and drops newlines. Some documents are left out, some are another article's. A
-special token ends the text, so that the model can also write.
+joined; the tokenizer is the backbone's and drops newlines. Some documents are left out, some are of another article. A
+special token ends the text, so that the model can also generate.
 
 The word embeddings, input and head, are MiniLM's, frozen.
 """
@@ -32,7 +32,7 @@ MAX_DOCUMENT, MAX_HISTORY, MAX_RESPONSE = 112, 40, 48
 LAYERS = 4
 FILL = {"input_ids": 0, "part": 0}
 REST_SHARE, REST_WEIGHT = 0.15, 0.5
-"""Of the tokens before the response a part is predicted too, and counts less."""
+"""Share of the tokens before the response that is predicted too, and their weight in the loss."""
 EPOCH = 100_000
 """Examples between two shuffles; all are drawn anew each time."""
 
@@ -45,11 +45,11 @@ _SAMPLE = (
 
 
 def build_language_model(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
-    """The model before training: MiniLM's embeddings, and in GPT-2's layers what ``copying`` sets by hand.
+    """The model before training: MiniLM's embeddings, and GPT-2 layers with induction-head initialisation.
 
-    ``counts`` [V] tell how often each token is to be expected. More of MiniLM does not help: its layers see both sides
-    and normalise behind a block instead of before it. After 80 steps the loss was 5.45 from four of them, 5.32 from
-    random weights and 4.78 from here.
+    ``counts`` [V] are the expected frequencies of the tokens. More of MiniLM does not help: its layers see both sides
+    and normalise after a block instead of before it. After 80 steps the loss was 5.45 from four of its layers, 5.32
+    from random weights and 4.78 from this start.
     """
     source = BertModel.from_pretrained(backbone.PATH, add_pooling_layer=False)
     tokens = backbone.load_tokenizer()
@@ -113,7 +113,7 @@ def train_language_model(data: Path, out: Path, schedule: Schedule, lr: float = 
 
 
 def encode_prompt(tokens: PreTrainedTokenizerFast, prompt: Prompt, rng: random.Random) -> Row:
-    """Ids, and for each the part it is predicted as: 2 the response, 1 what stands before it, 0 not at all."""
+    """The ids of a prompt, and the part of each: 2 the response, 1 context that is predicted too, 0 not predicted."""
     context = encode_prefix(tokens, prompt)
     response = [*_tokenize(tokens, RESPONSE.format(prompt.response))[:MAX_RESPONSE], tokens.sep_token_id]
     parts = [int(rng.random() < REST_SHARE) for _ in context]
@@ -133,17 +133,17 @@ def count_response_tokens(
 
 
 def encode_prefix(tokens: PreTrainedTokenizerFast, prompt: Prompt) -> list[int]:
-    """Ids of what stands before the response."""
+    """The ids of the text before the response."""
     document = _tokenize(tokens, DOCUMENT.format(prompt.document))[:MAX_DOCUMENT] if prompt.document else []
     history = _tokenize(tokens, HISTORY.format(prompt.history))[-MAX_HISTORY:] if prompt.history else []
     return document + history
 
 
 def response_loss(model: GPT2LMHeadModel, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """Cross-entropy of the response's tokens and, with less weight, of some before it."""
+    """Cross-entropy of the response's tokens and, with less weight, of some tokens before it."""
     part = batch["part"][:, 1:]
     chosen = part > 0
-    # No mask: padding stands behind the text, where a causal model does not see it.
+    # No mask: padding comes after the text, where a causal model does not see it.
     hidden = model.transformer(batch["input_ids"]).last_hidden_state[:, :-1][chosen]
     each = torch.nn.functional.cross_entropy(
         model.lm_head(hidden).float(), batch["input_ids"][:, 1:][chosen], reduction="none"
@@ -155,10 +155,10 @@ def response_loss(model: GPT2LMHeadModel, batch: dict[str, torch.Tensor]) -> tor
 def measure_document_use(
     model: GPT2LMHeadModel, prompts: PromptSampler, count: int = 256, seed: int = 7
 ) -> dict[str, Any]:
-    """Mean log-probability per token of unseen responses behind their document, behind none, and behind another.
+    """Mean log-probability per token of unseen responses given their document, given none, and given another.
 
-    ``prefers_document`` is the share of responses that are more probable behind their own document than behind other
-    sentences, half of them of the same article: what PMI-Faith rests on.
+    ``prefers_document`` is the share of responses that are more probable given their own document than given other
+    sentences, half of them from the same article: what PMI-Faith relies on.
     """
     tokens = backbone.load_tokenizer()
     means: dict[str, list[float]] = {"document": [], "none": [], "other": []}

@@ -1,12 +1,12 @@
-"""One MiniLM trunk with three heads, trained together: inference, consistency, verifiability.
+"""Trains the multi-task NLI model: one MiniLM backbone with heads for inference, consistency and verifiability.
 
-- ``nli``: (premise, hypothesis) → entailment, neutral, contradiction, as ``nli`` alone trains it, and on those of
-  ``pairs`` whose making tells the three apart;
-- ``consistency``: (knowledge, response) → consistent, inconsistent, on ``pairs``;
-- ``verifiability``: one sentence → verifiable, non-verifiable, on ``verifiability``.
+- ``nli``: (premise, hypothesis) → entailment, neutral, contradiction, as ``compact.nli`` trains it, and on the
+  ``synthesis.pairs`` whose kind determines one of the three labels;
+- ``consistency``: (knowledge, response) → consistent, inconsistent, on ``synthesis.pairs``;
+- ``verifiability``: one sentence → verifiable, non-verifiable, on ``synthesis.verifiability``.
 
-Each head is saved as an ordinary ``BertForSequenceClassification`` with the same trunk, so a bundle, which stores equal
-weights once, holds the trunk once. What was learnt for ``nli`` alone can be the start.
+Each head is saved as an ordinary ``BertForSequenceClassification`` with the same backbone, so a bundle, which stores
+equal weights once, holds the backbone once. A checkpoint of ``compact.nli`` can be the start.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ HEADS: dict[str, tuple[str, ...]] = {
     "verifiability": weak_labels.LABELS,
 }
 SHARES = {"nli": 0.35, "consistency": 0.5, "verifiability": 0.15}
-"""Of the examples. Sentences are short and their question is easy; consistency is the hardest."""
+"""Of the examples, by head. Verifiability has short sentences and is easy; consistency is the hardest."""
 INFERENCE = {"pair": 0.4, "comparison": 0.25, "statement": 0.35}
-"""Of the inference examples: pairs of the inference sets, pairs in the form that Q² asks, statements and knowledge."""
+"""Of the inference examples: pairs of the inference sets, pairs in Q²'s form, and responses with knowledge."""
 INFERENCE_LABELS: dict[str, str] = {
     "consistent": "entailment",
     **dict.fromkeys(("answer", "response", "knowledge", "negation"), "contradiction"),
     **dict.fromkeys(("unsupported", "addition", "random"), "neutral"),
 }
-"""What a made pair is to inference, by its kind; the other kinds do not tell."""
+"""The inference label of a synthesised pair, by its kind; the other kinds determine none."""
 EPOCH = 100_000
 """Examples between two shuffles; nearly all are drawn anew each time."""
 MAX_TOKENS = 128
@@ -54,7 +54,7 @@ FILL = dict.fromkeys((*backbone.INPUTS, "labels", "head"), 0)
 
 
 class MultitaskNLI(torch.nn.Module):
-    """A BERT trunk and one linear head per task on its pooled output."""
+    """A BERT backbone and one linear head per task on its pooled output."""
 
     def __init__(self, bert: BertModel, heads: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class MultitaskNLI(torch.nn.Module):
         return {name: head(pooled) for name, head in self.heads.items()}
 
     def classifier(self, name: str) -> BertForSequenceClassification:
-        """The head ``name`` and a copy of the trunk, as a checkpoint of its own."""
+        """The head ``name`` and a copy of the backbone, as a model of its own."""
         labels = self.labels[name]
         config = BertConfig.from_dict(self.bert.config.to_dict())
         config.id2label = dict(enumerate(labels))
@@ -94,13 +94,13 @@ class MultitaskNLI(torch.nn.Module):
 
 
 def build_multitask_nli(start: Path | None = None) -> MultitaskNLI:
-    """The judge before training: from MiniLM, or from a checkpoint that ``nli`` alone has trained."""
+    """The model before training: from MiniLM, or from a checkpoint of ``compact.nli``."""
     model = MultitaskNLI(BertModel.from_pretrained(start or backbone.PATH), HEADS)
     if start is not None:
         nli_model = BertForSequenceClassification.from_pretrained(start)
         labels = tuple(nli_model.config.id2label[index] for index in range(nli_model.config.num_labels))
         if labels != HEADS["nli"]:
-            raise ValueError(f"{start} has the labels {labels}; give a checkpoint with {HEADS['nli']}.")
+            raise ValueError(f"{start} has the labels {labels}; give a checkpoint with the labels {HEADS['nli']}.")
         model.heads["nli"].load_state_dict(nli_model.classifier.state_dict())
     return model
 
@@ -148,11 +148,11 @@ class MultitaskExamples:
         consistency: ConsistencyPairs,
         sentences: VerifiabilitySentences,
     ) -> None:
-        """``comparisons`` make a part of the inference pairs; None leaves all to ``inference``."""
+        """``comparisons`` are pairs in the form that Q² asks; None takes all inference pairs from ``inference``."""
         self._inference = inference
         self._comparisons = comparisons
         self.consistency = consistency
-        """The pairs of the head of that name."""
+        """The pairs of the head ``consistency``."""
         self._sentences = sentences
         self._tokens = backbone.load_tokenizer()
 
@@ -160,7 +160,7 @@ class MultitaskExamples:
     def read(cls, data: Path, split: str = "train") -> MultitaskExamples:
         """From a directory of training sets; ``split`` is train, or dev for unseen articles and inference pairs.
 
-        The sentences of chat have no development part: their labels come from rules, and agreement with those on
+        The sentences of chat have no development split: their labels come from rules, and agreement with the rules on
         other sentences would say little more.
         """
         squad = Squad.read(data / f"squad1_{split}.jsonl.gz")
@@ -171,11 +171,11 @@ class MultitaskExamples:
         return cls(inference, AnswerPairs(squad) if split == "train" else None, consistency, sentences)
 
     def make(self, index: int, rng: random.Random) -> Row:
-        """An example of a head drawn by its share; nothing but ``rng`` decides, so ``index`` is not read."""
+        """An example of a head drawn by its share; it depends on ``rng`` alone, so ``index`` is not read."""
         return self.draw(rng.choices(list(SHARES), list(SHARES.values()))[0], rng)[0]
 
     def draw(self, head: str, rng: random.Random) -> tuple[Row, str]:
-        """An example of ``head`` and how it was made."""
+        """An example of ``head``, and the kind of its source."""
         second: str | None
         match head:
             case "nli":
@@ -206,7 +206,8 @@ class MultitaskExamples:
 def make_labelled_pairs(data: Path, count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
     """``count`` consistency pairs of unseen articles, as rows that ``groundwire calibrate`` reads.
 
-    A model that was trained on such pairs is surer of them than of what people write, so they are one set among others.
+    A model that was trained on such pairs is more confident on them than on what people write, so calibrate on other
+    sets too.
     """
     consistency = MultitaskExamples.read(data, "dev").consistency
     for index in range(count):
@@ -221,19 +222,22 @@ def make_labelled_pairs(data: Path, count: int, seed: int = 7) -> Iterator[dict[
 
 
 def measure_heads(model: MultitaskNLI, examples: MultitaskExamples, count: int, seed: int = 7) -> dict[str, Any]:
-    """Accuracy of every head on ``count`` examples; of consistency also its ROC-AUC and accuracy by kind."""
+    """Accuracy of every head on ``count`` examples; of consistency also ROC-AUC and accuracy by kind."""
     report: dict[str, Any] = {}
     for head in HEADS:
-        drawn = [examples.draw(head, random.Random(seed * 1_000_003 + index)) for index in range(count)]
+        examples_drawn = [examples.draw(head, random.Random(seed * 1_000_003 + index)) for index in range(count)]
         logits = np.concatenate(
-            [_compute_logits(model, head, [row for row, _ in drawn[at : at + 32]]) for at in range(0, count, 32)]
+            [
+                _compute_logits(model, head, [row for row, _ in examples_drawn[at : at + 32]])
+                for at in range(0, count, 32)
+            ]
         )
-        labels = np.array([row["labels"][0] for row, _ in drawn])
+        labels = np.array([row["labels"][0] for row, _ in examples_drawn])
         right = logits.argmax(axis=1) == labels
         report[head] = {"examples": count, "accuracy": round(float(right.mean()), 4)}
         if head == "consistency":
             report[head]["roc_auc"] = round(float(roc_auc_score(labels, logits[:, 1] - logits[:, 0])), 4)
-            kinds = np.array([how for _, how in drawn])
+            kinds = np.array([how for _, how in examples_drawn])
             report[head]["by_kind"] = {
                 kind: round(float(right[kinds == kind].mean()), 4) for kind in sorted(set(kinds))
             }

@@ -1,7 +1,6 @@
-"""Three-way natural language inference, on public pairs and on pairs in the exact form Q² asks.
+"""Trains three-way natural language inference, on public pairs and on pairs in the exact form that Q² asks.
 
-Q² compares ``{question} {knowledge answer}.`` with ``{question} {response span}.``. From SQuAD questions: the answer
-with another article or a longer or shorter boundary entails it; another answer of the same kind contradicts it.
+``synthesis.answer_pairs`` makes the latter.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ FILL = dict.fromkeys((*backbone.INPUTS, "labels"), 0)
 
 
 def train_nli(data: Path, out: Path, schedule: Schedule, lr: float = 1.5e-4, comparisons: float = 0.3) -> None:
-    """Train from the MiniLM encoder; ``comparisons`` is the share of pairs made in Q²'s form."""
+    """Train from the MiniLM encoder; ``comparisons`` is the share of pairs in Q²'s form."""
     pairs = [(row["premise"], row["hypothesis"], row["label"]) for row in read_rows(data / "nli_train.jsonl.gz")]
     answer_pairs = AnswerPairs(Squad.read(data / "squad1_train.jsonl.gz"))
     tokens = backbone.load_tokenizer()

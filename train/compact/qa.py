@@ -1,10 +1,10 @@
-"""Extractive question answering with "no answer", on SQuAD 1.1 windows and unanswerable questions made from them.
+"""Trains extractive question answering with "no answer", on SQuAD 1.1 and unanswerable questions made from it.
 
 A window is one to nine sentences: knowledge snippets are usually short, paragraphs are not. Nearly half of the examples
-are unanswerable, in two ways. The window may lack the answer: sentences of the same article that share many of the
-question's words. Or the question may ask for something else than the window says, as those that people wrote for
-SQuAD 2.0 do: a name, a number or a word of a set is exchanged in it, or it is negated. Their label is position 0 for
-both ends, as in SQuAD 2.0 models.
+are unanswerable, in two ways. The window may lack the answer: then it is sentences of the same article that share many
+words with the question. Or the question may ask for something that the window does not say, as the questions that
+people wrote for SQuAD 2.0 do: a name, a number or a word of a set is replaced in it, or it is negated. The label of an
+unanswerable question is position 0 for both ends, as in SQuAD 2.0 models.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_TOKENS = 160
 FILL = dict.fromkeys((*backbone.INPUTS, "start_positions", "end_positions"), 0)
 UNANSWERABLE = 0.45
 ALTERED = 0.6
-"""Of the unanswerable ones: the question is altered, and not the window."""
+"""Share of the unanswerable ones in which the question is altered, and not the window."""
 _SENTENCES = (1, 1, 1, 2, 2, 3, 5, 9)
 
 
@@ -71,9 +71,9 @@ def make_qa_example(squad: Squad, question: Question, sentences: int, rng: rando
 
 
 def alter_question(squad: Squad, question: Question, rng: random.Random) -> str | None:
-    """The question about something else: another name, number or word of a set, or the opposite.
+    """The question with another name, number or word of a set, or negated; None where no change applies.
 
-    None where nothing of that applies. Other names are those of the same article, because a stranger's would be easy.
+    Other names come from the same article, because unrelated names would be easy to notice.
     """
     article = squad.articles[squad.titles[question.paragraph]]
     paragraphs = [question.paragraph, *rng.sample(article, min(2, len(article)))]

@@ -1,7 +1,7 @@
-"""Answer-aware question generation: a MiniLM encoder with a three-layer decoder, on SQuAD 1.1 sentences.
+"""Trains answer-aware question generation: a MiniLM encoder with a three-layer decoder, on SQuAD 1.1 sentences.
 
-The decoder starts from three layers of the same encoder (cross-attention copied from self-attention) and writes with
-the encoder's word embeddings, so it needs hours, not weeks. Source: the pair (answer, context); target: the question.
+The decoder starts from three layers of the same encoder (cross-attention copied from self-attention) and shares the
+encoder's word embeddings, so training takes hours, not weeks. Source: the pair (answer, context); target: the question.
 """
 
 from __future__ import annotations

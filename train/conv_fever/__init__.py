@@ -1,1 +1,1 @@
-"""The detector of Conv-FEVER: its corpus and its recipe."""
+"""The corpus and the recipe of the Conv-FEVER detector."""

@@ -3,7 +3,7 @@
 A consistent record (context, knowledge, response) gives, each where it applies:
 
 - ``pair_response``, ``pair_knowledge``: the response, or the knowledge, of a random other conversation;
-- ``negate_response``, ``negate_knowledge``: "not" or "n't" put in or taken out behind one of ``VERBS``;
+- ``negate_response``, ``negate_knowledge``: "not" or "n't" put in or taken out after one of ``VERBS``;
 - ``swap_context``, ``swap_knowledge``: an entity that the response shares with the context, or with the knowledge,
   replaced there by another entity of the index of all contexts, or of all knowledge. The response stays as it is.
 
@@ -35,7 +35,7 @@ RecordKind: TypeAlias = Literal[
 ]
 KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
 _ATTEMPTS = 32
-"""Random draws before a corruption is said not to apply."""
+"""Random draws after which a corruption does not apply."""
 
 EntityFinder: TypeAlias = Callable[[str], Iterable[tuple[str, str]]]
 """Finds the entities of a text, as (text, label) pairs."""
@@ -43,18 +43,18 @@ EntityFinder: TypeAlias = Callable[[str], Iterable[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A response, what it should rest on, and the turns before it."""
+    """A response, the knowledge it should rest on, and the turns before it."""
 
     context: tuple[str, ...]
     knowledge: str
     response: str
     dialogue: str = ""
-    """Names the conversation; records of one name are not paired. Records without a name are each their own."""
+    """Names the conversation, whose records are not paired; a record without a name is one by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConvFeverExample:
-    """A record of the corpus and how it was made."""
+    """A record of the corpus and its kind."""
 
     record: Record
     kind: RecordKind
@@ -66,7 +66,7 @@ class ConvFeverExample:
 
 
 def make_entity_finder(nlp: Any) -> EntityFinder:
-    """The entities that a spaCy pipeline finds."""
+    """A finder of the entities that a spaCy pipeline recognises."""
     return lambda text: [(entity.text, entity.label_) for entity in nlp(text).ents]
 
 
@@ -82,7 +82,7 @@ def make_examples(
     context_index, knowledge_index = EntityIndex.build(in_context), EntityIndex.build(in_knowledge)
     for index, record in enumerate(records):
         rng = random.Random(seed * 1_000_003 + index)
-        # All are made, so that leaving a kind out does not change the others.
+        # All kinds are made, so that leaving one out does not change the random draws of the others.
         examples = (
             ConvFeverExample(record, "consistent"),
             pair_response(record, records, rng),
@@ -96,7 +96,7 @@ def make_examples(
 
 
 def count_kinds(examples: Iterable[ConvFeverExample]) -> Counter[RecordKind]:
-    """How many examples of each kind there are: Table 3 of the paper."""
+    """The number of examples of each kind: Table 3 of the paper."""
     return Counter(example.kind for example in examples)
 
 
@@ -129,8 +129,8 @@ def swap_context(
 ) -> ConvFeverExample | None:
     """The record with an entity of its context that the response mentions replaced everywhere in the context.
 
-    ``entities`` are the entities of the context, ``index`` those of all contexts. None when none is shared or none can
-    stand in its place.
+    ``entities`` are the entities of the context, ``index`` those of all contexts. None when the response mentions no
+    entity of the context, or when no other entity can replace it.
     """
     chosen = _choose_swap(record.response, entities, index, rng)
     if chosen is None:
@@ -170,7 +170,7 @@ class EntityIndex:
         return cls({label: tuple(sorted(members)) for label, members in sorted(labels.items())})
 
     def draw_other(self, text: str, label: str, rng: random.Random) -> str | None:
-        """Another entity of ``label``, neither part of ``text`` nor the other way round; None when there seems none."""
+        """Another entity of ``label``, of which neither contains the other; None when ``_ATTEMPTS`` draws find none."""
         pool = self.by_label.get(label, ())
         for _ in range(_ATTEMPTS if pool else 0):
             other = rng.choice(pool)
@@ -180,7 +180,7 @@ class EntityIndex:
 
 
 def has_entity(text: str, entity: str) -> bool:
-    """Whether ``entity`` stands in ``text`` as whole words, in any case."""
+    """Whether ``text`` contains ``entity`` as whole words, in any case."""
     return _word_pattern(entity).search(text) is not None
 
 
@@ -213,7 +213,7 @@ def _draw_other(
 
 
 def _list_distinct(entities: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The entities once each, in order, and without blanks around them."""
+    """The entities once each, in order, without surrounding spaces."""
     return list(dict.fromkeys((text.strip(), label) for text, label in entities if text.strip()))
 
 

@@ -1,4 +1,6 @@
-"""The paper's detector: any BERT on FEVER's supports and refutes, then on Conv-FEVER (Santhanam et al. 2021, 4.2.3).
+"""Trains the paper's detector: any BERT on FEVER's supports and refutes, then on Conv-FEVER.
+
+Santhanam et al. 2021, section 4.2.3.
 
 No checkpoint of it is published. Input is the pair (knowledge, response); the context is not read, so a record whose
 context alone was changed looks consistent and is labelled inconsistent. The paper trains on those too, and so does the
@@ -43,11 +45,11 @@ class DetectorPreset:
     epochs: float = 4
     """Passes over FEVER, and then over Conv-FEVER."""
     max_tokens: int = 256
-    """Longer pairs lose the end of their longer text. The paper names no limit."""
+    """Longer pairs are truncated at the end of their longer text. The paper names no limit."""
     seed: int = 13
 
     def schedule(self, examples: int) -> Schedule:
-        """The steps for so many examples, by plain Adam: no warm-up, no weight decay."""
+        """The schedule for so many examples: plain Adam, without warm-up or weight decay."""
         steps = max(1, int(self.epochs * (examples // self.batch)))
         return Schedule(steps, self.batch, warmup=0.0, weight_decay=0.0, seed=self.seed)
 
@@ -63,7 +65,7 @@ def train_detector(
 ) -> None:
     """Train from the BERT checkpoint ``base`` and save it in ``out``; ``out/fever`` keeps the state of the first stage.
 
-    Without ``fever`` the first stage is left out. ``entities`` finds what the swaps exchange.
+    Without ``fever`` the first stage is left out. ``entities`` finds the entities that are swapped.
     """
     preset = preset or DetectorPreset()
     names = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
@@ -95,7 +97,7 @@ def read_fever(path: Path) -> list[LabelledPair]:
 
 
 def read_labelled_dialogues(path: Path) -> tuple[list[Record], list[LabelledPair]]:
-    """The consistent rows as records, the inconsistent ones as pairs; ValueError for a label that is neither."""
+    """The consistent rows as records and the inconsistent ones as pairs; ValueError for a label that is neither."""
     records: list[Record] = []
     pairs: list[LabelledPair] = []
     for number, row in enumerate(read_rows(path), 1):
@@ -137,5 +139,5 @@ def fit_pairs(
     fit(model, [ParameterGroup(parameters, preset.lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
 
 
-def _join_texts(given: str | Sequence[str]) -> str:
-    return given if isinstance(given, str) else " ".join(given)
+def _join_texts(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else " ".join(value)

@@ -1,1 +1,1 @@
-"""The recipe of a response generator, and PMI-Faith's table of decoding settings."""
+"""The recipe of response generators, and PMI-Faith's table of decoding settings."""

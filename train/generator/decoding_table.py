@@ -1,12 +1,12 @@
-"""How faithful and how relevant PMI-Decode is at every alpha and top-p: the PMI-Faith paper's table 5 in small.
+"""Measures how faithful and relevant PMI-Decode is at every alpha and top-p: a small version of PMI-Faith's table 5.
 
 For every pair of settings a response to each context is generated and scored by ``pmi`` (PMI-Faith), by the share of
-its content words that the knowledge has (``overlap_precision``), by inference (``nli``), all of the bundle ``scorer``,
-and by ROUGE-L against what a person said. The scorer's language model must not be the generator: PMI-Decode would then
-raise by definition what measures it.
+its content words that the knowledge contains (``overlap_precision``), by inference (``nli``), all with the bundle
+``scorer``, and by ROUGE-L against a person's response. The scorer's language model must not be the generator:
+PMI-Decode maximises what that model would measure.
 
-Contexts are JSON Lines ``{"knowledge", "history", "response"}``; ``gold_response`` stands for ``response`` where a set
-has both, and a context that occurs again (as the systems of one benchmark answer the same dialogues) counts once.
+Contexts are JSON Lines ``{"knowledge", "history", "response"}``; ``gold_response`` replaces ``response`` where a set
+has both, and a context that occurs again (the systems of one benchmark answer the same dialogues) counts once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class TableSetup:
-    """What a table is made with; defaults follow the paper's table 5."""
+    """The settings of a table; defaults follow the paper's table 5."""
 
     generator: Path
     """Bundle directory."""
@@ -49,14 +49,14 @@ class TableSetup:
     alphas: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
     top_ps: tuple[float, ...] = (0.6, 0.75, 0.9)
     method: Method = "beam_sampling"
-    """The paper's table is of beam sampling with 4 beams."""
+    """The paper's table uses beam sampling with 4 beams."""
     max_tokens: int = 40
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class DialogueContext:
-    """What is answered, and how a person answered it."""
+    """A dialogue context and a person's response to it."""
 
     knowledge: str
     history: tuple[str, ...]
@@ -73,7 +73,7 @@ class MeanEstimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> MeanEstimate:
-        """Of any number of values; of none it is not a number."""
+        """The estimate of any number of values; of none its value is NaN."""
         if not values:
             return cls(math.nan, math.nan, 0)
         spread = statistics.stdev(values) if len(values) > 1 else 0.0
@@ -82,22 +82,22 @@ class MeanEstimate:
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """One pair of settings."""
+    """The measurements of one pair of settings."""
 
     alpha: float
     top_p: float
     pmi: MeanEstimate
     """PMI-Faith, nats per token."""
     pmi_normalised: float | None
-    """Its mean between the smallest and the largest value of the scorer's development sets, as the paper has it."""
+    """Its mean, scaled by the smallest and the largest value of the scorer's development sets, as in the paper."""
     overlap_precision: MeanEstimate
     nli: MeanEstimate
     rouge_l: MeanEstimate
     log_prob: MeanEstimate
-    """Nats per token that the generator itself gives the response, with the knowledge."""
+    """Log-probability in nats per token that the generator gives the response, with the knowledge."""
     words: float
     unfinished: float
-    """Share of responses that ``max_tokens`` ended."""
+    """Share of responses that ``max_tokens`` cut off."""
     examples: tuple[str, ...]
 
 
@@ -128,13 +128,13 @@ def measure_cells(setup: TableSetup) -> Iterator[TableCell]:
 
 
 def make_table_report(setup: TableSetup, cells: Sequence[TableCell]) -> dict[str, Any]:
-    """A JSON form: how it was made, and every number."""
+    """The table as JSON: its settings and every number."""
     settings = {name: value.name if isinstance(value, Path) else value for name, value in asdict(setup).items()}
     return {"setup": settings, "cells": [asdict(cell) for cell in cells]}
 
 
 def render_markdown(cells: Sequence[TableCell]) -> str:
-    """The table as the paper lays it out: a row for each top-p, and for each figure a column for each alpha."""
+    """The table in the paper's layout: per measure a row for each top-p and a column for each alpha."""
     alphas = sorted({cell.alpha for cell in cells})
     figures: dict[str, Callable[[TableCell], str]] = {
         "PMI-Faith (nats per token)": lambda cell: f"{cell.pmi.value:.2f} ± {cell.pmi.half_width:.2f}",
@@ -168,7 +168,7 @@ def check_method(name: str) -> Method:
 
 
 def write_decoding_table(setup: TableSetup, out: Path) -> None:
-    """Measure, write the JSON to ``out``, cell by cell, and print the table."""
+    """Measure the cells, write the JSON to ``out`` after each, and print the table."""
     cells: list[TableCell] = []
     for cell in measure_cells(setup):
         cells.append(cell)
@@ -205,7 +205,7 @@ def _make_cell(
     rouge: Callable[[str, str], float],
     scale: tuple[float, float] | None,
 ) -> TableCell:
-    # A context too long for the generator, or a response without words, has no figures.
+    # A context too long for the generator, or a response without words, is not measured.
     pairs = [(context, response) for context, response in zip(contexts, responses, strict=True) if response is not None]
     values: dict[str, list[float]] = {name: [] for name in METRICS}
     for _, response in pairs:

@@ -1,15 +1,15 @@
-"""A model that writes responses: an encoder-decoder or causal LM, fine-tuned on {knowledge, history, response} rows.
+"""Fine-tunes a response generator, an encoder-decoder or causal LM, on {knowledge, history, response} rows.
 
 PMI-Decode reads the dialogue twice, with the knowledge and without, in the exporter's prompt (``export.options``). An
-encoder-decoder reads it as one text; a causal model reads its pieces without special tokens, as the runtime does, and
-goes on with the response and an end token.
+encoder-decoder reads the prompt as one text; a causal model reads its pieces without special tokens, as the runtime
+does, followed by the response and an end token.
 
 The PMI-Faith paper fine-tunes BART-large on FaithDial, Topical-Chat and MultiDoc2Dial with the code published with
 FaithDial and names no settings of its own; ``GeneratorPreset``'s defaults are that code's. The runs the paper makes::
 
     python -m groundwire.train generator --base facebook/bart-large --rows faithdial.jsonl --out faithdial
 
-and the same with ``topical_chat.jsonl`` (the "rare" part, without turns tagged as personal knowledge) and
+and the same with ``topical_chat.jsonl`` (the "rare" part, without turns marked as personal knowledge) and
 ``multidoc2dial.jsonl`` (the agent's turns only). One row a line: ``{"knowledge": "…" or ["…", …], "history": ["…", …],
 "response": "…"}``, history oldest first.
 """
@@ -60,13 +60,13 @@ class GeneratorPreset:
     """Tokens kept of the history, from its end."""
     max_response: int = 100
     without_knowledge: float = 0.0
-    """Share of the rows read without their knowledge, 0–1, so that the model knows that text too. Published: none."""
+    """Share of the rows read without their knowledge, 0–1, so that the model learns that prompt too. Published: 0."""
     freeze_words: bool = False
     """Leave the word embeddings as they are: a bundle stores those of several models once."""
     seed: int = 13
 
     def schedule(self, rows: int, steps: int | None = None) -> Schedule:
-        """``epochs`` passes over so many rows, or ``steps`` where given."""
+        """The schedule of ``epochs`` passes over so many rows, or of ``steps`` where given."""
         steps = steps or max(1, int(self.epochs * (rows // self.batch)))
         return Schedule(steps, self.batch, warmup=self.warmup, weight_decay=self.weight_decay, seed=self.seed)
 
@@ -77,7 +77,7 @@ SMALL = GeneratorPreset(lr=4e-4, epochs=2, max_knowledge=112, max_history=40, ma
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A response, and what it was said upon."""
+    """A response with its knowledge and history."""
 
     knowledge: tuple[str, ...]
     history: tuple[str, ...]
@@ -94,7 +94,7 @@ def train_generator(
 ) -> None:
     """Fine-tune the checkpoint ``base`` and save it in ``out`` with its tokenizer; ``out/report.json`` measures it.
 
-    ``held_out`` are rows to measure on. ValueError for rows that cannot be used.
+    ``held_out`` are rows to measure on. ValueError for rows that ``read_exchanges`` refuses.
     """
     preset = preset or GeneratorPreset()
     torch.manual_seed(preset.seed)
@@ -163,24 +163,24 @@ BatchLoss = Callable[[torch.nn.Module, dict[str, torch.Tensor]], torch.Tensor]
 def make_encoding(
     model: Any, tokens: PreTrainedTokenizerBase, preset: GeneratorPreset
 ) -> tuple[EncodeExchange, dict[str, int], BatchLoss]:
-    """How a row becomes ids, what pads them, and the loss: they differ between the two kinds of models."""
+    """The encoding of a row, its padding values and the loss: they differ between the two kinds of models."""
     pad = tokens.pad_token_id or 0
     if not model.config.is_encoder_decoder:
         end = _first_end_token(model.config.eos_token_id)
 
-        def prompted(exchange: Exchange, with_knowledge: bool) -> Row:
+        def encode_causal(exchange: Exchange, with_knowledge: bool) -> Row:
             pieces = make_source(tokens, exchange, preset, with_knowledge=with_knowledge)
             prompt = [token for piece in pieces for token in _tokenize(tokens, piece)]
-            # Behind "Agent:" a response begins with a blank, which byte-level tokenizers make part of its first token.
+            # After "Agent:" the response begins with a space, which byte-level tokenizers make part of its first token.
             target = [*_tokenize(tokens, " " + exchange.response)[: preset.max_response], end]
             return {"input_ids": prompt + target, "labels": [IGNORED] * len(prompt) + target}
 
-        return prompted, {"input_ids": pad, "labels": IGNORED}, causal_loss
+        return encode_causal, {"input_ids": pad, "labels": IGNORED}, causal_loss
     start = model.config.decoder_start_token_id
     if start is None:
         start = model.generation_config.decoder_start_token_id
 
-    def paired(exchange: Exchange, with_knowledge: bool) -> Row:
+    def encode_seq2seq(exchange: Exchange, with_knowledge: bool) -> Row:
         text = "".join(make_source(tokens, exchange, preset, with_knowledge=with_knowledge))
         read = tokens(text, truncation=True, return_token_type_ids=False)["input_ids"]
         target = list(
@@ -195,14 +195,18 @@ def make_encoding(
             "labels": target,
         }
 
-    return paired, {"input_ids": pad, "attention_mask": 0, "decoder_input_ids": pad, "labels": IGNORED}, seq2seq_loss
+    return (
+        encode_seq2seq,
+        {"input_ids": pad, "attention_mask": 0, "decoder_input_ids": pad, "labels": IGNORED},
+        seq2seq_loss,
+    )
 
 
 def causal_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Cross-entropy of the response's tokens.
 
-    The head reads the positions that predict one of them and no others: over a large vocabulary it is half the work.
-    Padding stands behind the text, where a causal model does not see it, so there is no mask.
+    The head reads only the positions that predict one of them: with a large vocabulary the head is half the work.
+    Padding comes after the text, where a causal model does not see it, so there is no mask.
     """
     labels = batch["labels"][:, 1:]
     predicted = labels != IGNORED
@@ -212,7 +216,7 @@ def causal_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch
 
 
 def seq2seq_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """Cross-entropy of the response's tokens behind the encoded source."""
+    """Cross-entropy of the response's tokens given the encoded source."""
     logits = model(
         input_ids=batch["input_ids"],
         attention_mask=batch["attention_mask"],
@@ -232,7 +236,7 @@ def measure_perplexity(
     preset: GeneratorPreset,
     count: int = 128,
 ) -> dict[str, float]:
-    """Perplexity of unseen responses with their knowledge and without it, and the share that the knowledge helps."""
+    """Perplexity of unseen responses with and without their knowledge, and the share that is likelier with it."""
     encode, fill, loss = make_encoding(model, tokens, preset)
     nats: dict[bool, list[float]] = {True: [], False: []}
     for exchange in exchanges[:count]:
@@ -248,8 +252,8 @@ def measure_perplexity(
     }
 
 
-def _list_texts(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    texts = (given,) if isinstance(given, str) else given or ()
+def _list_texts(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value or ()
     return tuple(text for text in texts if text.strip())
 
 

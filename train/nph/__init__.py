@@ -1,1 +1,1 @@
-"""Neural Path Hunter: the recipes of critic and retriever, and the dialogues they learn from."""
+"""Neural Path Hunter: the recipes of critic and retriever, and the dialogues that they are trained on."""

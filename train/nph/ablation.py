@@ -1,4 +1,4 @@
-"""The ablations of Neural Path Hunter's table 4: one short training each, measured alike."""
+"""The ablations of Neural Path Hunter's table 4: one short training each, all measured in the same way."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ ABLATIONS: Mapping[str, RetrieverRecipe] = {
     "names": _NAMES,
     "names_compgcn": replace(_NAMES, memory="compgcn"),
 }
-"""``names`` is the paper's memory of texts, which ``names_compgcn`` compares with; the others remember paths too.
-Without NCE the first guess of ``align`` is left, which is a contrast of its own."""
+"""``names`` is the paper's memory of texts, to compare with ``names_compgcn``; the others remember paths too. Without
+NCE the model keeps what ``align_joint`` sets, which contrasts candidates too."""
 
 
 def ablate_retriever(
     data: Path, out: Path, schedule: Schedule, measured: int, ablations: Mapping[str, RetrieverRecipe] = ABLATIONS
 ) -> dict[str, Any]:
-    """Train and measure every one of ``ablations``; what is done stands in ``out/ablations.json`` and is not redone."""
+    """Train and measure each of ``ablations``; those already in ``out/ablations.json`` are not repeated."""
     source, held_out = TemplateDialogues.read(data), TemplateDialogues.read(data, "dev")
     table = out / "ablations.json"
     done: dict[str, Any] = json.loads(table.read_text()) if table.exists() else {}

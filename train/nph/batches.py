@@ -1,4 +1,4 @@
-"""The entity retriever's examples as tensors."""
+"""Turns the entity retriever's examples into tensors."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ from .examples import RetrievalExample, RetrievalExamples
 from .templates import GraphDialogue
 from .triple_index import TripleIndex
 
+ENCODER_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+"""Inputs of the masked language model, in the order of its arguments."""
+
 
 class DialogueSource(Protocol):
-    """Where dialogues about a graph come from: ``Templates``, or what people wrote (``nph_opendialkg.Turns``)."""
+    """A source of dialogues about a graph: ``TemplateDialogues``, or those of people (``OpenDialKGTurns``)."""
 
     @property
     def index(self) -> TripleIndex:
-        """The graph that they are about."""
+        """The graph of the dialogues."""
         ...
 
     def draw(self, rng: random.Random) -> GraphDialogue:
-        """One dialogue, to learn from."""
+        """Draw a dialogue to train on."""
         ...
 
     def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
-        """Dialogues to measure on: without end where they are made, each once where they were written."""
+        """Yield dialogues to measure on: without end where templates make them, each once where people wrote them."""
         ...
 
 
@@ -42,7 +45,7 @@ class RetrieverBatcher:
     """Examples as tensors."""
 
     def __init__(self, config: RetrieverConfig, node_of: Mapping[str, int] | None = None) -> None:
-        """``node_of``: where a memory that is a table holds each entity; every batch then has ``nodes`` [M]."""
+        """``node_of`` maps each entity to its row of a memory that is a table; every batch then has ``nodes`` [M]."""
         self._node_of = node_of
         self._encoder = load_text_encoder(config.max_tokens)
         tokens = backbone.load_tokenizer()
@@ -57,13 +60,13 @@ class RetrieverBatcher:
         """B examples with Q mentions in all, whose candidates and anchors are M different texts.
 
         ``input_ids``, ``attention_mask``, ``token_type_ids``, ``members`` [B, T]; ``causal_ids``, ``slots``,
-        ``targets`` [B, T']; ``row``, ``place`` [Q]: which slot of which text a mention is; ``previous`` [Q]: the text
-        of what was true before it, -1 for nothing; ``texts``, ``text_mask`` [M, L]; ``anchors``, ``candidates`` [Q, C]:
-        texts, -1 for padding; ``right`` [Q, C]; ``gold`` [Q].
+        ``targets`` [B, T']; ``row``, ``slot`` [Q]: the text and the slot of a mention; ``previous`` [Q]: the text of
+        the true candidate of the mention before it, -1 for none; ``texts``, ``text_mask`` [M, L]; ``anchors``,
+        ``candidates`` [Q, C]: texts, -1 for padding; ``right`` [Q, C]; ``gold`` [Q].
         """
         texts: dict[str, int] = {}
         table: dict[str, list[list[int]]] = {name: [] for name in ("anchors", "candidates", "right")}
-        flat: dict[str, list[int]] = {name: [] for name in ("row", "place", "previous", "gold")}
+        flat: dict[str, list[int]] = {name: [] for name in ("row", "slot", "previous", "gold")}
         for number, example in enumerate(examples):
             joined = joins(example.call.triples)
             previous = -1
@@ -76,7 +79,7 @@ class RetrieverBatcher:
                 table["candidates"].append(candidate_texts)
                 table["right"].append([int(candidate.entity == example.truth[mention]) for candidate in candidates])
                 flat["row"].append(number)
-                flat["place"].append(mention)
+                flat["slot"].append(mention)
                 flat["previous"].append(previous)
                 previous = candidate_texts[example.gold[mention]]
                 flat["gold"].append(example.gold[mention])
@@ -132,13 +135,8 @@ def draw_batches(
 
 
 def load_text_encoder(max_tokens: int) -> TextEncoder:
-    """The trunk's tokenizer as the runtime reads with it."""
+    """Load the backbone's tokenizer as the runtime's text encoder."""
     return TextEncoder(Tokenizer.from_str(backbone.read_tokenizer_json()), max_tokens)
-
-
-def trunk_inputs() -> tuple[str, str, str]:
-    """Inputs of the masked language model, in the order of its arguments."""
-    return "input_ids", "attention_mask", "token_type_ids"
 
 
 def _number_mentions(inputs: Cloze) -> list[int]:
@@ -157,8 +155,8 @@ def _number_slots(inputs: Cloze) -> list[int]:
 
 
 def _list_targets(inputs: Cloze) -> list[int]:
-    """The next word at every place of the response; -100 before it, and where a mention comes next."""
-    # Response and last separator, each mention one place.
+    """The next token at every position of the response; -100 before it, and where a mention comes next."""
+    # Tokens of the response and the last separator; each mention is one token.
     length = inputs.window.sequence_ids.count(1) + 1 - sum(len(tokens) - 1 for tokens in inputs.mentions)
     first = len(inputs.ids) - length
     targets = [-100] * len(inputs.ids)

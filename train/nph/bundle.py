@@ -1,6 +1,6 @@
-"""The embedded bundle that repairs responses about a knowledge graph: ``bundles/nph``.
+"""Exports ``bundles/nph``, the embedded bundle that repairs responses about a knowledge graph.
 
-Critic and retriever share MiniLM's words, which are stored once.
+Critic and retriever share MiniLM's word embeddings, which are stored once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .retriever import DialogueCorpus
 
 VERSION = "1"
 LICENSE = "Apache-2.0 AND CC-BY-2.5 AND CC-BY-SA-4.0"
-"""Of MiniLM and the named triples of FB15k-237, of Freebase, which those come from, and of SQuAD, which the reader has
-learnt from that the critic started as."""
+"""Of MiniLM and the named triples of FB15k-237; of Freebase, the source of those; and of SQuAD, on which the extractive
+QA checkpoint was trained that the critic started from."""
 CRITIC_WINDOW = 256
 """Tokens the critic reads at once; longer premises are read in windows. The retriever's is its checkpoint's."""
 
@@ -28,16 +28,17 @@ def export_nph_bundle(
 ) -> Bundle:
     """Export ``critic`` and ``retriever`` from the directories of these names in ``checkpoints``.
 
-    A role without a checkpoint is left out, and what a bundle in ``out`` has of it stays. ValueError when both lack.
+    A role without a finished checkpoint is left out, and a bundle in ``out`` keeps its own. ValueError when both are
+    missing.
     """
     roles = collect_nph_roles(checkpoints, precision)
     return export_bundle(roles, out, title=Title("nph", VERSION, LICENSE), force=force, watch=watch)
 
 
 def collect_nph_roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
-    """The roles whose recipes have ended: before that, a directory holds the state of its run only.
+    """The roles whose recipes have finished; before that, a directory holds only the state of its run.
 
-    ValueError, too, for a retriever that has seen dialogues whose licence keeps what was learnt from them to oneself.
+    ValueError when there is none, and for a retriever trained on dialogues whose licence forbids to ship its weights.
     """
     weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
     windows = {"critic": CRITIC_WINDOW, "retriever": None}
@@ -48,12 +49,13 @@ def collect_nph_roles(checkpoints: Path, precision: str = "int8") -> dict[str, R
     }
     if not finished:
         raise ValueError(
-            f"{checkpoints} holds no finished critic or retriever; `python -m groundwire.train` makes them."
+            f"{checkpoints} holds no finished critic or retriever; train them with "
+            "`python -m groundwire.train critic` and `retriever`."
         )
     report = checkpoints / "retriever" / "report.json"
     if report.is_file() and json.loads(report.read_text()).get("dialogues") == DialogueCorpus.OPENDIALKG.value:
         raise ValueError(
-            f"{report.parent} was trained on OpenDialKG, whose licence (CC BY-NC 4.0) keeps weights out of a bundle "
-            "that is given away; train one with --dialogues templates."
+            f"{report.parent} was trained on OpenDialKG, whose licence (CC BY-NC 4.0) forbids to ship weights "
+            "trained on it; train one with --dialogues templates."
         )
     return finished

@@ -1,9 +1,9 @@
 """The paper's other memory: entity vectors of a graph convolution, CompGCN (Vashishth et al. 2020).
 
-Every node gathers from its neighbours what they are composed with the relation to (here their product), over triples,
-inverse triples and itself, each with a matrix of its own. Vectors begin as the causal language model's pooled states of
-the entities' and relations' texts, and are trained to predict the relation between two entities (DistMult). The
-paper finds this memory far worse than texts (its table 4); it is here for that comparison and in no bundle.
+Every node gathers the compositions (here the products) of its neighbours with the relations, over triples, inverse
+triples and itself, each with a matrix of its own. Vectors start as the causal language model's pooled states of the
+entities' and relations' texts, and are trained to predict the relation between two entities (DistMult). The paper finds
+this memory far worse than texts (its table 4); it is here for that comparison and in no bundle.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from groundwire.runtime.triples import Triple, readable
 from .loss import RetrieverLoss
 
 EDGES, PREDICTED = 8192, 512
-"""Triples drawn for one step: those that messages go along, and those whose relation is predicted."""
+"""Triples drawn for one step, and how many of them have their relation predicted; messages go along the others."""
 
 
 class CompGCN(nn.Module):
@@ -80,7 +80,7 @@ class GraphMemory:
         for _ in range(steps):
             drawn = torch.tensor(rng.sample(range(len(edges)), min(EDGES, len(edges))))
             predicted = edges[drawn[:PREDICTED]]
-            # What is predicted sends no message.
+            # Predicted triples send no message.
             entities, relations = network(edges[drawn[PREDICTED:]] if len(drawn) > PREDICTED else edges[drawn])
             scores = (entities[predicted[:, 0]] * entities[predicted[:, 2]]) @ relations.t()
             loss = nn.functional.cross_entropy(scores, predicted[:, 1])
@@ -93,7 +93,7 @@ class GraphMemory:
 
 
 class GraphRetriever(EntityRetriever):
-    """A retriever whose memory is a table of entities, which training may change further."""
+    """A retriever whose memory is a table of entities, which is trained further."""
 
     table: nn.Parameter
     nodes: Mapping[str, int]
@@ -110,7 +110,7 @@ class GraphRetriever(EntityRetriever):
         return retriever
 
     def look_up(self, nodes: Tensor) -> Tensor:
-        """The memory's vectors [M, D] of ``nodes`` [M], places in the table."""
+        """The memory's vectors [M, D] of ``nodes`` [M], rows of the table."""
         vectors: Tensor = self.memory_norm(self.table[nodes])
         return vectors
 
@@ -140,7 +140,7 @@ class GraphLookup(Retriever):
 
 @torch.inference_mode()
 def encode_names(model: EntityRetriever, encoder: TextEncoder, names: Sequence[str], batch: int = 256) -> Tensor:
-    """What the causal model sees in names [N, D], before the memory's norm is trained on them."""
+    """The causal model's vectors [N, D] of names, without the gain and the bias of the memory's norm."""
     parts = []
     for start in range(0, len(names), batch):
         rows = [encoder.plain(name).ids[:32] or [0] for name in names[start : start + batch]]
@@ -149,5 +149,5 @@ def encode_names(model: EntityRetriever, encoder: TextEncoder, names: Sequence[s
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
         vectors = model.remember(ids, mask)
         parts.append((vectors - model.memory_norm.bias) / model.memory_norm.weight)
-    # Not inference tensors: they become parameters.
+    # A clone, because inference tensors cannot become parameters.
     return torch.cat(parts).clone()

@@ -1,11 +1,12 @@
-"""Responses made wrong on purpose, for the critic of Neural Path Hunter (Dziri et al. 2021, §3.2).
+"""Corrupts responses, for the critic of Neural Path Hunter (Dziri et al. 2021, §3.2).
 
-- ``extrinsic``: an entity of the response gives way to another of the same type that is neither near the dialogue in
+- ``extrinsic``: an entity of the response is replaced by another of the same type that is neither near the dialogue in
   the graph nor in its history;
-- ``swapped``, the paper's intrinsic kind: the subject and the object of a fact change places;
-- ``misplaced``: an entity of the response gives way to another of the triples that are shown, for which the fact does
+- ``swapped``, the paper's intrinsic kind: the subject and the object of a fact are exchanged;
+- ``misplaced``: an entity of the response is replaced by another of the triples that are shown, for which the fact does
   not hold. The paper defines this as intrinsic too and does not make it;
-- ``unseen``: the response stays and what it states is no longer shown, because a critic must not go by what it knows.
+- ``unseen``: the response stays and the triple that it states is hidden, because a critic must not rely on its own
+  knowledge.
 
 The paper corrupts 60 % of the dialogues in the first way and 40 % in the second (``PAPER``) and keeps the originals as
 clean examples.
@@ -29,7 +30,7 @@ CorruptionKind: TypeAlias = Literal["clean", "extrinsic", "swapped", "misplaced"
 Span: TypeAlias = tuple[int, int]
 LABELS = ("O", "B", "I")
 PAPER: Mapping[CorruptionKind, float] = {"clean": 0.5, "extrinsic": 0.3, "swapped": 0.2}
-"""Every dialogue once as it is and once corrupted."""
+"""Every dialogue once unchanged and once corrupted."""
 MIX: Mapping[CorruptionKind, float] = {
     "clean": 0.42,
     "extrinsic": 0.22,
@@ -37,35 +38,35 @@ MIX: Mapping[CorruptionKind, float] = {
     "misplaced": 0.16,
     "unseen": 0.05,
 }
-"""What the embedded critic is trained on."""
+"""The kinds that the embedded critic is trained on."""
 MORE = 0.25
 """Chance of each further mention to be replaced as well; the paper replaces all of them."""
 
 
 class CorruptedDialogue(msgspec.Struct, frozen=True):
-    """A dialogue to criticise."""
+    """A dialogue for the critic, corrupted or clean."""
 
     dialogue: GraphDialogue
-    """What the critic reads. A mention that was put in has no triples."""
+    """The dialogue that the critic reads. A mention that was put in has no triples."""
     kind: CorruptionKind
     flagged: tuple[Span, ...]
     """The hallucinated mentions of its response, in characters, in order; empty for a clean one."""
     original: GraphDialogue
-    """As it was before."""
+    """The dialogue before the corruption."""
 
 
 class Corruptor:
-    """Makes dialogues wrong in the light of a graph."""
+    """Corrupts dialogues about a graph."""
 
     def __init__(self, index: TripleIndex, hops: int = 1) -> None:
-        """``hops``: how far from the entities of a dialogue a replacement must stay."""
+        """``hops``: entities at most so many triples away from those of a dialogue are no replacements."""
         self._index = index
         self._hops = hops
 
     def draw(
         self, dialogue: GraphDialogue, rng: random.Random, mix: Mapping[CorruptionKind, float] = MIX
     ) -> CorruptedDialogue:
-        """``dialogue`` in one of the kinds of ``mix``; where that cannot be made, extrinsic, and then clean."""
+        """Draw a kind of ``mix`` and corrupt ``dialogue`` so; where that is not possible, extrinsic, and then clean."""
         makers = {
             "extrinsic": self.make_extrinsic,
             "swapped": self.make_swapped,
@@ -75,15 +76,15 @@ class Corruptor:
         chosen: CorruptionKind = rng.choices(list(mix), list(mix.values()))[0]
         if chosen != "clean":
             for kind in (chosen, "extrinsic"):
-                made = makers[kind](dialogue, rng)
-                if made is not None:
-                    return made
+                corrupted = makers[kind](dialogue, rng)
+                if corrupted is not None:
+                    return corrupted
         return keep_clean(dialogue)
 
     def make_extrinsic(
         self, dialogue: GraphDialogue, rng: random.Random, more: float = MORE
     ) -> CorruptedDialogue | None:
-        """One mention, and each other with the chance ``more``, replaced by an entity of its type from elsewhere."""
+        """One mention, and each other with probability ``more``, replaced by an unrelated entity of its type."""
         if not dialogue.mentions:
             return None
         ends = {m.entity for m in dialogue.mentions}
@@ -102,7 +103,7 @@ class Corruptor:
         return _replace_mentions(dialogue, new, "extrinsic") if new else None
 
     def make_swapped(self, dialogue: GraphDialogue, rng: random.Random) -> CorruptedDialogue | None:
-        """The subject and the object of a stated fact in each other's place; None where that would say the same."""
+        """The subject and the object of a stated fact exchanged; None where that would state a fact too."""
         pairs = [
             (subject_number, object_number)
             for triple in dialogue.stated_triples()
@@ -123,7 +124,7 @@ class Corruptor:
         return _replace_mentions(dialogue, new, "swapped")
 
     def make_misplaced(self, dialogue: GraphDialogue, rng: random.Random) -> CorruptedDialogue | None:
-        """One mention replaced by an entity that is shown, but not for this fact; mostly by one of its type."""
+        """One mention replaced by a shown entity that makes its fact false, mostly of its type; None without any."""
         mentioned = {mention.entity for mention in dialogue.mentions}
         unmentioned = sorted(list_shown_entities(dialogue) - mentioned)
         choices: list[tuple[bool, int, str]] = []
@@ -143,7 +144,7 @@ class Corruptor:
         return _replace_mentions(dialogue, {number: new}, "misplaced")
 
     def make_unseen(self, dialogue: GraphDialogue, rng: random.Random) -> CorruptedDialogue | None:
-        """The dialogue without the triples of one of its facts; flagged is what stands nowhere else.
+        """The dialogue without the triple of one of its facts; flagged are the mentions that no other text names.
 
         None when nothing would be flagged.
         """
@@ -159,20 +160,20 @@ class Corruptor:
                 and mention.entity.lower() not in visible
                 and dialogue.response[mention.start : mention.end].lower() not in visible
             ]
-            # What takes part in another fact too is not wrong there.
+            # A mention that takes part in another fact too is not wrong there.
             if flagged and all(mention.triples == (hidden,) for mention in flagged):
                 return CorruptedDialogue(reduced, "unseen", tuple((m.start, m.end) for m in flagged), dialogue)
         return None
 
     def _holds(self, triple: Triple, dialogue: GraphDialogue) -> bool:
-        """Whether it is shown or in the graph, under any name of its relation, or its relation has no direction."""
+        """Whether a triple is shown or in the graph, under any name of its relation, or its relation is symmetric."""
         return triple in dialogue.triples or any(
             fact in self._index or fact.predicate in self._index.symmetric for fact in list_originals(triple)
         )
 
 
 def keep_clean(dialogue: GraphDialogue) -> CorruptedDialogue:
-    """The dialogue as it is."""
+    """The dialogue unchanged, as a clean example."""
     return CorruptedDialogue(dialogue, "clean", (), dialogue)
 
 
@@ -184,7 +185,7 @@ def list_shown_entities(dialogue: GraphDialogue) -> set[str]:
 def label_tokens(offsets: Sequence[Span], flagged: Sequence[Span]) -> list[int]:
     """The index into ``LABELS`` of each token by its character range; B begins a flagged range, I continues it.
 
-    >>> [LABELS[i] for i in labels([(0, 2), (3, 6), (7, 9), (9, 10)], ((3, 9),))]
+    >>> [LABELS[i] for i in label_tokens([(0, 2), (3, 6), (7, 9), (9, 10)], ((3, 9),))]
     ['O', 'B', 'I', 'O']
     """
     token_labels, open_range = [], None
@@ -196,7 +197,7 @@ def label_tokens(offsets: Sequence[Span], flagged: Sequence[Span]) -> list[int]:
 
 
 class _Replacement(NamedTuple):
-    """What stands in a mention's place."""
+    """The replacement of a mention."""
 
     entity: str
     text: str
@@ -205,7 +206,7 @@ class _Replacement(NamedTuple):
 def _replace_mentions(
     dialogue: GraphDialogue, new: Mapping[int, _Replacement], kind: CorruptionKind
 ) -> CorruptedDialogue:
-    """The dialogue with the mentions in the places ``new`` replaced."""
+    """The dialogue with the mentions of the numbers in ``new`` replaced."""
     response, at = "", 0
     mentions: list[Mention] = []
     flagged: list[Span] = []
@@ -225,7 +226,7 @@ def _replace_mentions(
 
 
 def _match_case(entity: str, dialogue: GraphDialogue, mention: Mention) -> _Replacement:
-    """An entity for a mention's place, in small letters where the mention was."""
+    """The replacement of a mention by ``entity``, lower-cased where the mention was."""
     old = dialogue.response[mention.start : mention.end]
     return _Replacement(entity, entity.lower() if old.islower() else entity)
 
@@ -236,10 +237,10 @@ def _exchange_entity(triple: Triple, old: str, new: str) -> Triple:
 
 
 def _is_named(entity: str, dialogue: GraphDialogue) -> bool:
-    """Whether an entity's name stands anywhere in what the critic reads."""
+    """Whether an entity's name occurs anywhere in what the critic reads."""
     return entity.lower() in " ".join((linearise(dialogue.triples), *dialogue.history, dialogue.response)).lower()
 
 
 def _names_overlap(first: str, second: str) -> bool:
-    """Whether one name is a part of the other, so that they may mean the same."""
+    """Whether a name is part of the other, so that both may mean the same."""
     return first.lower() in second.lower() or second.lower() in first.lower()

@@ -1,7 +1,7 @@
-"""Neural Path Hunter's critic: which words of a response do the triples and the history not support?
+"""Trains Neural Path Hunter's critic: which words of a response do the triples and the history not support?
 
-A token classifier (O, B, I) over the pair (linearised triples and history, response), trained on ``nph_data``'s
-corruptions of dialogues made from FB15k-237. A response is hallucinated as soon as one token is. The embedded critic is
+A token classifier (O, B, I) over the pair (linearised triples and history, response), trained on corrupted dialogues
+(``corruption``) made from FB15k-237. A response is hallucinated as soon as one token is. The embedded critic is
 MiniLM cut to four layers; the paper trains RoBERTa-large on OpenDialKG (``PAPER``), and any encoder checkpoint can be
 the base.
 """
@@ -38,15 +38,15 @@ LAYERS = 4
 LR, BATCH = 2e-4, 16
 """Peak learning rate and examples per step of the embedded critic."""
 MAX_TOKENS = 144
-"""Of a training example; triples that the response does not state are left out of longer ones."""
+"""Tokens of a training example; triples that the response does not state are removed from longer ones."""
 WINDOW = 256
 """Tokens the critic reads at once in service, and of a training example that cannot be made shorter."""
 EPOCH = 100_000
 """Examples between two shuffles; all are drawn anew each time."""
 IDLE_SHARE, SILENT_SHARE = 0.06, 0.06
-"""Of the examples: responses that mention nothing, and dialogues whose history is not given."""
+"""Shares of the examples: responses that mention no entity, and dialogues without their history."""
 UNLABELLED = -100
-"""Label of what is not tagged: special tokens, triples, history."""
+"""Label of tokens that are not classified: special tokens, triples, history."""
 THRESHOLD = 0.5
 """Probability of B and I together from which a token is flagged."""
 _WORD = re.compile(r"\w+")
@@ -64,22 +64,23 @@ class CriticPreset:
 
 
 PAPER = CriticPreset("roberta-large", lr=2e-5, epochs=5)
-"""The paper's appendix D: Adam, two hours on one V100; its data are OpenDialKG corrupted as in ``nph_data.PAPER``."""
+"""The paper's appendix D: Adam, two hours on one V100; its data are OpenDialKG, corrupted by ``corruption.PAPER``."""
 
 
 class CriticOutcome(NamedTuple):
-    """What a critic says of the tokens of one response, and what is true."""
+    """A critic's flags on the tokens of one response, and the true ones."""
 
     kind: CorruptionKind
     truth: tuple[bool, ...]
-    """Whether each token belongs to a hallucinated mention."""
+    """Whether each token is part of a hallucinated mention."""
     flagged: tuple[bool, ...]
+    """Whether the critic flags each token."""
     mentions_flagged: tuple[bool, ...]
     """Whether each hallucinated mention has a flagged token."""
 
 
 class Critic(Protocol):
-    """Gives each response's tokens as (start, end, probability that it is hallucinated)."""
+    """Scores each response's tokens: (start, end, probability that the token is hallucinated)."""
 
     def __call__(self, cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
         """One list per case, in order."""
@@ -87,16 +88,16 @@ class Critic(Protocol):
 
 
 def make_premise(dialogue: GraphDialogue) -> str:
-    """What the response is held against, in one text: the triples and then the turns, as ``linearise`` joins triples.
+    """The text that a response is checked against: triples, then turns, joined as ``linearise`` joins triples.
 
-    One text and not one per turn, because a tagger supports what any of its premises supports: a turn that names an
-    entity would excuse every claim about it.
+    One text and not one per turn, because a token classifier supports what any of its premises supports: a turn that
+    names an entity would support every claim about it.
     """
     return SEPARATOR.join(filter(None, (linearise(dialogue.triples), *dialogue.history)))
 
 
 def build_critic(base: str | Path | None = None, layers: int = LAYERS, start: Path | None = None) -> PreTrainedModel:
-    """The tagger before training: the first ``layers`` of MiniLM or of ``start``, or all of the checkpoint ``base``."""
+    """The model before training: the first ``layers`` of MiniLM or of ``start``, or all layers of ``base``."""
     names = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
     model: PreTrainedModel
     if base is not None:
@@ -117,9 +118,9 @@ def train_critic(
 ) -> None:
     """Train and save a token classifier and its tokenizer in ``out``, measured in ``out/report.json``.
 
-    ``data`` holds FB15k-237. ``start`` is a checkpoint of another recipe that began with MiniLM: one that has learnt to
-    look up in one text what the other says, which MiniLM, made for single sentences, has not. The word embeddings stay
-    frozen; with ``base``, any encoder, everything is trained, and ``PAPER`` has the rate.
+    ``data`` holds FB15k-237. ``start`` is a checkpoint of another recipe that started from MiniLM: one that has learnt
+    to find in one text what the other says, as MiniLM, made for single sentences, has not. The word embeddings stay
+    frozen; with ``base``, any encoder, all weights are trained, and ``PAPER`` has the learning rate.
     """
     torch.manual_seed(schedule.seed)
     tokens = backbone.load_tokenizer() if base is None else AutoTokenizer.from_pretrained(base, use_fast=True)
@@ -156,7 +157,7 @@ class CriticExamples:
 
     @classmethod
     def read(cls, data: Path, split: Split = "train") -> CriticExamples:
-        """Template dialogues about FB15k-237; development and test have other triples and other phrases."""
+        """Template dialogues about FB15k-237; the development and test splits have other triples and other phrases."""
         templates = TemplateDialogues.read(data, split)
         return cls(templates.draw, Corruptor(templates.index))
 
@@ -166,8 +167,8 @@ class CriticExamples:
         if rng.random() < IDLE_SHARE:
             return keep_clean(msgspec.structs.replace(dialogue, response=rng.choice(small_talk.IDLE), mentions=()))
         case = self._corruptor.draw(dialogue, rng)
-        stands = all(mention.triples for mention in case.original.mentions)
-        if stands and case.kind != "unseen" and rng.random() < SILENT_SHARE:
+        supported = all(mention.triples for mention in case.original.mentions)
+        if supported and case.kind != "unseen" and rng.random() < SILENT_SHARE:
             return msgspec.structs.replace(case, dialogue=msgspec.structs.replace(case.dialogue, history=()))
         return case
 
@@ -177,7 +178,7 @@ class CriticExamples:
 
 
 def encode_case(tokens: Any, case: CorruptedDialogue) -> Row:
-    """The ids of a case and the label of every token of its response."""
+    """The ids of a case, and the labels of its response's tokens."""
     dialogue = case.dialogue
     stated = set(case.original.stated_triples())
     removable = [triple for triple in dialogue.triples if triple not in stated]
@@ -204,7 +205,7 @@ def encode_case(tokens: Any, case: CorruptedDialogue) -> Row:
 
 
 def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> Critic:
-    """A model in training as a critic."""
+    """A critic that runs a PyTorch model."""
 
     @torch.inference_mode()
     def criticise(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
@@ -233,7 +234,7 @@ def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> C
 
 
 def load_critic(bundle: Path, windows: int = 64) -> Critic:
-    """The role ``critic`` of a bundle as a critic; raises the runtime's error for a response it cannot read."""
+    """The critic of a bundle's role ``critic``; it raises the runtime's error for a response that it cannot read."""
     runtime = LocalRuntime.load(bundle)
 
     def criticise(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
@@ -248,9 +249,9 @@ def load_critic(bundle: Path, windows: int = 64) -> Critic:
 
 
 def evaluate_critic(bundle: Path, data: Path, count: int = 1000) -> dict[str, Any]:
-    """A bundle's critic on the held-out dialogues and, where ``data`` has it, on corrupted turns of OpenDialKG.
+    """Measure a bundle's critic on held-out dialogues and, where ``data`` has them, on corrupted turns of OpenDialKG.
 
-    ``words`` is a critic without a model, for comparison.
+    ``words`` is ``flag_unknown_words``, for comparison.
     """
     critic = load_critic(bundle)
     sets = {"fb15k237_test": CriticExamples.read(data, "test").sample(count)}
@@ -265,7 +266,7 @@ def evaluate_critic(bundle: Path, data: Path, count: int = 1000) -> dict[str, An
 
 
 def flag_unknown_words(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
-    """The plainest critic: it doubts every capitalised word and number that the triples and the history lack."""
+    """A critic without a model: it flags each capitalised word and number that the triples and the history lack."""
     scored = []
     for case in cases:
         known = set(_WORD.findall(make_premise(case.dialogue).lower()))
@@ -294,11 +295,11 @@ def measure_critic(critic: Critic, cases: Sequence[CorruptedDialogue], threshold
 
 
 def score_outcomes(outcomes: Sequence[CriticOutcome]) -> dict[str, Any]:
-    """What the judgements are worth.
+    """Precision and recall of a critic's flags.
 
-    ``token`` and ``response`` have precision, recall and F1 of what is flagged (a response is when one of its tokens
-    is), ``mention_recall`` the share of hallucinated mentions with a flagged token, ``response_recall`` the recall by
-    the kind of corruption, ``clean_flagged`` the share of clean responses that are flagged all the same.
+    ``token`` and ``response`` have precision, recall and F1 of what is flagged (a response is flagged when one of its
+    tokens is), ``mention_recall`` the share of hallucinated mentions with a flagged token, ``response_recall`` the
+    recall by the kind of corruption, ``clean_flagged`` the share of clean responses that are flagged.
     """
     tokens: Counter[tuple[bool, bool]] = Counter()
     responses: Counter[tuple[bool, bool]] = Counter()
@@ -320,7 +321,7 @@ def score_outcomes(outcomes: Sequence[CriticOutcome]) -> dict[str, Any]:
 
 
 def _score_counts(counts: Counter[tuple[bool, bool]]) -> dict[str, float]:
-    """Keys are (true, found)."""
+    """Precision, recall and F1; the keys of ``counts`` are (true, flagged)."""
     hits, false_positives, false_negatives = counts[True, True], counts[False, True], counts[True, False]
     return {
         "precision": round(hits / max(1, hits + false_positives), 4),

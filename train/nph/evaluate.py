@@ -1,9 +1,8 @@
-"""What an entity retriever finds: the figures of Neural Path Hunter's table 4, on corrupted and on right responses.
+"""Measures an entity retriever: the figures of Neural Path Hunter's table 4, on corrupted and on gold responses.
 
-A response that was right is corrupted as in the paper, what is wrong is masked, and the entity that stood there has to
-be found among its neighbours. Or it stays as it is, a gold response, and every entity that a triple stands behind is
-masked, as in that table. Beside the model stand what chance, the similarity of texts and the type of the wrong entity
-would find.
+A gold response is corrupted as in the paper, the wrong mentions are masked, and the true entity has to be found among
+its neighbours. Or the gold response is kept, and every entity that a triple holds is masked, as in that table.
+Baselines are chance, the similarity of texts and the type of the wrong entity.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ GOLD = "gold"
 """The kind of a response that was not corrupted."""
 HITS = (1, 3, 10)
 CANDIDATES = 30
-"""Of a mention in measurements, at most: the paper's neighbourhoods have some dozens."""
+"""Most candidates of a mention in measurements: the paper's neighbourhoods have some dozens."""
 CandidateScorer = Callable[[RetrievalExample, int], Sequence[float]]
-"""Of an example and the number of one of its mentions: a score per candidate."""
+"""Scores the candidates of one mention, given an example and the mention's number."""
 
 
 class RetrievalCase(NamedTuple):
@@ -52,15 +51,15 @@ class RetrievalCase(NamedTuple):
 
     example: RetrievalExample
     kind: str
-    """How it was corrupted, or ``make_gold_cases``."""
+    """The kind of corruption, or ``gold``."""
 
 
 def make_corrupted_cases(
     source: DialogueSource, count: int, *, all_mentions: bool = False, seed: int = 7
 ) -> list[RetrievalCase]:
-    """Corrupted responses whose wrong entities are masked; with ``all_mentions`` every one (w/o critic).
+    """``count`` corrupted responses, or as many as ``source`` has, with the wrong entities masked.
 
-    ``count``, or as many as ``source`` has.
+    ``all_mentions`` masks every entity, as the paper does without a critic ("w/o critic").
     """
     corruptor, maker = Corruptor(source.index), RetrievalExamples(source.index, sans=CANDIDATES)
     rng = random.Random(seed)
@@ -83,9 +82,9 @@ def make_corrupted_cases(
 
 
 def make_gold_cases(source: DialogueSource, count: int, seed: int = 7) -> list[RetrievalCase]:
-    """Right responses, with every entity masked that a triple stands behind; ``count``, or as many as there are.
+    """``count`` gold responses, or as many as there are, with every entity masked that a triple holds.
 
-    The masks are as many as another name has word pieces, so that their number tells nothing.
+    A mention has as many masks as another name has word pieces, so that their number reveals nothing.
     """
     maker, rng = RetrievalExamples(source.index, sans=CANDIDATES, all_mentions=True), random.Random(seed)
     examples = (maker.make(dialogue, rng) for dialogue in source.stream(rng))
@@ -98,20 +97,20 @@ def make_gold_cases(source: DialogueSource, count: int, seed: int = 7) -> list[R
 def measure_retriever(
     model: EntityRetriever, source: DialogueSource, count: int, recipe: RetrieverRecipe, seed: int = 7
 ) -> dict[str, Any]:
-    """The model on ``count`` corrupted responses drawn from ``source``."""
-    drawn = make_corrupted_cases(source, count, seed=seed)
+    """Measure a model on ``count`` corrupted responses drawn from ``source``."""
+    cases = make_corrupted_cases(source, count, seed=seed)
     return {
-        "ppl": compute_perplexity(model, [case.example for case in drawn], recipe),
-        **report_retrieval(wrap_retriever_model(model), drawn),
+        "ppl": compute_perplexity(model, [case.example for case in cases], recipe),
+        **report_retrieval(wrap_retriever_model(model), cases),
     }
 
 
 def evaluate_retriever(
     path: Path, sources: Mapping[str, DialogueSource], count: int, seed: int = 7, *, compared: bool = True
 ) -> dict[str, Any]:
-    """The retriever of a bundle or checkpoint on up to ``count`` corrupted and ``count`` gold responses of each source.
+    """Measure the retriever of a bundle or checkpoint on up to ``count`` corrupted and gold responses of each source.
 
-    ``compared`` adds what needs no training. A checkpoint's language model has a perplexity, which a bundle has not.
+    ``compared`` adds the baselines. The perplexity of the language model is measured for checkpoints only.
     BundleError when ``path`` is neither; ValueError for a bundle without a retriever.
     """
     model = EntityRetriever.load(path) if (path / CONFIG).is_file() else None
@@ -120,7 +119,7 @@ def evaluate_retriever(
     report: dict[str, Any] = {}
     for name, source in sources.items():
         all_masked = make_corrupted_cases(source, count, all_mentions=True, seed=seed)
-        drawn = {
+        cases_by_kind = {
             "corrupted": make_corrupted_cases(source, count, seed=seed),
             GOLD: make_gold_cases(source, count, seed),
         }
@@ -138,7 +137,7 @@ def evaluate_retriever(
                     else {"baselines": measure_baselines(cases, source.index, similarity, seed)}
                 ),
             }
-            for kind, cases in drawn.items()
+            for kind, cases in cases_by_kind.items()
         }
         report[name]["corrupted"]["without_critic"] = score_ranks(
             rank_by_retriever(retriever, [case.example for case in all_masked])
@@ -147,7 +146,7 @@ def evaluate_retriever(
 
 
 def load_retriever(path: Path) -> Retriever:
-    """The role ``retriever`` of a bundle; ValueError when it has none."""
+    """Load the role ``retriever`` of a bundle; ValueError when it has none."""
     opened = Bundle.open(path)
     role = opened.manifest.roles.get("retriever")
     if not isinstance(role, RetrieverRole):
@@ -156,43 +155,43 @@ def load_retriever(path: Path) -> Retriever:
 
 
 def wrap_retriever_model(model: EntityRetriever) -> Retriever:
-    """A model as the runtime's retriever."""
+    """The runtime's retriever around a PyTorch model."""
     tokenizer = backbone.read_tokenizer_json()
     return retriever_of(model, record(model, tokenizer), tokenizer)
 
 
-def report_retrieval(retriever: Retriever, drawn: Sequence[RetrievalCase]) -> dict[str, Any]:
-    """What a retriever finds, in all and by the kind of corruption; InvalidRequest when there is nothing to find."""
-    if not drawn:
+def report_retrieval(retriever: Retriever, cases: Sequence[RetrievalCase]) -> dict[str, Any]:
+    """Figures of a retriever, in all and by the kind of corruption; InvalidRequest when there are no cases."""
+    if not cases:
         raise InvalidRequest(
             "None of the responses has an entity to find; give dialogues whose responses state triples."
         )
-    ranks = rank_by_retriever(retriever, [case.example for case in drawn])
-    kinds = [case.kind for case in drawn for _ in case.example.truth]
+    ranks = rank_by_retriever(retriever, [case.example for case in cases])
+    kinds = [case.kind for case in cases for _ in case.example.truth]
     sizes = [
         len({candidate.entity for candidate in candidates})
-        for case in drawn
+        for case in cases
         for candidates in case.example.call.candidates
     ]
     report = {
-        "responses": len(drawn),
+        "responses": len(cases),
         "mentions": len(ranks),
         "candidates": round(float(np.mean(sizes)), 1),
         "retriever": score_ranks(ranks),
     }
     if set(kinds) != {GOLD}:
         report["by_kind"] = {
-            kind: score_ranks([rank for rank, candidates in zip(ranks, kinds, strict=True) if candidates == kind])
+            kind: score_ranks([rank for rank, case_kind in zip(ranks, kinds, strict=True) if case_kind == kind])
             for kind in sorted(set(kinds))
         }
     return report
 
 
 def measure_baselines(
-    drawn: Sequence[RetrievalCase], index: TripleIndex, similarity: SimilarityScorer, seed: int
+    cases: Sequence[RetrievalCase], index: TripleIndex, similarity: SimilarityScorer, seed: int
 ) -> dict[str, Any]:
-    """What scores find that need no training. The type of a wrong entity is for corrupted responses alone."""
-    rng, all_gold = random.Random(seed), all(case.kind == GOLD for case in drawn)
+    """Figures of scores that need no training; ``type``, of the wrong entity, is for corrupted responses only."""
+    rng, all_gold = random.Random(seed), all(case.kind == GOLD for case in cases)
     scorers: dict[str, CandidateScorer] = {
         "random": lambda example, number: [rng.random() for _ in example.call.candidates[number]],
         "text_similarity": lambda example, number: similarity(example, number, paths=True, read_others=not all_gold),
@@ -200,12 +199,12 @@ def measure_baselines(
     }
     if not all_gold:
         scorers["type"] = TypeScorer(index)
-    examples = [case.example for case in drawn]
+    examples = [case.example for case in cases]
     return {name: score_ranks(rank_by_scores(examples, scorer)) for name, scorer in scorers.items()}
 
 
 def rank_by_retriever(retriever: Retriever, examples: Sequence[RetrievalExample]) -> list[int]:
-    """The rank of the true entity among a mention's different entities, 1 the best, mention by mention."""
+    """The rank of each mention's true entity among its distinct candidate entities; 1 is the best."""
     calls = [_request_all_candidates(example.call) for example in examples]
     ranks: list[int] = []
     for example, outcome in zip(examples, retriever.run(calls, 1), strict=True):
@@ -217,7 +216,7 @@ def rank_by_retriever(retriever: Retriever, examples: Sequence[RetrievalExample]
 
 
 def rank_by_scores(examples: Sequence[RetrievalExample], scorer: CandidateScorer) -> list[int]:
-    """As ``rank_by_retriever``, by the scores of a function."""
+    """As ``rank_by_retriever``, but by the scores of ``scorer``."""
     ranks: list[int] = []
     for example in examples:
         for number, (truth, candidates) in enumerate(zip(example.truth, example.call.candidates, strict=True)):
@@ -239,7 +238,7 @@ def score_ranks(ranks: Sequence[int]) -> dict[str, float]:
 
 @torch.inference_mode()
 def compute_perplexity(model: EntityRetriever, examples: Sequence[RetrievalExample], recipe: RetrieverRecipe) -> float:
-    """Of the causal language model on the responses but their masked entities, given the true ones before."""
+    """Perplexity of the causal language model on the responses without their masked entities, given the true ones."""
     total, count, loss, batcher = 0.0, 0, RetrieverLoss(recipe), RetrieverBatcher(model.config)
     for at in range(0, len(examples), 16):
         batch = collate_examples(batcher, examples[at : at + 16])
@@ -250,7 +249,7 @@ def compute_perplexity(model: EntityRetriever, examples: Sequence[RetrievalExamp
 
 
 class TypeScorer:
-    """How many roles in the graph a candidate shares with the entity that stands in its place, rare ones most."""
+    """Scores a candidate by the roles in the graph that it shares with the wrong entity; rare roles count most."""
 
     def __init__(self, index: TripleIndex) -> None:
         self._index = index
@@ -258,7 +257,7 @@ class TypeScorer:
         self._players: Counter[tuple[bool, str]] = Counter(role for entity in entities for role in self._roles(entity))
 
     def __call__(self, example: RetrievalExample, number: int) -> list[float]:
-        """A score per candidate; without a role in common it is 0."""
+        """A score per candidate; 0 without a common role."""
         start, end = example.call.mentions[number]
         wrong = self._roles(example.call.response[start:end])
         return [
@@ -281,8 +280,8 @@ class SimilarityScorer:
     def __call__(self, example: RetrievalExample, number: int, *, paths: bool, read_others: bool = True) -> list[float]:
         """A score per candidate.
 
-        ``read_others``: whether the names in the places of the other masked mentions are read. In a corrupted response they
-        are part of it; in a gold one they stand for nothing but their length.
+        ``read_others``: whether the names at the other masked mentions are read. In a corrupted response they are part
+        of it; in a gold response only their length is meant.
         """
         call = example.call
         response = call.response

@@ -1,7 +1,7 @@
-"""What the entity retriever learns from: calls of dialogues about a graph, some of their entities masked.
+"""Makes the entity retriever's examples: calls from dialogues about a graph, with some of their entities masked.
 
-A masked name keeps its number of word pieces in service, where it is a wrong name. So in training another entity
-stands at the mention before it is masked, and its length tells nothing.
+In service a masked name is a wrong name and keeps its number of word pieces. So in training another entity is put at
+the mention before it is masked, and the length of the mask reveals nothing.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .triple_index import TripleIndex
 
 
 class RetrievalExample(NamedTuple):
-    """A call whose answers are known."""
+    """A call and its true answers."""
 
     call: Retrieve
     truth: tuple[str, ...]
-    """The entity behind each mention."""
+    """The true entity of each mention."""
     gold: tuple[int, ...]
-    """The candidate that the response states, by mention."""
+    """The number of the candidate that the response states, by mention."""
 
 
 class RetrievalExamples:
-    """Makes calls of dialogues."""
+    """Makes calls from dialogues."""
 
     def __init__(self, index: TripleIndex, *, sans: int = 12, all_mentions: bool = False) -> None:
         """``index`` is the graph that further neighbours come from; ``sans`` bounds the candidates of a mention."""
@@ -50,7 +50,7 @@ class RetrievalExamples:
     def mask_mentions(
         self, dialogue: GraphDialogue, chosen: Sequence[Mention], names: Sequence[str], rng: random.Random
     ) -> RetrievalExample:
-        """The call that asks for the mentions ``chosen`` where ``names`` stand in their places."""
+        """The call that asks for the mentions ``chosen``, with ``names`` in their places."""
         context = self._list_context(dialogue, chosen)
         triples = list(dict.fromkeys(map(upright, dialogue.triples)))
         known = set(triples)
@@ -62,14 +62,14 @@ class RetrievalExamples:
         for mention in chosen:
             of_mention = self._draw_candidates(mention, context, triples, rng)
             candidates.append(tuple(of_mention))
-            # Any triple that holds the entity and a node of the context will do.
+            # Any triple that holds the entity and a node of the context is right.
             gold.append(next(at for at, candidate in enumerate(of_mention) if candidate.entity == mention.entity))
         response, spans = _insert_names(dialogue.response, chosen, names)
         call = Retrieve(dialogue.history, tuple(triples), response, spans, tuple(candidates))
         return RetrievalExample(call, tuple(mention.entity for mention in chosen), tuple(gold))
 
     def _list_context(self, dialogue: GraphDialogue, chosen: Sequence[Mention]) -> tuple[str, ...]:
-        """Entities that history and the rest of the response name, and that a triple holds."""
+        """The entities of the triples that the history or the rest of the response names."""
         history = " ".join(dialogue.history).casefold()
         named = dict.fromkeys(mention.entity for mention in dialogue.mentions if mention not in chosen)
         ends = dict.fromkeys(end for triple in dialogue.triples for end in (triple.subject, triple.object))
@@ -85,14 +85,14 @@ class RetrievalExamples:
             for anchor, entity in ((triple.subject, triple.object), (triple.object, triple.subject))
             if anchor in anchors
         )
-        true = [anchor for anchor in candidates if anchor.entity == mention.entity]
-        wrong = [anchor for anchor in candidates if anchor.entity != mention.entity]
+        true = [candidate for candidate in candidates if candidate.entity == mention.entity]
+        wrong = [candidate for candidate in candidates if candidate.entity != mention.entity]
         kept = true[:2] + rng.sample(wrong, min(len(wrong), max(1, self._sans - len(true[:2]))))
         rng.shuffle(kept)
         return kept
 
     def _draw_more(self, anchor: str, mention: Mention, rng: random.Random) -> list[Triple]:
-        """Other triples of an anchor, none that would make another entity right."""
+        """Draw other triples of an anchor, none of which makes another entity right."""
         parts = {(triple.predicate, triple.object == mention.entity) for triple in mention.triples}
         near = list(self._index.triples_of(anchor))
         near = rng.sample(near, min(len(near), self._sans))
@@ -104,7 +104,7 @@ class RetrievalExamples:
         ][: rng.randrange(self._sans // 2 + 1)]
 
     def _draw_stranger(self, dialogue: GraphDialogue, mention: Mention, rng: random.Random) -> str:
-        """Another name, mostly of the same type, as a hallucination would be."""
+        """Draw another name, mostly of the same type, as a hallucination would be."""
         peer = self._index.draw_peer(mention.entity, {mention.entity}, rng)
         triple = rng.choice(dialogue.triples)
         return peer if peer is not None and rng.random() < 0.8 else rng.choice((triple.subject, triple.object))
@@ -120,9 +120,9 @@ def select_answerable(dialogue: GraphDialogue) -> list[Mention]:
 
 
 def _list_anchors(mention: Mention, context: Sequence[str]) -> tuple[str, ...]:
-    """The context nodes, and where none of them is the other end of what is stated, that end."""
-    held = [(triple.subject, triple.object) for triple in mention.triples]
-    ends = {end for pair in held if mention.entity in pair for end in pair} - {mention.entity}
+    """The context nodes, and the other end of the stated triple if it is none of them."""
+    pairs = [(triple.subject, triple.object) for triple in mention.triples]
+    ends = {end for pair in pairs if mention.entity in pair for end in pair} - {mention.entity}
     nodes = tuple(node for node in context if node != mention.entity)
     return nodes if ends & set(nodes) else (*nodes, *sorted(ends)[:1])
 
@@ -130,7 +130,7 @@ def _list_anchors(mention: Mention, context: Sequence[str]) -> tuple[str, ...]:
 def _insert_names(
     response: str, chosen: Sequence[Mention], names: Sequence[str]
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The response with other names at the mentions, and where they stand."""
+    """The response with other names at the mentions, and their character ranges."""
     text, at, spans = "", 0, []
     for mention, name in zip(chosen, names, strict=True):
         text += response[at : mention.start]

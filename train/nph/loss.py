@@ -1,8 +1,8 @@
-"""What the entity retriever is trained on: a recipe, and its loss.
+"""The recipe and the loss of the entity retriever.
 
 The loss is the paper's: the causal language model's on the response, plus λ times NCE over the true triple and
 negatives, which are the other candidates of the neighbourhood (SANS, Ahrabian et al. 2020), the true entities of the
-batch's other mentions, or both. What was chosen before a mention is the truth while it trains (teacher forcing).
+batch's other mentions, or both. In training the entity chosen before a mention is the true one (teacher forcing).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import torch
 from groundwire.export.roles.retriever import EntityRetriever
 from groundwire.export.roles.retriever.model import distmult
 
-from .batches import trunk_inputs
+from .batches import ENCODER_INPUTS
 
 Negatives = Literal["sans", "batch", "both", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverRecipe:
-    """What is trained, and on what. The defaults are those of the embedded bundle."""
+    """Model sizes and hyper-parameters. The defaults are those of the embedded bundle."""
 
     layers: int = 2
     """Of MiniLM's six, in the masked language model."""
@@ -39,20 +39,20 @@ class RetrieverRecipe:
     max_tokens: int = 128
     negatives: Negatives = "both"
     sans: int = 8
-    """Candidates per mention at most, the true one included: every one is a text to read."""
+    """Most candidates per mention, the true one included; the model reads a text for each."""
     weight: float = 4.0
-    """λ: what NCE counts beside the language model's loss. The paper has 0.5 and thousands of steps."""
+    """λ: weight of NCE beside the language model's loss. The paper has 0.5 and thousands of steps."""
     words: int = 96
-    """Words of a batch that the language model's loss looks at, drawn at random; 0 takes all."""
+    """Words of a batch, drawn at random, on which the language model's loss is computed; 0 takes all."""
     aligned: int = 640
-    """Examples for the first guess of how a mention's state becomes a query (``align``); 0 leaves it out."""
+    """Examples for the initial map from a mention's state to a query (``align_joint``); 0 leaves it out."""
     lr: float = 4e-4
     masked: bool = True
     """False: the ablation "w/o MLM"."""
     memory: Literal["text", "compgcn"] = "text"
-    """``compgcn``: the paper's other memory, a table of a graph's entities (``nph_compgcn``)."""
+    """``compgcn``: the paper's other memory, a table of a graph's entities (``compgcn``)."""
     graph_steps: int = 100
-    """Steps of relation prediction that such a table is made with."""
+    """Steps of relation prediction that train such a table."""
     all_mentions: bool = False
     """Mask every entity of a response, as the paper does in training, instead of some."""
 
@@ -66,7 +66,7 @@ PAPER = RetrieverRecipe(
 
 @dataclass(frozen=True)
 class RetrieverLoss:
-    """The loss of a batch by its parts."""
+    """The loss of a batch."""
 
     recipe: RetrieverRecipe
 
@@ -84,9 +84,9 @@ class RetrieverLoss:
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The language model's loss, NCE's, and the scores [Q, C] of all candidates, -inf at padding."""
         memory = self.memory(model, batch)
-        hidden = model.states(*(batch[name] for name in trunk_inputs()))
+        hidden = model.states(*(batch[name] for name in ENCODER_INPUTS))
         pooled = model.pool(hidden, batch["members"])
-        row, slot = batch["row"], batch["place"]
+        row, slot = batch["row"], batch["slot"]
         before = torch.where(
             (batch["previous"] >= 0).unsqueeze(1), memory[batch["previous"].clamp(min=0)], torch.zeros_like(memory[:1])
         )
@@ -95,30 +95,32 @@ class RetrieverLoss:
         at = (batch["slots"] > 0).nonzero()
         queries = states[at[:, 0], at[:, 1]]
 
-        wanted = batch["targets"] >= 0
+        predicted = batch["targets"] >= 0
         if self.recipe.words and model.training:
-            # Every word of a batch is a product with the whole vocabulary.
-            order = torch.rand(wanted.shape, device=wanted.device).masked_fill(~wanted, -1.0)
-            least = order.flatten().topk(min(self.recipe.words, int(wanted.sum()))).values[-1]
-            wanted = wanted & (order >= least)
-        language = torch.nn.functional.cross_entropy(model.logits(states[wanted]).float(), batch["targets"][wanted])
+            # Every word costs a product with the whole vocabulary.
+            order = torch.rand(predicted.shape, device=predicted.device).masked_fill(~predicted, -1.0)
+            threshold = order.flatten().topk(min(self.recipe.words, int(predicted.sum()))).values[-1]
+            predicted = predicted & (order >= threshold)
+        language = torch.nn.functional.cross_entropy(
+            model.logits(states[predicted]).float(), batch["targets"][predicted]
+        )
 
-        real = batch["candidates"] >= 0
+        is_candidate = batch["candidates"] >= 0
         anchors, entities = (memory[batch[name].clamp(min=0)] for name in ("anchors", "candidates"))
-        scores = distmult(anchors, queries.unsqueeze(1), entities).float().masked_fill(~real, -math.inf)
-        right = batch["right"].bool()
-        every, positive = scores, right
+        scores = distmult(anchors, queries.unsqueeze(1), entities).float().masked_fill(~is_candidate, -math.inf)
+        is_right = batch["right"].bool()
+        all_scores, is_positive = scores, is_right
         if self.recipe.negatives in ("batch", "both"):
             gold = batch["gold"].unsqueeze(1)
             anchor = anchors.gather(1, gold.unsqueeze(-1).expand(-1, 1, anchors.shape[-1]))
             truth = batch["candidates"].gather(1, gold).squeeze(1)
             others = distmult(anchor, queries.unsqueeze(1), memory[truth].unsqueeze(0)).float()
-            # An entity that is true of several mentions is no negative of any; nor is a mention's own.
+            # The true entity of several mentions is a negative of none of them; nor is a mention's own true entity.
             same = truth.unsqueeze(0) == truth.unsqueeze(1)
             candidate = (truth.reshape(1, -1, 1) == batch["candidates"].unsqueeze(1)).any(-1)
             others = others.masked_fill(same | candidate, -math.inf)
-            kept = scores if self.recipe.negatives == "both" else scores.masked_fill(~right, -math.inf)
-            every = torch.cat([kept, others], dim=1)
-            positive = torch.cat([right, torch.zeros_like(others, dtype=torch.bool)], dim=1)
-        contrast = (every.logsumexp(1) - every.masked_fill(~positive, -math.inf).logsumexp(1)).mean()
+            kept = scores if self.recipe.negatives == "both" else scores.masked_fill(~is_right, -math.inf)
+            all_scores = torch.cat([kept, others], dim=1)
+            is_positive = torch.cat([is_right, torch.zeros_like(others, dtype=torch.bool)], dim=1)
+        contrast = (all_scores.logsumexp(1) - all_scores.masked_fill(~is_positive, -math.inf).logsumexp(1)).mean()
         return language, contrast, scores

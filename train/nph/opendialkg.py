@@ -1,11 +1,11 @@
-"""OpenDialKG's film dialogues with the triples their responses state (Moon et al. 2019; CC BY-NC 4.0).
+"""Reads OpenDialKG's film dialogues with the triples their responses state (Moon et al. 2019; CC BY-NC 4.0).
 
-For experiments only: no weights that are shipped may have seen them. Who stated what is not part of these files, so
-entities are linked by name, and a turn is kept when the graph accounts for all it mentions: every linked entity is
-joined to another one of the dialogue or was mentioned before, and no capitalised name is left over.
+For experiments only: weights trained on them must not be shipped. The files do not say which triple a response states,
+so entities are linked by name, and a turn is kept when the graph accounts for all its mentions: every linked entity is
+joined by a triple to another entity of the dialogue or was mentioned before, and every capitalised name is linked.
 
 The files split turns and not dialogues: half of the test turns continue or precede a turn of the training part, whose
-history then may hold their words. So a part leaves out the dialogues that a later one has turns of.
+history may then contain them. So a part leaves out the dialogues of which a later part has turns.
 """
 
 from __future__ import annotations
@@ -31,28 +31,26 @@ Part = Literal["train", "valid", "test"]
 
 
 class OpenDialKGTurns:
-    """The usable turns of a part: a source of dialogues (``nph_batches.Source``)."""
+    """The usable turns of a part: a ``DialogueSource``."""
 
     def __init__(self, dialogues: Sequence[GraphDialogue], index: TripleIndex) -> None:
         """InvalidRequest when there are no dialogues."""
         if not dialogues:
-            raise InvalidRequest(
-                "None of the turns is one that the graph accounts for; give turns that name its entities."
-            )
+            raise InvalidRequest("The graph accounts for none of the turns; give turns that name its entities.")
         self.dialogues = tuple(dialogues)
         self.index = index
 
     @classmethod
     def read(cls, data: Path, part: Part = "train") -> OpenDialKGTurns:
-        """From the files in ``data``; errors as for ``read_opendialkg``."""
+        """Read the files in ``data``; errors as for ``read_opendialkg``."""
         return cls(*read_opendialkg(data, part))
 
     def draw(self, rng: random.Random) -> GraphDialogue:
-        """Any of the turns."""
+        """Draw a turn."""
         return rng.choice(self.dialogues)
 
     def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
-        """Every turn once, in any order."""
+        """Yield every turn once, in random order."""
         yield from rng.sample(self.dialogues, len(self.dialogues))
 
 
@@ -70,7 +68,7 @@ def read_opendialkg(data: Path, split: Part = "test", seed: int = 7) -> tuple[li
     if missing:
         raise InvalidRequest(
             f"{data} lacks {' and '.join(missing)}. OpenDialKG's turns are read from {GRAPH_FILE} and {TURNS_FILE}; "
-            "put both there, or take dialogues made by templates."
+            "put both there, or use dialogues made by templates."
         )
     index = TripleIndex(Triple(*row) for row in read_triple_rows(data / GRAPH_FILE))
     rows = select_part(read_rows(data / TURNS_FILE), split)
@@ -89,7 +87,7 @@ def select_part(rows: Iterable[dict[str, Any]], part: Part) -> list[dict[str, An
 def link_dialogues(
     rows: Iterable[dict[str, Any]], graph: KnowledgeGraph, index: TripleIndex, seed: int
 ) -> Iterator[GraphDialogue]:
-    """The turns that the graph accounts for, each with what it states among other triples of its entities."""
+    """Yield the turns that the graph accounts for, each with its stated triples among other triples of its entities."""
     for number, row in enumerate(rows):
         history = tuple(row["context"][-TURNS:])
         known = {linked.entity for turn in history for linked in _link_names(turn, graph)} | set(row["entity"])
@@ -108,7 +106,7 @@ def link_dialogues(
 
 
 def _link_names(text: str, graph: KnowledgeGraph) -> list[Linked]:
-    """Linked names but single words in another case: films are called "Her" and "Once"."""
+    """Linked names without single words in another case: films are called "Her" and "Once"."""
     return [
         linked
         for linked in graph.link(text)
@@ -117,7 +115,7 @@ def _link_names(text: str, graph: KnowledgeGraph) -> list[Linked]:
 
 
 def _make_mentions(links: Sequence[Linked], known: set[str], graph: KnowledgeGraph) -> tuple[Mention, ...]:
-    """Each link with the triples that join it to another entity of the response or of what came before."""
+    """Each link with the triples that join it to another entity of the response or of the history."""
     linked_entities = {linked.entity for linked in links}
     mentions = []
     for linked in links:
@@ -128,7 +126,7 @@ def _make_mentions(links: Sequence[Linked], known: set[str], graph: KnowledgeGra
 
 
 def _has_unlinked_name(response: str, links: Sequence[Linked]) -> bool:
-    """Whether a capitalised name of the response is no linked one."""
+    """Whether a capitalised name of the response is not linked."""
     rest = response
     for linked in links:
         rest = rest[: linked.start] + "x" * (linked.end - linked.start) + rest[linked.end :]

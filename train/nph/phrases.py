@@ -1,4 +1,4 @@
-"""How people talk of the relations of a graph: ``nph_phrases.tsv``, read."""
+"""Reads ``phrases.tsv``: hand-written phrases for the relations of a graph."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from groundwire.runtime.triples import Triple
 
 
 class RelationPhrases(msgspec.Struct, frozen=True):
-    """How people talk of a relation. ``{s}`` and ``{o}`` stand for the subject and the object."""
+    """The phrases for a relation. ``{s}`` and ``{o}`` are the slots of the subject and the object."""
 
     types: tuple[str, str] = ("thing", "thing")
-    """What subject and object are: it, person, org, place, year, or word, a common noun."""
+    """The types of subject and object: it, person, org, place, year, or word, a common noun."""
     forward: tuple[str, ...] = ()
     """Predicates of a sentence about the subject."""
     inverse: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class RelationPhrases(msgspec.Struct, frozen=True):
     """Questions that the object answers."""
     ask_subject: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    """Other predicates for it; ``~`` turns the triple round."""
+    """Other names of the relation; ``~`` marks the inverse relation."""
 
 
 @cache
@@ -41,7 +41,7 @@ def read_phrases() -> Mapping[str, RelationPhrases]:
 
 
 def list_originals(triple: Triple) -> list[Triple]:
-    """The triples of the data that a dialogue may show as ``triple``: as it is, and under each relation it can name."""
+    """The triples of the data that a dialogue may show as ``triple``: itself, and one per relation of that name."""
     triples = [triple]
     for relation, phrases in read_phrases().items():
         if triple.predicate in phrases.names:

@@ -1,8 +1,7 @@
-"""Neural Path Hunter's entity retriever, trained on dialogues made from a knowledge graph.
+"""Trains Neural Path Hunter's entity retriever on dialogues about a knowledge graph.
 
-Some of a response's entities are masked and have to be found again among their neighbours in the graph:
-``nph_examples`` makes the calls, ``nph_batches`` their tensors, ``nph_loss`` says what is asked of the model. Here are
-its start, which already points the right way, and the run.
+Some of a response's entities are masked and have to be found among their neighbours in the graph: ``examples`` makes
+the calls, ``batches`` their tensors, and ``loss`` the loss. This module has the initialisation and the run.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from groundwire.train.common import backbone
 from groundwire.train.common.loop import ParameterGroup, Schedule, fit, write_report
 
 from . import opendialkg
-from .batches import DialogueSource, RetrieverBatcher, draw_batches, load_text_encoder, trunk_inputs
+from .batches import ENCODER_INPUTS, DialogueSource, RetrieverBatcher, draw_batches, load_text_encoder
 from .compgcn import GraphLoss, GraphMemory, GraphRetriever
 from .evaluate import measure_retriever
 from .examples import RetrievalExamples
@@ -30,18 +29,18 @@ from .templates import TemplateDialogues
 from .triple_index import Split
 
 ABOUT = 2.0
-"""What the mean of the words before a mention counts in its query at first, beside the mention's own state."""
+"""Initial weight of the mean of the words before a mention in its query, relative to the mention's own state."""
 POSITIONS = 256
 """Rows kept of MiniLM's 512 positions."""
 
 
 class DialogueCorpus(StrEnum):
-    """What the retriever learns from."""
+    """The dialogues that the retriever is trained on."""
 
     TEMPLATES = "templates"
     """Dialogues made from FB15k-237."""
     OPENDIALKG = "opendialkg"
-    """What people wrote about films. The licence (CC BY-NC 4.0) forbids to ship weights that have seen it."""
+    """Dialogues of people about films. The licence (CC BY-NC 4.0) forbids to ship weights trained on them."""
 
     def read(self, data: Path, split: Split = "train") -> DialogueSource:
         """The dialogues of ``split``; InvalidRequest when OpenDialKG's files are not in ``data``."""
@@ -51,16 +50,16 @@ class DialogueCorpus(StrEnum):
 
 
 def read_held_out(data: Path, dialogues: DialogueCorpus | None = None) -> dict[str, DialogueSource]:
-    """What to measure on: the test part of ``dialogues``, or of both; OpenDialKG's then only where ``data`` has it."""
+    """The test part of ``dialogues`` by name; None takes both, OpenDialKG only where ``data`` has it."""
     both = (DialogueCorpus.TEMPLATES, *([DialogueCorpus.OPENDIALKG] if opendialkg.has_opendialkg(data) else []))
     names = {DialogueCorpus.TEMPLATES: "fb15k237_test", DialogueCorpus.OPENDIALKG: "opendialkg_test"}
     return {names[kind]: kind.read(data, "test") for kind in (both if dialogues is None else [dialogues])}
 
 
 def build_retriever(recipe: RetrieverRecipe, counts: torch.Tensor | None = None) -> EntityRetriever:
-    """The model before training, from MiniLM's first layers and its words, which stay frozen.
+    """The model before training, from MiniLM's first layers and its word embeddings, which stay frozen.
 
-    ``counts`` [V] tell how often each token is to be expected in a response.
+    ``counts`` [V] are the expected frequencies of the tokens of a response.
     """
     source = BertModel.from_pretrained(backbone.PATH, add_pooling_layer=False)
     bert = source.config.to_dict() | {
@@ -98,13 +97,13 @@ def build_retriever(recipe: RetrieverRecipe, counts: torch.Tensor | None = None)
                 part.bias.zero_()
             block.shrink.weight.zero_()
             block.shrink.bias.zero_()
-            # Attention without a preference takes the mean of the words read so far, which is what the dialogue is
-            # about: candidates that share words with it stand out from the first step on.
+            # Uniform attention takes the mean of the words read so far, the topic of the dialogue: candidates that
+            # share words with it score higher from the first step on.
             block.value.weight.copy_(torch.eye(width))
             block.value.bias.zero_()
             block.output.weight.copy_(ABOUT * torch.eye(width))
             block.output.bias.zero_()
-        # A mention's own state passes as it is; what was chosen before it has to prove its worth.
+        # A mention's own state passes unchanged; the weights of the entity chosen before it start near 0.
         torch.nn.init.normal_(model.joint.weight, std=0.01)
         model.joint.weight[:, width:] += torch.eye(width)
         model.joint.bias.zero_()
@@ -119,18 +118,18 @@ def build_retriever(recipe: RetrieverRecipe, counts: torch.Tensor | None = None)
 
 @torch.no_grad()
 def align_joint(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Tensor]], ridge: float = 0.1) -> None:
-    """Let the joint send a mention's state to where its entity differs from the other candidates.
+    """Set the joint to map a mention's state to the difference of its entity from the other candidates.
 
-    By least squares over ``batches``, with a ridge of ``ridge`` times the mean variance of the states: a start in which
-    "directed by [MASK]" already points to directors.
+    By least squares over ``batches``, with a ridge of ``ridge`` times the mean variance of the states: from the start
+    "directed by [MASK]" points to directors.
     """
     width = model.width
     moments, products = torch.zeros(width + 1, width + 1), torch.zeros(width + 1, width)
     gain, shift = model.memory_norm.weight, model.memory_norm.bias
     for batch in batches:
         memory = (model.remember(batch["texts"], batch["text_mask"]) - shift) / gain
-        hidden = model.states(*(batch[name] for name in trunk_inputs()))
-        states = model.pool(hidden, batch["members"])[batch["row"], batch["place"]]
+        hidden = model.states(*(batch[name] for name in ENCODER_INPUTS))
+        states = model.pool(hidden, batch["members"])[batch["row"], batch["slot"]]
         real = (batch["candidates"] >= 0).float().unsqueeze(-1)
         right = batch["right"].float().unsqueeze(-1)
         entities = memory[batch["candidates"].clamp(min=0)]
@@ -145,7 +144,7 @@ def align_joint(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Ten
     scale = ridge * moments.diagonal()[:-1].mean()
     penalty = torch.diag(torch.cat([scale.expand(width), (count * 1e-6).reshape(1)]))
     solved = torch.linalg.solve(moments + penalty, products)
-    # As large as a word is, on average.
+    # Scaled to the mean size of a word vector.
     size = (moments @ solved * solved).sum() / count / width
     solved *= ((model.causal.norm_in.weight.square().mean()) / size).sqrt()
     model.joint.weight[:, width:] = solved[:-1].t()
@@ -163,19 +162,19 @@ def train_retriever(
 ) -> None:
     """Train and save the model and its tokenizer in ``out``, measured on ``measured`` responses in ``report.json``.
 
-    ``start`` is the checkpoint of an earlier run to go on from. ValueError for a recipe whose memory is a table: there
-    is nothing to export it to; InvalidRequest for ``dialogues`` that are not in ``data``.
+    ``start`` is the checkpoint of an earlier run to continue from. ValueError for a recipe whose memory is a table,
+    which cannot be exported; InvalidRequest for ``dialogues`` that are not in ``data``.
     """
     recipe = recipe or RetrieverRecipe()
     if recipe.memory != "text":
         raise ValueError(
-            f"A retriever with the memory {recipe.memory!r} is for comparison; ablate-retriever trains it."
+            f"A retriever with the memory {recipe.memory!r} is for comparison only; train it with ablate-retriever."
         )
-    source, unseen = dialogues.read(data), dialogues.read(data, "dev")
+    source, dev_source = dialogues.read(data), dialogues.read(data, "dev")
     model = fit_retriever(source, out, schedule, recipe, start)
     model.save(out)
     backbone.load_tokenizer().save_pretrained(out)
-    report = measure_retriever(model, unseen, measured, recipe)
+    report = measure_retriever(model, dev_source, measured, recipe)
     settings = {"dialogues": dialogues.value, "steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed}
     write_report(out, settings | report)
 
@@ -183,7 +182,7 @@ def train_retriever(
 def fit_retriever(
     source: DialogueSource, out: Path, schedule: Schedule, recipe: RetrieverRecipe, start: Path | None = None
 ) -> EntityRetriever:
-    """The model after training on dialogues of ``source``; ``out`` holds the state of the run."""
+    """Train a model on dialogues of ``source`` and return it; ``out`` holds the state of the run."""
     torch.manual_seed(schedule.seed)
     make = RetrievalExamples(source.index, sans=recipe.sans, all_mentions=recipe.all_mentions)
     if start is None:

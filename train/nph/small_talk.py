@@ -1,4 +1,4 @@
-"""What people say around the facts: openings, closings, and turns that bring up an entity, ``{e}``."""
+"""Small talk: openings, closings, and turns that introduce an entity, ``{e}``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INTRODUCTIONS = (
     "I am a big fan of {e}.",
     "can you give me some information about {e}?",
     "I don't know much about {e}.",
-    "somebody told me about {e} yesterday.",
+    "somebody told me about {e} yesterday.",  # terms: literal
 )
 LIKES = (
     "I really liked {e}.",
@@ -34,7 +34,7 @@ LIKES = (
     "not long ago I heard about {e}.",
     "I have always been interested in {e}.",
 )
-"""Turns about an entity that the response need not say anything of."""
+"""Turns about an entity that the response need not mention."""
 ON_LIKED = (
     "If you like {e}, you may like that too.",
     "I am interested in {e} as well.",
@@ -97,7 +97,7 @@ CLOSINGS = (
     "You should give it a try.",
     "Are you interested?",
     "That's all I know.",
-    "My sister told me so.",
+    "My sister told me so.",  # terms: literal
     "What do you think?",
     "It is very popular these days.",
     "I saw that on television last week.",
@@ -146,4 +146,4 @@ IDLE = (
     "It has a surprising ending, but I will not spoil it.",
     "My brother plays in a band, so he knows more about that than I do.",
 )
-"""Responses that mention nobody and nothing."""
+"""Responses that mention no entity."""

@@ -1,13 +1,13 @@
-"""Dialogues about a knowledge graph, made from its triples by templates: what the critic and the retriever learn from.
+"""Makes dialogues about a knowledge graph from its triples, by templates: training data of critic and retriever.
 
-A dialogue has one to three turns of history, a neighbourhood of the graph, and a response that says one to three facts
-of it, with the exact place of every entity it mentions and the triples behind each. The wording of about eighty
-relations is written by hand (``nph_phrases.tsv``), films most of all; others get a generic wording. Graphs name the
+A dialogue has one to three turns of history, a neighbourhood of the graph, and a response that states one to three
+facts of it, with the range of every entity it mentions and the triples stated with each. The wording of about eighty
+relations is hand-written (``phrases.tsv``), most of them about films; others get a generic wording. Graphs name the
 same relation differently and in both directions, so a dialogue shows each of its relations as the data name it or as
 another graph might.
 
-The source is FB15k-237. It has no dates, so films get a year that is made up: a response is held against the triples
-it is shown, not against the world.
+The source is FB15k-237. It has no dates, so films get an invented year: a response is checked against the triples that
+are shown, not against the world.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .phrases import RelationPhrases, read_phrases
 from .triple_index import YEAR, Split, TripleIndex, make_years, read_triples
 
 FILM_SHARE, OTHER_SHARE, GENERIC_SHARE = 0.5, 0.4, 0.1
-"""Of the dialogues: relations of films, others with phrases of their own, and those without."""
+"""Shares of the dialogues: about relations of films, about others with hand-written phrases, and about the rest."""
 DISTRACTORS = (0, 1, 2, 2, 3, 3, 4, 5, 6, 8, 8, 16)
-"""How many triples are shown beside those that are stated."""
+"""Numbers of triples shown beside the stated ones, to draw from."""
 HELD_OUT = 5
 """One phrase of so many is kept for development and test."""
 
@@ -42,16 +42,16 @@ class Mention(msgspec.Struct, frozen=True):
     end: int
     entity: str
     triples: tuple[Triple, ...] = ()
-    """Triples that the response states with it, as they stand in the dialogue's; empty when it is only talked of."""
+    """Triples of the dialogue that the response states with the mention; empty when it states none."""
 
 
 class GraphDialogue(msgspec.Struct, frozen=True):
-    """A response and what it should rest on."""
+    """A response, its history and the triples it should rest on."""
 
     history: tuple[str, ...]
     """Turns before the response, oldest first."""
     triples: tuple[Triple, ...]
-    """The neighbourhood that is shown, in no order; what the response states is among it."""
+    """The neighbourhood that is shown, in random order; it includes the stated triples."""
     response: str
     mentions: tuple[Mention, ...]
     """Disjoint, in the order of the text."""
@@ -77,9 +77,9 @@ class TemplateDialogues:
     """Draws dialogues."""
 
     def __init__(self, index: TripleIndex, triples: Sequence[Triple], part: str = "all") -> None:
-        """``triples`` are the triples to talk about; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
+        """``triples`` are those that responses state; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
 
-        ValueError when nothing can be told.
+        ValueError when there are no triples.
         """
         self.index = index
         self._part = part
@@ -88,7 +88,7 @@ class TemplateDialogues:
             self._by_relation[triple.predicate].append(triple)
         if not self._by_relation:
             raise ValueError(
-                "There are no triples to talk about; give some that are not bookkeeping (nph_graph.IGNORED)."
+                "There are no triples to talk about; give triples of relations other than triple_index.IGNORED."
             )
         known = read_phrases()
         groups: dict[str, list[str]] = defaultdict(list)
@@ -103,25 +103,25 @@ class TemplateDialogues:
 
     @classmethod
     def read(cls, data: Path, split: Split = "train") -> TemplateDialogues:
-        """From FB15k-237 in ``data``. Development and test tell triples, in phrases, that training does not know."""
+        """Read FB15k-237 in ``data``; the development and test splits have other triples and phrases than training."""
         index = TripleIndex.read(data)
         triples = read_triples(data / f"fb15k237_{split}.jsonl.gz")
         return cls(index, [*triples, *make_years(triples)], "train" if split == "train" else "held_out")
 
     def draw(self, rng: random.Random) -> GraphDialogue:
-        """One dialogue, with at least one mention that a triple stands behind."""
+        """Draw a dialogue with at least one mention that states a triple."""
         relations, weights, _ = rng.choices(self._groups, [share for *_, share in self._groups])[0]
         first = rng.choice(self._by_relation[rng.choices(relations, weights)[0]])
         return _DialogueBuilder(self.index, self._part, rng).dialogue(first)
 
     def stream(self, rng: random.Random) -> Iterator[GraphDialogue]:
-        """Dialogues without end."""
+        """Yield dialogues without end."""
         while True:
             yield self.draw(rng)
 
 
 class _DialogueBuilder:
-    """One dialogue in the making."""
+    """Builds one dialogue."""
 
     def __init__(self, index: TripleIndex, part: str, rng: random.Random) -> None:
         self._index = index
@@ -156,7 +156,7 @@ class _DialogueBuilder:
         return GraphDialogue(history, self._draw_neighbourhood(facts), response, mentions)
 
     def _draw_more(self, first: Triple, topic: str) -> list[Triple]:
-        """Up to two other facts about the topic."""
+        """Draw up to two other facts about the topic."""
         rng = self._rng
         count = rng.choices((0, 1, 2), (0.58, 0.32, 0.1))[0]
         near = _sample_some(self._index.triples_of(topic), 40, rng)
@@ -170,7 +170,7 @@ class _DialogueBuilder:
         return list(dict.fromkeys(chosen))
 
     def _draw_neighbourhood(self, facts: Sequence[Triple]) -> tuple[Triple, ...]:
-        """The facts among other triples of their entities."""
+        """Draw the shown triples: the facts among other triples of their entities."""
         rng = self._rng
         ends = dict.fromkeys(end for fact in facts for end in (fact.subject, fact.object))
         near = [t for end in ends for t in _sample_some(self._index.triples_of(end), 12, rng)]
@@ -180,7 +180,7 @@ class _DialogueBuilder:
         return tuple(dict.fromkeys(self._rename_relation(triple) for triple in shown))
 
     def _rename_relation(self, triple: Triple) -> Triple:
-        """The triple under the name that this dialogue's graph has for its relation."""
+        """The triple under the name that this dialogue uses for its relation."""
         names = self._find_phrases(triple).names
         if triple.predicate not in self._names:
             keep = not names or self._rng.random() < (0.1 if triple.predicate == YEAR else 0.4)
@@ -189,7 +189,7 @@ class _DialogueBuilder:
         return upright(Triple(triple.subject, name, triple.object))
 
     def _make_history(self, first: Triple, topic: str, kind: str) -> tuple[tuple[str, ...], bool, str | None]:
-        """The turns, whether the last asks for ``first``, and an entity that was talked of beside the topic."""
+        """The turns, whether the last asks for ``first``, and an entity that was mentioned beside the topic."""
         rng, phrases = self._rng, self._find_phrases(first)
         slots = {"e": [self._make_entity_piece(topic, kind, ())]}
         questions = phrases.ask_object if topic == first.subject else phrases.ask_subject
@@ -229,7 +229,7 @@ class _DialogueBuilder:
         return tuple(turns), asked, liked
 
     def _make_earlier_turn(self, first: Triple, topic: str) -> str | None:
-        """A turn that tells another fact about the topic; None when there is none."""
+        """A turn that states another fact about the topic; None when there is none."""
         near = _sample_some(self._index.triples_of(topic), 20, self._rng)
         for fact in near:
             predicate = self._make_predicate(fact, topic) if fact != first else []
@@ -318,7 +318,7 @@ class _DialogueBuilder:
         return read_phrases().get(triple.predicate, RelationPhrases())
 
     def _choose_phrase(self, choices: Sequence[str]) -> str:
-        """One of the phrases of this part; where it has none, one of all."""
+        """Draw a phrase of this part; where the part has none, one of all."""
         kept = [
             phrase
             for phrase in choices
@@ -327,7 +327,7 @@ class _DialogueBuilder:
         return self._rng.choice(kept or choices)
 
     def _choose_pronoun(self, topic: str, kind: str) -> str | None:
-        """What may stand for the topic at the beginning of a sentence; None for nothing."""
+        """The pronoun of the topic at the beginning of a sentence; None for none."""
         if kind in ("it", "org"):
             return "It"
         # The graph knows the gender of few, and a wrong one says nothing about the facts.
@@ -339,7 +339,7 @@ class _DialogueBuilder:
         return EntityPiece(self._surfaces[entity], entity, triples)
 
     def _add_small_talk(self, pieces: Pieces) -> Pieces:
-        """Words of no consequence before and behind."""
+        """The pieces, sometimes with small talk before and after."""
         rng = self._rng
         if rng.random() < 0.4:
             opening = self._choose_phrase(small_talk.OPENINGS)
@@ -352,7 +352,7 @@ class _DialogueBuilder:
 
 
 def vary_surface(entity: str, kind: str, rng: random.Random) -> str:
-    """How a speaker might write an entity: mostly as it is, or small, or without its article or first name."""
+    """How a speaker might write an entity: mostly unchanged, or lower-cased, or without its article or first name."""
     text, dice = entity, rng.random()
     if kind == "word":
         text = text.removesuffix(" Language") if dice < 0.7 else text
@@ -367,7 +367,7 @@ def vary_surface(entity: str, kind: str, rng: random.Random) -> str:
 
 
 def fill_template(template: str, slots: Mapping[str, Sequence[str | EntityPiece]]) -> Pieces:
-    """The pieces of a template with its ``{name}`` slots filled, and its articles made to fit."""
+    """The pieces of a template with its ``{name}`` slots filled and its articles (a, an, the) adapted."""
     out: Pieces = []
     for part in template.replace("{", "\0{").replace("}", "}\0").split("\0"):
         if not (part.startswith("{") and part.endswith("}")):
@@ -388,7 +388,7 @@ def fill_template(template: str, slots: Mapping[str, Sequence[str | EntityPiece]
 
 
 def join_pieces(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
-    """The text of some pieces, with a capital in front, and the mentions in it."""
+    """The text of some pieces, capitalised, and the mentions in it."""
     text, mentions = "", []
     for piece in pieces:
         if isinstance(piece, str):

@@ -1,4 +1,4 @@
-"""Named triples indexed for making and corrupting dialogues: who is near whom, and who plays the same part."""
+"""Indexes named triples to make and corrupt dialogues: neighbours, and entities with the same role in a relation."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from groundwire.runtime.triples import Triple
 from groundwire.train.common.corpus import read_triple_rows
 
 YEAR = "release_year"
-"""Predicate of the years that are made up."""
+"""Predicate of the invented years."""
 IGNORED = (
     *("/common/topic/webpage", "/user/", "currency", "/base/schemastaging", "number_of_mortgages", "person/gender"),
     *("type_of_union", "unions_of_this_type", "film_release_distribution_medium", "/location/hud_", "/base/aareas"),
     *("campuses", "educational_institution_campus", "film_format", "/ranked_item/"),
 )
-"""Bookkeeping that nobody would talk about: relations with one of these in their name."""
+"""Bookkeeping: relations whose name contains one of these are not used in dialogues."""
 SYMMETRIC = 0.2
-"""Share of a relation's triples that hold in both directions from which on it says nothing of a direction."""
+"""Share of a relation's triples that hold in both directions from which it counts as symmetric."""
 _DISAMBIGUATION = re.compile(r"-(?:GB|US)$")
 Split = Literal["train", "dev", "test"]
 
 
 class TripleIndex:
-    """A graph held for random draws; entities are names."""
+    """A graph indexed for random draws; entities are names."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self.triples: tuple[Triple, ...] = tuple(dict.fromkeys(triples))
@@ -54,11 +54,11 @@ class TripleIndex:
             for name, pairs in by_relation.items()
             if sum((o, s) in pairs for s, o in pairs) >= SYMMETRIC * len(pairs)
         )
-        """Predicates that mean the same in both directions."""
+        """Predicates that hold in both directions."""
 
     @classmethod
     def read(cls, data: Path, splits: Sequence[Split] = ("train", "dev", "test")) -> TripleIndex:
-        """FB15k-237 with made-up years for its films (``fb15k237_{split}.jsonl.gz`` in ``data``)."""
+        """Read FB15k-237, with invented years for its films (``fb15k237_{split}.jsonl.gz`` in ``data``)."""
         triples = [triple for split in splits for triple in read_triples(data / f"fb15k237_{split}.jsonl.gz")]
         return cls([*triples, *make_years(triples)])
 
@@ -79,10 +79,10 @@ class TripleIndex:
         return reached
 
     def draw_peer(self, entity: str, avoid: set[str], rng: random.Random, tries: int = 40) -> str | None:
-        """Another entity of the same type that is not in ``avoid``; None when none was found.
+        """Draw another entity of the same type that is not in ``avoid``; None when ``tries`` draws find none.
 
-        The graph has no types. What plays the same part in the same relation (a film's director, an award) is taken
-        for one of the same type, and the rarer the part is, the more often it decides.
+        The graph has no types. Entities with the same role in the same relation (a film's director, an award) count as
+        of the same type, and the rarer a role is, the more often it decides.
         """
         parts = list(self._parts.get(entity, ()))
         if not parts:
@@ -95,12 +95,12 @@ class TripleIndex:
         return None
 
     def share_role(self, first: str, second: str) -> bool:
-        """Whether two entities play the same part in some relation."""
+        """Whether two entities have the same role in some relation."""
         return not self._parts.get(first, {}).keys().isdisjoint(self._parts.get(second, {}).keys())
 
 
 def read_triples(path: Path) -> list[Triple]:
-    """The rows [subject, relation, object] that are no bookkeeping, without Freebase's marks of homonyms, ``-GB``."""
+    """The triples of a file that are not ``IGNORED``, without Freebase's marks of homonyms such as ``-GB``."""
     rows = (row for row in read_triple_rows(path) if not any(part in row[1] for part in IGNORED))
     triples = (
         Triple(_strip_disambiguation(subject), relation, _strip_disambiguation(thing))
@@ -110,7 +110,7 @@ def read_triples(path: Path) -> list[Triple]:
 
 
 def make_years(triples: Iterable[Triple]) -> list[Triple]:
-    """A made-up release year for every film, the same in every run: FB15k-237 has no dates."""
+    """An invented release year for every film, the same in every run: FB15k-237 has no dates."""
     films = dict.fromkeys(t.subject for t in triples if t.predicate.startswith("/film/film/"))
     return [Triple(film, YEAR, str(1930 + int((zlib.crc32(film.encode()) % 8464) ** 0.5))) for film in films]
 

@@ -1,7 +1,7 @@
-"""Altered copies of sentences, so that one pipeline reads edited text and chat.
+"""Alters copies of sentences, so that one pipeline reads edited text and chat.
 
-Chat corpora are often lower-cased, split at every punctuation mark ("i ' m", "steel - string") and left without a final
-full stop; names are rarer in treebanks than in talk about the world. Each alteration keeps the annotation in step.
+Chat corpora are often lower-cased, split at every punctuation mark ("i ' m", "steel - string") and lack the final full
+stop; names are rarer in treebanks than in chats. Each alteration keeps the annotation in step.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def drop_full_stop(sentence: AnnotatedSentence) -> AnnotatedSentence:
 
 
 def split_apostrophes(sentence: AnnotatedSentence) -> AnnotatedSentence:
-    """Every word with an apostrophe as three: what stands before, the apostrophe, what stands after.
+    """The sentence with every word split at its apostrophe: the part before, the apostrophe, the part after.
 
-    The longest piece after the apostrophe, else before, keeps the word's place in the tree ("n't" gives "n ' t", whose
-    "t" is the negation); the others hang on it.
+    The part after the apostrophe, or else the part before it, keeps the word's place in the tree ("n't" gives
+    "n ' t", whose "t" is the negation); the others depend on it.
     """
     pieces = [_split_word(word) for word in sentence.words]
     keeper = [len(parts) - 1 if parts[-1] != "'" else 0 for parts in pieces]
@@ -110,7 +110,7 @@ def _stretch_tag(name: str, count: int) -> list[str]:
 def swap_names(
     sentence: AnnotatedSentence, swaps: dict[str, list[str]], chance: float, rng: random.Random
 ) -> AnnotatedSentence:
-    """Names replaced by others of the same type, each with probability ``chance``."""
+    """The sentence with names replaced by others of the same type, each with probability ``chance``."""
     words, spaces, names = [], [], []
     done = 0
     for start, end, label in list_names(sentence):
@@ -128,7 +128,7 @@ def swap_names(
 
 
 def join_sentences(sentences: Sequence[AnnotatedSentence]) -> AnnotatedSentence:
-    """Neighbouring sentences as one text."""
+    """Join neighbouring sentences to one text."""
     if len(sentences) == 1:
         return sentences[0]
     parse = None

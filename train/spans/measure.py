@@ -1,4 +1,4 @@
-"""What a trained pipeline is worth: parse, names and spans, on edited text and on its lower-cased copy."""
+"""Measures a trained pipeline: parse, names and spans, on edited text and on its lower-cased copy."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Spans = Iterable[tuple[Any, ...]]
 def measure_pipeline(directory: Path, sources: SpanSources) -> dict[str, Any]:
     """Measurements of the pipeline saved in ``directory``; scores are percentages.
 
-    ``spans`` compares what the span finder gives with the names and noun chunks of the gold annotation, without numbers
+    ``spans`` compares the span finder's spans with the names and noun chunks of the gold annotation, without numbers
     and dates, which EWT does not mark, and without MISC, which UNER does not. ``names_given`` is the share of gold
-    names that the finder gives as a span, whatever it takes them for: all that Q² needs.
+    names that the finder returns as a span of any type: all that Q² needs.
     """
     nlp = spacy.load(directory)
     finder = SpanFinder.load(directory)
@@ -56,7 +56,7 @@ def measure_pipeline(directory: Path, sources: SpanSources) -> dict[str, Any]:
 
 
 def _score_parse(nlp: Language, sentences: list[AnnotatedSentence]) -> dict[str, float]:
-    """Accuracy of parts of speech and of attachment, punctuation left out, with spaCy's own tokens."""
+    """Accuracy of parts of speech and of attachment, without punctuation, with spaCy's own tokens."""
     scores = nlp.evaluate([make_spacy_example(nlp, sentence) for sentence in sentences])
     return {name: _percent(scores[key]) for name, key in (("pos", "pos_acc"), ("uas", "dep_uas"), ("las", "dep_las"))}
 
@@ -92,7 +92,7 @@ def _list_gold_names(sentence: AnnotatedSentence) -> Spans:
 
 
 def _score_spans(nlp: Language, finder: SpanFinder, sentences: list[AnnotatedSentence]) -> dict[str, float]:
-    """Precision, recall and F1 of spans, equal when their clean texts are."""
+    """Precision, recall and F1 of spans; two are equal when their normalised texts are."""
 
     def predict_spans(sentence: AnnotatedSentence) -> Spans:
         kinds = {"noun_chunk", *(f"ent:{label}" for label in NAMES[:3])}

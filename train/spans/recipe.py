@@ -1,4 +1,4 @@
-"""Training of the span finder's pipeline: one small tok2vec shared by a tagger, a parser and a name recogniser."""
+"""Trains the span finder's pipeline: a small tok2vec shared by a morphologizer, a parser and a name recogniser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .measure import measure_pipeline
 from .sources import SpanSources, make_spacy_example, read_sources
 
 WIDTH = 96
-# Rows per hashed feature. A word's vector is a sum over four rows, so far more words than rows are told apart.
+# Rows per hashed feature. A word's vector is a sum over four rows, so far more words than rows get distinct vectors.
 ROWS = {"NORM": 3500, "PREFIX": 500, "SUFFIX": 1200, "SHAPE": 300}
 PEAK_RATE = 2e-3
 WORDS_PER_BATCH = (1000, 2000)
@@ -83,8 +83,8 @@ def build_pipeline() -> Language:
     }
     nlp.add_pipe("tok2vec", config={"model": {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}})
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH}
-    tagger = {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}
-    nlp.add_pipe("morphologizer", config={"model": tagger})
+    pos_model = {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}  # terms: literal
+    nlp.add_pipe("morphologizer", config={"model": pos_model})
     nlp.add_pipe("parser", config={"model": _make_transition_model("parser", listener), "min_action_freq": 20})
     nlp.add_pipe("ner", config={"model": _make_transition_model("ner", listener)})
     nlp.add_pipe("entity_ruler", name="atoms", config={"overwrite_ents": False})
@@ -107,7 +107,7 @@ def _make_transition_model(state: str, listener: dict[str, Any]) -> dict[str, An
 
 
 def add_rules(nlp: Language) -> None:
-    """Give the two entity rulers their patterns; initialising the pipeline would empty them."""
+    """Add the patterns of the two entity rulers; call it after the pipeline is initialised, which empties them."""
     nlp.get_pipe("atoms").add_patterns(rules.make_atom_patterns())
     nlp.get_pipe("phrases").add_patterns(rules.make_phrase_patterns())
 
@@ -147,7 +147,7 @@ def _make_batches(nlp: Language, sources: SpanSources, steps: int, seed: int) ->
 
 
 def save_pipeline(nlp: Language, out: Path) -> None:
-    """Write the pipeline without the words it has met in training: only labels and special cases are kept."""
+    """Write the pipeline without the vocabulary of its training texts: only labels and special cases are kept."""
     clean = spacy.util.load_model_from_config(nlp.config)
     for name in nlp.pipe_names:
         clean.get_pipe(name).from_bytes(nlp.get_pipe(name).to_bytes(exclude=["vocab"]), exclude=["vocab"])

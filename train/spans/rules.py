@@ -1,9 +1,9 @@
 """Numbers and dates by rule: token patterns for two entity rulers, each of which keeps the longest match.
 
-``make_atom_patterns`` finds numbers, years, months and the like beside the names already recognised, which it leaves alone
-("Apollo 13", "World War II"). ``make_phrase_patterns`` then joins an atom with the words around it. Types and extent follow
-OntoNotes: determiners and modifiers of a quantity belong to it ("the late 1960s", "more than 20 years"). Text may be
-split at every punctuation mark, as chat corpora often are: "the 1980 ' s", "10 , 000", "25 %".
+The ruler ``atoms`` finds numbers, years, months and the like beside the names already recognised, which it does not
+change ("Apollo 13", "World War II"). The ruler ``phrases`` then joins an atom with the words around it. Types and
+extent follow OntoNotes: determiners and modifiers of a quantity belong to it ("the late 1960s", "more than 20 years").
+Text may be split at every punctuation mark, as chat corpora often are: "the 1980 ' s", "10 , 000", "25 %".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _YEAR = r"1\d{3}|20\d\d"
 def make_atom_patterns() -> list[dict[str, Any]]:
     """Patterns of the first ruler."""
     figure, large = _like(r"\d[\d,]*(\.\d+)?"), _in(_LARGE)
-    # A bare year is a date; "2000 miles" is put right by the second ruler.
+    # A bare year is a date; the second ruler corrects "2000 miles".
     number = _like(rf"(?!({_YEAR})$)\d[\d,]*(\.\d+)?|{'|'.join(f'{_SMALL} {_LARGE}'.split())}")
     parts: dict[str, Part] = {
         "CARDINAL": [
@@ -192,5 +192,5 @@ def _plural(words: str) -> str:
 
 
 def _each(*parts: Part) -> Part:
-    """Every way to read one alternative of each part after the other."""
+    """Every concatenation of one alternative of each part."""
     return [[token for sequence in choice for token in sequence] for choice in product(*parts)]

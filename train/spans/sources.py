@@ -1,4 +1,4 @@
-"""The corpora of the span finder's pipeline: which are trained on, which are held out, and which names are swapped in."""
+"""Selects the corpora of the span finder's pipeline: to train on, to hold out, and to draw names from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from groundwire.train.common.treebanks import (
 
 @dataclass(frozen=True)
 class SpanSources:
-    """All sentences, split; ``swaps`` maps a name type to names that may stand for one another."""
+    """All sentences, split; ``swaps`` maps a name type to names that may replace one another."""
 
     treebanks: list[AnnotatedSentence]
     names: list[AnnotatedSentence]
@@ -36,8 +36,8 @@ class SpanSources:
 def read_sources(data: Path) -> SpanSources:
     """Read the training sets: EWT and GUM; UNER, Wikigold, CrossNER and WNUT 17; FB15k-237 for names to swap in.
 
-    Held out are EWT's own development and test sentences (of the first only the names are trained on), WNUT's test
-    set, and the last tenth of Wikigold and of every CrossNER file.
+    Held out are EWT's development and test sentences (of the former only the names are trained on), WNUT's test set,
+    and the last tenth of Wikigold and of every CrossNER file.
     """
     ner = data / "ner"
     dev = _add_names(
@@ -62,7 +62,7 @@ def read_sources(data: Path) -> SpanSources:
 
 
 def make_spacy_example(nlp: Language, sentence: AnnotatedSentence) -> Example:
-    """The sentence as spaCy trains on it: tokenized by spaCy, its annotation on the corpus's own words."""
+    """The sentence as a training example of spaCy: tokenized by spaCy, annotated on the corpus's own words."""
     annotation: dict[str, Any] = {"words": list(sentence.words), "entities": list(sentence.names)}
     annotation["spaces"] = list(sentence.spaces)
     if sentence.parse is not None:
@@ -72,7 +72,7 @@ def make_spacy_example(nlp: Language, sentence: AnnotatedSentence) -> Example:
 
 
 def _add_names(trees: list[AnnotatedSentence], named: Iterable[AnnotatedSentence]) -> list[AnnotatedSentence]:
-    """The trees with the names given for the same sentences, which may come from another release: some words differ."""
+    """The trees with the names of the same sentences in ``named``; of another release, some words may differ."""
     names = {(other.key, other.words): other.names for other in named}
     return [replace(tree, names=mark_unknown(tree, names.get((tree.key, tree.words), tree.names))) for tree in trees]
 

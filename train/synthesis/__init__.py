@@ -1,1 +1,1 @@
-"""Training examples made from other data: perturbations, chat style, weak labels."""
+"""Training examples made from other data: statements, pairs, prompts, perturbations, chat style, weak labels."""

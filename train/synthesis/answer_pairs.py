@@ -1,7 +1,7 @@
-"""Pairs in the exact form Q² asks, made from SQuAD: one question with two answers.
+"""Inference pairs in the exact form that Q² asks, made from SQuAD: one question with two answers.
 
-Q² compares ``{question} {knowledge answer}.`` with ``{question} {response span}.``. The answer with another article or a
-longer or shorter boundary entails it; another answer of the same kind contradicts it.
+Q² compares ``{question} {knowledge answer}.`` with ``{question} {response span}.``. An answer entails itself with
+another article or a longer or shorter boundary; another answer of the same kind contradicts it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ARTICLE = re.compile(r"^(the|a|an) ", re.IGNORECASE)
 
 
 class AnswerPairs:
-    """Draws Q²-shaped pairs from SQuAD: one question with two answers, and whether the first entails the second."""
+    """Draws pairs from SQuAD: one question with two answers, and whether the first entails the second."""
 
     def __init__(self, squad: Squad) -> None:
         self._questions = squad.questions
@@ -26,14 +26,14 @@ class AnswerPairs:
             self._by_kind.setdefault(key, []).append(question.answer)
 
     def draw(self, rng: random.Random) -> tuple[str, str, str]:
-        """A premise, a hypothesis and its label."""
+        """Draw a premise, a hypothesis and its label."""
         question = rng.choice(self._questions)
         answer = question.answer
         if rng.random() < 0.5:
             other, label = reword_answer(answer, rng), "entailment"
         else:
-            rivals = self._by_kind[self._titles[question.paragraph], answer_kind(answer)]
-            other, label = rng.choice(rivals), "contradiction"
+            wrong_answers = self._by_kind[self._titles[question.paragraph], answer_kind(answer)]
+            other, label = rng.choice(wrong_answers), "contradiction"
             if _share_words(answer, other):
                 other, label = reword_answer(answer, rng), "entailment"
         first, second = (answer, other) if rng.random() < 0.5 else (other, answer)
@@ -42,14 +42,14 @@ class AnswerPairs:
 
 
 def answer_kind(answer: str) -> str:
-    """A coarse answer type, so that a rival answer could stand in the same place."""
+    """A coarse answer type, so that a wrong answer of the same type fits the question."""
     if any(c.isdigit() for c in answer):
         return "number"
     return "name" if answer[:1].isupper() else "phrase"
 
 
 def reword_answer(answer: str, rng: random.Random) -> str:
-    """The same answer as a response might phrase it: article added or dropped, another case, or unchanged."""
+    """The answer as a response might phrase it: article added or dropped, another case, or unchanged."""
     bare = _ARTICLE.sub("", answer)
     return rng.choice((answer, bare, f"the {bare}", answer.lower(), bare.lower()))
 

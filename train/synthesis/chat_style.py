@@ -1,8 +1,8 @@
-"""Sentences dressed as chat: "yeah , i think …", "did you know that … ?", contractions, asides before and behind.
+"""Rewrites sentences in chat style: "yeah , i think …", "did you know that … ?", contractions, asides before and after.
 
-Responses are chatty and encyclopedias are not. A model trained on undressed sentences would take chattiness for a sign
-of something, so both labels of every recipe get the same dress, drawn without looking at the label. Case and the spaces
-around punctuation are left alone: the trunk's tokenizer lower-cases and splits at punctuation anyway.
+Responses are chatty and encyclopedias are not. A model trained on plain sentences could take chat style for a sign of
+one label, so both labels of every recipe get the same style, drawn independently of the label. Case and the spaces
+around punctuation are not changed: the backbone's tokenizer lower-cases and splits at punctuation anyway.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ _SPLIT = re.compile(r"(\w)(n't|'(?:s|m|re|ve|d|ll))\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class StyleChances:
-    """Probability of each change to a sentence or a response."""
+    """The probability of each change to a sentence or a response."""
 
     acknowledge: float = 0.25
-    """A word or two before it: "yeah ,"."""
+    """A reaction before the sentence: "yeah ,"."""
     open: float = 0.15
     """"i think", "i heard that"."""
     ask: float = 0.06
@@ -90,18 +90,18 @@ class StyleChances:
     before: float = 0.2
     """A sentence of chat before the response."""
     after: float = 0.15
-    """A sentence of chat behind the response."""
+    """A sentence of chat after the response."""
 
 
 class ChatStyle:
-    """Dresses texts with asides from ``asides``: sentences of chat that say nothing about the world."""
+    """Rewrites texts in chat style, with asides from ``asides``: sentences of chat that state no facts."""
 
     def __init__(self, asides: Sequence[str], chances: StyleChances | None = None) -> None:
         self._asides = asides
         self._chances = chances or StyleChances()
 
     def style_sentence(self, text: str, rng: random.Random, *, claim: bool = True) -> str:
-        """One sentence, dressed; only a ``claim`` without a question is reported ("i heard that")."""
+        """One sentence in chat style; only a ``claim`` without a question mark is reported ("i heard that")."""
         chances = self._chances
         text = APOSTROPHES.sub("'", text.strip())
         if rng.random() < chances.contract:
@@ -123,7 +123,7 @@ class ChatStyle:
         return text
 
     def style_response(self, text: str, rng: random.Random) -> str:
-        """A response around ``text``: dressed, and between asides now and then."""
+        """``text`` in chat style as a response, sometimes with asides before and after."""
         text = self.style_sentence(text, rng)
         if self._asides and rng.random() < self._chances.before:
             text = f"{_end_sentence(rng.choice(self._asides))} {text}"

@@ -1,12 +1,12 @@
-"""Dialogues with the knowledge they rest on, from dialogues that came without any: facts that several of them tell.
+"""Makes grounded dialogues from dialogues without knowledge: facts that several dialogues state.
 
-The speakers of Topical-Chat read the same articles, so what one of them tells ("the visitors' locker room is painted
-pink") others tell in other words. A turn whose sentence shares its rare words with a sentence of another dialogue
-becomes a row: what the other speaker said there is the knowledge, the turn is the response, the turns before it are the
-history. Rows about articles (``train.lm``'s questions and statements over SQuAD) are mixed in, because chats know
-little about the world.
+The speakers of Topical-Chat read the same articles, so a fact of one speaker ("the visitors' locker room is painted
+pink") is stated by others in other words. A turn whose sentence shares its rare words with a sentence of another
+dialogue becomes a row: the statements of the other turn are the knowledge, the turn is the response, and the turns
+before it are the history. Rows about articles (``prompts``: questions and statements from SQuAD) are mixed in, because
+chats contain few facts about the world.
 
-A row is ``{"knowledge", "history", "response"}``, as ``train.generator`` and ``groundwire generate`` read it.
+A row is ``{"knowledge", "history", "response"}``, as the recipe ``generator`` and ``groundwire generate`` read it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .weak_labels import NOT_VERIFIABLE, assign_weak_label
 
 Split: TypeAlias = Literal["train", "held_out"]
 SPLITS: dict[Split, tuple[str, ...]] = {"train": ("valid_freq", "valid_rare"), "held_out": ("test_freq",)}
-"""Topical-Chat's own splits: other studies label continuations of its test part, so nothing is trained on that."""
+"""Topical-Chat's splits: other studies label continuations of its test split, so nothing is trained on that."""
 SIMILAR = 0.55
-"""Cosine of two sentences' weighted words from which they tell the same fact ..."""
+"""Cosine of two sentences' TF-IDF vectors from which they state the same fact ..."""
 WEIGHT = 12.0
-"""... if the words they share weigh this much together (sum of inverse document frequencies, in nats)."""
+"""... if the inverse document frequencies of their shared words, in nats, sum to at least this."""
 WORDS = (7, 40)
-"""Words of a sentence that may tell a fact, and of a turn that is a response."""
+"""Least and most words of a sentence that may state a fact; a response has no more than the latter."""
 _AT_ONCE = 1000
 
 
 class DialogueSentence(NamedTuple):
-    """A sentence, and where it was said."""
+    """A sentence, its dialogue and its turn."""
 
     text: str
     dialogue: int
@@ -49,9 +49,9 @@ def make_grounded_dialogues(
 ) -> list[dict[str, Any]]:
     """The rows of a split, shuffled; ``articles`` is the share of rows about articles, 0 up to but not 1.
 
-    ``data`` is the directory of training sets. Articles are SQuAD's own training or development part. Rows are kept
-    whose knowledge has at least the share ``grounded`` of the response's words: chats also say much that no document
-    told them, which FaithDial's responses, say, do not.
+    ``data`` is the directory of training sets. Articles come from SQuAD's training or development split. Rows are kept
+    if their knowledge contains at least the share ``grounded`` of the response's words: unlike FaithDial's responses,
+    those of chats also say much that is in no document.
     """
     if not 0 <= articles < 1:
         raise ValueError(f"articles={articles}; allowed are 0 up to, but not, 1.")
@@ -67,7 +67,7 @@ def make_grounded_dialogues(
 
 
 def pair_dialogues(chats: Sequence[Sequence[str]], rng: random.Random) -> Iterator[dict[str, Any]]:
-    """One row for every turn that tells a fact which another of ``chats`` tells too."""
+    """Yield a row for every turn that states a fact which another dialogue of ``chats`` states too."""
     sentences = list(_list_statements(chats))
     statements: dict[tuple[int, int], list[str]] = {}
     for sentence in sentences:
@@ -90,13 +90,13 @@ def _list_statements(chats: Sequence[Sequence[str]]) -> Iterator[DialogueSentenc
             for start, end in find_sentence_bounds(turn):
                 text = turn[start:end].strip()
                 plain = WORDS[0] <= len(text.split()) <= WORDS[1] and not text.endswith("?")
-                # "Thank you for chatting with me" is told in many dialogues, and is no fact.
+                # "Thank you for chatting with me" occurs in many dialogues, and is no fact.
                 if plain and assign_weak_label(text) != NOT_VERIFIABLE:
                     yield DialogueSentence(text, dialogue, number)
 
 
 def _match_facts(sentences: Sequence[DialogueSentence]) -> Iterator[tuple[int, int]]:
-    """Indices of a sentence and of its nearest one in another dialogue, where both tell the same."""
+    """Yield the indices of a sentence and of its nearest one in another dialogue, where both state the same fact."""
     if not sentences:
         return
     weigh = TfidfVectorizer(stop_words="english", sublinear_tf=True)

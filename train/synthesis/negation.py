@@ -24,7 +24,7 @@ _AFTER_VERB = re.compile(rf"(?<![\w'’])(?:ca|{_BARE})\s*(?:{_NEGATION})?\s+$")
 
 @dataclass(frozen=True, slots=True)
 class NegatableVerb:
-    """A verb of ``VERBS`` in a text that can be negated, or whose negation can be taken away."""
+    """A verb of ``VERBS`` in a text that can be negated, or whose negation can be taken out."""
 
     start: int
     verb: str
@@ -34,14 +34,14 @@ class NegatableVerb:
 
 
 def find_negatable_verbs(text: str) -> list[NegatableVerb]:
-    """Where ``text`` can be negated.
+    """The verbs of ``text`` that can be negated, or whose negation can be taken out.
 
-    >>> [(place.verb, place.negated) for place in verb_places("It could have been, but it wasn't and cannot be.")]
+    >>> [(verb.verb, verb.negated) for verb in find_negatable_verbs("It could have been, but it wasn't and cannot be.")]
     [('could', False), ('was', True), ('can', True)]
     """
     verbs = []
     for match in _NEGATABLE.finditer(text):
-        # Behind another verb stands its participle: "could have" is negated once, as "could not have".
+        # After another verb this is its infinitive or participle: "could have" is negated once, as "could not have".
         if _AFTER_VERB.search(text, max(0, match.start() - 20), match.start()):
             continue
         verb = "can" if match["cannot"] or match["verb"] == "ca" else match["verb"]
@@ -52,8 +52,8 @@ def find_negatable_verbs(text: str) -> list[NegatableVerb]:
 def negate_at(text: str, at: NegatableVerb, contracted: bool) -> str:
     """``text`` with the negation at ``at`` taken out, or one put in: "n't" when ``contracted``, else "not".
 
-    >>> place = verb_places("he can swim")[0]
-    >>> negate_at("he can swim", place, contracted=True), negate_at("he can swim", place, contracted=False)
+    >>> verb = find_negatable_verbs("he can swim")[0]
+    >>> negate_at("he can swim", verb, contracted=True), negate_at("he can swim", verb, contracted=False)
     ("he can't swim", 'he can not swim')
     """
     if at.negated:

@@ -1,17 +1,17 @@
-"""Labelled (knowledge, response) pairs for the consistency head, from data whose weights may be shipped.
+"""Makes labelled (knowledge, response) pairs for the consistency head, from data that allows to ship weights.
 
-A response is first made to rest on its knowledge: a statement from a SQuAD question and its answer (in other words than
-the paragraph's), a sentence of the window, shortened perhaps, or two of them. Half of the time that is the example,
-and half of the time it is corrupted in a way that dialogue models go wrong; nothing else tells the labels apart:
+A response that its knowledge supports is made first: a statement from a SQuAD question and its answer (in other words
+than the paragraph's), a sentence of the window, shortened perhaps, or two of them. Half of the time that is the
+example, and half of the time it is corrupted in a way that dialogue models go wrong; the labels differ in nothing else:
 
 - ``unsupported``: other sentences of the article that share its words become the knowledge;
-- ``answer``: another answer of the same kind stands in the statement;
-- ``response``, ``knowledge``: a name, number or word of a set is exchanged in one of the two;
+- ``answer``: another answer of the same kind is in the statement;
+- ``response``, ``knowledge``: a name, number or word of a set is replaced in one of the two;
 - ``negation``: as in Conv-FEVER, in one of the two;
 - ``addition``: a sentence from elsewhere in the article is added to the response;
 - ``random``: the knowledge of another article.
 
-To these come facts of chat, resting on one another's dialogues, and the pairs of the inference set.
+Facts of chat, with other facts of the same chat as knowledge, and the pairs of the inference set are added.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CORRUPTIONS = {
 }
 """How often each corruption is tried first."""
 NEAR = 0.7
-"""Share of its words from which a text may well be supported by what it shares them with."""
+"""Share of its words from which a text may be supported by the text that contains them."""
 _CLAIMS = 4
 """Claims of one chat that an example draws from."""
 SHARES = {"squad": 0.65, "chat": 0.1, "inference": 0.25}
@@ -49,7 +49,7 @@ SHARES = {"squad": 0.65, "chat": 0.1, "inference": 0.25}
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyPair:
-    """An example: ``answer_kind`` tells how it was made."""
+    """An example; ``kind`` names how it was made."""
 
     knowledge: str
     response: str
@@ -59,12 +59,12 @@ class ConsistencyPair:
 
 @dataclass(frozen=True, slots=True)
 class _SupportedResponse:
-    """A response that rests on the window around it. ``stated`` is the question it answers, when it was made of one."""
+    """A response that its window supports. ``question`` is the one that it answers, if it was made from one."""
 
     paragraph: int
     window: str
     response: str
-    stated: Question | None = None
+    question: Question | None = None
     seed: int = 0
 
 
@@ -88,8 +88,8 @@ class ConsistencyPairs:
         self._inference = {
             label: [row for row in inference if (row[2] == "entailment") == (label == "consistent")] for label in LABELS
         }
-        claims = [_list_claims(turns) for turns in dialogues]
-        self._claims_by_chat = [turns_claims for turns_claims in claims if len(turns_claims) >= _CLAIMS]
+        by_chat = [_list_claims(turns) for turns in dialogues]
+        self._claims_by_chat = [claims for claims in by_chat if len(claims) >= _CLAIMS]
         self._corruptions: dict[str, Callable[[_SupportedResponse, random.Random], tuple[str, str] | None]] = {
             "unsupported": self._corrupt_support,
             "answer": self._corrupt_answer,
@@ -115,7 +115,7 @@ class ConsistencyPairs:
         """One example."""
         makers, shares = zip(*self._sources, strict=True)
         pair: ConsistencyPair = rng.choices(makers, shares)[0](rng)
-        # The same dress for both labels; an inference pair stays as it was written most of the time.
+        # The same style for both labels; an inference pair keeps its wording most of the time.
         if pair.kind != "inference" or rng.random() < 0.3:
             pair = replace(pair, response=self._style.style_response(pair.response, rng))
         return pair
@@ -126,7 +126,7 @@ class ConsistencyPairs:
         return ConsistencyPair(premise, hypothesis, label, "inference")
 
     def _draw_from_chat(self, rng: random.Random) -> ConsistencyPair:
-        """A fact of a chat, among others of the same chat or not."""
+        """Draw a fact of a chat, with knowledge that contains it or not."""
         claims = rng.sample(rng.choice(self._claims_by_chat), _CLAIMS)
         response, others = claims[0], claims[1 : rng.randint(2, _CLAIMS)]
         if rng.random() < 0.5:
@@ -152,13 +152,13 @@ class ConsistencyPairs:
                 return self._add_title(
                     supported, ConsistencyPair(corrupted[0], corrupted[1], "inconsistent", name), rng
                 )
-        raise ValueError("All articles say the same; nothing can be made inconsistent.")
+        raise ValueError("All articles say the same, so nothing can be made inconsistent; give more articles.")
 
-    def _add_title(self, made: _SupportedResponse, pair: ConsistencyPair, rng: random.Random) -> ConsistencyPair:
-        """Knowledge is often led by the title of its article."""
+    def _add_title(self, supported: _SupportedResponse, pair: ConsistencyPair, rng: random.Random) -> ConsistencyPair:
+        """The pair, sometimes with the title of its article before the knowledge."""
         if rng.random() >= 0.15:
             return pair
-        title = self._squad.titles[made.paragraph].replace("_", " ")
+        title = self._squad.titles[supported.paragraph].replace("_", " ")
         return replace(pair, knowledge=f"{title} {pair.knowledge}")
 
     def _draw_supported(self, rng: random.Random) -> _SupportedResponse:
@@ -167,7 +167,7 @@ class ConsistencyPairs:
         while dice < 0.5:
             question, seed = rng.choice(squad.questions), rng.getrandbits(32)
             response = self._make_statement(question, question.answer, seed)
-            # A third of the questions fits no rule; fewer are asked and answered.
+            # A third of the questions fits no rule; fewer of those become a question with its answer.
             if len(question.answer.split()) <= 8 and ("?" not in response or rng.random() < 0.4):
                 window, _ = squad.cut_window(question, size, rng)
                 return _SupportedResponse(question.paragraph, window, response, question, seed)
@@ -184,95 +184,101 @@ class ConsistencyPairs:
                 return _SupportedResponse(paragraph, window, " ".join(parts[: 2 if dice > 0.88 else 1]))
 
     def _make_statement(self, question: Question, answer: str, seed: int) -> str:
-        """The same seed gives the same wording, whatever the answer is."""
+        """The statement of a question and an answer; the same seed gives the same wording for any answer."""
         context = self._squad.contexts[question.paragraph]
         return make_statement(question.text, answer, context, question.start, random.Random(seed))
 
-    def _corrupt_support(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
-        knowledge = self._find_unsupporting(made, rng)
-        return (knowledge, made.response) if knowledge else None
+    def _corrupt_support(self, supported: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+        knowledge = self._find_unsupporting(supported, rng)
+        return (knowledge, supported.response) if knowledge else None
 
-    def _find_unsupporting(self, made: _SupportedResponse, rng: random.Random) -> str | None:
-        """Sentences of the same article that share words with the response but lack what it says."""
+    def _find_unsupporting(self, supported: _SupportedResponse, rng: random.Random) -> str | None:
+        """Sentences of the same article that share words with the response but do not support it."""
         squad, size = self._squad, rng.choice(SENTENCES)
-        if made.stated is not None:
-            return squad.find_distractor(made.stated, size, rng)
-        members = squad.articles[squad.titles[made.paragraph]]
+        if supported.question is not None:
+            return squad.find_distractor(supported.question, size, rng)
+        members = squad.articles[squad.titles[supported.paragraph]]
         best: tuple[float, str] | None = None
-        for index in [made.paragraph, *rng.sample(members, min(3, len(members)))]:
+        for index in [supported.paragraph, *rng.sample(members, min(3, len(members)))]:
             bounds = squad.bounds[index]
             first = rng.randrange(len(bounds))
             chunk = bounds[first : first + size]
             text = squad.contexts[index][chunk[0][0] : chunk[-1][1]].strip()
-            shared = word_coverage(made.response, text)
+            shared = word_coverage(supported.response, text)
             if shared < NEAR and (best is None or shared > best[0]):
                 best = (shared, text)
         return best[1] if best else None
 
-    def _corrupt_answer(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
-        if made.stated is None:
+    def _corrupt_answer(self, supported: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+        if supported.question is None:
             return None
-        right = made.stated.answer
-        rivals = self._answers[self._squad.titles[made.paragraph], answer_kind(right)]
-        rivals = [rival for rival in rivals if not word_set(rival) & word_set(right) and len(rival.split()) <= 8]
-        # The harder half: what the knowledge says of something else.
-        near = [rival for rival in rivals if rival in made.window]
-        rivals = near if near and rng.random() < 0.5 else rivals
-        return (made.window, self._make_statement(made.stated, rng.choice(rivals), made.seed)) if rivals else None
+        answer = supported.question.answer
+        alternatives = self._answers[self._squad.titles[supported.paragraph], answer_kind(answer)]
+        alternatives = [
+            text for text in alternatives if not word_set(text) & word_set(answer) and len(text.split()) <= 8
+        ]
+        # The harder half: answers that the knowledge gives to something else.
+        near = [text for text in alternatives if text in supported.window]
+        alternatives = near if near and rng.random() < 0.5 else alternatives
+        return (
+            (supported.window, self._make_statement(supported.question, rng.choice(alternatives), supported.seed))
+            if alternatives
+            else None
+        )
 
-    def _corrupt_response(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
-        changed = self._perturb(made.response, self._list_article_names(made, rng), rng)
-        return (made.window, changed) if changed is not None else None
+    def _corrupt_response(self, supported: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+        changed = self._perturb(supported.response, self._list_article_names(supported, rng), rng)
+        return (supported.window, changed) if changed is not None else None
 
-    def _corrupt_knowledge(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
-        """Something that the response repeats is another in the knowledge."""
-        if made.stated is not None:
-            right = made.stated.answer
-            rivals = self._answers[self._squad.titles[made.paragraph], answer_kind(right)]
-            changed = perturbations.replace_text(made.window, right, rivals, rng)
+    def _corrupt_knowledge(self, supported: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+        """Replace in the knowledge something that the response repeats."""
+        if supported.question is not None:
+            answer = supported.question.answer
+            alternatives = self._answers[self._squad.titles[supported.paragraph], answer_kind(answer)]
+            changed = perturbations.replace_text(supported.window, answer, alternatives, rng)
         else:
-            shared = [name for name in perturbations.find_names(made.window) if name in made.response]
+            shared = [name for name in perturbations.find_names(supported.window) if name in supported.response]
             old = rng.choice(shared) if shared else ""
-            changed = perturbations.replace_text(made.window, old, self._list_article_names(made, rng), rng)
-        return (changed, made.response) if changed is not None else None
+            changed = perturbations.replace_text(supported.window, old, self._list_article_names(supported, rng), rng)
+        return (changed, supported.response) if changed is not None else None
 
-    def _corrupt_by_negation(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+    def _corrupt_by_negation(self, supported: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
         if rng.random() < 0.7:
-            response = negate(made.response, rng)
-            return (made.window, response) if response is not None else None
+            response = negate(supported.response, rng)
+            return (supported.window, response) if response is not None else None
         # Only knowledge of one sentence: a negation elsewhere in it might not concern the response.
-        knowledge = negate(made.window, rng) if made.window.count(". ") == 0 else None
-        return (knowledge, made.response) if knowledge is not None else None
+        knowledge = negate(supported.window, rng) if supported.window.count(". ") == 0 else None
+        return (knowledge, supported.response) if knowledge is not None else None
 
-    def _corrupt_by_addition(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
-        other = self._find_unsupporting(made, rng)
+    def _corrupt_by_addition(self, supported: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+        other = self._find_unsupporting(supported, rng)
         if other is None:
             return None
         first, *_ = re.split(r"(?<=[.!?]) ", shorten_sentence(other, other, rng))
-        if word_coverage(first, made.window) >= NEAR:
+        if word_coverage(first, supported.window) >= NEAR:
             return None
-        parts = [made.response, first]
+        parts = [supported.response, first]
         rng.shuffle(parts)
-        return made.window, " ".join(parts)
+        return supported.window, " ".join(parts)
 
-    def _corrupt_at_random(self, made: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
+    def _corrupt_at_random(self, supported: _SupportedResponse, rng: random.Random) -> tuple[str, str] | None:
         squad = self._squad
         for _ in range(20):
             other = rng.randrange(len(squad.contexts))
-            if squad.titles[other] != squad.titles[made.paragraph]:
+            if squad.titles[other] != squad.titles[supported.paragraph]:
                 start, end = rng.choice(squad.bounds[other])
-                return squad.contexts[other][start:end].strip(), made.response
+                return squad.contexts[other][start:end].strip(), supported.response
         return None
 
-    def _list_article_names(self, made: _SupportedResponse, rng: random.Random) -> list[str]:
-        """Names of the article, for one to stand in for another."""
-        members = self._squad.articles[self._squad.titles[made.paragraph]]
-        chosen = [made.paragraph, *rng.sample(members, min(2, len(members)))]
+    def _list_article_names(self, supported: _SupportedResponse, rng: random.Random) -> list[str]:
+        """Names of the article, to replace one by another."""
+        members = self._squad.articles[self._squad.titles[supported.paragraph]]
+        chosen = [supported.paragraph, *rng.sample(members, min(2, len(members)))]
         return [name for index in chosen for name in perturbations.find_names(self._squad.contexts[index])]
 
-    def _perturb(self, text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
+    def _perturb(self, text: str, alternatives: Sequence[str], rng: random.Random) -> str | None:
         changes: list[Callable[[], str | None]] = [
-            lambda: perturbations.replace_name(text, rivals, rng),
+            lambda: perturbations.replace_name(text, alternatives, rng),
             lambda: perturbations.replace_number(text, rng),
             lambda: perturbations.replace_word(text, rng),
         ]
@@ -294,7 +300,7 @@ _SUBJECT = re.compile(
 def shorten_sentence(sentence: str, around: str, rng: random.Random) -> str:
     """``sentence`` as a speaker might repeat it: without asides or its later clauses, or with a pronoun as its subject.
 
-    ``around`` is the text it stands in, which tells the pronoun. A sentence is often left as it is.
+    ``around`` is the text that contains it and determines the pronoun. A sentence is often left unchanged.
     """
     text = sentence
     if rng.random() < 0.5:
@@ -312,7 +318,7 @@ def shorten_sentence(sentence: str, around: str, rng: random.Random) -> str:
 
 
 def _list_claims(turns: Sequence[str]) -> list[str]:
-    """What the sentences of a chat assert, without "did you know that"."""
+    """The claims of a chat's sentences, without "did you know that"."""
     texts = [sentence.text for turn in turns for sentence in sentences(turn)]
     claims = [SentenceParts.of(text).cased for text in texts if assign_weak_label(text) == VERIFIABLE]
     return [f"{claim.rstrip(' .!?')}." for claim in dict.fromkeys(claims) if 5 <= len(claim.split()) <= 40]

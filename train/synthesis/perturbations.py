@@ -1,7 +1,8 @@
-"""Small changes of a text that make it say something else: another number, another name, another word of a set.
+"""Perturbations that change what a text says: another number, another name, another word of a set.
 
-Each takes a text and a random source and returns the changed text, or None where it does not apply. What Kryscinski et
-al. 2020 do with a name recogniser is done with patterns here, because the training texts are edited and well spelled.
+Each takes a text and a random source and returns the changed text, or None where it does not apply. Kryscinski et al.
+2020 find names with a named-entity recogniser; patterns suffice here, because the training texts are edited and well
+spelled.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ _NAME = re.compile(r"(?<=[\w,;] )(?!I\b)[A-Z][\w'’-]*(?:(?: of| of the| de| vo
 
 
 def replace_number(text: str, rng: random.Random) -> str | None:
-    """Another number in the place of one written in digits; a year stays within sixty years.
+    """``text`` with one number in digits replaced by another; a year changes by at most sixty years.
 
-    >>> other_number("It opened in 1854.", random.Random(1))
+    >>> replace_number("It opened in 1854.", random.Random(1))
     'It opened in 1837.'
     """
     matches = list(_NUMBER.finditer(text))
@@ -98,9 +99,9 @@ def vary_number(number: str, rng: random.Random) -> str:
 
 
 def replace_word(text: str, rng: random.Random) -> str | None:
-    """A word of a closed set (months, colours, opposites) replaced by another of its set.
+    """``text`` with one word of a closed set (months, colours, opposites) replaced by another of its set.
 
-    >>> other_word("the largest hall", random.Random(0))
+    >>> replace_word("the largest hall", random.Random(0))
     'the smallest hall'
     """
     matches = list(_MEMBER.finditer(text))
@@ -113,26 +114,30 @@ def replace_word(text: str, rng: random.Random) -> str | None:
 
 
 def find_names(text: str) -> list[str]:
-    """Runs of capitalised words behind a word or comma, where a capital is not the beginning of a sentence.
+    """Runs of capitalised words after a word or comma, where a capital does not begin a sentence.
 
-    >>> names("The band met John of Gaunt in New York, where Ed lived. It rained.")
+    >>> find_names("The band met John of Gaunt in New York, where Ed lived. It rained.")
     ['John of Gaunt', 'New York', 'Ed']
     """
     return [match.group() for match in _NAME.finditer(text)]
 
 
-def replace_name(text: str, rivals: Sequence[str], rng: random.Random) -> str | None:
-    """One of the names in ``text`` replaced everywhere by one of ``rivals`` that shares no word with the text."""
+def replace_name(text: str, alternatives: Sequence[str], rng: random.Random) -> str | None:
+    """``text`` with one of its names replaced everywhere by an alternative that shares no word with the text."""
     names = find_names(text)
-    return replace_text(text, rng.choice(names), rivals, rng) if names else None
+    return replace_text(text, rng.choice(names), alternatives, rng) if names else None
 
 
-def replace_text(text: str, old: str, rivals: Sequence[str], rng: random.Random) -> str | None:
-    """``old`` replaced everywhere in ``text`` by one of ``rivals`` that shares no word with the text."""
+def replace_text(text: str, old: str, alternatives: Sequence[str], rng: random.Random) -> str | None:
+    """``text`` with ``old`` replaced everywhere by an alternative that shares no word with the text."""
     present = set(re.findall(r"\w+", text.lower()))
-    free = [rival for rival in dict.fromkeys(rivals) if not present & set(re.findall(r"\w{3,}|\d+", rival.lower()))]
-    if not free or not old:
+    usable = [
+        alternative
+        for alternative in dict.fromkeys(alternatives)
+        if not present & set(re.findall(r"\w{3,}|\d+", alternative.lower()))
+    ]
+    if not usable or not old:
         return None
-    new = rng.choice(free)
+    new = rng.choice(usable)
     changed = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda match: new, text)
     return changed if changed != text else None

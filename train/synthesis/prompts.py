@@ -16,7 +16,7 @@ from .qa_to_statement import make_statement
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The parts of a prompt; an empty document or history is left out with its frame."""
+    """The parts of a prompt; an empty document or history is left out together with its template."""
 
     document: str
     history: str
@@ -24,7 +24,7 @@ class Prompt:
 
 
 class PromptSampler:
-    """Draws prompts: what an encyclopedia says, asked for and told by it, and chats."""
+    """Draws prompts from encyclopedia articles, with questions about them and responses from them, and from chats."""
 
     def __init__(self, squad: Squad, dialogues: Sequence[Sequence[str]]) -> None:
         """``dialogues`` are the turns of chats; they may be empty."""
@@ -40,7 +40,7 @@ class PromptSampler:
         return cls(Squad.read(data / f"squad1_{split}.jsonl.gz"), list(chats))
 
     def draw(self, rng: random.Random) -> Prompt:
-        """A prompt with its document, with another, or with none."""
+        """Draw a prompt with its document, with another, or with none."""
         if self._dialogues and rng.random() < 0.2:
             turns = rng.choice(self._dialogues)
             at = rng.randrange(1, len(turns))
@@ -55,7 +55,7 @@ class PromptSampler:
         return Prompt(document, prompt.history if rng.random() < 0.9 else "", prompt.response)
 
     def draw_grounded(self, question: Question, rng: random.Random) -> Prompt:
-        """A window around the answer, the question or an earlier text as history, and a response that rests on it."""
+        """Draw a document around the answer, the question or an earlier text as history, and a supported response."""
         squad = self._squad
         context = squad.contexts[question.paragraph]
         window, start = squad.cut_window(question, rng.choice((1, 2, 2, 3, 4)), rng)
@@ -64,14 +64,14 @@ class PromptSampler:
         if dice < 0.4:
             response = shorten_sentence(_find_sentence(window, start), window, rng)
         elif "?" in response or dice > 0.9:
-            # The history has asked already.
+            # The history has already asked the question.
             response = rng.choice(("{}.", "it was {}.", "i think it's {}.", "{}, i believe.")).format(question.answer)
         if rng.random() < 0.4:
             history = self._draw_earlier(question, rng)
         return Prompt(window.strip(), history, self._style.style_response(response, rng))
 
     def draw_other_document(self, rng: random.Random, question: Question | None = None) -> str:
-        """Sentences that do not answer ``question``: half of them of its own article."""
+        """Draw sentences that do not answer ``question``: half of the time from its own article."""
         squad = self._squad
         near = squad.find_distractor(question, rng.randint(1, 4), rng) if question and rng.random() < 0.5 else None
         if near:
@@ -79,7 +79,7 @@ class PromptSampler:
         return squad.cut_window(rng.choice(self.questions), rng.randint(1, 4), rng)[0].strip()
 
     def _draw_earlier(self, question: Question, rng: random.Random) -> str:
-        """A sentence of the paragraph from before the answer, or a turn of some chat."""
+        """Draw a sentence of the paragraph before the answer, or a turn of any chat."""
         if self._dialogues and rng.random() < 0.4:
             return rng.choice(rng.choice(self._dialogues))
         ended = [(a, b) for a, b in self._squad.bounds[question.paragraph] if b <= question.start]

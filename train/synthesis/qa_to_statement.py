@@ -1,7 +1,9 @@
-"""A question and its answer as one statement, by rules: "When was Elvis born?", "1935" → "Elvis was born in 1935".
+"""Turns a question and its answer into one statement, by rules.
 
-Questions of SQuAD were written by people who read the paragraph, so their statements say what it says in other words:
-the paraphrases that copied sentences lack. Where no rule fits, the question is asked and answered ("when …? in 1935").
+An example: "When was Elvis born?", "1935" → "Elvis was born in 1935".
+
+People who read the paragraph wrote SQuAD's questions in their own words, so the statements paraphrase it, which copied
+sentences do not. Where no rule fits, the statement is the question and the answer ("when …? in 1935").
 """
 
 from __future__ import annotations
@@ -15,19 +17,29 @@ _AUX = _BE | _DO | {"has", "have", "had", "can", "could", "will", "would", "shou
 _AT = "by for with to from in of as at on into after under between about during since before until around near"
 _PREPOSITIONS = set(_AT.split())
 _BEFORE_ANSWER = re.compile(rf"\b({_AT.replace(' ', '|')})(?: the| a| an)?\s+$", re.IGNORECASE)
-_PASSIVE = """
-born built made held found founded known written won taken given seen begun drawn driven forbidden broken chosen fought
-bought brought sold told sent spent led lost left met paid put read run set shot shown spoken struck taught thrown worn
-kept laid cut become grown hit hidden withdrawn overthrown undertaken called"""
+_PASSIVE = (
+    "born built made held found founded known written won "
+    "taken given seen begun drawn driven forbidden broken chosen fought "
+    "bought brought sold told sent spent led lost left met paid "  # terms: literal
+    "put read run set shot shown spoken struck taught thrown worn "
+    "kept laid cut become grown hit hidden withdrawn overthrown undertaken called "
+)
 _PARTICIPLES = set(_PASSIVE.split())
-_IRREGULAR = """
-become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose come:came cost:cost
-cut:cut deal:dealt do:did draw:drew drive:drove eat:ate fall:fell feel:felt fight:fought find:found fly:flew get:got
-give:gave go:went grow:grew have:had hear:heard hit:hit hold:held keep:kept know:knew lay:laid lead:led leave:left
-lend:lent lose:lost make:made mean:meant meet:met pay:paid put:put read:read ride:rode rise:rose run:ran say:said
-see:saw seek:sought sell:sold send:sent set:set shoot:shot show:showed sing:sang sit:sat speak:spoke spend:spent
-stand:stood steal:stole strike:struck swear:swore take:took teach:taught tell:told think:thought throw:threw
-understand:understood wear:wore win:won withdraw:withdrew write:wrote"""
+_IRREGULAR = (
+    "become:became begin:began break:broke bring:brought build:built "
+    "buy:bought catch:caught choose:chose come:came cost:cost "
+    "cut:cut deal:dealt do:did draw:drew drive:drove eat:ate "
+    "fall:fell feel:felt fight:fought find:found fly:flew get:got "
+    "give:gave go:went grow:grew have:had hear:heard hit:hit "
+    "hold:held keep:kept know:knew lay:laid lead:led leave:left "
+    "lend:lent lose:lost make:made mean:meant meet:met pay:paid "
+    "put:put read:read ride:rode rise:rose run:ran say:said "
+    "see:saw seek:sought sell:sold send:sent set:set "
+    "shoot:shot show:showed sing:sang sit:sat speak:spoke spend:spent "
+    "stand:stood steal:stole strike:struck swear:swore "  # terms: literal
+    "take:took teach:taught tell:told think:thought throw:threw "  # terms: literal
+    "understand:understood wear:wore win:won withdraw:withdrew write:wrote "  # terms: literal
+)
 _PAST: dict[str, str] = dict(pair.split(":") for pair in _IRREGULAR.split())
 _FINITE = set(_PAST.values()) | {
     "has",
@@ -66,10 +78,10 @@ _WORD = re.compile(r"[\w'’-]+")
 
 
 def make_statement(question: str, answer: str, context: str, start: int, rng: random.Random) -> str:
-    """The statement that ``question`` and ``answer`` make; ``start`` is the answer's place in ``context``.
+    """The statement that ``question`` and ``answer`` make; ``start`` is the answer's offset in ``context``.
 
-    The context only lends the preposition before the answer and the past tense of the question's verb, so another
-    answer may be put in the place of the right one.
+    The context gives only the preposition before the answer and the past tense of the question's verb, so a wrong
+    answer can be stated in the same words as the right one.
     """
     bare_question = " ".join(question.split()).rstrip(" ?.")
     text = declare(bare_question, answer, find_preposition(context, start), set(_WORD.findall(context.lower())))
@@ -85,7 +97,7 @@ def find_preposition(context: str, start: int) -> str:
 
 
 def declare(question: str, answer: str, before: str, known: set[str]) -> str | None:
-    """The declarative form of a question, or None when no rule fits.
+    """The declarative form of a question with its answer, or None when no rule fits.
 
     ``before`` is the preposition to put before an answer of place or time, ``known`` the lower-cased words of the text
     that answers the question.
@@ -151,7 +163,7 @@ def _declare_how_many(words: list[str], low: list[str], answer: str) -> str | No
 
 
 def _declare_adverbial(words: list[str], answer: str, before: str, known: set[str]) -> str | None:
-    """When, where, in what year: the answer goes to the end, behind its preposition."""
+    """When, where, in what year: the answer goes to the end, after its preposition."""
     if len(words) < 3:
         return None
     verb, rest = words[0].lower(), words[1:]
@@ -166,13 +178,13 @@ def _declare_adverbial(words: list[str], answer: str, before: str, known: set[st
 
 
 def _declare_trailing(words: list[str], low: list[str], answer: str) -> str | None:
-    """… on what date: the answer takes the place of the last words."""
+    """… on what date: the answer replaces the last words."""
     index = next((i for i in range(max(2, len(words) - 4), len(words)) if low[i] in ("what", "which", "whom")), None)
     return " ".join([*words[:index], answer]) if index is not None else None
 
 
 def _declare_copula(verb: str, rest: list[str], answer: str) -> str | None:
-    """Who or what is …: the answer goes before the verb, or to the end if a participle or preposition waits for it."""
+    """Who or what is …: the answer goes before the verb, or to the end after a final participle or preposition."""
     last = rest[-1].lower()
     clause = any(word in _CLAUSE for word in rest)
     if last in _PREPOSITIONS or (_is_participle(rest[-1]) and not clause):
@@ -183,9 +195,9 @@ def _declare_copula(verb: str, rest: list[str], answer: str) -> str | None:
 
 
 def _declare_do_support(words: list[str], tail: str, known: set[str], *, beside: bool) -> str | None:
-    """``did … verb …`` with the verb in its own tense; ``tail`` goes ``beside`` it or to the end.
+    """``did … verb …`` with the verb inflected; ``tail`` goes right after the verb (``beside``) or to the end.
 
-    The verb is the first word whose inflection the text has, or else the last word of a short question.
+    The verb is the first word whose inflected form is in ``known``, or else the last word of a short question.
     """
     auxiliary, rest = words[0].lower(), words[1:]
     for verb_index in range(1, len(rest)):
@@ -200,7 +212,7 @@ def _declare_do_support(words: list[str], tail: str, known: set[str], *, beside:
 
 
 def _inflect(word: str, did: str, known: set[str] | None) -> str | None:
-    """The form of ``word`` that ``did`` asks for, if ``known`` has it; the regular one when ``known`` is None."""
+    """The form of ``word`` that ``did`` requires, if ``known`` contains it; the regular form when ``known`` is None."""
     if not (word.islower() and word.isalpha() and len(word) > 1) or did == "do":
         return None
     if did == "did" and word in _PAST:

@@ -1,8 +1,8 @@
-"""Labelled sentences for the question "is there anything to check?", a head of ``judge``.
+"""Makes labelled sentences for the verifiability head of the multi-task NLI model: is there anything to check?
 
-Nobody publishes training sentences for it, so they come from sources whose kind is plain (sentences of Wikipedia and
-statements made from its questions say something; questions do not) and from chat labelled by the rules of
-``assertion``. Half of what is drawn is verifiable, and both halves wear the same chatty dress.
+No training set is published, so the sentences come from sources whose label is clear (sentences of Wikipedia and
+statements made from its questions are verifiable; questions are not) and from chat that the rules of ``weak_labels``
+label. Half of the sentences drawn are verifiable, and both halves get the same chat style.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .weak_labels import NOT_VERIFIABLE, VERIFIABLE, assign_weak_label
 class VerifiabilitySentences:
     """Draws sentences and their labels."""
 
-    def __init__(self, squad: Squad, chat: Iterable[str], asked: Sequence[str]) -> None:
-        """``chat`` are sentences for the rules to label, ``asked`` questions."""
+    def __init__(self, squad: Squad, chat: Iterable[str], questions: Sequence[str]) -> None:
+        """``chat`` are sentences for the rules to label, ``questions`` are questions."""
         labelled: dict[str | None, list[str]] = {VERIFIABLE: [], NOT_VERIFIABLE: [], None: []}
         for sentence in dict.fromkeys(chat):
             labelled[assign_weak_label(sentence)].append(sentence)
@@ -32,26 +32,26 @@ class VerifiabilitySentences:
         """Sentences of chat with something to check."""
         self.non_verifiable: list[str] = labelled[NOT_VERIFIABLE]
         """Sentences of chat with nothing to check."""
-        if not self.verifiable or not self.non_verifiable or not asked:
+        if not self.verifiable or not self.non_verifiable or not questions:
             raise ValueError("The chat holds no verifiable or no non-verifiable sentence, or there are no questions.")
         self._squad = squad
-        self._questions = asked
+        self._questions = questions
         self._style = ChatStyle(self.non_verifiable)
 
     @classmethod
     def read(cls, data: Path, squad: Squad) -> VerifiabilitySentences:
         """From Topical-Chat, EWT and GUM, and the questions of SQuAD and of the well-formedness set."""
-        asked = [row["question"] for row in read_rows(data / "query_wellformedness_train.jsonl.gz")]
-        return cls(squad, read_chat_sentences(data), asked + [question.text for question in squad.questions])
+        questions = [row["question"] for row in read_rows(data / "query_wellformedness_train.jsonl.gz")]
+        return cls(squad, read_chat_sentences(data), questions + [question.text for question in squad.questions])
 
     def draw(self, rng: random.Random) -> tuple[str, str]:
-        """A sentence and its label."""
+        """Draw a sentence and its label."""
         if rng.random() < 0.5:
             return self._draw_verifiable(rng), VERIFIABLE
         return self._draw_non_verifiable(rng), NOT_VERIFIABLE
 
     def _draw_verifiable(self, rng: random.Random) -> str:
-        """Something to check: plain, reported, or with an opinion beside it in one sentence."""
+        """Draw a verifiable sentence: plain, reported, or with an opinion in the same sentence."""
         dice = rng.random()
         if dice < 0.3:
             fact = rng.choice(self.verifiable)
@@ -66,7 +66,7 @@ class VerifiabilitySentences:
         return self._style.style_sentence(fact, rng)
 
     def _draw_article_sentence(self, rng: random.Random) -> str:
-        """A sentence of SQuAD's paragraphs; short pieces are mostly cut at an abbreviation, and are not taken."""
+        """Draw a sentence of SQuAD's paragraphs; short pieces are mostly cut at an abbreviation, and are skipped."""
         while True:
             paragraph = rng.randrange(len(self._squad.contexts))
             start, end = rng.choice(self._squad.bounds[paragraph])
@@ -76,8 +76,8 @@ class VerifiabilitySentences:
 
     def _draw_non_verifiable(self, rng: random.Random) -> str:
         if rng.random() < 0.25:
-            asked = rng.choice(self._questions)
-            return asked.rstrip(" ?") if rng.random() < 0.2 else asked
+            question = rng.choice(self._questions)
+            return question.rstrip(" ?") if rng.random() < 0.2 else question
         text = rng.choice(self.non_verifiable)
         if rng.random() < 0.2:
             text = f"{text.rstrip(' .!?')}{rng.choice((', ', ' and '))}{rng.choice(self.non_verifiable)}"

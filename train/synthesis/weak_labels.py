@@ -1,8 +1,8 @@
-"""Does a sentence of chat assert something that can be checked? Rules that vote or abstain.
+"""Weak labels: rules that vote whether a sentence of chat asserts something that can be checked, or abstain.
 
 The kinds of non-verifiable responses are those of Santhanam et al. 2021, Table 1: opinion, suggestion, topic switch,
-question, personal information; thanks, greetings and bare reactions are added. A sentence has a label only when at
-least one rule votes and no two disagree.
+question, personal information; thanks, greetings and bare reactions are added. A sentence gets a label only when
+at least one rule votes and no two disagree.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _NAME = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z]\w+")
 
 @dataclass(frozen=True, slots=True)
 class SentenceParts:
-    """A sentence as the rules see it; lower-cased but for ``cased``."""
+    """A sentence as the rules see it; lower-cased except ``cased``."""
 
     text: str
     core: str
@@ -95,13 +95,13 @@ class SentenceParts:
     cased: str
     """The claim as it was written."""
     reported: bool
-    """Whether it began as a report: "did you know", "i heard"."""
+    """Whether it begins as a report: "did you know", "i heard"."""
     asks: bool
     """Whether it is a question, and neither a report nor a statement with a tag ("right?")."""
 
     @classmethod
     def of(cls, sentence: str) -> SentenceParts:
-        """Take a sentence apart."""
+        """Split a sentence into its parts."""
         written = APOSTROPHES.sub("'", " ".join(sentence.replace("’", "'").split()))
         written = written.replace(" '", "'").replace(" n't", "n't")
         text = written.lower()
@@ -116,8 +116,8 @@ class SentenceParts:
         # What is left of "i didn't know that" or "i think so" is no claim of its own.
         if len(claim.split()) < 3:
             claim, cased, reported = core, written[len(written) - len(core) :], False
-        tells = (reported and not _ASKED.match(claim)) or _REPORTING.search(text) or _TAG.search(text)
-        asks = text.rstrip(" !\"'").endswith("?") and not tells
+        reports = (reported and not _ASKED.match(claim)) or _REPORTING.search(text) or _TAG.search(text)
+        asks = text.rstrip(" !\"'").endswith("?") and not reports
         return cls(text, core, claim, cased, reported, asks)
 
     @property
@@ -140,7 +140,7 @@ def vote_social(parts: SentenceParts) -> str | None:
 
 
 def vote_reaction(parts: SentenceParts) -> str | None:
-    """Nothing left behind "yeah, wow"."""
+    """Nothing left after "yeah, wow"."""
     return NOT_VERIFIABLE if len(parts.core.strip(" .!?,").split()) <= 1 else None
 
 
@@ -165,7 +165,7 @@ def vote_figure(parts: SentenceParts) -> str | None:
 
 
 def vote_name(parts: SentenceParts) -> str | None:
-    """A statement with a name and a finite verb; a text in capitals tells no names."""
+    """A statement with a name and a finite verb; names are not recognised in a text in capitals."""
     is_statement = parts.stated and _FINITE.search(parts.claim) and not parts.cased.isupper()
     return VERIFIABLE if is_statement and _NAME.search(parts.cased) else None
 
@@ -194,9 +194,9 @@ RULES: tuple[Rule, ...] = (
 def assign_weak_label(sentence: str) -> str | None:
     """The label that the rules agree on; None when all abstain or two disagree.
 
-    >>> weak_label("Yeah, did you know the university's locker room was painted pink in 1979?")
+    >>> assign_weak_label("Yeah, did you know the university's locker room was painted pink in 1979?")
     'verifiable'
-    >>> weak_label("I love watching football with my dad!"), weak_label("He was a great player in 1979.")
+    >>> assign_weak_label("I love watching football with my dad!"), assign_weak_label("He was a great player in 1979.")
     ('non-verifiable', None)
     """
     parts = SentenceParts.of(sentence)

@@ -30,12 +30,12 @@ def bundle(source: Path) -> Path:
 
 def test_it_is_the_mean_that_the_package_gives(source: Path, bundle: Path) -> None:
     long = " ".join(["bob"] * MAX_WORDS)
-    found = measure_bertscore_baseline(bundle, [*LINES, long, "", "  "], seed=5)
+    baseline = measure_bertscore_baseline(bundle, [*LINES, long, "", "  "], seed=5)
     drawn = list(SHORT)
     random.Random(5).shuffle(drawn)
     half = len(drawn) // 2
     expected = package(drawn[:half], drawn[half : 2 * half], model_type=str(source), num_layers=3, device="cpu")
-    assert found == pytest.approx([float(numbers.mean()) for numbers in expected], abs=2e-5)
+    assert baseline == pytest.approx([float(numbers.mean()) for numbers in expected], abs=2e-5)
 
 
 def test_the_seed_draws_the_pairs(bundle: Path) -> None:

@@ -1,4 +1,4 @@
-"""The shared trunk with three heads: its loss, its checkpoints, its export."""
+"""The shared backbone with three heads: its loss, its checkpoints, its export."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SCHEDULE = Schedule(steps=3, batch=6, seed=2, autocast="off")
 
 
 @pytest.fixture(scope="module")
-def trained(sets: Path, tiny_trunk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What three steps on the tiny trunk leave behind."""
-    out = tmp_path_factory.mktemp("judge")
+def trained(sets: Path, tiny_backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint after three steps from the tiny backbone."""
+    out = tmp_path_factory.mktemp("multitask_nli")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backbone, "PATH", tiny_trunk)
+        patch.setattr(backbone, "PATH", tiny_backbone)
         multitask_nli.train_multitask_nli(sets, out, SCHEDULE, measured=40)
     return out
 
@@ -41,17 +41,17 @@ def batch_of(sets: Path, rows: int) -> dict[str, torch.Tensor]:
     return collate([examples.make(index, random.Random(index)) for index in range(rows)], multitask_nli.FILL)
 
 
-def test_each_example_is_judged_by_its_own_head(sets: Path, small: Path) -> None:
+def test_each_example_is_classified_by_its_own_head(sets: Path, small: Path) -> None:
     torch.manual_seed(0)
     model = build_multitask_nli().eval()
     batch = batch_of(sets, 24)
     assert set(batch["head"].tolist()) == {0, 1, 2}
     each = []
     for row in range(24):
-        one = {name: batch[name][row : row + 1] for name in batch}
-        name = list(HEADS)[int(one["head"])]
-        logits = model(**{key: one[key] for key in backbone.INPUTS})[name]
-        each.append(torch.nn.functional.cross_entropy(logits, one["labels"]))
+        example = {name: batch[name][row : row + 1] for name in batch}
+        name = list(HEADS)[int(example["head"])]
+        logits = model(**{key: example[key] for key in backbone.INPUTS})[name]
+        each.append(torch.nn.functional.cross_entropy(logits, example["labels"]))
     torch.testing.assert_close(multitask_loss(model, batch), torch.stack(each).mean())
 
 
@@ -59,16 +59,16 @@ def test_heads_that_are_absent_from_a_batch_cost_nothing(sets: Path, small: Path
     torch.manual_seed(0)
     model = build_multitask_nli()
     batch = batch_of(sets, 24)
-    own = {name: value[batch["head"] == 1] for name, value in batch.items()}
-    multitask_loss(model, own).backward()
+    of_one_head = {name: value[batch["head"] == 1] for name, value in batch.items()}
+    multitask_loss(model, of_one_head).backward()
     assert float(model.heads["consistency"].weight.grad.abs().sum()) > 0
     assert float(model.heads["nli"].weight.grad.abs().sum()) == 0
 
 
-def test_the_checkpoints_share_their_trunk(trained: Path, tiny_trunk: Path) -> None:
+def test_the_checkpoints_share_their_backbone(trained: Path, tiny_backbone: Path) -> None:
     models = {name: BertForSequenceClassification.from_pretrained(trained / name) for name in HEADS}
     first = models["nli"].bert.state_dict()
-    start = build_in(tiny_trunk).bert.state_dict()
+    start = build_in(tiny_backbone).bert.state_dict()
     for model in models.values():
         for name, value in model.bert.state_dict().items():
             assert torch.equal(value, first[name]), name
@@ -80,7 +80,7 @@ def test_the_checkpoints_share_their_trunk(trained: Path, tiny_trunk: Path) -> N
         assert models[name].classifier.weight.shape == (len(labels), 64)
 
 
-def test_a_checkpoint_says_what_the_judge_said(small: Path) -> None:
+def test_a_checkpoint_gives_the_logits_of_the_multitask_model(small: Path) -> None:
     torch.manual_seed(0)
     model = build_multitask_nli().eval()
     encoded = backbone.load_tokenizer()("Elvis was born in 1935.", "He was born in Tupelo.", return_tensors="pt")
@@ -119,7 +119,7 @@ def test_a_start_with_other_labels_is_refused(small: Path, trained: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_bundle_holds_the_trunk_once(trained: Path, tmp_path: Path) -> None:
+def test_a_bundle_holds_the_backbone_once(trained: Path, tmp_path: Path) -> None:
     heads = {"nli": "nli", "detector.consistency": "consistency", "detector.verifiability": "verifiability"}
     options = {
         role: RoleOptions(
@@ -130,13 +130,13 @@ def test_a_bundle_holds_the_trunk_once(trained: Path, tmp_path: Path) -> None:
         )
         for role, head in heads.items()
     }
-    one = export_bundle({"nli": options["nli"]}, tmp_path / "one")
-    three = export_bundle(options, tmp_path / "three")
-    sizes = [bundle.manifest.files["weights.bin"].bytes for bundle in (one, three)]
+    single = export_bundle({"nli": options["nli"]}, tmp_path / "one")
+    multitask = export_bundle(options, tmp_path / "three")
+    sizes = [bundle.manifest.files["weights.bin"].bytes for bundle in (single, multitask)]
     assert sizes[0] == sizes[1]
 
 
-def build_in(tiny_trunk: Path) -> MultitaskNLI:
+def build_in(tiny_backbone: Path) -> MultitaskNLI:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backbone, "PATH", tiny_trunk)
+        patch.setattr(backbone, "PATH", tiny_backbone)
         return build_multitask_nli()

@@ -1,4 +1,4 @@
-"""Knowledge from dialogues that tell the same facts."""
+"""Grounded dialogues from chats that state the same facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grounded_dialogues, "WEIGHT", 5.0)  # three chats make no word rare
 
 
-def test_a_turn_rests_on_what_another_dialogue_tells() -> None:
+def test_a_turn_is_grounded_in_what_another_dialogue_states() -> None:
     rows = list(grounded_dialogues.pair_dialogues(CHATS, random.Random(0)))
     assert [row["response"] for row in rows] == [CHATS[0][1], CHATS[1][1]]
     first, second = rows
@@ -43,7 +43,7 @@ def test_the_first_turn_has_no_history_and_is_no_response() -> None:
     assert all(row["history"] for row in grounded_dialogues.pair_dialogues(CHATS, random.Random(0)))
 
 
-def test_a_fact_that_one_dialogue_repeats_is_not_told_by_another() -> None:
+def test_a_fact_that_one_dialogue_repeats_is_not_stated_by_another() -> None:
     assert list(grounded_dialogues.pair_dialogues([[PINK, PINK, PINK], CHATS[2]], random.Random(0))) == []
     assert list(grounded_dialogues.pair_dialogues([], random.Random(0))) == []
 
@@ -56,7 +56,7 @@ def test_thanks_are_no_fact() -> None:
 
 
 def test_rows_keep_the_held_out_dialogues_apart(sets: Path) -> None:
-    # The miniature set tells every fact once, so its rows are about articles, and there are as many as of the others.
+    # The miniature set states every fact once, so its rows are about articles, and there are as many as of the others.
     assert grounded_dialogues.make_grounded_dialogues(sets, "train") == []
     with pytest.raises(ValueError, match=r"articles=1; allowed are 0 up to, but not, 1"):
         grounded_dialogues.make_grounded_dialogues(sets, "train", articles=1)
@@ -72,7 +72,7 @@ def test_the_command_writes_both_kinds(sets: Path, tmp_path: Path) -> None:
         for split, turns in [("valid_freq", chat) for chat in CHATS] + [("test_freq", chat) for chat in CHATS[:2]]:
             file.write(json.dumps({"split": split, "turns": turns}) + "\n")
     out = tmp_path / "rows.jsonl"
-    done = CliRunner().invoke(app, ["dialogues", "--data", str(tmp_path), "--out", str(out)])
+    done = CliRunner().invoke(app, ["grounded-dialogues", "--data", str(tmp_path), "--out", str(out)])
     assert done.exit_code == 0, done.output
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     responses = {row["response"] for row in rows}

@@ -60,7 +60,7 @@ def test_the_preposition_comes_from_the_text(context: str, answer: str, expected
     assert find_preposition(context, context.index(answer)) == expected
 
 
-def test_another_answer_stands_in_the_same_words() -> None:
+def test_another_answer_gets_the_same_words() -> None:
     context = "The album was released on 3 May 2003 in Ohio."
     for seed in range(40):
         right, wrong = (

@@ -1,4 +1,4 @@
-"""Which roles the bundle gets from what the recipes have left behind."""
+"""Which roles the bundle gets from the recipes' checkpoints."""
 
 from __future__ import annotations
 
@@ -24,24 +24,33 @@ def finished(root: Path, *names: str) -> Path:
     [
         (("qa",), {"qa", "embedder"}),
         (("spans", "qg", "qa", "nli"), {"spans", "qg", "qa", "nli", "embedder"}),
-        (("judge/consistency", "lm"), {"detector.consistency", "lm", "embedder"}),
+        (("multitask_nli/consistency", "lm"), {"detector.consistency", "lm", "embedder"}),
         (
-            ("spans", "qg", "qa", "nli", "judge/nli", "judge/consistency", "judge/verifiability", "lm"),
+            (
+                "spans",
+                "qg",
+                "qa",
+                "nli",
+                "multitask_nli/nli",
+                "multitask_nli/consistency",
+                "multitask_nli/verifiability",
+                "lm",
+            ),
             {"spans", "qg", "qa", "nli", "detector.consistency", "detector.verifiability", "lm", "embedder"},
         ),
     ],
 )
 def test_roles_are_those_that_exist(tmp_path: Path, names: tuple[str, ...], roles: set[str]) -> None:
-    found = bundle.collect_compact_roles(finished(tmp_path, *names))
-    assert set(found) == roles
-    assert found["embedder"].source == str(backbone.PATH)
-    assert all(Path(options.source).exists() for options in found.values())
+    collected = bundle.collect_compact_roles(finished(tmp_path, *names))
+    assert set(collected) == roles
+    assert collected["embedder"].source == str(backbone.PATH)
+    assert all(Path(options.source).exists() for options in collected.values())
 
 
-def test_the_judges_inference_head_goes_first(tmp_path: Path) -> None:
+def test_the_inference_head_of_the_multitask_model_is_preferred(tmp_path: Path) -> None:
     assert bundle.collect_compact_roles(finished(tmp_path, "nli"))["nli"].source == str(tmp_path / "nli")
-    assert bundle.collect_compact_roles(finished(tmp_path, "judge/nli"))["nli"].source == str(
-        tmp_path / "judge" / "nli"
+    assert bundle.collect_compact_roles(finished(tmp_path, "multitask_nli/nli"))["nli"].source == str(
+        tmp_path / "multitask_nli" / "nli"
     )
 
 
@@ -53,18 +62,21 @@ def test_a_run_that_has_not_ended_is_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_precision_and_templates(tmp_path: Path) -> None:
-    names = ("qg", "judge/consistency", "judge/verifiability")
-    found = bundle.collect_compact_roles(finished(tmp_path, *names), "fp32")
-    assert {options.precision for options in found.values()} == {"fp32"}
-    assert found["qg"].template == Template("{answer}", "{context}")
-    assert found["detector.verifiability"].template == Template("{hypothesis}")
-    assert (found["detector.verifiability"].unit, found["detector.consistency"].unit) == ("sentence", "response")
+    names = ("qg", "multitask_nli/consistency", "multitask_nli/verifiability")
+    collected = bundle.collect_compact_roles(finished(tmp_path, *names), "fp32")
+    assert {options.precision for options in collected.values()} == {"fp32"}
+    assert collected["qg"].template == Template("{answer}", "{context}")
+    assert collected["detector.verifiability"].template == Template("{hypothesis}")
+    assert (collected["detector.verifiability"].unit, collected["detector.consistency"].unit) == (
+        "sentence",
+        "response",
+    )
 
 
 @pytest.mark.slow
 def test_what_the_recipes_save_can_be_exported(sets: Path, small: Path, tmp_path: Path) -> None:
     schedule = Schedule(steps=1, batch=4, autocast="off")
-    multitask_nli.train_multitask_nli(sets, tmp_path / "ckpt" / "judge", schedule, measured=20)
+    multitask_nli.train_multitask_nli(sets, tmp_path / "ckpt" / "multitask_nli", schedule, measured=20)
     lm.train_language_model(sets, tmp_path / "ckpt" / "lm", schedule, layers=2)
     made = bundle.export_compact_bundle(
         tmp_path / "ckpt", tmp_path / "bundle", lambda role, stage: None, precision="fp32"

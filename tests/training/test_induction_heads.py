@@ -28,7 +28,7 @@ def gain(model: GPT2LMHeadModel, ids: list[int]) -> float:
     half = len(ids) // 2
     with torch.inference_mode():
         logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
-    each = [float(logs[place - 1, ids[place]]) for place in range(1, len(ids))]
+    each = [float(logs[position - 1, ids[position]]) for position in range(1, len(ids))]
     return sum(each[half:]) / len(each[half:]) - sum(each[: half - 1]) / (half - 1)
 
 
@@ -83,14 +83,14 @@ def test_minilm_has_a_head_for_the_previous_token(model: GPT2LMHeadModel) -> Non
 def test_words_read_in_few_numbers_keep_apart() -> None:
     generator = torch.Generator().manual_seed(0)
     words = torch.randn(3000, 64, generator=generator) * torch.linspace(0.1, 2, 64)
-    places = torch.randn(100, 4, generator=generator) @ torch.randn(4, 64, generator=generator)
-    read = induction_heads._make_word_code(words, places, 8)
-    told = (words - words.mean(0)) @ (read - read.mean(0))
-    covariance = torch.cov(told.T)
+    positions = torch.randn(100, 4, generator=generator) @ torch.randn(4, 64, generator=generator)
+    code = induction_heads._make_word_code(words, positions, 8)
+    projected = (words - words.mean(0)) @ (code - code.mean(0))
+    covariance = torch.cov(projected.T)
     assert float((covariance - torch.eye(8)).abs().max()) < 0.25
     # Positions are hardly seen: far less than their own size would let them be.
-    assert float((places @ read).std()) < 0.2 * float((places @ torch.randn(64, 8, generator=generator)).std())
-    room = induction_heads._find_quiet_directions(words, places, 8)
-    torch.testing.assert_close(room.T @ room, torch.eye(8))
-    assert float(((words - words.mean(1, keepdim=True)) @ room).std()) < 0.5
-    assert math.isclose(float(room.sum(0).abs().max()), 0, abs_tol=1e-3)
+    assert float((positions @ code).std()) < 0.2 * float((positions @ torch.randn(64, 8, generator=generator)).std())
+    quiet = induction_heads._find_quiet_directions(words, positions, 8)
+    torch.testing.assert_close(quiet.T @ quiet, torch.eye(8))
+    assert float(((words - words.mean(1, keepdim=True)) @ quiet).std()) < 0.5
+    assert math.isclose(float(quiet.sum(0).abs().max()), 0, abs_tol=1e-3)

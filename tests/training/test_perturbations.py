@@ -1,4 +1,4 @@
-"""Small changes that make a text say something else, and the dress of chat that must not."""
+"""Perturbations, which change what a text says, and chat style, which must not."""
 
 from __future__ import annotations
 
@@ -86,24 +86,24 @@ NEVER = dict.fromkeys(StyleChances.__dataclass_fields__, 0.0)
         ({"contract": 1}, "It is so, they are not.", r"it's so, they're not\."),
         ({"lengthen": 1}, "It's so, we don't.", r"it is so, we do not\."),
         ({"split": 1}, "It's so, we don’t.", r"It 's so, we do n't\."),
-        ({"unend": 1}, "It is so.", "It is so"),
-        ({"unend": 1}, "It is so!", "It is so!"),
+        ({"drop_stop": 1}, "It is so.", "It is so"),
+        ({"drop_stop": 1}, "It is so!", "It is so!"),
         ({"acknowledge": 1}, "It is so.", r"[a-z' ]+[,!]? It is so\."),
         ({"open": 1}, "It is so.", r"[a-z':A ]+ It is so\."),
         ({"ask": 1}, "It is so.", r"(?:did you know|did you know that|have you heard that) It is so\?"),
         ({"ask": 1, "open": 1}, "Is it so?", r"Is it so\?"),
         ({"before": 1}, "It is so.", r"I like it\. It is so\."),
-        ({"behind": 1, "unend": 1}, "It is so.", r"It is so\. I like it"),
+        ({"after": 1, "drop_stop": 1}, "It is so.", r"It is so\. I like it"),
     ],
 )
-def test_dress(chances: dict[str, float], text: str, pattern: str) -> None:
-    dress = ChatStyle(["I like it"], StyleChances(**(NEVER | chances)))
+def test_chat_style(chances: dict[str, float], text: str, pattern: str) -> None:
+    style = ChatStyle(["I like it"], StyleChances(**(NEVER | chances)))
     for seed in range(20):
-        assert re.fullmatch(pattern, dress.response(text, random.Random(seed)))
+        assert re.fullmatch(pattern, style.style_response(text, random.Random(seed)))
 
 
 def test_what_is_no_claim_is_not_reported() -> None:
-    dress = ChatStyle([], StyleChances(**(NEVER | {"open": 1.0})))
-    assert dress.sentence("Nice day.", random.Random(0), claim=False) == "Nice day."
-    assert dress.sentence("Nice day.", random.Random(0)).endswith(" Nice day.")
-    assert dress.sentence("Nice day.", random.Random(0)) != "Nice day."
+    style = ChatStyle([], StyleChances(**(NEVER | {"open": 1.0})))
+    assert style.style_sentence("Nice day.", random.Random(0), claim=False) == "Nice day."
+    assert style.style_sentence("Nice day.", random.Random(0)).endswith(" Nice day.")
+    assert style.style_sentence("Nice day.", random.Random(0)) != "Nice day."
