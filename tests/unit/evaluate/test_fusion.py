@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 pytest.importorskip("sklearn")
 
 from groundwire.engine.schema.results import MetricResult
-from groundwire.engine.verdict.decision import calibrated, decide
+from groundwire.engine.verdict.decision import decide
 from groundwire.evaluate.calibration import fusion, operating_points
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, fit_model
 from groundwire.evaluate.calibration.operating_points import choose_profiles, fit_calibration
@@ -175,7 +175,9 @@ def test_a_scale_rises_and_ranks_as_the_metric_does() -> None:
     assert all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(scale.knots, scale.knots[1:], strict=False))
     values = [example.features["pmi"] for example in examples]
     labels = [example.label for example in examples]
-    assert roc_auc_score(labels, [calibrated(value, scale) for value in values]) > roc_auc_score(labels, values) - 0.02
+    values_of_knots, probabilities = zip(*scale.knots, strict=True)
+    rescaled = np.interp(values, values_of_knots, probabilities)
+    assert roc_auc_score(labels, rescaled) > roc_auc_score(labels, values) - 0.02
 
 
 def test_a_set_left_out_is_ranked_by_what_the_others_teach() -> None:
