@@ -1,8 +1,8 @@
-"""How far a metric can be trusted: labelled rows in, agreement with people out.
+"""How far a metric can be trusted: its agreement with human labels.
 
 ``groundwire evaluate`` scores labelled responses, measures every metric against the labels and writes a report;
-``groundwire compare`` puts two such runs side by side; ``groundwire calibrate`` fits what a verdict needs. A row is
-scored once: everything behind it reads stored scores and runs no model.
+``groundwire compare`` puts two such runs side by side; ``groundwire calibrate`` fits what a verdict needs. An example
+is scored once: every figure is computed from stored scores, without a model.
 
 Names are imported on first use, so that the command line can list this package's commands without its extra; the first
 use without the extra raises ImportError with the install command.
@@ -15,34 +15,34 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .datasets.examples import Row
+    from .datasets.examples import Example
     from .statistics.analysis import Development, analyse
     from .statistics.compare import Comparison, Run, compare_runs
     from .statistics.results import Results
 
-__all__ = ["Comparison", "Development", "Results", "Row", "Run", "analyse", "compare_runs"]
+__all__ = ["Comparison", "Development", "Example", "Results", "Run", "analyse", "compare_runs"]
 
-_HOMES = {
+_MODULES = {
     "Comparison": "statistics.compare",
     "Development": "statistics.analysis",
+    "Example": "datasets.examples",
     "Results": "statistics.results",
-    "Row": "datasets.examples",
     "Run": "statistics.compare",
     "analyse": "statistics.analysis",
     "compare_runs": "statistics.compare",
 }
-_NEEDED = ("sklearn", "scipy", "matplotlib", "jinja2")
+_REQUIRED = ("sklearn", "scipy", "matplotlib", "jinja2")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require()
-    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
 
 
 def require() -> None:
     """Raise ImportError with the install command when a library of the extra ``evaluate`` is missing."""
-    missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
+    missing = [module for module in _REQUIRED if importlib.util.find_spec(module) is None]
     if missing:
         raise ImportError(f"groundwire.evaluate needs {', '.join(missing)}; run: pip install 'groundwire[evaluate]'")

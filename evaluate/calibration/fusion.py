@@ -1,44 +1,38 @@
-"""Fits what a verdict needs: how much each metric counts, and where to draw the line.
+"""The fusion: one probability of "consistent" from the features of several metrics.
 
-The fusion is a logistic regression on standardized numbers whose weights may not have the wrong sign: more support in
-any metric never lowers the probability. And a penalty draws them to one another, not to 0. That costs a little on the
-set it was fitted on and is what carries over to others, where a free regression learns a set's habits (how long its
-wrong responses are, say): sums of standardized numbers with equal weights are known to predict as well as fitted ones
-beyond the rows they were fitted on (Dawes 1979). Every set counts the same, and within a set both classes do. The
-strength of the penalty is the one with which sets that were left out are ranked best; the common size of the weights is
-fitted anew, which makes probabilities of them.
+It is a logistic regression on standardized features whose weights may not have the wrong sign: more support in any
+metric never lowers the probability. A penalty draws the weights to one another, not to 0. That costs a little on the
+set the model was fitted on and is what carries over to others, where a free regression learns a set's habits (how long
+its inconsistent responses are, say): sums of standardized features with equal weights are known to predict as well as
+fitted ones beyond the data they were fitted on (Dawes 1979). Every set counts the same, and within a set both classes
+do. The strength of the penalty is the one with which left-out sets are ranked best; the common size of the weights is
+then fitted again without a penalty, which makes the outputs probabilities.
 
-It reads what speaks for the *response*: numbers that also fall when the response leaves out a part of the knowledge
-(F1, recall, BLEU) say nothing against it. Measured on the development sets of the embedded bundle, each left out in
-turn, mean ROC-AUC: 0.825 with all 25 numbers, 0.845 with these; with weights drawn to 0 instead of one another 0.803.
-
-Operating points are drawn from probabilities of folds that the fit has not seen, and so are the rates they state.
+The model reads features that speak for or against the *response*: those that also fall when the response leaves out a
+part of the knowledge (F1, recall, BLEU) say nothing against it. Measured on the development sets of the embedded
+bundle, each left out in turn, mean ROC-AUC: 0.825 with all 25 features, 0.845 with these; with weights drawn to 0
+instead of one another 0.803.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from groundwire.engine.verdict.decision import normalized
-from groundwire.evaluate.statistics.estimates import best_f1_threshold
-from groundwire.runtime.calibration import Calibration, Feature, Profile, ProfileName, Scale
+from groundwire.evaluate.statistics.estimates import Floats
 from groundwire.runtime.errors import InvalidRequest
 
-Floats = NDArray[np.float64]
-
 NO_EVIDENCE = ("verifiability", ".asked")
-"""Endings of the numbers that say how much there is to check, and not whether it holds."""
+"""Endings of features that say how much there is to check, and not whether it is supported."""
 LOWER_IS_BETTER = (".no_answer", ".contradiction", ".missing")
-"""Endings of the numbers that grow with what is wrong."""
+"""Endings of features that grow with what is wrong."""
 EVIDENCE = (
     *(
         "q2",
@@ -52,51 +46,49 @@ EVIDENCE = (
     ),
     *("bertscore.precision", "bertscore.worst"),
 )
-"""Numbers that speak for or against the response, each once: twins (Q² without inference, UPMI) are left to a caller's
-choice. Those of detectors belong to them too."""
+"""Features that speak for or against the response, each once: variants of the same metric (Q² without inference, UPMI)
+are left to the caller's choice. The features of detectors belong to them too."""
 DETECTOR = "detector."
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
-"""Of the squared distances of the weights from their mean, relative to the mean log-loss; the last leaves none."""
+"""Factors of the squared distances of the weights from their mean, relative to the mean log-loss; the last one makes
+all weights equal."""
 FOLDS = 5
-KNOTS = 24
-"""Of a scale, at most."""
 MIN_SHARE = 0.6
-"""Of a set's rows that must have a number for it to be read; the others count as its mean."""
+"""Share of a set's examples that must have a feature for the model to read it; the others count as its mean."""
 MIN_CLASS = 20
-"""Rows of each class that a fit needs."""
-STRICT_MISSES = 0.1
-LENIENT_ALARMS = 0.05
+"""Examples of each class that a fit needs."""
 
 
-class Example(NamedTuple):
-    """A labelled response and the numbers that ``groundwire.engine.verdict.features`` finds in its score."""
+class LabelledFeatures(NamedTuple):
+    """The label of a response and the features of its score (``groundwire.engine.verdict.features``)."""
 
     set: str
     group: str
-    """Rows of one group (the same knowledge, say) stay in one fold."""
+    """Examples of one group (the same knowledge, say) stay in one fold."""
     label: int
     """1 consistent, 0 inconsistent."""
-    numbers: Mapping[str, float]
+    features: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What a caller may settle; the defaults are what ``groundwire calibrate`` uses."""
+class FusionOptions:
+    """How to fit; the defaults are those of ``groundwire calibrate``."""
 
     features: tuple[str, ...] | None = None
-    """Numbers to read; None takes those of ``EVIDENCE`` and of detectors that enough rows have, or all that they have
-    where there are none of these."""
+    """Features to read; None takes those of ``EVIDENCE`` and of detectors that enough examples have, or, where there
+    are none of these, every feature that enough examples have."""
     penalties: tuple[float, ...] = PENALTIES
     needed: tuple[str, ...] = ()
-    """Numbers without which there is no verdict; by default the weightiest, which together have half of all weight."""
+    """Features without which there is no verdict; by default those of the largest weights, which together have half of
+    all weight."""
     verifiable: float | None = 0.5
     """Verifiability below which a response is called unverifiable, when that metric is read."""
     seed: int = 13
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A linear model in standardized numbers."""
+class FusionModel:
+    """A linear model of standardized features."""
 
     names: tuple[str, ...]
     mean: Floats
@@ -104,106 +96,78 @@ class Fitted:
     weight: Floats
     intercept: float
 
-    def probabilities(self, numbers: Sequence[Mapping[str, float]]) -> Floats:
-        """Of "consistent" [N]; a missing number counts as its mean."""
-        return np.asarray(1 / (1 + np.exp(-self.margins(numbers))))
+    def predict_probabilities(self, features: Sequence[Mapping[str, float]]) -> Floats:
+        """Probability of "consistent" [N]; a missing feature counts as its mean."""
+        return np.asarray(1 / (1 + np.exp(-self.predict_logits(features))))
 
-    def margins(self, numbers: Sequence[Mapping[str, float]]) -> Floats:
-        """Their logits [N]."""
-        table = (_table(numbers, self.names) - self.mean) / self.deviation
+    def predict_logits(self, features: Sequence[Mapping[str, float]]) -> Floats:
+        """Logit of the probability [N]."""
+        table = (tabulate_features(features, self.names) - self.mean) / self.deviation
         return np.asarray(np.nan_to_num(table) @ self.weight + self.intercept)
 
 
-def calibrate(examples: Sequence[Example], metrics: Sequence[str], choice: Choice | None = None) -> Calibration:
-    """Everything a verdict needs, from labelled responses.
+PredictProbabilities: TypeAlias = Callable[[Sequence[Mapping[str, float]]], Floats]
 
-    ``metrics`` are those that were computed; the calibration asks for the ones it reads, and for verifiability when it
-    was among them. InvalidRequest when a class has fewer than ``MIN_CLASS`` rows, or no number is had by enough rows.
+
+def select_model(examples: Sequence[LabelledFeatures], options: FusionOptions) -> tuple[FusionModel, float]:
+    """The model and its penalty: the one with which left-out sets, or folds of a single set, are ranked best.
+
+    InvalidRequest when a class has fewer than ``MIN_CLASS`` examples, or no feature is on enough examples.
     """
-    choice = choice or Choice()
-    model, penalty = choose(examples, choice)
-    unseen = _unseen(examples, model.names, penalty, choice.seed)
-    # Of weights that are as good as equal, those of numbers that more rows have come first: they can be asked for.
-    held = (~np.isnan(_table([e.numbers for e in examples], model.names))).mean(0)
-    order = np.lexsort((-held, -np.abs(model.weight).round(3)))
-    used = [int(i) for i in order if abs(model.weight[i]) > 1e-4]
-    needed = choice.needed or _weightiest(model, used)
-    features = tuple(
-        Feature(
-            name=model.names[i],
-            mean=round(float(model.mean[i]), 6),
-            deviation=round(float(model.deviation[i]), 6),
-            weight=round(float(model.weight[i]), 6),
-            needed=model.names[i] in needed,
-        )
-        for i in used
-    )
-    asked = tuple(name for name in metrics if any(_of(feature.name, name) for feature in features))
-    checks = [name for name in metrics if name.endswith("verifiability")]
-    return Calibration(
-        fitted_on=tuple(dict.fromkeys(example.set for example in examples)),
-        rows=len(examples),
-        metrics=(*asked, *checks),
-        intercept=round(model.intercept, 6),
-        features=features,
-        profiles=profiles(unseen, _labels(examples), _weights(examples)),
-        scales={name: scale for name in metrics if (scale := _scale(examples, name)) is not None},
-        verifiable=choice.verifiable if checks else None,
-    )
-
-
-def choose(examples: Sequence[Example], choice: Choice) -> tuple[Fitted, float]:
-    """The model and its penalty: the one with which left-out sets, or folds of a single one, are ranked best."""
-    _check(examples)
-    names = choice.features or readable(examples)
+    _check_classes(examples)
+    names = options.features or choose_features(examples)
     if not names:
-        raise InvalidRequest(f"No metric scored on {MIN_SHARE:.0%} of the rows of every set; ask for others.")
-    parts = _parts(examples, choice.seed)
-    scores = [np.mean([_left_out(examples, part, names, penalty) for part in parts]) for penalty in choice.penalties]
-    penalty = choice.penalties[int(np.argmax(scores))]
-    return scaled(fit(examples, names, penalty), examples), penalty
+        raise InvalidRequest(f"No metric scored {MIN_SHARE:.0%} of the examples of every set; ask for other metrics.")
+    parts = _split_left_out(examples, options.seed)
+    areas = [
+        np.mean([_measure_left_out(examples, part, names, penalty) for part in parts]) for penalty in options.penalties
+    ]
+    penalty = options.penalties[int(np.argmax(areas))]
+    return rescale_model(fit_model(examples, names, penalty), examples), penalty
 
 
-def readable(examples: Sequence[Example]) -> tuple[str, ...]:
-    """The numbers that the fusion reads when the caller names none."""
-    names = dict.fromkeys(name for example in examples for name in example.numbers)
+def choose_features(examples: Sequence[LabelledFeatures]) -> tuple[str, ...]:
+    """The features that the model reads when the caller names none."""
+    names = dict.fromkeys(name for example in examples for name in example.features)
     sets = {example.set for example in examples}
-    held = [
+    frequent = [
         name
         for name in names
         if not name.endswith(NO_EVIDENCE)
-        and min(np.mean([name in e.numbers for e in examples if e.set == one]) for one in sets) >= MIN_SHARE
+        and min(np.mean([name in e.features for e in examples if e.set == set_name]) for set_name in sets) >= MIN_SHARE
     ]
-    return tuple(name for name in held if name in EVIDENCE or name.startswith(DETECTOR)) or tuple(held)
+    evidence = tuple(name for name in frequent if name in EVIDENCE or name.startswith(DETECTOR))
+    return evidence or tuple(frequent)
 
 
-def scaled(model: Fitted, examples: Sequence[Example]) -> Fitted:
+def rescale_model(model: FusionModel, examples: Sequence[LabelledFeatures]) -> FusionModel:
     """``model`` with its weights times one factor and another intercept: those with the least loss, unpenalized."""
-    margins = model.margins([example.numbers for example in examples])
-    signs, weights = 2 * _labels(examples) - 1, _weights(examples)
+    logits = model.predict_logits([example.features for example in examples])
+    signs, weights = 2 * labels_of(examples) - 1, weigh_examples(examples)
 
     def loss(theta: Floats) -> tuple[float, Floats]:
-        margin = signs * (theta[0] * margins + theta[1])
+        margin = signs * (theta[0] * logits + theta[1])
         slope = -weights * signs / (1 + np.exp(np.clip(margin, -50, 50)))
-        return float(weights @ np.logaddexp(0, -margin)), np.array([slope @ margins, slope.sum()])
+        return float(weights @ np.logaddexp(0, -margin)), np.array([slope @ logits, slope.sum()])
 
     # A perfect order would want an infinite factor.
-    found = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=[(0, 1000), (None, None)], method="L-BFGS-B")
-    factor, shift = (float(one) for one in found.x)
+    optimum = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=[(0, 1000), (None, None)], method="L-BFGS-B")
+    factor, shift = (float(parameter) for parameter in optimum.x)
     return replace(model, weight=model.weight * factor, intercept=model.intercept * factor + shift)
 
 
-def fit(examples: Sequence[Example], names: Sequence[str], penalty: float) -> Fitted:
+def fit_model(examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float) -> FusionModel:
     """Logistic regression with weights of the right sign that are drawn to one another.
 
-    ``penalty`` times the squared distances from their mean is added to the loss; towards lower-is-better numbers, to
-    its opposite.
+    ``penalty`` times the squared distances from their mean is added to the loss; for lower-is-better features, to its
+    opposite.
     """
-    table, labels, weights = _table([e.numbers for e in examples], names), _labels(examples), _weights(examples)
-    held = ~np.isnan(table)
-    share = np.where(held, weights[:, None], 0)
-    mean = np.where(held, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
-    spread = np.sqrt((np.where(held, table - mean, 0) ** 2 * share).sum(0) / np.maximum(share.sum(0), 1e-12))
+    table = tabulate_features([e.features for e in examples], names)
+    labels, weights = labels_of(examples), weigh_examples(examples)
+    known = ~np.isnan(table)
+    share = np.where(known, weights[:, None], 0)
+    mean = np.where(known, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
+    spread = np.sqrt((np.where(known, table - mean, 0) ** 2 * share).sum(0) / np.maximum(share.sum(0), 1e-12))
     deviation = np.where(spread > 1e-9, spread, 1.0)
     upwards = np.array([-1.0 if name.endswith(LOWER_IS_BETTER) else 1.0 for name in names])
     x = np.nan_to_num((table - mean) / deviation) * upwards
@@ -212,138 +176,88 @@ def fit(examples: Sequence[Example], names: Sequence[str], penalty: float) -> Fi
     def loss(theta: Floats) -> tuple[float, Floats]:
         margin = signs * (x @ theta[1:] + theta[0])
         slope = -weights * signs / (1 + np.exp(np.clip(margin, -50, 50)))
-        apart = theta[1:] - theta[1:].mean()
-        value = weights @ np.logaddexp(0, -margin) + penalty * apart @ apart
-        return float(value), np.concatenate([[slope.sum()], x.T @ slope + 2 * penalty * apart])
+        distance = theta[1:] - theta[1:].mean()
+        value = weights @ np.logaddexp(0, -margin) + penalty * distance @ distance
+        return float(value), np.concatenate([[slope.sum()], x.T @ slope + 2 * penalty * distance])
 
     # A perfect order would want weights without a bound.
     bounds = [(None, None), *[(0, 1000)] * len(names)]
-    found = minimize(loss, np.zeros(len(names) + 1), jac=True, bounds=bounds, method="L-BFGS-B")
-    return Fitted(tuple(names), mean, deviation, upwards * found.x[1:], float(found.x[0]))
+    optimum = minimize(loss, np.zeros(len(names) + 1), jac=True, bounds=bounds, method="L-BFGS-B")
+    return FusionModel(tuple(names), mean, deviation, upwards * optimum.x[1:], float(optimum.x[0]))
 
 
-def profiles(probabilities: Floats, labels: Floats, weights: Floats) -> dict[ProfileName, Profile]:
-    """Three operating points with the rates they have on these rows.
-
-    ``balanced`` makes the larger of both rates smallest, ``strict`` misses at most a tenth, ``lenient`` raises false
-    alarms on at most a twentieth.
-    """
-    order = np.unique(probabilities)
-    candidates = np.concatenate([[0.0], (order[1:] + order[:-1]) / 2, [1.0]])
-    wrong, right = labels == 0, labels == 1
-    misses = np.array([weights[wrong & (probabilities >= c)].sum() for c in candidates]) / weights[wrong].sum()
-    alarms = np.array([weights[right & (probabilities < c)].sum() for c in candidates]) / weights[right].sum()
-    # Of equal ones, the one with the smaller sum.
-    middle = int(np.argmin(np.maximum(misses, alarms) + 1e-6 * (misses + alarms)))
-    strict = max(middle, int(np.argmax(misses <= STRICT_MISSES)))
-    lenient = min(middle, int(np.flatnonzero(alarms <= LENIENT_ALARMS)[-1]))
-    chosen: dict[ProfileName, int] = {"balanced": middle, "strict": strict, "lenient": lenient}
-    return {
-        name: Profile(
-            threshold=round(float(candidates[at]), 4),
-            false_positive_rate=round(float(alarms[at]), 4),
-            false_negative_rate=round(float(misses[at]), 4),
-        )
-        for name, at in chosen.items()
-    }
-
-
-def _weightiest(model: Fitted, order: Sequence[int]) -> tuple[str, ...]:
-    """The first of ``order`` that make up half of the weight: less evidence than that gives no verdict."""
-    shares = np.cumsum(np.abs(model.weight[list(order)])) / np.abs(model.weight).sum()
-    return tuple(model.names[i] for i in order[: int(np.searchsorted(shares, 0.5)) + 1])
-
-
-def _of(number: str, metric: str) -> bool:
-    return number == metric or number.startswith(f"{metric}.")
-
-
-def _scale(examples: Sequence[Example], metric: str) -> Scale | None:
-    """Of a metric that scored in both classes and says more than one thing; else None."""
-    kept = [e for e in examples if metric in e.numbers]
-    values, labels = np.array([e.numbers[metric] for e in kept]), _labels(kept)
-    if len(set(labels)) < 2 or len(set(values)) < 2:
-        return None
-    weights = _weights(kept)
-    plain = Scale(low=float(values.min()), high=float(values.max()), threshold=0.0, knots=())
-    cut = normalized(best_f1_threshold(values, labels == 1) or 0.0, plain)
-    fitted = IsotonicRegression(y_min=0, y_max=1, increasing=True).fit(values, labels, sample_weight=weights)
-    x, y = fitted.X_thresholds_, fitted.y_thresholds_
-    keep = np.unique(np.linspace(0, len(x) - 1, min(KNOTS, len(x))).round().astype(int))
-    knots = tuple((round(float(x[i]), 6), round(float(y[i]), 4)) for i in keep)
-    return Scale(low=round(plain.low, 6), high=round(plain.high, 6), threshold=round(cut, 6), knots=knots)
-
-
-def _unseen(examples: Sequence[Example], names: Sequence[str], penalty: float, seed: int) -> Floats:
-    """Each example's probability by a model fitted without its fold."""
-    out = np.zeros(len(examples))
-    for train, test in _folds(examples, seed):
+def predict_held_out(examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float, seed: int) -> Floats:
+    """Each example's probability [N] by a model fitted without its fold."""
+    probabilities = np.zeros(len(examples))
+    for train, test in _split_folds(examples, seed):
         known = [examples[i] for i in train]
-        model = scaled(fit(known, names, penalty), known)
-        out[test] = model.probabilities([examples[i].numbers for i in test])
-    return out
+        model = rescale_model(fit_model(known, names, penalty), known)
+        probabilities[test] = model.predict_probabilities([examples[i].features for i in test])
+    return probabilities
 
 
-def _parts(examples: Sequence[Example], seed: int) -> list[NDArray[np.int64]]:
-    """What is left out in turn: a set, or a fold when there is only one set."""
-    names = list(dict.fromkeys(example.set for example in examples))
-    if len(names) == 1:
-        return [test for _, test in _folds(examples, seed)]
-    return [np.array([i for i, example in enumerate(examples) if example.set == name]) for name in names]
+def leave_one_out(
+    examples: Sequence[LabelledFeatures], families: Mapping[str, str], options: FusionOptions | None = None
+) -> dict[str, PredictProbabilities]:
+    """For each set, a fusion fitted without any set of its family: what carries over from the others alone."""
+    options = options or FusionOptions()
+    models: dict[str, PredictProbabilities] = {}
+    for name in dict.fromkeys(example.set for example in examples):
+        rest = [example for example in examples if families[example.set] != families[name]]
+        models[name] = select_model(rest, options)[0].predict_probabilities
+    return models
 
 
-def _folds(examples: Sequence[Example], seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    strata = [f"{example.set}/{example.label}" for example in examples]
-    groups = [f"{example.set}/{example.group}" for example in examples]
-    splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-    return list(splitter.split(np.zeros(len(examples)), strata, groups))
+def tabulate_features(features: Sequence[Mapping[str, float]], names: Sequence[str]) -> Floats:
+    """The features ``names`` of each response [responses, names]; NaN where a response lacks one."""
+    return np.array([[known.get(name, np.nan) for name in names] for known in features], dtype=np.float64)
 
 
-def _left_out(examples: Sequence[Example], part: NDArray[np.int64], names: Sequence[str], penalty: float) -> float:
-    out = set(part.tolist())
-    rest, held = [e for i, e in enumerate(examples) if i not in out], [examples[i] for i in sorted(out)]
-    if len(set(_labels(held))) < 2 or len(set(_labels(rest))) < 2:
-        return 0.5
-    model = fit(rest, names, penalty)
-    return float(roc_auc_score(_labels(held), model.probabilities([example.numbers for example in held])))
-
-
-def _table(numbers: Sequence[Mapping[str, float]], names: Sequence[str]) -> Floats:
-    return np.array([[row.get(name, np.nan) for name in names] for row in numbers], dtype=np.float64)
-
-
-def _labels(examples: Sequence[Example]) -> Floats:
+def labels_of(examples: Sequence[LabelledFeatures]) -> Floats:
+    """1.0 for consistent, 0.0 for inconsistent [N]."""
     return np.array([example.label for example in examples], dtype=np.float64)
 
 
-def _weights(examples: Sequence[Example]) -> Floats:
-    """They add up to 1; every class of every set has the same share."""
+def weigh_examples(examples: Sequence[LabelledFeatures]) -> Floats:
+    """Weights [N] that add up to 1; every class of every set has the same share."""
     counts: dict[tuple[str, int], int] = {}
     for example in examples:
         counts[example.set, example.label] = counts.get((example.set, example.label), 0) + 1
     return np.array([1 / (counts[example.set, example.label] * len(counts)) for example in examples])
 
 
-def _check(examples: Sequence[Example]) -> None:
+def _split_left_out(examples: Sequence[LabelledFeatures], seed: int) -> list[NDArray[np.int64]]:
+    """The examples that are left out in turn: a set, or a fold when there is only one set."""
+    names = list(dict.fromkeys(example.set for example in examples))
+    if len(names) == 1:
+        return [test for _, test in _split_folds(examples, seed)]
+    return [np.array([i for i, example in enumerate(examples) if example.set == name]) for name in names]
+
+
+def _split_folds(examples: Sequence[LabelledFeatures], seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    strata = [f"{example.set}/{example.label}" for example in examples]
+    groups = [f"{example.set}/{example.group}" for example in examples]
+    splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+    return list(splitter.split(np.zeros(len(examples)), strata, groups))
+
+
+def _measure_left_out(
+    examples: Sequence[LabelledFeatures], part: NDArray[np.int64], names: Sequence[str], penalty: float
+) -> float:
+    """ROC-AUC on ``part`` of a model fitted on the rest."""
+    left_out = set(part.tolist())
+    rest = [example for i, example in enumerate(examples) if i not in left_out]
+    tests = [examples[i] for i in sorted(left_out)]
+    if len(set(labels_of(tests))) < 2 or len(set(labels_of(rest))) < 2:
+        return 0.5
+    model = fit_model(rest, names, penalty)
+    return float(roc_auc_score(labels_of(tests), model.predict_probabilities([e.features for e in tests])))
+
+
+def _check_classes(examples: Sequence[LabelledFeatures]) -> None:
     counts = {label: sum(example.label == label for example in examples) for label in (0, 1)}
     if min(counts.values()) < MIN_CLASS:
         raise InvalidRequest(
-            f"{counts[1]} consistent and {counts[0]} inconsistent rows have scores; a calibration needs at least "
-            f"{MIN_CLASS} of each. Give more labelled rows."
+            f"{counts[1]} consistent and {counts[0]} inconsistent examples have scores; a calibration needs at least "
+            f"{MIN_CLASS} of each. Give more labelled examples."
         )
-
-
-Scorer = Callable[[Sequence[Mapping[str, float]]], Floats]
-
-
-def leave_one_out(
-    examples: Sequence[Example], families: Mapping[str, str], choice: Choice | None = None
-) -> dict[str, Scorer]:
-    """For each set, a fusion fitted without any set of its family: what a set learns from others alone."""
-    choice = choice or Choice()
-    names = dict.fromkeys(example.set for example in examples)
-    out: dict[str, Scorer] = {}
-    for name in names:
-        rest = [example for example in examples if families[example.set] != families[name]]
-        out[name] = choose(rest, choice)[0].probabilities
-    return out

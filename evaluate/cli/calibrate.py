@@ -1,4 +1,4 @@
-"""``groundwire calibrate``: a verdict of one's own from labelled responses."""
+"""``groundwire calibrate``: fits verdicts to labelled responses."""
 
 from __future__ import annotations
 
@@ -10,87 +10,97 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from groundwire.engine.cli import common
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.features import features
 from groundwire.runtime.errors import InvalidRequest
 
-from . import commands
+from . import common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.calibration.fusion import Example
-    from groundwire.evaluate.datasets.examples import Row
+    from groundwire.evaluate.calibration.fusion import LabelledFeatures, PredictProbabilities
+    from groundwire.evaluate.datasets.examples import Example
     from groundwire.runtime.calibration import Calibration
 
 
 def calibrate(
     data: Annotated[
         list[Path],
-        typer.Argument(help="Labelled sets, as for `groundwire evaluate`. Several count the same.", metavar="DEV"),
+        typer.Argument(
+            help="Labelled sets, as for `groundwire evaluate`. Every set has the same weight.", metavar="DEV"
+        ),
     ],
-    out: Annotated[Path | None, typer.Option(help="Write the calibration here.", dir_okay=False)] = None,
-    save: Annotated[bool, typer.Option("--save", help="Write it into the bundle's manifest.")] = False,
-    bundle: common.BundleOption = "compact",
+    out: Annotated[Path | None, typer.Option(help="Write the calibration to this file.", dir_okay=False)] = None,
+    save: Annotated[bool, typer.Option("--save", help="Write the calibration into the bundle's manifest.")] = False,
+    bundle: Annotated[
+        str, typer.Option(help="An embedded bundle's name, or a directory made by `groundwire export`.")
+    ] = "compact",
     metrics: common.MetricsOption = None,
     apart_from: Annotated[
         list[Path] | None,
-        typer.Option(help="Leave out rows that share knowledge with this set, on which you will test; repeatable."),
+        typer.Option(help="Leave out examples that share knowledge with this test set; repeatable."),
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option(help="Directory that keeps the scores, so that a stopped run goes on; default: beside --out."),
+        typer.Option(help="Directory that keeps the scores, so that a stopped run resumes; default: beside --out."),
     ] = None,
-    device: common.DeviceOption = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or tensorrt; nothing falls back silently.")] = "auto",
     threads: common.ThreadsOption = None,
-    workers: commands.WorkersOption = 1,
+    workers: common.WorkersOption = 1,
     verifiable: Annotated[
         float | None, typer.Option(help="Verifiability below which nothing is called inconsistent.", min=0, max=1)
     ] = 0.5,
-    seed: Annotated[int, typer.Option(help="Of the folds.", min=0)] = 13,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 13,
 ) -> None:
-    """Fit verdicts to labelled responses of your own.
+    """Fit verdicts to your own labelled responses.
 
-    Every metric gets a scale; together they give one probability of "consistent", and the profiles balanced, strict and
-    lenient draw the line with the rates of false alarms and misses that held-out rows have. A row is
-    `{"response": "…", "knowledge": "…", "label": 1}`; a few hundred rows of each label are a good start.
+    Every metric gets a scale; together they give one probability of "consistent". The profiles balanced, strict and
+    lenient draw the line; each states its false positive rate and false negative rate on held-out examples, where
+    positive means that a response is called inconsistent. An example is
+    `{"response": "…", "knowledge": "…", "label": 1}`; a few hundred examples of each label are a good start.
 
         groundwire calibrate dev.jsonl --metrics q2,nli,overlap_precision --out mine.json
 
     Then `Engine.load(calibration=Path("mine.json"))`, or `groundwire evaluate tests.jsonl --calibration mine.json`.
     """
-    commands.required()
-    from groundwire.evaluate.calibration.fusion import Choice, leave_one_out
-    from groundwire.evaluate.calibration.fusion import calibrate as fit
-    from groundwire.evaluate.datasets import read
-    from groundwire.evaluate.datasets.examples import apart
+    common.require_extra()
+    from groundwire.evaluate.calibration.fusion import FusionOptions, leave_one_out
+    from groundwire.evaluate.calibration.operating_points import fit_calibration
+    from groundwire.evaluate.datasets import read_dataset
+    from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
     from groundwire.evaluate.scores.scoring import Settings, score_sets
 
     if out is None and not save:
         raise InvalidRequest("Say where the calibration goes: --out FILE, or --save for the bundle's own.")
-    kept = run or (out.with_suffix(".run") if out else None)
-    if kept is None:
+    directory = run or (out.with_suffix(".run") if out else None)
+    if directory is None:
         raise InvalidRequest("--save without --out needs --run DIR, where the scores are kept.")
-    tested = [row for path in apart_from or () for row in read(path)]
-    sets = {name: read(path) for name, path in commands.named(list(data)).items()}
+    tests = [example for path in apart_from or () for example in read_dataset(path)]
+    sets = {name: read_dataset(path) for name, path in common.name_sets(list(data)).items()}
     sets = {
-        name: [row for row, clear in zip(rows, apart(rows, tested), strict=True) if clear]
-        for name, rows in sets.items()
+        name: [
+            example
+            for example, unshared in zip(examples, flag_unshared_knowledge(examples, tests), strict=True)
+            if unshared
+        ]
+        for name, examples in sets.items()
     }
-    with commands.progress() as watch:
-        names = common.metric_names(metrics) or ("all",)
-        settings = Settings(bundle, common.device_choice(device), threads, names, workers=workers)
-        scored = score_sets(sets, kept, settings, watch)
+    with common.show_progress() as watch:
+        names = common.parse_metrics(metrics) or ("all",)
+        settings = Settings(bundle, common.parse_device(device), threads, names, workers=workers)
+        scored = score_sets(sets, directory, settings, watch)
         watch("fitting", 0, 0)
-        found = examples(sets, scored.sets)
+        labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
-        choice = Choice(verifiable=verifiable, seed=seed)
-        fitted = fit(found, computed, choice)
-        others = leave_one_out(found, {name: name for name in sets}, choice) if len(sets) > 1 else {}
-    console = common.stdout()
-    console.print(_weights(fitted))
-    console.print(_profiles(fitted))
-    for name, scorer in others.items():
-        console.print(f"[dim]{escape(name)}, fitted on the other sets: ROC-AUC {_auc(found, name, scorer):.3f}[/]")
+        options = FusionOptions(verifiable=verifiable, seed=seed)
+        fitted = fit_calibration(labelled, computed, options)
+        others = leave_one_out(labelled, {name: name for name in sets}, options) if len(sets) > 1 else {}
+    console = common.open_stdout()
+    console.print(_tabulate_weights(fitted))
+    console.print(_tabulate_profiles(fitted))
+    console.print("[dim]Positive: a response is called inconsistent.[/]")
+    for name, predict in others.items():
+        area = _measure_roc_auc(labelled, name, predict)
+        console.print(f"[dim]{escape(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
     if out is not None:
         fitted.save(out)
         console.print(f"written to {escape(str(out))}", soft_wrap=True)
@@ -100,42 +110,48 @@ def calibrate(
         console.print(f"written into {escape(str(Bundle.open(bundle).calibrate(fitted).directory))}", soft_wrap=True)
 
 
-def examples(sets: Mapping[str, Sequence[Row]], scores: Mapping[str, Sequence[Score]]) -> list[Example]:
-    """The labelled rows with their numbers; rows about the same knowledge are one group."""
-    from groundwire.evaluate.calibration.fusion import Example
+def collect_features(
+    sets: Mapping[str, Sequence[Example]], scores: Mapping[str, Sequence[Score]]
+) -> list[LabelledFeatures]:
+    """The features of the labelled examples; examples about the same knowledge are one group."""
+    from groundwire.evaluate.calibration.fusion import LabelledFeatures
 
     return [
-        Example(name, "\n".join(row.knowledge), row.label, features(score.metrics))
-        for name, rows in sets.items()
-        for row, score in zip(rows, scores[name], strict=True)
-        if row.label is not None and score.metrics
+        LabelledFeatures(name, "\n".join(example.knowledge), example.label, features(score.metrics))
+        for name, examples in sets.items()
+        for example, score in zip(examples, scores[name], strict=True)
+        if example.label is not None and score.metrics
     ]
 
 
-def _auc(found: Sequence[Example], name: str, scorer: object) -> float:
+def _measure_roc_auc(labelled: Sequence[LabelledFeatures], name: str, predict: PredictProbabilities) -> float:
     from sklearn.metrics import roc_auc_score
 
-    assert callable(scorer)
-    own = [example for example in found if example.set == name]
-    return float(roc_auc_score([e.label for e in own], scorer([e.numbers for e in own])))
+    of_set = [example for example in labelled if example.set == name]
+    return float(
+        roc_auc_score([example.label for example in of_set], predict([example.features for example in of_set]))
+    )
 
 
-def _weights(fitted: Calibration) -> Table:
-    table = Table(title=f"fitted on {fitted.rows} rows of {', '.join(fitted.fitted_on)}", title_justify="left")
-    for column in ("number", "weight", "mean", "deviation"):
-        table.add_column(column, justify="left" if column == "number" else "right")
+def _tabulate_weights(fitted: Calibration) -> Table:
+    table = Table(title=f"fitted on {fitted.rows} examples of {', '.join(fitted.fitted_on)}", title_justify="left")
+    for column in ("feature", "weight", "mean", "deviation"):
+        table.add_column(column, justify="left" if column == "feature" else "right")
     for feature in fitted.features:
         name = f"{feature.name} (needed)" if feature.needed else feature.name
         table.add_row(name, f"{feature.weight:+.3f}", f"{feature.mean:.3f}", f"{feature.deviation:.3f}")
     return table
 
 
-def _profiles(fitted: Calibration) -> Table:
-    table = Table(title="profiles, with the rates of rows that the fit had not seen", title_justify="left")
-    for column in ("profile", "consistent from", "false alarms", "misses"):
+def _tabulate_profiles(fitted: Calibration) -> Table:
+    table = Table(title="profiles, with their rates on examples that the fit had not seen", title_justify="left")
+    for column in ("profile", "consistent from", "false positive rate", "false negative rate"):
         table.add_column(column, justify="left" if column == "profile" else "right")
-    for name, point in fitted.profiles.items():
+    for name, profile in fitted.profiles.items():
         table.add_row(
-            name, f"{point.threshold:.3f}", f"{point.false_positive_rate:.1%}", f"{point.false_negative_rate:.1%}"
+            name,
+            f"{profile.threshold:.3f}",
+            f"{profile.false_positive_rate:.1%}",
+            f"{profile.false_negative_rate:.1%}",
         )
     return table

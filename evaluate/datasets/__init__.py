@@ -1,6 +1,6 @@
-"""Labelled sets, in our own formats and in those their authors publish.
+"""Datasets: labelled sets in Groundwire's own formats and in those of their authors.
 
-A format is a file of this package and a line of ``FORMATS``: whether a file looks like it, and how its rows are read.
+A format is a module of this package and a line of ``FORMATS``: whether a file looks like it, and how it is read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from groundwire.runtime.errors import InvalidRequest
 
 from .begin import BEGIN
 from .dnli import DNLI
-from .examples import Row
+from .examples import Example
 from .factual import FACTUAL
 from .faithdial import FAITHDIAL
 from .opendialkg import OPENDIALKG
@@ -37,55 +37,55 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     }
 )
 """By name, in the order in which a file is tried: the authors' formats are the more particular ones."""
-SHOWN = 20
-"""Broken rows that an error spells out; it counts the others."""
+MAX_SHOWN = 20
+"""Broken examples that an error message spells out; it counts the others."""
 
 
-def read(path: str | Path, format: str | None = None) -> list[Row]:
-    """The rows of a labelled set, in the order of the file.
+def read_dataset(path: str | Path, format: str | None = None) -> list[Example]:
+    """The examples of a labelled set, in the order of the file.
 
-    ``format`` is a name of ``FORMATS``; None finds it from the file's columns or first record. A row is never dropped:
+    ``format`` is a name of ``FORMATS``; None finds it from the file's columns or first record. No example is dropped:
     broken ones raise one InvalidRequest that names the line of each and what is wrong there, because figures of what is
-    left would be those of another set, and because a user mends a file in one go. InvalidRequest also for a file that
-    cannot be read or holds no row, for an unknown format, and for two rows of one id. Whether the texts of a row can be
-    scored (an empty response, no knowledge) is for the engine to say, as status ``invalid``.
+    left would be those of another set, and because a user can then fix the file in one go. InvalidRequest also for a
+    file that cannot be read or holds no example, for an unknown format, and for two examples with the same id. The
+    engine decides whether the texts of an example can be scored (an empty response, no knowledge): status ``invalid``.
     """
     if format is not None and format not in FORMATS:
-        raise InvalidRequest(f"Unknown format {format!r}. {_formats()}")
+        raise InvalidRequest(f"Unknown format {format!r}. {_list_formats()}")
     path = Path(path)
     source = Source(path)
-    name = format or next((name for name, one in FORMATS.items() if one.sniff(source)), None)
+    name = format or next((name for name, known in FORMATS.items() if known.sniff(source)), None)
     if name is None:
-        raise InvalidRequest(f"{path} is in no known format: {_looks(source)}. {_formats()}")
-    found: list[Row] = []
+        raise InvalidRequest(f"{path} is in no known format: {_describe_source(source)}. {_list_formats()}")
+    examples: list[Example] = []
     broken: list[Broken] = []
-    places: dict[str, str] = {}
+    where: dict[str, str] = {}
     for item in FORMATS[name].read(source):
         if isinstance(item, Broken):
             broken.append(item)
-        elif item.row.id in places:
-            broken.append(Broken(item.where, f"id {item.row.id!r} was given in {places[item.row.id]} already"))
+        elif item.example.id in where:
+            broken.append(Broken(item.where, f"id {item.example.id!r} was given in {where[item.example.id]} already"))
         else:
-            places[item.row.id] = item.where
-            found.append(item.row)
+            where[item.example.id] = item.where
+            examples.append(item.example)
     if broken:
-        lines = [f"  {one.where}: {one.why}" for one in broken[:SHOWN]]
-        if len(broken) > SHOWN:
-            lines.append(f"  and {len(broken) - SHOWN} more")
-        count = f"{len(broken)} broken row{'s' if len(broken) > 1 else ''}"
+        lines = [f"  {item.where}: {item.why}" for item in broken[:MAX_SHOWN]]
+        if len(broken) > MAX_SHOWN:
+            lines.append(f"  and {len(broken) - MAX_SHOWN} more")
+        count = f"{len(broken)} broken example{'s' if len(broken) > 1 else ''}"
         raise InvalidRequest(
-            f"{path} (format {name}) has {count}, so none was read; mend or remove them:\n" + "\n".join(lines)
+            f"{path} (format {name}) has {count}, so none was read; fix or remove them:\n" + "\n".join(lines)
         )
-    if not found:
-        raise InvalidRequest(f"{path} (format {name}) holds no rows.")
-    return found
+    if not examples:
+        raise InvalidRequest(f"{path} (format {name}) holds no examples.")
+    return examples
 
 
-def _formats() -> str:
-    return "Formats are:\n" + "\n".join(f"  {name}: {one.about}" for name, one in FORMATS.items())
+def _list_formats() -> str:
+    return "Formats are:\n" + "\n".join(f"  {name}: {known.about}" for name, known in FORMATS.items())
 
 
-def _looks(source: Source) -> str:
+def _describe_source(source: Source) -> str:
     if source.first:
         return f"its first record has the fields {', '.join(source.first)}"
     if source.is_json:
@@ -94,4 +94,4 @@ def _looks(source: Source) -> str:
     return f"its first line names the columns {', '.join(columns)}"[:400]
 
 
-__all__ = ["FORMATS", "Format", "read"]
+__all__ = ["FORMATS", "Format", "read_dataset"]

@@ -1,4 +1,4 @@
-"""A labelled response: what ``evaluate`` reads, whatever file it came from."""
+"""Labelled examples: what every dataset is read into."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from groundwire.engine.schema.base import Record
 
 
-class Row(Record, frozen=True):
-    """One response, what it should rest on, and what people said of it."""
+class Example(Record, frozen=True):
+    """One response, the knowledge it should be consistent with, and its human labels."""
 
     id: str
     """Unique within its set."""
@@ -18,43 +18,47 @@ class Row(Record, frozen=True):
     history: tuple[str, ...] = ()
     """Utterances, oldest first."""
     label: int | None = None
-    """1 consistent, 0 inconsistent; None where nobody judged it so."""
+    """1 consistent, 0 inconsistent; None where it has no such label."""
     grade: float | None = None
-    """A judgement on a scale, higher is more faithful; None where there is none."""
+    """A rating on a scale, higher is more faithful; None where there is none."""
     verifiable: bool | None = None
-    """Whether it states anything that can be checked; None where nobody said."""
+    """Whether it states anything that can be checked; None where that is not labelled."""
     system: str = ""
-    """Who gave the response."""
+    """What or who gave the response."""
     context: str = ""
     """Responses with the same non-empty context answer the same turn and may be ranked against each other."""
     source: str = ""
     """Part of the set, for breakdowns."""
 
 
-def sampled(rows: Sequence[Row], count: int, seed: int) -> list[Row]:
-    """At most ``count`` rows, in their order; 0 takes all. Rows of one context are drawn together or not at all."""
-    if not count or count >= len(rows):
-        return list(rows)
+def sample_examples(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
+    """At most ``count`` examples, in their order; 0 takes all.
+
+    Examples of one context are drawn together or not at all.
+    """
+    if not count or count >= len(examples):
+        return list(examples)
     groups: dict[tuple[str, str], list[int]] = {}
-    for place, row in enumerate(rows):
-        groups.setdefault(("context", row.context) if row.context else ("row", row.id), []).append(place)
+    for index, example in enumerate(examples):
+        group = ("context", example.context) if example.context else ("example", example.id)
+        groups.setdefault(group, []).append(index)
     drawn = list(groups.values())
     random.Random(seed).shuffle(drawn)
     kept: list[int] = []
-    for places in drawn:
-        if len(kept) + len(places) <= count:
-            kept += places
-    return [rows[place] for place in sorted(kept)]
+    for indices in drawn:
+        if len(kept) + len(indices) <= count:
+            kept += indices
+    return [examples[index] for index in sorted(kept)]
 
 
-def apart(rows: Iterable[Row], others: Iterable[Row]) -> list[bool]:
-    """For each of ``rows``, whether it shares no passage of knowledge with ``others``, but for case and blanks.
+def flag_unshared_knowledge(examples: Iterable[Example], others: Iterable[Example]) -> list[bool]:
+    """For each of ``examples``, whether it shares no passage of knowledge with ``others``; case and spaces are ignored.
 
-    What is tuned on rows that share one would have been told about the others.
+    What is tuned on examples that share a passage leaks information about the others.
     """
-    seen = {_plain(passage) for row in others for passage in row.knowledge}
-    return [not any(_plain(passage) in seen for passage in row.knowledge) for row in rows]
+    seen = {_normalize(passage) for other in others for passage in other.knowledge}
+    return [not any(_normalize(passage) in seen for passage in example.knowledge) for example in examples]
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.lower().split())

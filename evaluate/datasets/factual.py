@@ -1,8 +1,9 @@
 """The CSV files of "Rome was built in 1776" (alexa/factual-consistency-analysis-of-dialogs).
 
 ``factual_dataset_crowd/gt.csv``, ``knn.csv``, ``dpr.csv`` and ``factual_dataset_expert.csv`` have the same columns. A
-response is judged only where it is verifiable; it is consistent from an average correctness of 0.5 on (the paper's §5).
-The file's name says where the knowledge came from and becomes ``source``; ``system`` is model and decoding.
+response has a label only where it is verifiable; it is consistent from an average correctness of 0.5 on (the paper's
+§5).
+``source`` is the file's name, which says where the knowledge came from; ``system`` is model and decoding.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .examples import Row
-from .source import Format, Items, Source, choice, number, rows, texts
+from .examples import Example
+from .source import Format, Items, Source, convert_entries, parse_choice, parse_number, strip_texts
 
 CORRECTNESS, VERIFIABLE = "Avg Factual Correctness", "Verifiable"
 COLUMNS = ("model_type", "decoding", "context", "knowledge", "response", CORRECTNESS, "Hallucination", VERIFIABLE)
@@ -21,15 +22,15 @@ CONSISTENT_FROM = 0.5
 def _read(source: Source) -> Items:
     part = "expert" if "expert" in source.stem else source.stem
 
-    def convert(index: int, cells: dict[str, str]) -> Iterator[Row]:
-        verifiable = choice(VERIFIABLE, cells[VERIFIABLE], {"y": True, "n": False})
-        grade = number(CORRECTNESS, cells[CORRECTNESS]) if verifiable else None
+    def convert(index: int, cells: dict[str, str]) -> Iterator[Example]:
+        verifiable = parse_choice(VERIFIABLE, cells[VERIFIABLE], {"y": True, "n": False})
+        grade = parse_number(CORRECTNESS, cells[CORRECTNESS]) if verifiable else None
         dialogue = cells.get("conv_index", "").strip()
-        yield Row(
+        yield Example(
             id=str(index),
             response=cells["response"],
-            knowledge=texts(cells["knowledge"]),
-            history=_turns(cells["context"]),
+            knowledge=strip_texts(cells["knowledge"]),
+            history=_split_turns(cells["context"]),
             label=None if grade is None else int(grade >= CONSISTENT_FROM),
             grade=grade,
             verifiable=verifiable,
@@ -38,12 +39,12 @@ def _read(source: Source) -> Items:
             source=part,
         )
 
-    return rows(source.table(COLUMNS), convert)
+    return convert_entries(source.table(COLUMNS), convert)
 
 
-def _turns(context: str) -> tuple[str, ...]:
-    """``A: …<br>B: …<br>`` as utterances."""
-    return texts(*(re.sub(r"^\s*[A-Z]:\s", "", turn) for turn in context.split("<br>")))
+def _split_turns(context: str) -> tuple[str, ...]:
+    """The utterances of ``A: …<br>B: …<br>``."""
+    return strip_texts(*(re.sub(r"^\s*[A-Z]:\s", "", turn) for turn in context.split("<br>")))
 
 
 FACTUAL = Format(

@@ -1,10 +1,10 @@
-"""FaithDial (McGill-NLP/FaithDial): Wizard of Wikipedia responses, judged, and edited where they hallucinated.
+"""FaithDial (McGill-NLP/FaithDial): Wizard of Wikipedia responses, labelled, and edited where they hallucinated.
 
-``BEGIN`` says what ``original_response`` does, or ``response`` where nothing was edited: inconsistent with any
-"Hallucination", else consistent with "Entailment", else neither ("Generic" alone: nothing can be verified). An edited
-``response`` is a second row of the same context and consistent, which is how the authors train their critic
-(models/critic_data.py). ``VRM`` holds speech acts and is not read. A file holds dialogues with ``utterances``, or
-utterances; those without ``knowledge`` are the seeker's and no rows.
+``BEGIN`` labels ``original_response``, or ``response`` where nothing was edited: inconsistent with any "Hallucination",
+else consistent with "Entailment", else neither ("Generic" alone: nothing can be verified). An edited ``response`` is a
+second example of the same context and consistent; the authors train their critic in this way (models/critic_data.py).
+``VRM`` holds speech acts and is not read. A file holds dialogues with ``utterances``, or utterances; those without
+``knowledge`` are the seeker's and are no examples.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from .examples import Row
-from .source import Format, Items, RowError, Source, record, rows, texts
+from .examples import Example
+from .source import ExampleError, Format, Items, Source, convert_entries, convert_record, strip_texts
 
 WIZARD, EDITED = "wow", "faithdial"
 
@@ -32,46 +32,46 @@ class _Dialogue(msgspec.Struct, frozen=True):
     utterances: list[dict[str, Any]]
 
 
-def _is(source: Source) -> bool:
+def _sniff(source: Source) -> bool:
     return "utterances" in source.first or {"response", "BEGIN"} <= set(source.first)
 
 
 def _read(source: Source) -> Items:
-    return rows(source.entries(), _entry)
+    return convert_entries(source.entries(), _read_entry)
 
 
-def _entry(number: int, entry: Any) -> Iterator[Row]:
+def _read_entry(number: int, entry: Any) -> Iterator[Example]:
     if not isinstance(entry, dict) or "utterances" not in entry:
-        yield from _utterance(str(number), record(_Utterance, entry))
+        yield from _read_utterance(str(number), convert_record(_Utterance, entry))
         return
-    for index, utterance in enumerate(record(_Dialogue, entry).utterances):
+    for index, utterance in enumerate(convert_record(_Dialogue, entry).utterances):
         if "knowledge" not in utterance:
             continue
         try:
-            yield from _utterance(f"{number}-{index}", record(_Utterance, utterance))
-        except RowError as error:
-            raise RowError(f"utterance {index + 1}: {error}") from error
+            yield from _read_utterance(f"{number}-{index}", convert_record(_Utterance, utterance))
+        except ExampleError as error:
+            raise ExampleError(f"utterance {index + 1}: {error}") from error
 
 
-def _utterance(name: str, said: _Utterance) -> Iterator[Row]:
-    found = (said.begin,) if isinstance(said.begin, str) else tuple(said.begin or ())
-    acts = {act.strip().lower() for act in found}
+def _read_utterance(name: str, utterance: _Utterance) -> Iterator[Example]:
+    begin = (utterance.begin,) if isinstance(utterance.begin, str) else tuple(utterance.begin or ())
+    acts = {act.strip().lower() for act in begin}
     label = 0 if "hallucination" in acts else 1 if "entailment" in acts else None
-    judged = Row(
+    original = Example(
         id=f"{name}-{WIZARD}",
-        response=said.original_response or said.response,
-        knowledge=texts(said.knowledge),
-        history=tuple(said.history),
+        response=utterance.original_response or utterance.response,
+        knowledge=strip_texts(utterance.knowledge),
+        history=tuple(utterance.history),
         label=label,
         verifiable=False if acts == {"generic"} else None,
         system=WIZARD,
         context=name,
     )
-    yield judged
-    if said.original_response and said.original_response != said.response:
+    yield original
+    if utterance.original_response and utterance.original_response != utterance.response:
         yield msgspec.structs.replace(
-            judged, id=f"{name}-{EDITED}", response=said.response, label=1, verifiable=None, system=EDITED
+            original, id=f"{name}-{EDITED}", response=utterance.response, label=1, verifiable=None, system=EDITED
         )
 
 
-FAITHDIAL = Format("JSON of FaithDial: train.json, valid.json, test.json", _is, _read)
+FAITHDIAL = Format("JSON of FaithDial: train.json, valid.json, test.json", _sniff, _read)

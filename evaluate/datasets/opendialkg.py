@@ -1,8 +1,8 @@
 """``opendialkg.csv`` (facebookresearch/opendialkg): dialogues of two people who walk over a knowledge graph.
 
-A message is a row when its speaker chose a path of the graph right before it: the path's triples are its knowledge, all
-earlier messages its history. Messages without a path have no knowledge to be held against and stand in histories only.
-Nobody judged the messages' faithfulness, so there is no label; the two ratings are of whole dialogues and are not read.
+A message is an example when its speaker chose a path of the graph right before it: the path's triples are its
+knowledge, all earlier messages its history. Messages without a path have no knowledge to be compared with and appear in
+histories only. The faithfulness of messages is not labelled; the two ratings are of whole dialogues and are not read.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from .examples import Row
-from .source import Format, Items, RowError, Source, record, rows
+from .examples import Example
+from .source import ExampleError, Format, Items, Source, convert_entries, convert_record
 
 COLUMNS = ("Messages", "User Rating", "Assistant Rating")
 
@@ -30,23 +30,23 @@ class _Turn(msgspec.Struct, frozen=True):
 
 
 def _read(source: Source) -> Items:
-    return rows(source.table(COLUMNS), _dialogue)
+    return convert_entries(source.table(COLUMNS), _read_dialogue)
 
 
-def _dialogue(number: int, cells: dict[str, str]) -> Iterator[Row]:
+def _read_dialogue(number: int, cells: dict[str, str]) -> Iterator[Example]:
     try:
         turns = msgspec.json.decode(cells["Messages"], type=list[_Turn])
     except msgspec.DecodeError as error:
-        raise RowError(f"Messages is not a JSON list of messages: {error}") from error
+        raise ExampleError(f"Messages is not a JSON list of messages: {error}") from error
     history: list[str] = []
     knowledge: tuple[str, ...] = ()
     for index, turn in enumerate(turns):
         if turn.metadata is not None and turn.metadata.path is not None:
-            knowledge = _triples(turn.metadata.path)
+            knowledge = _format_triples(turn.metadata.path)
         if turn.message is None:
             continue
         if knowledge:
-            yield Row(
+            yield Example(
                 id=f"{number}-{index}",
                 response=turn.message,
                 knowledge=knowledge,
@@ -57,12 +57,12 @@ def _dialogue(number: int, cells: dict[str, str]) -> Iterator[Row]:
         knowledge = ()
 
 
-def _triples(path: list[Any]) -> tuple[str, ...]:
-    """The triples as ``subject relation object``, ``~relation`` turned round, underscores as blanks."""
+def _format_triples(path: list[Any]) -> tuple[str, ...]:
+    """The triples as ``subject relation object``, ``~relation`` inverted, underscores as spaces."""
     if len(path) < 2:
-        raise RowError("a path has no triples")
+        raise ExampleError("a path has no triples")
     flat = []
-    for subject, relation, other in record(list[tuple[str, str, str]], path[1]):
+    for subject, relation, other in convert_record(list[tuple[str, str, str]], path[1]):
         if relation.startswith("~"):
             subject, relation, other = other, relation[1:], subject
         flat.append(f"{subject} {relation.replace('_', ' ')} {other}")

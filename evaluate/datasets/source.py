@@ -1,4 +1,4 @@
-"""A file of labelled responses as the loaders see it: its text, its records and where each of them stands."""
+"""The file of a dataset: its text, its records, and the line or entry of each."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ import msgspec
 
 from groundwire.runtime.errors import InvalidRequest
 
-from .examples import Row
+from .examples import Example
 
 
-class Found(NamedTuple):
-    """A row and where it stands: "line 12", "entry 3"."""
+class LocatedExample(NamedTuple):
+    """An example and where the file has it: "line 12", "entry 3"."""
 
     where: str
-    row: Row
+    example: Example
 
 
 class Broken(NamedTuple):
-    """A place that should hold a row, and what is wrong with it."""
+    """A line or entry that should hold an example, and what is wrong with it."""
 
     where: str
     why: str
 
 
-Items: TypeAlias = Iterator[Found | Broken]
+Items: TypeAlias = Iterator[LocatedExample | Broken]
 
 
 class Format(NamedTuple):
-    """One layout of files."""
+    """A file format."""
 
     about: str
-    """What it is, for the list of formats."""
+    """A description for the list of formats."""
     sniff: Callable[[Source], bool]
     """Whether a file looks like it, by its name, its columns or its first record."""
     read: Callable[[Source], Items]
-    """Every row of the file, or what is wrong in its place; nothing is left out without saying so here."""
+    """Every example of the file, or what is wrong with it; nothing is left out silently."""
 
 
-class RowError(ValueError):
-    """What is wrong with one row; ``rows`` puts the place in front of it."""
+class ExampleError(ValueError):
+    """What is wrong with one example; ``convert_entries`` adds where it is."""
 
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """A file, read whole; the sets of the field have at most some hundred thousand rows."""
+    """A file, read whole; the sets of the field have at most some hundred thousand examples."""
 
     def __init__(self, path: Path) -> None:
         """Read ``path`` as UTF-8, with or without a byte order mark; InvalidRequest when that is impossible."""
@@ -83,15 +83,15 @@ class Source:
         if not self.is_json:
             return {}
         try:
-            entry = next((entry for _, entry in self.entries() if not isinstance(entry, RowError)), None)
+            entry = next((entry for _, entry in self.entries() if not isinstance(entry, ExampleError)), None)
         except InvalidRequest:
             return {}
         return entry if isinstance(entry, dict) else {}
 
     def entries(self) -> Iterator[tuple[str, Any]]:
-        """The entries of a JSON array or the lines of JSON Lines, with their places; a RowError in place of a bad line.
+        """The entries of a JSON array or the lines of JSON Lines, each with where it is; an ExampleError if bad.
 
-        InvalidRequest when the array itself is damaged: then nothing behind the damage can be read.
+        InvalidRequest when the array itself is damaged: then nothing after the damage can be read.
         """
         if self.text.lstrip()[0] == "[":
             for number, entry in enumerate(self._array, 1):
@@ -102,7 +102,7 @@ class Source:
                 try:
                     yield f"line {number}", msgspec.json.decode(line)
                 except msgspec.DecodeError as error:
-                    yield f"line {number}", RowError(f"not JSON: {error}")
+                    yield f"line {number}", ExampleError(f"not JSON: {error}")
 
     @cached_property
     def _array(self) -> list[Any]:
@@ -111,7 +111,7 @@ class Source:
         except msgspec.DecodeError as error:
             at = re.search(r"byte (\d+)", str(error))
             line = self.text.encode()[: int(at[1])].count(b"\n") + 1 if at else self.text.count("\n") + 1
-            raise InvalidRequest(f"{self.path} is not JSON (line {line}): {error}. Mend the file.") from error
+            raise InvalidRequest(f"{self.path} is not JSON (line {line}): {error}. Fix the file.") from error
         return entries
 
     def header(self, delimiter: str = ",") -> tuple[str, ...]:
@@ -131,8 +131,10 @@ class Source:
             return csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
         return csv.reader(text, delimiter=delimiter, strict=True)
 
-    def table(self, columns: Sequence[str], delimiter: str = ",") -> Iterator[tuple[str, dict[str, str] | RowError]]:
-        """The rows of a table by column, with the line each starts on; a RowError in place of a bad row.
+    def table(
+        self, columns: Sequence[str], delimiter: str = ","
+    ) -> Iterator[tuple[str, dict[str, str] | ExampleError]]:
+        """The rows of a table by column, each with the line it starts on; an ExampleError for a bad row.
 
         Cells of a comma-separated table may be quoted and then hold line breaks; those of a tab-separated one may not,
         and a quote in them is a quote. InvalidRequest when one of ``columns`` is missing.
@@ -153,57 +155,59 @@ class Source:
                 row = next(cells)
             except StopIteration:
                 return
-            except csv.Error as error:  # from here on no one can say where a row ends
-                yield line, RowError(f"not a row of a table ({error}); what follows was not read")
+            except csv.Error as error:  # from here on it is unknown where a row ends
+                yield line, ExampleError(f"not a row of a table ({error}); what follows was not read")
                 return
             if row and len(row) != len(names):
-                yield line, RowError(f"{len(row)} cells, but the first line names {len(names)} columns")
+                yield line, ExampleError(f"{len(row)} cells, but the first line names {len(names)} columns")
             elif row:
                 yield line, dict(zip(names, row, strict=True))
 
 
-def rows(entries: Iterable[tuple[str, T | RowError]], convert: Callable[[int, T], Iterable[Row]]) -> Items:
-    """Convert every entry, counted from 0, into its rows; a RowError from either becomes a Broken in its place."""
+def convert_entries(
+    entries: Iterable[tuple[str, T | ExampleError]], convert: Callable[[int, T], Iterable[Example]]
+) -> Items:
+    """The examples of every entry, counted from 0; an ExampleError becomes a Broken."""
     for number, (where, entry) in enumerate(entries):
-        if isinstance(entry, RowError):
+        if isinstance(entry, ExampleError):
             yield Broken(where, str(entry))
             continue
         try:
-            for row in convert(number, entry):
-                yield Found(where, row)
-        except RowError as error:
+            for example in convert(number, entry):
+                yield LocatedExample(where, example)
+        except ExampleError as error:
             yield Broken(where, str(error))
 
 
-def record(kind: type[T], entry: Any) -> T:
-    """``entry`` as a typed record; RowError names the field that does not fit."""
+def convert_record(kind: type[T], entry: Any) -> T:
+    """``entry`` as a typed record; ExampleError names the field that does not fit."""
     try:
         return msgspec.convert(entry, kind)
     except msgspec.ValidationError as error:
-        raise RowError(str(error)) from error
+        raise ExampleError(str(error)) from error
 
 
-def choice(name: str, value: str, allowed: dict[str, T]) -> T:
-    """What ``value`` stands for, whatever the case of its letters; RowError names what is allowed."""
+def parse_choice(name: str, value: str, allowed: dict[str, T]) -> T:
+    """What ``value`` means, whatever the case of its letters; ExampleError names what is allowed."""
     try:
         return allowed[value.strip().lower()]
     except KeyError as error:
-        raise RowError(f"{name} is {value!r}; allowed are {', '.join(map(repr, allowed))}") from error
+        raise ExampleError(f"{name} is {value!r}; allowed are {', '.join(map(repr, allowed))}") from error
 
 
-def number(name: str, value: str) -> float | None:
-    """A cell as a number from 0 to 1; None for an empty cell, RowError for anything else."""
+def parse_number(name: str, value: str) -> float | None:
+    """A cell as a number from 0 to 1; None for an empty cell, ExampleError for anything else."""
     if not value.strip():
         return None
     try:
-        found = float(value)
+        parsed = float(value)
     except ValueError as error:
-        raise RowError(f"{name} is {value!r}; allowed are numbers from 0 to 1") from error
-    if not 0.0 <= found <= 1.0:
-        raise RowError(f"{name} is {value}; allowed are numbers from 0 to 1")
-    return found
+        raise ExampleError(f"{name} is {value!r}; allowed are numbers from 0 to 1") from error
+    if not 0.0 <= parsed <= 1.0:
+        raise ExampleError(f"{name} is {value}; allowed are numbers from 0 to 1")
+    return parsed
 
 
-def texts(*given: str) -> tuple[str, ...]:
-    """The texts that hold a word, without the blanks around them."""
+def strip_texts(*given: str) -> tuple[str, ...]:
+    """The texts that hold a word, without the white space around them."""
     return tuple(text.strip() for text in given if text.strip())

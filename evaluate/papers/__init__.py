@@ -1,13 +1,21 @@
 """The papers' tables, published figures beside measured ones: ``groundwire tables``.
 
-Of the runs that the tables are measured on, see ``runs``; of the figures that the papers print, ``published.json``.
+``runs`` reads the runs that the tables are measured on; ``published.json`` holds the figures that the papers print.
 """
 
 from __future__ import annotations
 
-from .command import command
-from .published import TABLES, Figure, PublishedTable, figures
-from .render import Table, fill, render
-from .runs import Run
+from .published import TABLES, PublishedFigure, PublishedTable, iterate_figures
+from .render import PaperTable, fill_tables, render_table
+from .runs import ScoredRun
 
-__all__ = ["TABLES", "Figure", "PublishedTable", "Run", "Table", "command", "figures", "fill", "render"]
+__all__ = [
+    "TABLES",
+    "PaperTable",
+    "PublishedFigure",
+    "PublishedTable",
+    "ScoredRun",
+    "fill_tables",
+    "iterate_figures",
+    "render_table",
+]

@@ -1,13 +1,13 @@
-"""Puts the published tables into a Markdown file again: ``python -m groundwire.evaluate.papers docs/reproduce.md``."""
+"""Fills the published tables into a Markdown file: ``python -m groundwire.evaluate.papers docs/reproduce.md``."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from .render import fill
+from .render import fill_tables
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         path = Path(name)
-        path.write_text(fill(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(fill_tables(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -8,98 +8,96 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from groundwire.evaluate.cli.common import open_stdout, require_extra
 from groundwire.runtime.errors import InvalidRequest
 
 from .published import PAPERS, TABLES
-from .render import render
+from .render import render_table
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.datasets.examples import Row
+    from groundwire.evaluate.datasets.examples import Example
 
-    from .runs import Run
+    from .runs import ScoredRun
 
 SUFFIXES = (".csv", ".json", ".jsonl", ".tsv")
 
 
-def command(
+def show_table(
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="q2-2, pmi-1, conv-fever-5, …; without one, all are listed.")
+        str | None,
+        typer.Argument(metavar="[TABLE]", help="q2-2, pmi-1, conv-fever-5, …; lists all tables if left out."),
     ] = None,
     runs: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Directories that `groundwire evaluate --out` wrote; VARIANT=DIRECTORY where a table compares some.",
+            help="Directories of `groundwire evaluate --out`; VARIANT=DIRECTORY if the table compares variants.",
         ),
     ] = None,
     data: Annotated[
         list[Path] | None,
-        typer.Option(help="The rows that were scored, for tables that need them: a file, or a folder. Repeatable."),
+        typer.Option(help="The scored examples, for tables that need them: a file or a folder. Repeatable."),
     ] = None,
     dev: Annotated[
-        list[Path] | None, typer.Option(help="Rows to tune thresholds on, scored too: a file, or a folder. Repeatable.")
+        list[Path] | None,
+        typer.Option(help="Scored examples on which thresholds are tuned: a file or a folder. Repeatable."),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Show a table of a paper: every published figure, and beside it the one that was measured.
+    """Show a table of a paper: every published figure, and beside it the measured one.
 
-    A cell that no run measured is empty (–). Of several runs that have a cell the first counts, so the metrics of a
-    table may come from runs of their own. docs/reproduce.md has the commands of every table.
+    A cell that no run measured is empty (–). Of several runs that have a cell, the first counts, so the metrics of a
+    table may come from different runs. docs/reproduce.md has the commands for every table.
 
         groundwire tables q2-3 runs/q2 --data data/q2
     """
-    # Here and not above: the command line loads this module while it is itself being loaded.
-    from groundwire.engine.cli import common
-
-    console = common.stdout()
+    console = open_stdout()
     if table is None:
-        for one in TABLES.values():
-            console.print(f"[bold]{one.id:16}[/]{escape(PAPERS[one.paper])}, table {one.number}: {escape(one.title)}")
+        for published in TABLES.values():
+            console.print(
+                f"[bold]{published.id:16}[/]{escape(PAPERS[published.paper])}, table {published.number}: "
+                f"{escape(published.title)}"
+            )
         return
-    made = render(table, _runs(runs or [], data or [], dev or []))
+    rendered = render_table(table, _load_runs(runs or [], data or [], dev or []))
     if markdown:
-        typer.echo(made.markdown(), nl=False)
+        typer.echo(rendered.markdown(), nl=False)
     else:
-        console.print(made.rich())
+        console.print(rendered.rich())
 
 
-def _runs(given: list[str], data: list[Path], dev: list[Path]) -> list[Run]:
-    from groundwire.evaluate import require
-
+def _load_runs(given: list[str], data: list[Path], dev: list[Path]) -> list[ScoredRun]:
     from . import runs
 
-    try:
-        require()
-    except ImportError as error:
-        raise InvalidRequest(str(error)) from error
-    rows, tuned = _read(data), _read(dev)
+    require_extra()
+    examples, development = _read_examples(data), _read_examples(dev)
     if not given:
-        return [runs.unscored(rows)] if rows else []
-    return [runs.load(Path(directory), name, rows, tuned) for name, directory in map(_named, given)]
+        return [runs.build_unscored_run(examples)] if examples else []
+    return [runs.load_run(Path(directory), name, examples, development) for name, directory in map(_split_name, given)]
 
 
-def _named(text: str) -> tuple[str, str]:
-    """``VARIANT=DIRECTORY``; a directory that has such a name is one."""
+def _split_name(text: str) -> tuple[str, str]:
+    """The parts of ``VARIANT=DIRECTORY``; an existing directory of such a name has no variant."""
     name, equals, directory = text.partition("=")
     return (name, directory) if equals and not Path(text).exists() else ("", text)
 
 
-def _read(paths: list[Path]) -> dict[str, list[Row]]:
-    from groundwire.evaluate.datasets import read
+def _read_examples(paths: list[Path]) -> dict[str, list[Example]]:
+    from groundwire.evaluate.datasets import read_dataset
 
-    found: dict[str, list[Row]] = {}
-    for file in (file for path in paths for file in _files(path)):
-        if file.stem in found:
+    examples: dict[str, list[Example]] = {}
+    for file in (file for path in paths for file in _list_files(path)):
+        if file.stem in examples:
             raise InvalidRequest(f"Two files are named {file.stem}; rename one of them.")
-        found[file.stem] = read(file)
-    return found
+        examples[file.stem] = read_dataset(file)
+    return examples
 
 
-def _files(path: Path) -> list[Path]:
-    """The file itself, or those of a folder that a loader may read."""
+def _list_files(path: Path) -> list[Path]:
+    """The file itself, or the files of a folder that may hold a dataset."""
     if not path.is_dir():
         return [path]
     files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
     if not files:
-        raise InvalidRequest(f"{path} has no files of rows ({', '.join(SUFFIXES)}).")
+        raise InvalidRequest(f"{path} has no files of examples ({', '.join(SUFFIXES)}).")
     return files

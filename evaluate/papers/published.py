@@ -1,6 +1,6 @@
 """What the papers print: the tables of Q² (EMNLP 2021), PMI-Faith (EMNLP Findings 2023) and Conv-FEVER (2021).
 
-The figures stand in ``published.json``, in the papers' own units and rounding.
+The figures are in ``published.json``, in the papers' own units and rounding.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "conv-fever": "Santhanam et al. 2021: Rome was built in 1776",
     }
 )
-"""By the name that ``PublishedTable.paper`` has."""
+"""By ``PublishedTable.paper``."""
 
 
-class Column(Record, frozen=True):
+class PublishedColumn(Record, frozen=True):
     """One column of a table."""
 
     name: str
@@ -49,7 +49,7 @@ class PublishedTable(Record, frozen=True):
     number: int
     """In the paper."""
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[PublishedColumn, ...]
     notes: tuple[str, ...]
     """What its figures are measured from, and what cannot be measured, or only with something else."""
     rows: tuple[PublishedRow, ...]
@@ -59,7 +59,7 @@ class PublishedTable(Record, frozen=True):
             raise ValueError(f"{self.id}: {wrong[0]!r} has not one value per column")
 
 
-class Figure(Record, frozen=True):
+class PublishedFigure(Record, frozen=True):
     """One published number."""
 
     paper: str
@@ -71,16 +71,16 @@ class Figure(Record, frozen=True):
 
 def _load() -> Mapping[str, PublishedTable]:
     raw = Path(__file__).with_name("published.json").read_bytes()
-    return MappingProxyType({one.id: one for one in msgspec.json.decode(raw, type=list[PublishedTable])})
+    return MappingProxyType({table.id: table for table in msgspec.json.decode(raw, type=list[PublishedTable])})
 
 
 TABLES = _load()
 """By id, in the order of the papers."""
 
 
-def figures() -> Iterator[Figure]:
+def iterate_figures() -> Iterator[PublishedFigure]:
     """Every published number."""
     for table in TABLES.values():
         for row in table.rows:
             for column, value in zip(table.columns, row.values, strict=True):
-                yield Figure(table.paper, table.number, row.name, column.name, value)
+                yield PublishedFigure(table.paper, table.number, row.name, column.name, value)

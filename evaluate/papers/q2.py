@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from groundwire.evaluate.datasets.usr import in_q2
+from groundwire.evaluate.datasets.usr import is_in_q2
 
-from .runs import Judged, JudgedSet, Measured, Run
+from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 
 BASELINES = {
     "Q²": "q2",
@@ -18,198 +18,230 @@ BASELINES = {
 }
 """The paper's names of metrics."""
 PARTS = tuple((system, label) for system in ("dodeca", "MemNet") for label in ("inconsistent", "consistent"))
-"""The four sets of responses that the authors publish."""
-PART_ROWS = 150
+"""The four sets of responses that the authors publish, by system and label."""
+PART_EXAMPLES = 150
 CONTEXTS = 244
-"""Turns of which exactly one of two responses is inconsistent, in the cross annotation."""
-USR_ROWS = 260
+"""Turns of the cross annotation of which exactly one of two responses is inconsistent."""
+USR_EXAMPLES = 260
 SMALLER = ("Original", "T5-small", "Albert-base")
 ABLATIONS = {"Q2": "Q²", "greedy": "-top-n", "personal": "-filter personal"}
-"""What a run is called on the command line, and in table 9."""
+"""Names of runs on the command line, and in table 9."""
 DNLI_THRESHOLD = 0.1
 
 
-def table_2(runs: Sequence[Run]) -> Measured:
+def measure_q2_table_2(runs: Sequence[ScoredRun]) -> Measured:
     """Mean scores of each part, how many questions were kept, and how many of them the knowledge does not answer."""
-    found = Measured()
+    measured = Measured()
     for run in runs:
-        for name, rows in _parts(run, found):
+        for name, examples in _iterate_parts(run, measured):
             for column, metric in BASELINES.items():
-                found.put(name, column, found.mean(rows, metric, name))
-            kept = [question for one in rows for question in one.questions()]
+                measured.put(name, column, measured.mean(examples, metric, name))
+            kept = [question for scored_example in examples for question in scored_example.questions()]
             if kept:
-                found.put(name, "# questions", len(kept))
-                found.put(name, "% no answer", 100 * sum(not one.knowledge_answer for one in kept) / len(kept))
-    return found
+                measured.put(name, "# questions", len(kept))
+                measured.put(
+                    name, "% no answer", 100 * sum(not question.knowledge_answer for question in kept) / len(kept)
+                )
+    return measured
 
 
-def table_3(runs: Sequence[Run]) -> Measured:
+def measure_q2_table_3(runs: Sequence[ScoredRun]) -> Measured:
     """Both classes at 0.5: a response is consistent above it."""
     from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
-    found = Measured()
+    measured = Measured()
     for run in runs:
-        parts = list(_parts(run, found))
+        parts = list(_iterate_parts(run, measured))
         for name in ("Q²", "Q² w/o NLI", "E2E NLI"):
-            scored = _scored([one for _, rows in parts for one in rows], BASELINES[name])
+            scored = _select_scored(
+                [scored_example for _, examples in parts for scored_example in examples], BASELINES[name]
+            )
             if len(parts) < len(PARTS) or not scored:
                 continue
-            truth = [row.row.label for row, _ in scored]
+            truth = [scored_example.example.label for scored_example, _ in scored]
             called = [int(value > 0.5) for _, value in scored]
-            if len(truth) < len(PARTS) * PART_ROWS:
-                found.note(f"{BASELINES[name]} scored {len(truth)} of {len(PARTS) * PART_ROWS} rows.")
+            if len(truth) < len(PARTS) * PART_EXAMPLES:
+                measured.note(f"{BASELINES[name]} scored {len(truth)} of {len(PARTS) * PART_EXAMPLES} examples.")
             for label, title in enumerate(("Inconsistent", "Consistent")):
                 precision, recall, f1, _ = precision_recall_fscore_support(
                     truth, called, pos_label=label, average="binary", zero_division=0.0
                 )
-                found.put(f"{title} {name}", "Precision", 100 * float(precision))
-                found.put(f"{title} {name}", "Recall", 100 * float(recall))
-                found.put(f"{title} {name}", "F1", float(f1))
-                found.put(f"{title} {name}", "Accuracy", 100 * float(accuracy_score(truth, called)))
-    return found
+                measured.put(f"{title} {name}", "Precision", 100 * float(precision))
+                measured.put(f"{title} {name}", "Recall", 100 * float(recall))
+                measured.put(f"{title} {name}", "F1", float(f1))
+                measured.put(f"{title} {name}", "Accuracy", 100 * float(accuracy_score(truth, called)))
+    return measured
 
 
-def table_4(runs: Sequence[Run]) -> Measured:
+def measure_q2_table_4(runs: Sequence[ScoredRun]) -> Measured:
     """Simulated systems, for every metric."""
-    found = Measured()
+    measured = Measured()
     for run in runs:
         for name, metric in BASELINES.items():
-            _systems(run, metric, name, found)
-    return found
+            _fill_system_level(run, metric, name, measured)
+    return measured
 
 
-def table_5(runs: Sequence[Run]) -> Measured:
-    """Correlation with "Uses Knowledge", on the responses that the paper keeps (the loader's format usr-q2)."""
+def measure_q2_table_5(runs: Sequence[ScoredRun]) -> Measured:
+    """Correlation with "Uses Knowledge", on the responses that the paper keeps (format usr-q2)."""
     from scipy.stats import pearsonr, spearmanr
 
-    found = Measured()
+    measured = Measured()
     for run in runs:
-        rows = [one for each in run.sets if _is_usr(each) for one in each.rows if in_q2(one.row)]
-        if rows and len(rows) != USR_ROWS:
-            found.note(f"Measured on {len(rows)} responses; the paper has {USR_ROWS}.")
+        examples = [
+            scored_example
+            for scored_set in run.sets
+            if _is_usr(scored_set)
+            for scored_example in scored_set.examples
+            if is_in_q2(scored_example.example)
+        ]
+        if examples and len(examples) != USR_EXAMPLES:
+            measured.note(f"Measured on {len(examples)} responses; the paper has {USR_EXAMPLES}.")
         for name in ("Q²", "Q² w/o NLI"):
-            pairs = [(value, one.row.grade) for one in rows if (value := one.value(BASELINES[name])) is not None]
+            pairs = [
+                (value, scored_example.example.grade)
+                for scored_example in examples
+                if (value := scored_example.value(BASELINES[name])) is not None
+            ]
             if not pairs:
                 continue
-            if len(pairs) < len(rows):
-                found.note(f"{BASELINES[name]} scored {len(pairs)} of {len(rows)} rows.")
+            if len(pairs) < len(examples):
+                measured.note(f"{BASELINES[name]} scored {len(pairs)} of {len(examples)} examples.")
             values, grades = zip(*pairs, strict=True)
             if len(set(values)) > 1 and len(set(grades)) > 1:
-                found.put(name, "Spearman", float(spearmanr(values, grades).statistic))
-                found.put(name, "Pearson", float(pearsonr(values, grades).statistic))
-    return found
+                measured.put(name, "Spearman", float(spearmanr(values, grades).statistic))
+                measured.put(name, "Pearson", float(pearsonr(values, grades).statistic))
+    return measured
 
 
-def table_6(runs: Sequence[Run]) -> Measured:
-    """Accuracy on Dialogue NLI; the metric ``q2`` must have kept personal questions."""
-    found = Measured()
+def measure_q2_table_6(runs: Sequence[ScoredRun]) -> Measured:
+    """Accuracy on Dialogue NLI; the run must have kept personal questions (``--personal``)."""
+    measured = Measured()
     rules: dict[str, tuple[str, Callable[[float], bool]]] = {
         "Q²": ("q2", lambda value: value > DNLI_THRESHOLD),
         "Baseline – NLI only": ("nli", lambda value: value == 1.0),
     }
     for run in runs:
-        rows = [one for each in run.sets if _is_dnli(each) for one in each.rows]
+        examples = [
+            scored_example for scored_set in run.sets if _is_dnli(scored_set) for scored_example in scored_set.examples
+        ]
         for name, (metric, consistent) in rules.items():
-            scored = _scored(rows, metric)
+            scored = _select_scored(examples, metric)
             if scored:
-                right = sum(consistent(value) == bool(one.row.label) for one, value in scored)
-                found.put(name, "Accuracy", 100 * right / len(scored))
-                if len(scored) < len(rows):
-                    found.note(f"{metric} scored {len(scored)} of {len(rows)} rows.")
-    return found
+                right = sum(consistent(value) == bool(scored_example.example.label) for scored_example, value in scored)
+                measured.put(name, "Accuracy", 100 * right / len(scored))
+                if len(scored) < len(examples):
+                    measured.note(f"{metric} scored {len(scored)} of {len(examples)} examples.")
+    return measured
 
 
-def table_7(runs: Sequence[Run]) -> Measured:
+def measure_q2_table_7(runs: Sequence[ScoredRun]) -> Measured:
     """Simulated systems, with smaller models."""
-    found = Measured()
-    for name, run in _variants(runs, SMALLER):
-        _systems(run, "q2", "Original Q²" if name == SMALLER[0] else name, found)
-    return found
+    measured = Measured()
+    for name, run in _match_variants(runs, SMALLER):
+        _fill_system_level(run, "q2", "Original Q²" if name == SMALLER[0] else name, measured)
+    return measured
 
 
-def table_8(runs: Sequence[Run]) -> Measured:
+def measure_q2_table_8(runs: Sequence[ScoredRun]) -> Measured:
     """Mean scores of each part, with smaller models."""
-    found = Measured()
-    for variant, run in _variants(runs, SMALLER):
-        for name, rows in _parts(run, found):
-            found.put(f"{name} {variant}", "Coverage", _coverage(rows))
+    measured = Measured()
+    for variant, run in _match_variants(runs, SMALLER):
+        for name, examples in _iterate_parts(run, measured):
+            measured.put(f"{name} {variant}", "Coverage", _measure_coverage(examples))
             for column in ("Q²", "Q² w/o NLI"):
-                found.put(f"{name} {variant}", column, found.mean(rows, BASELINES[column], name))
-    return found
+                measured.put(f"{name} {variant}", column, measured.mean(examples, BASELINES[column], name))
+    return measured
 
 
-def table_9(runs: Sequence[Run]) -> Measured:
+def measure_q2_table_9(runs: Sequence[ScoredRun]) -> Measured:
     """Mean scores of each part, with stages left out."""
-    found = Measured()
-    for variant, run in _variants(runs, tuple(ABLATIONS)):
-        for name, rows in _parts(run, found):
-            found.put(f"{name} {ABLATIONS[variant]}", "Coverage", _coverage(rows))
-            found.put(f"{name} {ABLATIONS[variant]}", "Score", found.mean(rows, "q2", name))
-    return found
+    measured = Measured()
+    for variant, run in _match_variants(runs, tuple(ABLATIONS)):
+        for name, examples in _iterate_parts(run, measured):
+            measured.put(f"{name} {ABLATIONS[variant]}", "Coverage", _measure_coverage(examples))
+            measured.put(f"{name} {ABLATIONS[variant]}", "Score", measured.mean(examples, "q2", name))
+    return measured
 
 
-def _parts(run: Run, found: Measured) -> Iterator[tuple[str, list[Judged]]]:
-    """The authors' four sets among the run's rows, by name; a note for rows that look like a part but are not one.
+def _iterate_parts(run: ScoredRun, measured: Measured) -> Iterator[tuple[str, list[ScoredExample]]]:
+    """The authors' four sets among the run's examples, by name; adds a note for examples of another number.
 
-    A set of the cross annotation has more rows of a system and label than the part; where its rows say which part they
-    belong to, those are taken.
+    A set of the cross annotation has more examples of a system and label than the part; where its examples name their
+    part, those are taken.
     """
     for system, label in PARTS:
         wanted = f"{system}_{label}".lower()
-        other: str = ""
-        for each in run.sets:
-            rows = [
-                one
-                for one in each.rows
-                if one.row.system.lower() == system.lower() and one.row.label == int(label == "consistent")
+        note: str = ""
+        for scored_set in run.sets:
+            examples = [
+                scored_example
+                for scored_example in scored_set.examples
+                if scored_example.example.system.lower() == system.lower()
+                and scored_example.example.label == int(label == "consistent")
             ]
-            if any(one.row.source for one in rows):
-                rows = [one for one in rows if wanted in one.row.source.lower()]
-            if len(rows) == PART_ROWS:
-                yield f"{system} {label}", rows
+            if any(scored_example.example.source for scored_example in examples):
+                examples = [
+                    scored_example for scored_example in examples if wanted in scored_example.example.source.lower()
+                ]
+            if len(examples) == PART_EXAMPLES:
+                yield f"{system} {label}", examples
                 break
-            if rows:
-                other = other or f"{each.name} has {len(rows)} rows of {system} {label}"
+            if examples:
+                note = note or f"{scored_set.name} has {len(examples)} examples of {system} {label}"
         else:
-            if other:
-                found.note(f"{other}, the paper's set {PART_ROWS}: give the authors' file {wanted}.csv.")
+            if note:
+                measured.note(f"{note}, the paper's set {PART_EXAMPLES}: give the authors' file {wanted}.csv.")
 
 
-def _coverage(rows: Sequence[Judged]) -> float | None:
-    """Percentage of responses about which a valid question was found; None when Q² was not asked."""
-    asked = [one for one in rows if one.value("q2") is not None]
-    return 100 * sum(bool(one.questions()) for one in asked) / len(asked) if asked else None
+def _measure_coverage(examples: Sequence[ScoredExample]) -> float | None:
+    """Percentage of responses with a valid question; None when Q² was not computed."""
+    computed = [scored_example for scored_example in examples if scored_example.value("q2") is not None]
+    return (
+        100 * sum(bool(scored_example.questions()) for scored_example in computed) / len(computed) if computed else None
+    )
 
 
-def _scored(rows: Sequence[Judged], metric: str) -> list[tuple[Judged, float]]:
-    """The rows with a label on which the metric scored."""
-    return [(one, value) for one in rows if one.row.label is not None and (value := one.value(metric)) is not None]
+def _select_scored(examples: Sequence[ScoredExample], metric: str) -> list[tuple[ScoredExample, float]]:
+    """The examples with a label that the metric scored."""
+    return [
+        (scored_example, value)
+        for scored_example in examples
+        if scored_example.example.label is not None and (value := scored_example.value(metric)) is not None
+    ]
 
 
-def _systems(run: Run, metric: str, row: str, found: Measured) -> None:
+def _fill_system_level(run: ScoredRun, metric: str, row: str, measured: Measured) -> None:
     for figures in run.results.sets if run.results else ():
-        one = figures.metrics.get(metric)
-        if one is None or one.systems is None:
+        metric_figures = figures.metrics.get(metric)
+        if metric_figures is None or metric_figures.system_level is None:
             continue
-        if one.systems.contexts != CONTEXTS:
-            found.note(f"{row}: {one.systems.contexts} contexts of {figures.name}; the paper has {CONTEXTS}.")
-        found.put(row, "Avg. Correlation", one.systems.correlation.value)
-        found.put(row, "Lower CI", one.systems.correlation.low)
-        found.put(row, "Upper CI", one.systems.correlation.high)
+        if metric_figures.system_level.contexts != CONTEXTS:
+            measured.note(
+                f"{row}: {metric_figures.system_level.contexts} contexts of {figures.name}; the paper has {CONTEXTS}."
+            )
+        measured.put(row, "Avg. Correlation", metric_figures.system_level.correlation.value)
+        measured.put(row, "Lower CI", metric_figures.system_level.correlation.low)
+        measured.put(row, "Upper CI", metric_figures.system_level.correlation.high)
 
 
-def _is_usr(each: JudgedSet) -> bool:
-    """Whether it is a set of graded responses, of which some are decoded as USR's are."""
-    return any(one.row.grade is not None and one.row.system == "Argmax Decoding" for one in each.rows)
+def _is_usr(scored_set: ScoredSet) -> bool:
+    """Whether it is a set of graded responses with one of USR's systems."""
+    return any(
+        scored_example.example.grade is not None and scored_example.example.system == "Argmax Decoding"
+        for scored_example in scored_set.examples
+    )
 
 
-def _is_dnli(each: JudgedSet) -> bool:
-    """Whether it is a set of Dialogue NLI, by its name or by what its rows say of how they were made."""
-    return "dialogue_nli" in each.name or any(one.row.source.endswith(("_up", "_pp", "_uu")) for one in each.rows)
+def _is_dnli(scored_set: ScoredSet) -> bool:
+    """Whether it is a set of Dialogue NLI, by its name or by the sources of its examples."""
+    return "dialogue_nli" in scored_set.name or any(
+        scored_example.example.source.endswith(("_up", "_pp", "_uu")) for scored_example in scored_set.examples
+    )
 
 
-def _variants(runs: Sequence[Run], names: Sequence[str]) -> Iterator[tuple[str, Run]]:
-    """The runs with their variants; one without a name is the first."""
+def _match_variants(runs: Sequence[ScoredRun], names: Sequence[str]) -> Iterator[tuple[str, ScoredRun]]:
+    """The runs with their variants; a run without a name is the first variant."""
     known = {name.lower(): name for name in names}
     for run in runs:
         yield known.get(run.name.lower(), names[0]), run

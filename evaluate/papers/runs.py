@@ -1,7 +1,7 @@
-"""What a table is measured on: runs of ``groundwire evaluate``, and the rows they scored.
+"""What a table is measured on: runs of ``groundwire evaluate``, and the examples they scored.
 
-Most of the papers' tables need more than ``results.json`` holds, so the scores are read, and the rows they belong to:
-a run keeps scores by what the engine was given, without labels, so the files of rows are given again.
+Most of the papers' tables need more than ``results.json`` holds, so the scores are read, and the examples they belong
+to: a run keeps scores by a digest of the request, without labels, so the files of examples are given again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from groundwire.engine.schema.results import Score
 from groundwire.runtime.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.datasets.examples import Row
+    from groundwire.evaluate.datasets.examples import Example
     from groundwire.evaluate.statistics.results import Results
 
 
-class Judged(NamedTuple):
-    """A row, and what the run said of it; no score where the run has none."""
+class ScoredExample(NamedTuple):
+    """An example and its score in the run; None where the run has none."""
 
-    row: Row
+    example: Example
     score: Score | None = None
 
     def value(self, metric: str) -> float | None:
@@ -31,7 +31,7 @@ class Judged(NamedTuple):
         return result.value if result else None
 
     def decision(self, detector: str) -> int | None:
-        """1 when the label that a detector finds most probable means consistent, else 0; None when it did not score."""
+        """1 when the detector's most probable label means consistent, else 0; None when it did not score."""
         result = self.score.metrics.get(detector) if self.score else None
         if result is None or not isinstance(result.explanation, DetectorExplanation):
             return None
@@ -42,38 +42,40 @@ class Judged(NamedTuple):
         result = self.score.metrics.get("q2") if self.score else None
         if result is None or not isinstance(result.explanation, Q2Explanation):
             return ()
-        return tuple(one for one in result.explanation.questions if one.kept)
+        return tuple(question for question in result.explanation.questions if question.kept)
 
 
-class JudgedSet(NamedTuple):
+class ScoredSet(NamedTuple):
     """A set by the name of its file."""
 
     name: str
-    rows: tuple[Judged, ...]
+    examples: tuple[ScoredExample, ...]
 
 
-class Run(NamedTuple):
-    """One run, and the rows to look at."""
+class ScoredRun(NamedTuple):
+    """One run, and the examples to measure."""
 
     name: str = ""
     """Which of a table's variants it is, where a table has some: "T5-small"."""
     results: Results | None = None
-    """None when nothing was run: a table that counts rows needs none."""
-    sets: tuple[JudgedSet, ...] = ()
-    development: tuple[JudgedSet, ...] = ()
-    """The rows that thresholds are tuned on."""
+    """None without a run: a table that counts examples needs none."""
+    sets: tuple[ScoredSet, ...] = ()
+    development: tuple[ScoredSet, ...] = ()
+    """The examples on which thresholds are tuned."""
 
-    def rows(self) -> list[Judged]:
-        """Those of all sets."""
-        return [one for each in self.sets for one in each.rows]
-
-
-Rows = Mapping[str, Sequence["Row"]]
-"""Rows by the name of their set."""
+    def all_examples(self) -> list[ScoredExample]:
+        """The examples of all sets."""
+        return [scored for scored_set in self.sets for scored in scored_set.examples]
 
 
-def load(directory: Path, name: str = "", data: Rows | None = None, development: Rows | None = None) -> Run:
-    """A run from its directory, and its scores of the given rows; InvalidRequest when it is no run's directory."""
+ExamplesBySet = Mapping[str, Sequence["Example"]]
+"""Examples by the name of their set."""
+
+
+def load_run(
+    directory: Path, name: str = "", data: ExamplesBySet | None = None, development: ExamplesBySet | None = None
+) -> ScoredRun:
+    """Read a run and its scores of the given examples; InvalidRequest when ``directory`` is not that of a run."""
     from groundwire.evaluate.scores.scoring import SCORES, Stored, request_key
     from groundwire.evaluate.statistics.results import Results
 
@@ -85,24 +87,28 @@ def load(directory: Path, name: str = "", data: Rows | None = None, development:
         for path in sorted((directory / SCORES).glob("*.jsonl")):
             scores |= {entry.key: entry.score for entry in ResultsFile(path, Stored).entries}
         if not scores:
-            raise InvalidRequest(f"{directory} keeps no scores ({SCORES}/*.jsonl); give the directory of a whole run.")
+            raise InvalidRequest(
+                f"{directory} keeps no scores ({SCORES}/*.jsonl); give the directory of a complete run."
+            )
 
-    def judged(rows: Rows | None) -> tuple[JudgedSet, ...]:
+    def attach_scores(sets: ExamplesBySet | None) -> tuple[ScoredSet, ...]:
         return tuple(
-            JudgedSet(each, tuple(Judged(row, scores.get(request_key(row))) for row in found))
-            for each, found in (rows or {}).items()
+            ScoredSet(set_name, tuple(ScoredExample(example, scores.get(request_key(example))) for example in examples))
+            for set_name, examples in (sets or {}).items()
         )
 
-    return Run(name, results, judged(data), judged(development))
+    return ScoredRun(name, results, attach_scores(data), attach_scores(development))
 
 
-def unscored(data: Rows) -> Run:
-    """Rows alone."""
-    return Run(sets=tuple(JudgedSet(name, tuple(map(Judged, rows))) for name, rows in data.items()))
+def build_unscored_run(data: ExamplesBySet) -> ScoredRun:
+    """Examples without a run."""
+    return ScoredRun(
+        sets=tuple(ScoredSet(name, tuple(map(ScoredExample, examples))) for name, examples in data.items())
+    )
 
 
 class Measured:
-    """What was measured of a table: cells by row and column, and what a reader must know of them."""
+    """The measured cells of a table by row and column, and notes on them."""
 
     def __init__(self) -> None:
         self.cells: dict[tuple[str, str], float] = {}
@@ -114,14 +120,14 @@ class Measured:
             self.cells.setdefault((row, column), value)
 
     def note(self, text: str) -> None:
-        """Say something under the table, once."""
+        """Add a note under the table, once."""
         if text not in self.notes:
             self.notes.append(text)
 
-    def mean(self, rows: Iterable[Judged], metric: str, name: str) -> float | None:
-        """The mean value of the rows on which the metric scored; a note says when those are not all."""
-        everyone = tuple(rows)
-        values = [value for one in everyone if (value := one.value(metric)) is not None]
-        if values and len(values) < len(everyone):
-            self.note(f"{metric} scored {len(values)} of {len(everyone)} rows of {name}.")
+    def mean(self, examples: Iterable[ScoredExample], metric: str, name: str) -> float | None:
+        """The mean value of the examples that the metric scored; adds a note when those are not all."""
+        all_examples = tuple(examples)
+        values = [value for example in all_examples if (value := example.value(metric)) is not None]
+        if values and len(values) < len(all_examples):
+            self.note(f"{metric} scored {len(values)} of {len(all_examples)} examples of {name}.")
         return sum(values) / len(values) if values else None

@@ -1,4 +1,4 @@
-"""The tables of a report: what is in their columns, and which columns there are. A template draws them all alike."""
+"""The tables of a report: their rows and columns. One template draws them all."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from groundwire.evaluate.statistics.results import Decision, Estimate, MetricFigures, SetFigures, VerdictFigures
 
 Kind: TypeAlias = Literal["number", "share", "count", "range", "heat"]
-"""How a value is shown: with three decimals, in per cent, as a count, with its interval at all times (the others' are
-shown on request), or on a background as strong as the value is above 0.5."""
+"""How a value is shown: with three decimals, in per cent, as a count, always with its interval (the intervals of other
+kinds are shown on request), or on a background whose strength grows with the value above 0.5."""
 Value: TypeAlias = Estimate | float | int | None
 
 
@@ -19,7 +19,7 @@ class Column(NamedTuple):
 
     label: str
     about: str
-    """What the label means, in a sentence."""
+    """The meaning of the label, in a sentence."""
     kind: Kind
     values: tuple[Value, ...]
     group: str = ""
@@ -37,248 +37,283 @@ class Table(NamedTuple):
     rows: tuple[str, ...]
     columns: tuple[Column, ...]
     lead: str = ""
-    """The row that is set apart."""
+    """The highlighted row."""
     sorted_by: int | None = None
-    """The column whose values fall from row to row."""
+    """The index of the column by which the rows are sorted, descending."""
 
     @property
     def groups(self) -> tuple[tuple[str, int], ...]:
         """Headings over the columns, and how many columns each spans."""
-        found: list[tuple[str, int]] = []
+        groups: list[tuple[str, int]] = []
         for column in self.columns:
-            if found and found[-1][0] == column.group:
-                found[-1] = (column.group, found[-1][1] + 1)
+            if groups and groups[-1][0] == column.group:
+                groups[-1] = (column.group, groups[-1][1] + 1)
             else:
-                found.append((column.group, 1))
-        return tuple(found)
+                groups.append((column.group, 1))
+        return tuple(groups)
 
 
-def number(value: Value) -> float | None:
-    """The number of a value; None where there is none or it is not finite."""
+def plain_number(value: Value) -> float | None:
+    """The number of a value; None where it is missing or not finite."""
     plain = value.value if isinstance(value, Estimate) else value
     return None if plain is None or not math.isfinite(plain) else float(plain)
 
 
-def ranked(figures: SetFigures) -> tuple[MetricFigures, ...]:
+def rank_metrics(figures: SetFigures) -> tuple[MetricFigures, ...]:
     """The metrics, best first: by ROC-AUC, without labels by ranking accuracy or correlation, then by name."""
 
-    def merit(one: MetricFigures) -> tuple[float, ...]:
-        return tuple(-(number(value) or 0.0) for value in (one.roc_auc, one.ranking, one.spearman))
+    def merit(metric: MetricFigures) -> tuple[float, ...]:
+        return tuple(-(plain_number(value) or 0.0) for value in (metric.roc_auc, metric.ranking, metric.spearman))
 
-    return tuple(sorted(figures.metrics.values(), key=lambda one: (*merit(one), one.metric)))
+    return tuple(sorted(figures.metrics.values(), key=lambda metric: (*merit(metric), metric.metric)))
 
 
-def overview(sets: Sequence[SetFigures]) -> Table:
+def build_overview_table(sets: Sequence[SetFigures]) -> Table:
     """ROC-AUC of every metric on every set that has labels: those measured on most sets first, then the best."""
-    labelled = [one for one in sets if any(number(each.roc_auc) is not None for each in one.metrics.values())]
+    labelled = [
+        figures
+        for figures in sets
+        if any(plain_number(metric_figures.roc_auc) is not None for metric_figures in figures.metrics.values())
+    ]
 
     def merit(metric: str) -> tuple[int, float]:
-        found = [number(one.metrics[metric].roc_auc) for one in labelled if metric in one.metrics]
-        values = [value for value in found if value is not None]
+        known_areas = [
+            plain_number(figures.metrics[metric].roc_auc) for figures in labelled if metric in figures.metrics
+        ]
+        values = [value for value in known_areas if value is not None]
         return len(values), sum(values)
 
-    names = {metric: None for one in labelled for metric in one.metrics}
+    names = {metric: None for figures in labelled for metric in figures.metrics}
     rows = sorted(names, key=lambda metric: (*(-part for part in merit(metric)), metric))
     columns = [
-        _column(
-            one.name,
-            f"{one.rows:,} responses",
+        _build_column(
+            figures.name,
+            f"{figures.examples:,} responses",
             "heat",
-            [one.metrics[metric].roc_auc if metric in one.metrics else None for metric in rows],
+            [figures.metrics[metric].roc_auc if metric in figures.metrics else None for metric in rows],
             best=True,
         )
-        for one in labelled
+        for figures in labelled
     ]
-    return Table("ROC-AUC of every metric on every set", "Metric", tuple(rows), _kept(columns))
+    return Table("ROC-AUC of every metric on every set", "Metric", tuple(rows), _drop_empty(columns))
 
 
-def metrics(figures: SetFigures) -> Table:
-    """How well every metric agrees with people."""
-    rows = ranked(figures)
+def build_metrics_table(figures: SetFigures) -> Table:
+    """How well every metric agrees with human labels."""
+    rows = rank_metrics(figures)
 
     def column(
         label: str, about: str, get: Callable[[MetricFigures], Value], kind: Kind = "number", group: str = ""
     ) -> Column:
-        return _column(label, about, kind, [get(one) for one in rows], group, kind != "count")
+        return _build_column(label, about, kind, [get(metric) for metric in rows], group, kind != "count")
 
     columns = [
         column(
-            "Rows", "responses on which the metric scored and people gave a judgement", lambda one: one.rows, "count"
+            "Examples",
+            "responses with a value of the metric and a human label or grade",
+            lambda metric: metric.examples,
+            "count",
         ),
         column(
             "ROC-AUC",
             "chance that a consistent response has a higher value than an inconsistent one",
-            lambda one: one.roc_auc,
+            lambda metric: metric.roc_auc,
             "range",
         ),
         column(
             "Average precision",
             "area under the precision-recall curve of the class inconsistent",
-            lambda one: one.average_precision,
+            lambda metric: metric.average_precision,
         ),
     ]
-    for origin in _origins(rows):
+    for origin in _list_origins(rows):
         group = "at 0.5" if origin == "0.5" else f"tuned on {origin}"
         if origin != "0.5":
-            thresholds = [decision.threshold if (decision := _at(one, origin)) else None for one in rows]
+            thresholds = [
+                decision.threshold if (decision := _find_decision(metric, origin)) else None for metric in rows
+            ]
             columns.append(
-                _column("Threshold", "value from which a response counts as consistent", "number", thresholds, group)
+                _build_column(
+                    "Threshold", "value from which a response counts as consistent", "number", thresholds, group
+                )
             )
         for label, about, get in _DECIDED:
-            columns.append(column(label, about, _of(origin, get), group=group))
+            columns.append(column(label, about, _get_decided(origin, get), group=group))
     columns += [
-        column("Spearman", "rank correlation with people's grades", lambda one: one.spearman, group="with grades"),
-        column("Pearson", "linear correlation with people's grades", lambda one: one.pearson, group="with grades"),
-        column("Ranking", "share of pairs of one context in the right order", lambda one: one.ranking),
+        column("Spearman", "rank correlation with human grades", lambda metric: metric.spearman, group="with grades"),
+        column("Pearson", "linear correlation with human grades", lambda metric: metric.pearson, group="with grades"),
+        column("Ranking", "share of pairs of one context in the right order", lambda metric: metric.ranking),
         column(
             "System level",
             "rank correlation of simulated systems' mean values with their quality",
-            lambda one: one.systems.correlation if one.systems else None,
+            lambda metric: metric.system_level.correlation if metric.system_level else None,
         ),
     ]
-    return _sorted(
-        Table("How well every metric agrees with people", "Metric", _names(rows), _kept(columns), figures.leading)
+    return _mark_sorted(
+        Table(
+            "How well every metric agrees with human labels",
+            "Metric",
+            _list_names(rows),
+            _drop_empty(columns),
+            figures.leading,
+        )
     )
 
 
-def decisions(figures: SetFigures) -> Table:
+def build_decisions_table(figures: SetFigures) -> Table:
     """Precision and recall of both classes at every threshold."""
-    rows = ranked(figures)
+    rows = rank_metrics(figures)
     columns = [
-        _column(
+        _build_column(
             label,
             about,
             "number",
-            [_of(origin, get)(one) for one in rows],
+            [_get_decided(origin, get)(metric) for metric in rows],
             "at 0.5" if origin == "0.5" else f"tuned on {origin}",
             True,
         )
-        for origin in _origins(rows)
+        for origin in _list_origins(rows)
         for label, about, get in _DETAILED
     ]
-    return Table("Precision and recall at the thresholds", "Metric", _names(rows), _kept(columns), figures.leading)
+    return Table(
+        "Precision and recall at the thresholds", "Metric", _list_names(rows), _drop_empty(columns), figures.leading
+    )
 
 
-def sources(figures: SetFigures) -> Table:
-    """ROC-AUC by part of the set and by system; many of them are the rows, and the best metrics the columns."""
-    rows = ranked(figures)
-    keys = sorted({key for one in rows for key in one.by_source}, key=lambda key: (key.startswith(_SYSTEM), key))
+def build_sources_table(figures: SetFigures) -> Table:
+    """ROC-AUC by source and by system.
+
+    More than ``MAX_COLUMNS`` parts become rows, with the best metrics as columns.
+    """
+    rows = rank_metrics(figures)
+    keys = sorted({key for metric in rows for key in metric.by_source}, key=lambda key: (key.startswith(_SYSTEM), key))
     if len(keys) > MAX_COLUMNS:
         across = [
-            _column(one.metric, "", "heat", [one.by_source.get(key) for key in keys]) for one in rows[:MAX_COLUMNS]
+            _build_column(metric.metric, "", "heat", [metric.by_source.get(key) for key in keys])
+            for metric in rows[:MAX_COLUMNS]
         ]
         return Table(
             "ROC-AUC by source",
             "Part",
             tuple(key.replace("=", " ", 1) if key.startswith(_SYSTEM) else key for key in keys),
-            _kept(across),
+            _drop_empty(across),
         )
     columns = [
-        _column(
+        _build_column(
             key.removeprefix(_SYSTEM),
             "",
             "heat",
-            [one.by_source.get(key) for one in rows],
+            [metric.by_source.get(key) for metric in rows],
             "by system" if key.startswith(_SYSTEM) else "by source",
             True,
         )
         for key in keys
     ]
-    return Table("ROC-AUC by source", "Metric", _names(rows), _kept(columns), figures.leading)
+    return Table("ROC-AUC by source", "Metric", _list_names(rows), _drop_empty(columns), figures.leading)
 
 
-def statuses(figures: SetFigures) -> Table:
-    """What became of every row, for metrics that did not score all of them."""
-    rows = [one for one in ranked(figures) if any(count for name, count in one.statuses.items() if name != "scored")]
-    names = {name: None for one in rows for name, count in one.statuses.items() if count}
+def build_statuses_table(figures: SetFigures) -> Table:
+    """Examples by status, for metrics that did not score all of them."""
+    rows = [
+        metric
+        for metric in rank_metrics(figures)
+        if any(count for name, count in metric.statuses.items() if name != "scored")
+    ]
+    names = {name: None for metric in rows for name, count in metric.statuses.items() if count}
     order = sorted(names, key=lambda name: (name != "scored", name))
     columns = [
-        _column(name.replace("_", " "), STATUSES.get(name, ""), "count", [one.statuses.get(name, 0) for one in rows])
+        _build_column(
+            name.replace("_", " "), STATUSES.get(name, ""), "count", [metric.statuses.get(name, 0) for metric in rows]
+        )
         for name in order
     ]
-    return Table("How often a metric scored", "Metric", _names(rows), _kept(columns))
+    return Table("How often a metric scored", "Metric", _list_names(rows), _drop_empty(columns))
 
 
-def systems(figures: SetFigures) -> Table:
-    """Simulated systems: their mean values by their share of inconsistent responses."""
-    rows = [one for one in ranked(figures) if one.systems is not None]
-    shares = {share: None for one in rows if one.systems for share in one.systems.means}
+def build_system_level_table(figures: SetFigures) -> Table:
+    """Mean values of simulated systems by their share of inconsistent responses."""
+    rows = [metric for metric in rank_metrics(figures) if metric.system_level is not None]
+    shares = {share: None for metric in rows if metric.system_level for share in metric.system_level.means}
     columns = [
-        _column(
+        _build_column(
             "Contexts",
             "of which exactly one of two responses is inconsistent",
             "count",
-            [one.systems.contexts if one.systems else None for one in rows],
+            [metric.system_level.contexts if metric.system_level else None for metric in rows],
         ),
-        _column(
+        _build_column(
             "Correlation",
             "Spearman, of a system's mean value with its quality",
             "number",
-            [one.systems.correlation if one.systems else None for one in rows],
+            [metric.system_level.correlation if metric.system_level else None for metric in rows],
             best=True,
         ),
         *(
-            _column(
+            _build_column(
                 share.replace(" ", "\u00a0"),
                 f"a system with {share} inconsistent responses",
                 "number",
-                [one.systems.means.get(share) if one.systems else None for one in rows],
+                [metric.system_level.means.get(share) if metric.system_level else None for metric in rows],
                 "mean value by share of inconsistent responses",
             )
             for share in shares
         ),
     ]
-    return Table("Systems told apart", "Metric", _names(rows), _kept(columns))
+    return Table("System level", "Metric", _list_names(rows), _drop_empty(columns))
 
 
-def verdicts(given: Sequence[VerdictFigures]) -> Table:
-    """What the profiles say, and how often they are wrong."""
-    labels = {label: None for one in given for label in one.labels}
+def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
+    """How often each profile gives each verdict, and how often it is wrong."""
+    labels = {label: None for figures in profiles for label in figures.labels}
     columns = [
         *(
-            _column(
-                label, LABELS.get(label, ""), "count", [one.labels.get(label, 0) for one in given], "verdicts given"
+            _build_column(
+                label,
+                LABELS.get(label, ""),
+                "count",
+                [figures.labels.get(label, 0) for figures in profiles],
+                "verdicts given",
             )
             for label in labels
         ),
-        _column(
-            "False alarms",
-            "share of consistent responses called inconsistent",
+        _build_column(
+            "False positive rate",
+            "share of consistent responses called inconsistent; positive: called inconsistent",
             "share",
-            [one.false_positive_rate for one in given],
+            [figures.false_positive_rate for figures in profiles],
             "wrong",
         ),
-        _column(
-            "Misses",
+        _build_column(
+            "False negative rate",
             "share of inconsistent responses called consistent or unverifiable",
             "share",
-            [one.false_negative_rate for one in given],
+            [figures.false_negative_rate for figures in profiles],
             "wrong",
         ),
-        _column(
-            "Alarms on nothing",
-            "share of responses that state nothing to check, called inconsistent",
+        _build_column(
+            "False positive rate, unverifiable",
+            "share of responses that state nothing to check called inconsistent",
             "share",
-            [one.alarms_on_unverifiable for one in given],
+            [figures.false_positive_rate_on_unverifiable for figures in profiles],
             "wrong",
         ),
-        _column(
-            "Verifiability told",
-            "share of responses of which it is told rightly whether they state anything to check",
+        _build_column(
+            "Verifiability accuracy",
+            "share of responses that are correctly called verifiable or unverifiable",
             "share",
-            [one.verifiability_accuracy for one in given],
+            [figures.verifiability_accuracy for figures in profiles],
         ),
     ]
-    return Table("Verdicts by profile", "Profile", tuple(one.profile for one in given), _kept(columns))
+    return Table("Verdicts by profile", "Profile", tuple(figures.profile for figures in profiles), _drop_empty(columns))
 
 
 MAX_COLUMNS = 10
-"""Columns of a breakdown; more do not fit a page."""
+"""Columns of a breakdown, at most; more do not fit a page."""
 _SYSTEM = "system="
 STATUSES = {
     "scored": "the metric has a value",
-    "nothing_to_verify": "the metric found nothing it can judge",
-    "truncated": "the texts exceed what may be read",
+    "nothing_to_verify": "the metric found nothing it can check",
+    "truncated": "the texts exceed the length limit",
     "deadline": "there was no time left",
     "cancelled": "the request was stopped",
     "failed": "a model failed",
@@ -291,54 +326,68 @@ LABELS = {
     "unknown": "a needed metric did not score",
 }
 _DECIDED: tuple[tuple[str, str, Callable[[Decision], Value]], ...] = (
-    ("Accuracy", "share of responses decided rightly", lambda one: one.accuracy),
-    ("F1 consistent", "harmonic mean of precision and recall of the class consistent", lambda one: one.consistent.f1),
-    ("F1 incons.", "harmonic mean of precision and recall of the class inconsistent", lambda one: one.inconsistent.f1),
+    ("Accuracy", "share of responses decided correctly", lambda decision: decision.accuracy),
+    (
+        "F1 consistent",
+        "harmonic mean of precision and recall of the class consistent",
+        lambda decision: decision.consistent.f1,
+    ),
+    (
+        "F1 incons.",
+        "harmonic mean of precision and recall of the class inconsistent",
+        lambda decision: decision.inconsistent.f1,
+    ),
 )
 _DETAILED: tuple[tuple[str, str, Callable[[Decision], Value]], ...] = (
-    ("Balanced accuracy", "mean of both classes' recall", lambda one: one.balanced_accuracy),
-    ("Precision cons.", "share of those called consistent that are", lambda one: one.consistent.precision),
-    ("Recall cons.", "share of consistent ones that are called so", lambda one: one.consistent.recall),
-    ("Precision incons.", "share of those called inconsistent that are", lambda one: one.inconsistent.precision),
-    ("Recall incons.", "share of inconsistent ones that are called so", lambda one: one.inconsistent.recall),
+    ("Balanced accuracy", "mean of both classes' recall", lambda decision: decision.balanced_accuracy),
+    ("Precision cons.", "share of those called consistent that are", lambda decision: decision.consistent.precision),
+    ("Recall cons.", "share of consistent ones that are called so", lambda decision: decision.consistent.recall),
+    (
+        "Precision incons.",
+        "share of those called inconsistent that are",
+        lambda decision: decision.inconsistent.precision,
+    ),
+    ("Recall incons.", "share of inconsistent ones that are called so", lambda decision: decision.inconsistent.recall),
 )
 
 
-def _column(label: str, about: str, kind: Kind, values: Sequence[Value], group: str = "", best: bool = False) -> Column:
-    found = [value for value in map(number, values) if value is not None]
-    top = max(found) if best and len(found) > 1 else None
+def _build_column(
+    label: str, about: str, kind: Kind, values: Sequence[Value], group: str = "", best: bool = False
+) -> Column:
+    numbers = [value for value in map(plain_number, values) if value is not None]
+    top = max(numbers) if best and len(numbers) > 1 else None
     return Column(label, about, kind, tuple(values), group, top)
 
 
-def _kept(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Those that have a value."""
-    return tuple(one for one in columns if any(number(value) is not None for value in one.values))
+def _drop_empty(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns that have a value."""
+    return tuple(column for column in columns if any(plain_number(value) is not None for value in column.values))
 
 
-def _names(rows: Sequence[MetricFigures]) -> tuple[str, ...]:
-    return tuple(one.metric for one in rows)
+def _list_names(rows: Sequence[MetricFigures]) -> tuple[str, ...]:
+    return tuple(metric.metric for metric in rows)
 
 
-def _sorted(table: Table) -> Table:
-    """With the column named by which ``ranked`` sorted."""
+def _mark_sorted(table: Table) -> Table:
+    """``table`` with the column by which ``rank_metrics`` sorted."""
     labels = [column.label for column in table.columns]
     by = next((labels.index(label) for label in ("ROC-AUC", "Ranking", "Spearman") if label in labels), None)
     return table._replace(sorted_by=by)
 
 
-def _origins(rows: Sequence[MetricFigures]) -> tuple[str, ...]:
-    """Where thresholds come from, 0.5 first."""
-    found = {decision.origin: None for one in rows for decision in one.decisions}
-    return tuple(sorted(found, key=lambda origin: origin != "0.5"))
+def _list_origins(rows: Sequence[MetricFigures]) -> tuple[str, ...]:
+    """The origins of the thresholds, 0.5 first."""
+    origins = {decision.origin: None for metric in rows for decision in metric.decisions}
+    return tuple(sorted(origins, key=lambda origin: origin != "0.5"))
 
 
-def _at(one: MetricFigures, origin: str) -> Decision | None:
-    return next((decision for decision in one.decisions if decision.origin == origin), None)
+def _find_decision(metric: MetricFigures, origin: str) -> Decision | None:
+    return next((decision for decision in metric.decisions if decision.origin == origin), None)
 
 
-def _of(origin: str, get: Callable[[Decision], Value]) -> Callable[[MetricFigures], Value]:
-    def value(one: MetricFigures) -> Value:
-        decision = _at(one, origin)
+def _get_decided(origin: str, get: Callable[[Decision], Value]) -> Callable[[MetricFigures], Value]:
+    def value(metric: MetricFigures) -> Value:
+        decision = _find_decision(metric, origin)
         return get(decision) if decision else None
 
     return value

@@ -1,4 +1,4 @@
-"""Text of other people in a page: escaped, harmless, and with the words marked that nothing supports."""
+"""Untrusted text in a page: escaped, with its unsupported words marked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groundwire.engine.schema.results import UnsupportedSpan
 _SHOWN_BY_CODE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )
-"""Controls, lone surrogates, invisible characters, and those that reverse the text behind them."""
+"""Controls, lone surrogates, invisible characters, and those that reverse the text after them."""
 _BREAK = re.compile(r"(?<=[_./\-])(?=\w)")
 
 
@@ -28,12 +28,12 @@ class Piece(NamedTuple):
     """Those of them that end with this piece."""
 
 
-def pieces(response: str, unsupported: Sequence[UnsupportedSpan]) -> tuple[Piece, ...]:
-    """``response`` cut wherever a span begins or ends; the pieces in order make up all of it.
+def split_into_pieces(response: str, unsupported: Sequence[UnsupportedSpan]) -> tuple[Piece, ...]:
+    """``response``, split wherever a span begins or ends; the pieces in order are the whole response.
 
-    Spans may overlap, be nested and come in any order. They are numbered as ``ordered`` has them.
+    Spans may overlap, be nested and come in any order. They are numbered in the order of ``sort_spans``.
     """
-    spans = ordered(response, unsupported)
+    spans = sort_spans(response, unsupported)
     cuts = sorted({0, len(response)} | {edge for span in spans for edge in _range(response, span)})
     out = []
     for start, end in itertools.pairwise(cuts):
@@ -52,8 +52,8 @@ def pieces(response: str, unsupported: Sequence[UnsupportedSpan]) -> tuple[Piece
     return tuple(out)
 
 
-def ordered(response: str, unsupported: Iterable[UnsupportedSpan]) -> tuple[UnsupportedSpan, ...]:
-    """The spans in the order of the response, a longer one first; those outside of it are left out."""
+def sort_spans(response: str, unsupported: Iterable[UnsupportedSpan]) -> tuple[UnsupportedSpan, ...]:
+    """The spans in the order of the response, the longer first; spans outside of it are left out."""
     inside = (span for span in unsupported if _range(response, span)[0] < _range(response, span)[1])
     return tuple(sorted(inside, key=lambda span: (span.start, -span.end)))
 
@@ -62,25 +62,25 @@ def _range(response: str, span: UnsupportedSpan) -> tuple[int, int]:
     return max(span.start, 0), min(span.end, len(response))
 
 
-def shown(text: object) -> Markup:
-    """``text`` escaped, with characters that cannot be shown as they are by their code."""
-    out, at, given = Markup(), 0, str(text)
+def escape_text(text: object) -> Markup:
+    """``text`` escaped; characters that cannot be shown are replaced by their code."""
+    out, end, given = Markup(), 0, str(text)
     for match in _SHOWN_BY_CODE.finditer(given):
-        out += Markup.escape(given[at : match.start()])
+        out += Markup.escape(given[end : match.start()])
         out += Markup('<span class="code">U+{}</span>').format(f"{ord(match[0]):04X}")
-        at = match.end()
-    return out + Markup.escape(given[at:])
+        end = match.end()
+    return out + Markup.escape(given[end:])
 
 
-def name(text: object) -> Markup:
-    """``shown``, with places at which a name of several parts may go over to the next line."""
-    return Markup("<wbr>").join(shown(part) for part in _BREAK.split(str(text)))
+def break_name(text: object) -> Markup:
+    """``text`` as by ``escape_text``, with possible line breaks between the parts of a name."""
+    return Markup("<wbr>").join(escape_text(part) for part in _BREAK.split(str(text)))
 
 
-def plain(value: Any) -> Any:
-    """What a template puts out, if it is text that did not go through ``shown``: without what ``shown`` gives by code.
+def replace_unshowable(value: Any) -> Any:
+    """What a template outputs: text without the characters that ``escape_text`` replaces, other values unchanged.
 
-    For places that hold no elements, such as attributes.
+    For text where no elements are allowed, such as attributes.
     """
     if isinstance(value, str) and not isinstance(value, Markup):
         return _SHOWN_BY_CODE.sub("\ufffd", value)

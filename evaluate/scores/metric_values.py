@@ -1,4 +1,4 @@
-"""What every metric says of every row: the numbers that all figures are computed from.
+"""The value of every metric on every example: the numbers that all figures are computed from.
 
 They are written beside ``results.json``, without texts and explanations, as ``values/SET.jsonl``: small enough to keep
 as the baseline of a regression gate, and all that a comparison of two runs needs.
@@ -17,7 +17,7 @@ import numpy as np
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.decision import decide
-from groundwire.evaluate.datasets.examples import Row
+from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.estimates import Floats
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
@@ -27,79 +27,90 @@ from .scoring import request_key
 FUSED = "fused"
 """The verdict's probability, as a metric of its own."""
 VALUES = "values"
+"""Folder of a run with the files of ``save_values``."""
 
 
-class RowValues(Record, frozen=True):
-    """A row without its texts, and the metrics that scored on it."""
+class ExampleValues(Record, frozen=True):
+    """An example without its texts, and the values of the metrics that scored it."""
 
     id: str
     key: str
-    """``scoring.request_key``: which texts these are."""
+    """``scoring.request_key``: a digest of the texts."""
     label: int | None
     grade: float | None
     context: str
     values: dict[str, float]
 
 
-class Column(NamedTuple):
-    """One metric on all rows of a set."""
+class MetricValues(NamedTuple):
+    """One metric on all examples of a set."""
 
     values: Floats
-    """[rows]; NaN where the metric did not score, which no figure counts as a number."""
+    """[examples]; NaN where the metric did not score, which no figure counts as a number."""
     statuses: dict[str, int]
     """How often each status occurred, the most frequent first."""
 
 
-def columns(scores: Sequence[Score], calibration: Calibration | None) -> dict[str, Column]:
-    """The metrics in the order in which they were asked for; first ``fused``, where there is a calibration.
+def collect_metric_values(scores: Sequence[Score], calibration: Calibration | None) -> dict[str, MetricValues]:
+    """The values of each metric, in the order of the request; first ``fused``, where there is a calibration.
 
     A score that is ``invalid`` has no metrics; its status counts for all of them. A verdict without a probability
     counts as ``unknown``.
     """
-    found: dict[str, Column] = {}
+    columns: dict[str, MetricValues] = {}
     if calibration is not None:
         profile = next(iter(calibration.profiles))  # the probability is the same under all of them
         probabilities = [decide(score.metrics, calibration, profile).probability for score in scores]
-        found[FUSED] = _column(probabilities, ["unknown" if one is None else "scored" for one in probabilities])
+        statuses = ["unknown" if probability is None else "scored" for probability in probabilities]
+        columns[FUSED] = _build_column(probabilities, statuses)
     for name in dict.fromkeys(name for score in scores for name in score.metrics):
         results = [score.metrics.get(name) for score in scores]
-        found[name] = _column(
+        columns[name] = _build_column(
             [result.value if result else None for result in results],
             [result.status if result else score.status for result, score in zip(results, scores, strict=True)],
         )
-    return found
+    return columns
 
 
-def _column(values: Sequence[float | None], statuses: Sequence[str]) -> Column:
+def _build_column(values: Sequence[float | None], statuses: Sequence[str]) -> MetricValues:
     numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    return Column(numbers, dict(Counter(statuses).most_common()))
+    return MetricValues(numbers, dict(Counter(statuses).most_common()))
 
 
-def tabulate(rows: Sequence[Row], scores: Sequence[Score], calibration: Calibration | None) -> list[RowValues]:
-    """One record per row, of the score in the same place."""
-    found = columns(scores, calibration)
+def build_example_values(
+    examples: Sequence[Example], scores: Sequence[Score], calibration: Calibration | None
+) -> list[ExampleValues]:
+    """One record per example, from the score with the same index."""
+    columns = collect_metric_values(scores, calibration)
     return [
-        RowValues(row.id, request_key(row), row.label, row.grade, row.context, at(found, place))
-        for place, row in enumerate(rows)
+        ExampleValues(
+            example.id,
+            request_key(example),
+            example.label,
+            example.grade,
+            example.context,
+            select_values(columns, index),
+        )
+        for index, example in enumerate(examples)
     ]
 
 
-def at(found: Mapping[str, Column], place: int) -> dict[str, float]:
-    """The metrics that scored on one row."""
-    values = {name: float(column.values[place]) for name, column in found.items()}
+def select_values(columns: Mapping[str, MetricValues], index: int) -> dict[str, float]:
+    """The values of the metrics that scored the example at ``index``."""
+    values = {name: float(column.values[index]) for name, column in columns.items()}
     return {name: value for name, value in values.items() if np.isfinite(value)}
 
 
-def save(path: Path, rows: Sequence[RowValues]) -> None:
+def save_values(path: Path, examples: Sequence[ExampleValues]) -> None:
     """Write ``values/SET.jsonl``."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    path.write_bytes(b"".join(msgspec.json.encode(example) + b"\n" for example in examples))
 
 
-def load(path: Path) -> list[RowValues]:
-    """Read what ``save`` wrote; InvalidRequest when it is missing or something else."""
+def load_values(path: Path) -> list[ExampleValues]:
+    """Read what ``save_values`` wrote; InvalidRequest when it is missing or something else."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read: {error.strerror}. Keep it beside the run's results.") from error
-    return [RowValues.from_json(line) for line in lines if line]
+    return [ExampleValues.from_json(line) for line in lines if line]

@@ -1,8 +1,8 @@
-"""Scores of labelled rows, kept: a row is scored once, and what is behind the scores can run again without a model.
+"""Scores of labelled examples, stored: each is scored once, and figures are computed again without a model.
 
-The scores of a set stand in ``scores/SET.jsonl`` of the run's directory, by a digest of what the engine was given, so
-that equal requests are scored once, in all sets of a run, and a stopped run goes on. The calibration that the verdicts
-are drawn with stands beside them in ``calibration.json``: it changes no metric, so another one needs no new scores.
+The scores of a set are in ``scores/SET.jsonl`` of the run's directory, by a digest of the request, so that equal
+requests are scored once in all sets of a run, and a stopped run resumes. The calibration that the verdicts are drawn
+with is beside them in ``calibration.json``: it changes no metric, so another one needs no new scores.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from groundwire.engine.jsonl.results_file import ResultsFile
 from groundwire.engine.plan import Plan, make_plan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
-from groundwire.evaluate.datasets.examples import Row
+from groundwire.evaluate.datasets.examples import Example
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify
-from groundwire.runtime.ort.session import DeviceChoice, choose_device
+from groundwire.runtime.ort.session import DeviceChoice, choose_device, usable_cores
 
-from .workers import Scorer, Workers, usable
+from .workers import RequestScorer, Workers
 
 SCORES = "scores"
 CALIBRATION = "calibration.json"
@@ -38,17 +38,17 @@ class Stored(msgspec.Struct, frozen=True):
     """A line of a scores file."""
 
     key: str
-    """``request_key`` of what was scored."""
+    """``request_key`` of the example."""
     score: Score
 
     @property
     def made_with(self) -> str:
-        """The score's signature, but for its calibration."""
-        return _uncalibrated(self.score.signature)
+        """The score's signature without its calibration."""
+        return _strip_calibration(self.score.signature)
 
 
 class Settings(NamedTuple):
-    """What rows are scored with. Everything left out is as the stored scores have it, or else the engine's default."""
+    """How examples are scored. A setting that is left out is that of stored scores, else the engine's default."""
 
     bundle: str | Path | None = None
     device: DeviceChoice | None = None
@@ -60,12 +60,12 @@ class Settings(NamedTuple):
     workers: int = 1
     """Processes that score, each with its share of ``threads``."""
 
-    def decided(self) -> bool:
-        """Whether anything is asked for that stored scores could contradict."""
-        return any(one is not None for one in (self.bundle, self.device, self.metrics, self.options))
+    def can_contradict(self) -> bool:
+        """Whether a setting is given that stored scores could contradict."""
+        return any(given is not None for given in (self.bundle, self.device, self.metrics, self.options))
 
     def plan(self, calibration: Calibration | None = None) -> Plan:
-        """Metrics, options and signature as ``load`` would have them, from the manifest alone."""
+        """Return the metrics, options and signature that ``load`` would use, from the manifest alone."""
         opened = Bundle.open(self.bundle or "compact")
         manifest = opened.manifest
         identity = identify((opened,), choose_device(self.device or "auto", list(manifest.precisions.values())))
@@ -73,17 +73,17 @@ class Settings(NamedTuple):
         return make_plan(manifest.roles, identity, chosen, self.metrics, self.options)
 
     def load(self) -> Engine:
-        """The engine."""
+        """Load the engine."""
         return Engine.load(
             self.bundle or "compact", self.device or "auto", threads=self.threads, calibration=self.calibration
         )
 
-    def scorer(self) -> AbstractContextManager[Scorer]:
-        """The engine, or several in processes of their own. Settings that cannot be loaded raise here."""
+    def scorer(self) -> AbstractContextManager[RequestScorer]:
+        """The engine, or worker processes with one engine each; raises for settings that cannot be loaded."""
         if self.workers == 1:
             return self.load()
         self.plan()
-        threads = max(1, (self.threads or usable()) // self.workers)
+        threads = max(1, (self.threads or usable_cores()) // self.workers)
         return Workers(self._replace(threads=threads, workers=1).load, self.workers)
 
 
@@ -91,7 +91,7 @@ class Scored(NamedTuple):
     """Scores of several sets, all made with the same settings."""
 
     sets: dict[str, list[Score]]
-    """By set, in the order of its rows."""
+    """By set, in the order of its examples."""
     made_with: str
     """Signature of the scores, without a calibration."""
     calibration: Calibration | None
@@ -102,50 +102,50 @@ class Scored(NamedTuple):
         return self.made_with + (f"{_CALIBRATED}{self.calibration.digest()}" if self.calibration else "")
 
 
-def request_key(row: Row) -> str:
-    """Sixteen hexadecimal digits of what the engine is given; the same for rows that differ in their labels only."""
-    given = msgspec.to_builtins(_request(row))
-    if not given["triples"]:
-        del given["triples"]  # rows without triples keep the digest they had before there were any
-    return hashlib.sha256(msgspec.json.encode(given)).hexdigest()[:16]
+def request_key(example: Example) -> str:
+    """Sixteen hexadecimal digits of the request; the same for examples that differ in their labels only."""
+    request = msgspec.to_builtins(_build_request(example))
+    if not request["triples"]:
+        del request["triples"]  # examples without triples keep the digest they had before there were any
+    return hashlib.sha256(msgspec.json.encode(request)).hexdigest()[:16]
 
 
 Watch = Callable[[str, int, int], None]
-"""Told the set, how many of its requests are scored, and how many it has."""
+"""Called with the set's name, how many of its requests are scored, and how many it has."""
 
 
 def score_sets(
-    sets: Mapping[str, Sequence[Row]],
+    sets: Mapping[str, Sequence[Example]],
     directory: Path,
     settings: Settings | None = None,
     watch: Watch = lambda name, done, total: None,
 ) -> Scored:
-    """The scores of all rows, from ``directory`` where they are there, else from the engine, which keeps them there.
+    """The scores of all examples: those stored in ``directory``, else the engine's, which are then stored there.
 
-    The engine is loaded only when a row has no score yet. Raises InvalidRequest, before anything is scored, when stored
-    scores were made with other settings than those asked for now, or by one another.
+    The engine is loaded only when an example has no score yet. Raises InvalidRequest, before anything is scored, when
+    stored scores were made with other settings than those requested now, or with settings that differ among them.
     """
     settings = settings or Settings()
-    if empty := [name for name, rows in sets.items() if not rows]:
-        raise InvalidRequest(f"{', '.join(empty)} holds no rows to score.")
-    kept = directory / SCORES
-    kept.mkdir(parents=True, exist_ok=True)
+    if empty := [name for name, examples in sets.items() if not examples]:
+        raise InvalidRequest(f"{', '.join(empty)} holds no examples to score.")
+    folder = directory / SCORES
+    folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        files = {name: ResultsFile(kept / f"{name}.jsonl", Stored) for name in sets}
+        files = {name: ResultsFile(folder / f"{name}.jsonl", Stored) for name in sets}
         for file in files.values():
             stack.callback(file.close)
-        keyed = {name: {request_key(row): row for row in rows} for name, rows in sets.items()}
+        keyed = {name: {request_key(example): example for example in examples} for name, examples in sets.items()}
         scores = {name: {entry.key: entry.score for entry in file.entries} for name, file in files.items()}
-        lacking: dict[str, list[str]] = {}  # by a request's key, the sets that have no score of it yet
+        lacking: dict[str, list[str]] = {}  # by request key, the sets that have no score for it yet
         done = {name: len(scores[name].keys() & keyed[name].keys()) for name in sets}
-        for name, rows_of in keyed.items():
-            for key in rows_of:
+        for name, by_key in keyed.items():
+            for key in by_key:
                 if key not in scores[name]:
                     lacking.setdefault(key, []).append(name)
-        own = None if settings.calibration is None else Calibration.load(settings.calibration)
-        plan = settings.plan(own) if settings.decided() or lacking else None
+        given = None if settings.calibration is None else Calibration.load(settings.calibration)
+        plan = settings.plan(given) if settings.can_contradict() or lacking else None
         made_with = (
-            _uncalibrated(plan.signature)
+            _strip_calibration(plan.signature)
             if plan
             else next(e.made_with for file in files.values() for e in file.entries)
         )
@@ -158,44 +158,44 @@ def score_sets(
                 scores[name][key] = score
                 done[name] += 1
 
-        # What another set has a score of needs none; all the rest goes in one stream, so that no process waits at the
-        # end of a set.
-        known = {key: score for each in scores.values() for key, score in each.items()}
+        # A request that another set has a score for needs no new one. All others go in one stream, so that no process
+        # waits at the end of a set.
+        known = {key: score for by_key in scores.values() for key, score in by_key.items()}
         for key in lacking:
             if key in known:
                 keep(key, known[key])
         todo = [key for key in lacking if key not in known]
         if plan is not None and todo:
             engine = stack.enter_context(settings.scorer())
-            requests = (_request(keyed[lacking[key][0]][key]) for key in todo)
-            found = engine.score_many(requests, metrics=plan.names, options=plan.options)
-            for key, score in zip(todo, found, strict=True):
+            requests = (_build_request(keyed[lacking[key][0]][key]) for key in todo)
+            scored = engine.score_many(requests, metrics=plan.names, options=plan.options)
+            for key, score in zip(todo, scored, strict=True):
                 keep(key, score)
                 name = lacking[key][0]
                 watch(name, done[name], len(keyed[name]))
-        calibration = _remembered(directory / CALIBRATION, own, plan)
-    ordered = {name: [scores[name][request_key(row)] for row in rows] for name, rows in sets.items()}
+        calibration = _choose_calibration(directory / CALIBRATION, given, plan)
+    ordered = {name: [scores[name][request_key(example)] for example in examples] for name, examples in sets.items()}
     return Scored(ordered, made_with, calibration)
 
 
-def _remembered(path: Path, own: Calibration | None, plan: Plan | None) -> Calibration | None:
-    """The calibration to use: the one asked for, the opened bundle's, or the last run's; ``path`` holds it then."""
-    found = own
-    if found is None:
-        found = plan.calibration if plan else Calibration.load(path) if path.exists() else None
-    if found is None:
+def _choose_calibration(path: Path, given: Calibration | None, plan: Plan | None) -> Calibration | None:
+    """Return the given calibration, else the opened bundle's, else that of the last run; save it to ``path``."""
+    calibration = given
+    if calibration is None:
+        calibration = plan.calibration if plan else Calibration.load(path) if path.exists() else None
+    if calibration is None:
         path.unlink(missing_ok=True)
     else:
-        found.save(path)
-    return found
+        calibration.save(path)
+    return calibration
 
 
-def _request(row: Row) -> Request:
-    return Request(row.response, row.knowledge, row.history)
+def _build_request(example: Example) -> Request:
+    return Request(example.response, example.knowledge, example.history)
 
 
 _CALIBRATED = "|calibration:"
 
 
-def _uncalibrated(signature: str) -> str:
+def _strip_calibration(signature: str) -> str:
     return signature.partition(_CALIBRATED)[0]

@@ -1,14 +1,13 @@
-"""Several processes that score at once, each with an engine of its own.
+"""Worker processes that score at the same time, each with an engine of its own.
 
-One engine spends part of its time in Python, where only one thread runs; on few cores, two engines of half the threads
-score more than one of all of them. What is scored, and in which order it comes back, is the same.
+An engine spends part of its time in Python, where only one thread runs. On few cores, two engines with half the threads
+each score more than one engine with all of them. The scores and their order are the same.
 """
 
 from __future__ import annotations
 
 import itertools
 import multiprocessing
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -23,32 +22,27 @@ from groundwire.engine.schema.results import Request, Score
 from groundwire.runtime.errors import ModelError
 
 CHUNK = 16
-"""Requests that a process takes at once: enough to share batches, few enough that none waits long for the others."""
+"""Requests that a process takes at once: enough to share batches, few enough that no process waits long."""
 AHEAD = 4
-"""Chunks given out before they are asked for, to each process."""
+"""Chunks per process that are submitted before their results are needed."""
 
 
-class Scorer(Protocol):
-    """What scores requests: an ``Engine``, or ``Workers``."""
+class RequestScorer(Protocol):
+    """Scores requests: an ``Engine``, or ``Workers``."""
 
     def score_many(self, items: Iterable[Request], *, metrics: tuple[str, ...], options: Options) -> Iterator[Score]:
         """Yield one Score per request, in order."""
         ...
 
 
-def usable() -> int:
-    """Processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Workers:
     """``count`` processes that each load an engine with ``load``, a picklable function without arguments."""
 
     def __init__(self, load: Callable[[], Engine], count: int) -> None:
-        # Not forked: threads of the runtime's libraries would not be there in a copy.
+        # Spawned, not forked: a forked copy has no threads of the runtime's libraries.
         context = multiprocessing.get_context("spawn")
         self._count = count
-        self._pool = ProcessPoolExecutor(count, context, _start, (load,))
+        self._pool = ProcessPoolExecutor(count, context, _load_engine, (load,))
 
     def __enter__(self) -> Workers:
         return self
@@ -62,29 +56,29 @@ class Workers:
         """As ``Engine.score_many``. ModelError when a process ends before its work is done."""
         requests = iter(items)
         chunks = iter(lambda: list(itertools.islice(requests, CHUNK)), [])
-        asked = (self._pool.submit(_score, msgspec.json.encode(chunk), metrics, options) for chunk in chunks)
-        flying = list(itertools.islice(asked, self._count * AHEAD))
+        submitted = (self._pool.submit(_score_chunk, msgspec.json.encode(chunk), metrics, options) for chunk in chunks)
+        pending = list(itertools.islice(submitted, self._count * AHEAD))
         try:
-            while flying:
-                yield from _SCORES.decode(flying.pop(0).result())
-                flying.extend(itertools.islice(asked, 1))
+            while pending:
+                yield from _SCORES.decode(pending.pop(0).result())
+                pending.extend(itertools.islice(submitted, 1))
         except BrokenProcessPool as error:
             raise ModelError(
-                f"One of {self._count} scoring processes ended; perhaps memory ran out. Use fewer: --workers 1."
+                f"One of {self._count} scoring processes ended, perhaps for lack of memory. Use fewer: --workers 1."
             ) from error
 
 
 _REQUESTS = msgspec.json.Decoder(list[Request])
 _SCORES = msgspec.json.Decoder(list[Score])
 _engine: Engine | None = None
-"""Of this process, when it is one of the workers."""
+"""The engine of this process, if it is one of the workers."""
 
 
-def _start(load: Callable[[], Engine]) -> None:
+def _load_engine(load: Callable[[], Engine]) -> None:
     global _engine
     _engine = load()
 
 
-def _score(requests: bytes, metrics: tuple[str, ...], options: Options) -> bytes:
+def _score_chunk(requests: bytes, metrics: tuple[str, ...], options: Options) -> bytes:
     assert _engine is not None
     return msgspec.json.encode(list(_engine.score_many(_REQUESTS.decode(requests), metrics=metrics, options=options)))

@@ -1,4 +1,4 @@
-"""One metric against what people said: everything in ``MetricFigures``."""
+"""One metric against human labels: everything in ``MetricFigures``."""
 
 from __future__ import annotations
 
@@ -8,120 +8,125 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from groundwire.engine.cli.common import UNBOUNDED
-from groundwire.evaluate.scores.metric_values import FUSED, Column
+from groundwire.engine.metrics import find
+from groundwire.evaluate.scores.metric_values import FUSED, MetricValues
 
 from .estimates import Bools, Floats, areas, classification, estimate, pearson
-from .human_labels import People
+from .human_labels import HumanLabels
 from .results import ClassFigures, Curve, Decision, Estimate, Histogram, MetricFigures, Reliability
-from .system_level import system_level
+from .system_level import simulate_systems
 
 HISTOGRAM_BINS = 20
 RELIABILITY_BINS = 10
 CURVE_POINTS = 200
-"""A curve keeps so many of its corners, evenly spaced."""
+"""Points that a curve keeps of its corners, evenly spaced."""
 
 
 class Threshold(NamedTuple):
-    """Where a metric's values are cut."""
+    """The value from which a metric calls a response consistent."""
 
     value: float
     origin: str
     tuned_on: int = 0
 
 
-def bounded(metric: str) -> bool:
+def is_bounded(metric: str) -> bool:
     """Whether the metric's values go from 0 to 1, so that 0.5 can be a threshold."""
-    return metric not in UNBOUNDED
+    known = find(metric)
+    return known is None or known.bounds == (0.0, 1.0)
 
 
-def probability(metric: str) -> bool:
+def is_probability(metric: str) -> bool:
     """Whether the metric's value claims to be the probability of "consistent"."""
     return metric == FUSED or metric.startswith("detector.")
 
 
-def agreement(
-    metric: str, column: Column, people: People, thresholds: Iterable[Threshold], parts: Mapping[str, Bools]
+def measure_agreement(
+    metric: str,
+    column: MetricValues,
+    labels: HumanLabels,
+    thresholds: Iterable[Threshold],
+    parts: Mapping[str, Bools],
 ) -> MetricFigures:
-    """The figures of one metric; ``parts`` are the rows [rows] of each source and system."""
+    """The figures of one metric; ``parts`` are the examples [examples] of each source and system."""
     values = column.values
-    known, graded = people.known(values), people.graded(values)
-    seen, truth = values[known], people.consistent[known]
+    known, graded = labels.select_labelled(values), labels.select_graded(values)
+    known_values, consistent = values[known], labels.consistent[known]
     both = bool(known.any())
-    area, precision = people.samples.measure(areas(seen, truth), known) if both else (None, None)
-    linear = people.samples.measure(pearson(values[graded], people.grades[graded]), graded) if graded.any() else None
-    by_part = {name: _estimated(people.auc(values, part)) for name, part in parts.items()}
+    area, precision = labels.samples.measure(areas(known_values, consistent), known) if both else (None, None)
+    linear = labels.samples.measure(pearson(values[graded], labels.grades[graded]), graded) if graded.any() else None
+    by_part = {name: _estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
     return MetricFigures(
         metric=metric,
-        rows=int(((people.labelled | np.isfinite(people.grades)) & np.isfinite(values)).sum()),
+        examples=int(((labels.labelled | np.isfinite(labels.grades)) & np.isfinite(values)).sum()),
         statuses=column.statuses,
-        roc_auc=_estimated(area),
-        average_precision=_estimated(precision),
-        decisions=tuple(_decisions(values, thresholds, people, known)) if both else (),
-        spearman=_estimated(people.rank_correlation(values)),
-        pearson=_estimated(linear),
-        ranking=_estimated(people.ranking(values)),
-        systems=system_level(*people.duels(values), people.repeats, people.seed),
-        roc=_roc(seen, truth) if both else None,
-        precision_recall=_precision_recall(seen, truth) if both else None,
-        histogram=_histogram(seen, truth, (0.0, 1.0) if bounded(metric) else None) if both else None,
-        reliability=reliability(seen, truth) if both and probability(metric) else None,
-        by_source={name: one for name, one in by_part.items() if one is not None},
+        roc_auc=_estimate(area),
+        average_precision=_estimate(precision),
+        decisions=tuple(_decide(values, thresholds, labels, known)) if both else (),
+        spearman=_estimate(labels.rank_correlation(values)),
+        pearson=_estimate(linear),
+        ranking=_estimate(labels.ranking(values)),
+        system_level=simulate_systems(*labels.values_of_only_pairs(values), labels.repeats, labels.seed),
+        roc=_trace_roc(known_values, consistent) if both else None,
+        precision_recall=_trace_precision_recall(known_values, consistent) if both else None,
+        histogram=_count_values(known_values, consistent, (0.0, 1.0) if is_bounded(metric) else None) if both else None,
+        reliability=measure_reliability(known_values, consistent) if both and is_probability(metric) else None,
+        by_source={name: figure for name, figure in by_part.items() if figure is not None},
     )
 
 
-def _estimated(numbers: Floats | None) -> Estimate | None:
+def _estimate(numbers: Floats | None) -> Estimate | None:
     return None if numbers is None else estimate(numbers)
 
 
-def _decisions(values: Floats, thresholds: Iterable[Threshold], people: People, known: Bools) -> Iterator[Decision]:
-    for one in thresholds:
-        statistic = classification(values[known] >= one.value, people.consistent[known])
-        figures = [estimate(row) for row in people.samples.measure(statistic, known)]
-        whole = [figure for figure in figures if figure is not None]
-        if len(whole) < len(figures):  # of a handful of rows, no sample had both classes
+def _decide(values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, known: Bools) -> Iterator[Decision]:
+    for threshold in thresholds:
+        statistic = classification(values[known] >= threshold.value, labels.consistent[known])
+        estimates = [estimate(numbers) for numbers in labels.samples.measure(statistic, known)]
+        defined = [figure for figure in estimates if figure is not None]
+        if len(defined) < len(estimates):  # of a handful of examples, no sample had both classes
             continue
-        accuracy, balanced, *classes = whole
+        accuracy, balanced, *classes = defined
         yield Decision(
-            threshold=one.value,
-            origin=one.origin,
+            threshold=threshold.value,
+            origin=threshold.origin,
             accuracy=accuracy,
             balanced_accuracy=balanced,
             consistent=ClassFigures(*classes[:3]),
             inconsistent=ClassFigures(*classes[3:]),
-            tuned_on=one.tuned_on,
+            tuned_on=threshold.tuned_on,
         )
 
 
-def _roc(values: Floats, consistent: Bools) -> Curve:
-    false, true, _ = roc_curve(consistent, values)
-    return _curve(false, true)
+def _trace_roc(values: Floats, consistent: Bools) -> Curve:
+    inconsistent_passed, consistent_passed, _ = roc_curve(consistent, values)
+    return _thin_curve(inconsistent_passed, consistent_passed)
 
 
-def _precision_recall(values: Floats, consistent: Bools) -> Curve:
+def _trace_precision_recall(values: Floats, consistent: Bools) -> Curve:
     precision, recall, _ = precision_recall_curve(~consistent, -values)
-    return _curve(recall[::-1], precision[::-1])
+    return _thin_curve(recall[::-1], precision[::-1])
 
 
-def _curve(x: Floats, y: Floats) -> Curve:
+def _thin_curve(x: Floats, y: Floats) -> Curve:
     """The corners, the first and the last among them, to five digits: what a plot can show."""
     kept = np.unique(np.linspace(0, len(x) - 1, CURVE_POINTS).round().astype(int))
     return Curve(tuple(np.round(x[kept], 5).tolist()), tuple(np.round(y[kept], 5).tolist()))
 
 
-def _histogram(values: Floats, consistent: Bools, bounds: tuple[float, float] | None) -> Histogram:
+def _count_values(values: Floats, consistent: Bools, bounds: tuple[float, float] | None) -> Histogram:
     edges = np.histogram_bin_edges(values, HISTOGRAM_BINS, bounds)
     right, wrong = (np.histogram(values[part], edges)[0].tolist() for part in (consistent, ~consistent))
     return Histogram(tuple(edges.tolist()), tuple(right), tuple(wrong))
 
 
-def reliability(probabilities: Floats, consistent: Bools) -> Reliability:
+def measure_reliability(probabilities: Floats, consistent: Bools) -> Reliability:
     """Predicted against observed in bins of equal width, and the expected calibration error (Naeini et al. 2015)."""
     bins = np.minimum((probabilities * RELIABILITY_BINS).astype(int), RELIABILITY_BINS - 1)
-    rows = np.bincount(bins, minlength=RELIABILITY_BINS)
-    filled = rows > 0
-    rows = rows[filled]
-    predicted = np.bincount(bins, probabilities, RELIABILITY_BINS)[filled] / rows
-    observed = np.bincount(bins, consistent, RELIABILITY_BINS)[filled] / rows
-    error = float((rows * np.abs(predicted - observed)).sum() / rows.sum())
-    return Reliability(tuple(predicted.tolist()), tuple(observed.tolist()), tuple(rows.tolist()), error)
+    counts = np.bincount(bins, minlength=RELIABILITY_BINS)
+    filled = counts > 0
+    counts = counts[filled]
+    predicted = np.bincount(bins, probabilities, RELIABILITY_BINS)[filled] / counts
+    observed = np.bincount(bins, consistent, RELIABILITY_BINS)[filled] / counts
+    error = float((counts * np.abs(predicted - observed)).sum() / counts.sum())
+    return Reliability(tuple(predicted.tolist()), tuple(observed.tolist()), tuple(counts.tolist()), error)

@@ -1,4 +1,4 @@
-"""The rows on which a metric is most wrong: where to look when it should become better."""
+"""The examples on which a metric errs most: where to look when it should become better."""
 
 from __future__ import annotations
 
@@ -8,73 +8,80 @@ import numpy as np
 
 from groundwire.engine.schema.explanations import Comparison, Q2Explanation
 from groundwire.engine.schema.results import Score
-from groundwire.evaluate.datasets.examples import Row
-from groundwire.evaluate.scores.metric_values import Column, at
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.scores.metric_values import MetricValues, select_values
 
 from .estimates import Bools, Floats
-from .human_labels import People
-from .results import Mistake
+from .human_labels import HumanLabels
+from .results import ErrorCase
 
-SHOWN = 40
-"""Of a set, at most."""
+MAX_ERRORS = 40
+"""Errors that the results of a set keep."""
 
 
-def mistakes(
-    rows: Sequence[Row], scores: Sequence[Score], columns: Mapping[str, Column], leading: str, people: People
-) -> tuple[Mistake, ...]:
-    """The worst mistakes of the metric ``leading``, worst first; equally bad ones in the order of the set."""
+def find_errors(
+    examples: Sequence[Example],
+    scores: Sequence[Score],
+    columns: Mapping[str, MetricValues],
+    leading: str,
+    labels: HumanLabels,
+) -> tuple[ErrorCase, ...]:
+    """The worst errors of the metric ``leading``, worst first; equally bad ones in the order of the set."""
     values = columns[leading].values
-    places = np.flatnonzero(people.known(values))
-    distances = wrong_side(values[places], people.consistent[places])
-    worst = np.argsort(-distances, kind="stable")[:SHOWN]
+    indices = np.flatnonzero(labels.select_labelled(values))
+    distances = measure_wrong_side(values[indices], labels.consistent[indices])
+    worst = np.argsort(-distances, kind="stable")[:MAX_ERRORS]
     return tuple(
-        _mistake(rows[place], scores[place], float(distance), leading, at(columns, place))
-        for place, distance in zip(places[worst].tolist(), distances[worst].tolist(), strict=True)
+        _describe_error(examples[index], scores[index], float(distance), leading, select_values(columns, index))
+        for index, distance in zip(indices[worst].tolist(), distances[worst].tolist(), strict=True)
         if distance > 0
     )
 
 
-def wrong_side(values: Floats, consistent: Bools) -> Floats:
-    """How much of the other class each row is on the wrong side of, 0–1; a tie counts one half.
+def measure_wrong_side(values: Floats, consistent: Bools) -> Floats:
+    """The share of the other class that each example is on the wrong side of, 0–1; a tie counts one half.
 
-    The mean over either class is 1 − ROC-AUC: what each row takes away from it.
+    The mean over either class is 1 − ROC-AUC: what each example takes away from it.
 
-    >>> wrong_side(np.array([0.1, 0.4, 0.4, 0.9]), np.array([True, True, False, False])).tolist()
+    >>> measure_wrong_side(np.array([0.1, 0.4, 0.4, 0.9]), np.array([True, True, False, False])).tolist()
     [1.0, 0.75, 0.75, 1.0]
     """
     right, wrong = np.sort(values[consistent]), np.sort(values[~consistent])
-    higher = len(wrong) - _rank(wrong, values)
-    return np.where(consistent, higher / max(1, len(wrong)), _rank(right, values) / max(1, len(right)))
+    higher = len(wrong) - _count_below(wrong, values)
+    return np.where(consistent, higher / max(1, len(wrong)), _count_below(right, values) / max(1, len(right)))
 
 
-def _rank(others: Floats, values: Floats) -> Floats:
+def _count_below(others: Floats, values: Floats) -> Floats:
     """How many of the sorted ``others`` are below each value; equal ones count one half."""
     below: Floats = (np.searchsorted(others, values, "left") + np.searchsorted(others, values, "right")) / 2
     return below
 
 
-def _mistake(row: Row, score: Score, distance: float, leading: str, values: dict[str, float]) -> Mistake:
-    return Mistake(
-        row=row.id,
-        label=1 if row.label else 0,
+def _describe_error(
+    example: Example, score: Score, distance: float, leading: str, values: dict[str, float]
+) -> ErrorCase:
+    return ErrorCase(
+        example=example.id,
+        label=1 if example.label else 0,
         value=values[leading],
         distance=distance,
-        response=row.response,
-        knowledge=row.knowledge,
-        history=row.history,
-        system=row.system,
-        source=row.source,
+        response=example.response,
+        knowledge=example.knowledge,
+        history=example.history,
+        system=example.system,
+        source=example.source,
         unsupported=score.unsupported,
         values=values,
         questions=tuple(
-            (one.question, one.response_answer, one.knowledge_answer or "") for one in asked_by_q2(score) or ()
+            (question.question, question.response_answer, question.knowledge_answer or "")
+            for question in list_kept_questions(score) or ()
         ),
     )
 
 
-def asked_by_q2(score: Score) -> tuple[Comparison, ...] | None:
+def list_kept_questions(score: Score) -> tuple[Comparison, ...] | None:
     """The questions that Q² kept, with or without inference: both ask the same; None when neither was computed."""
     for result in score.metrics.values():
         if isinstance(result.explanation, Q2Explanation):
-            return tuple(one for one in result.explanation.questions if one.kept)
+            return tuple(question for question in result.explanation.questions if question.kept)
     return None

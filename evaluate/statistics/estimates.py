@@ -1,12 +1,12 @@
-"""Agreement of a metric with people, and its 95 % interval by bootstrap.
+"""Statistics of agreement with human labels, and their 95 % intervals by bootstrap.
 
-A statistic is made from the values once, and is then a function of the rows' weights: an array [rows, samples] that
-says how often each row stands in each sample. Column 0 of every weighting is the data as they are, the others are
-samples with replacement, so that the figure and its interval come from one and the same computation. What a sample
-leaves undefined (one of the classes is missing, or a side is constant) is NaN there; it never leaves this module: an
+A statistic is built from the values once. It is then a function of the examples' weights: an array [examples, samples]
+that says how often each example is in each sample. Column 0 of every weighting is the data as they are, the others are
+samples with replacement, so that one computation gives the figure and its interval. Where a sample leaves a figure
+undefined (one of the classes is missing, or one side is constant), it is NaN; NaN never leaves this module: an
 undefined figure is None.
 
-The reference implementations, in the tests: scikit-learn with ``sample_weight``, scipy on the drawn rows.
+The reference implementations, in the tests: scikit-learn with ``sample_weight``, scipy on the drawn examples.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from .results import Estimate
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Statistic: TypeAlias = Callable[[Floats], Floats]
-"""From weights [rows, samples] to one number per sample, [samples], or to several, [numbers, samples]."""
+"""From weights [examples, samples] to one number per sample, [samples], or to several, [numbers, samples]."""
 
 _CHUNK = 32
-"""Samples computed at a time: the weights of some thousand rows then stay in the processor's cache."""
+"""Samples computed at a time: the weights of some thousand examples then stay in the processor's cache."""
 
 
 class Resamples:
-    """How often each of ``rows`` rows stands in each of ``repeats`` samples of as many rows, drawn with replacement.
+    """How often each of ``examples`` examples is in each of ``repeats`` samples of as many, drawn with replacement.
 
     All figures of a set use the same samples, so that those of two metrics can be compared sample by sample.
     """
 
-    def __init__(self, rows: int, repeats: int, seed: int) -> None:
-        drawn = np.random.default_rng(seed).integers(0, rows, (repeats, rows)) if rows else np.empty((repeats, 0), int)
-        flat = (drawn + np.arange(1, repeats + 1)[:, None] * rows).ravel()
-        counts = np.bincount(flat, minlength=(repeats + 1) * rows).reshape(repeats + 1, rows)
+    def __init__(self, examples: int, repeats: int, seed: int) -> None:
+        shape = (repeats, examples)
+        drawn = np.random.default_rng(seed).integers(0, examples, shape) if examples else np.empty(shape, int)
+        flat = (drawn + np.arange(1, repeats + 1)[:, None] * examples).ravel()
+        counts = np.bincount(flat, minlength=(repeats + 1) * examples).reshape(repeats + 1, examples)
         counts[0] = 1
-        # No row is ever drawn 256 times: in 255 rows it cannot be, and in more of them the count is about Poisson(1).
+        # No example is ever drawn 256 times: of 255 it cannot be, and of more the count is about Poisson(1).
         self._counts = np.ascontiguousarray(counts.T.astype(np.uint8))
 
     def measure(self, statistic: Statistic, keep: Bools) -> Floats:
-        """The statistic of the rows in ``keep`` [rows]: for the data as they are, then for each sample."""
+        """The statistic of the examples in ``keep`` [examples]: for the data as they are, then for each sample."""
         counts = self._counts[keep]
         parts = [
             statistic(counts[:, first : first + _CHUNK].astype(np.float64))
@@ -53,12 +54,12 @@ class Resamples:
         return np.concatenate(parts, axis=-1)
 
     def estimate(self, statistic: Statistic, keep: Bools) -> Estimate | None:
-        """The statistic with its interval; None when it is undefined for these rows."""
+        """The statistic with its interval; None when it is undefined for these examples."""
         return estimate(self.measure(statistic, keep))
 
 
 def estimate(numbers: Floats) -> Estimate | None:
-    """Of ``Resamples.measure``'s numbers: the first, and the 2.5 and 97.5 percentiles of the defined others."""
+    """The first of ``Resamples.measure``'s numbers, and the 2.5 and 97.5 percentiles of the others that are defined."""
     others = numbers[1:][np.isfinite(numbers[1:])]
     if not np.isfinite(numbers[0]) or not len(others):
         return None
@@ -74,35 +75,35 @@ def p_value(differences: Floats) -> float:
 
 
 def roc_auc(values: Floats, consistent: Bools) -> Statistic:
-    """Area under the ROC curve: how often a consistent row is above an inconsistent one; a tie counts one half."""
-    right, wrong = _by_value(values, consistent)
+    """Area under the ROC curve: how often a consistent example is above an inconsistent one; a tie counts one half."""
+    right, wrong = _split_by_value(values, consistent)
 
-    def of(weights: Floats) -> Floats:
+    def measure(weights: Floats) -> Floats:
         return _area(right @ weights, wrong @ weights)
 
-    return of
+    return measure
 
 
 def areas(values: Floats, consistent: Bools) -> Statistic:
     """ROC-AUC, and the average precision of the class inconsistent, lowest values first (scikit-learn's, which does not
     interpolate): two numbers for the price of one.
     """
-    right, wrong = _by_value(values, consistent)
+    right, wrong = _split_by_value(values, consistent)
 
-    def of(weights: Floats) -> Floats:
+    def measure(weights: Floats) -> Floats:
         above, below = right @ weights, wrong @ weights
-        found = np.cumsum(below, axis=0)
-        precision = found / np.maximum(found + np.cumsum(above, axis=0), 1)  # counts: less than 1 is 0 of 0
-        return np.stack([_area(above, below), _ratio(np.einsum("vs,vs->s", below, precision), found[-1])])
+        retrieved = np.cumsum(below, axis=0)
+        precision = retrieved / np.maximum(retrieved + np.cumsum(above, axis=0), 1)  # counts: less than 1 is 0 of 0
+        return np.stack([_area(above, below), _divide(np.einsum("vs,vs->s", below, precision), retrieved[-1])])
 
-    return of
+    return measure
 
 
 def _area(above: Floats, below: Floats) -> Floats:
-    """ROC-AUC from the weights of the consistent and of the inconsistent rows at each value, [values, samples]."""
+    """ROC-AUC from the weights of the consistent and of the inconsistent examples at each value, [values, samples]."""
     lower = np.cumsum(below, axis=0)
     pairs = above.sum(axis=0) * lower[-1]
-    return _ratio(np.einsum("vs,vs->s", above, lower) - np.einsum("vs,vs->s", above, below) / 2, pairs)
+    return _divide(np.einsum("vs,vs->s", above, lower) - np.einsum("vs,vs->s", above, below) / 2, pairs)
 
 
 def classification(predicted: Bools, consistent: Bools) -> Statistic:
@@ -120,26 +121,26 @@ def classification(predicted: Bools, consistent: Bools) -> Statistic:
         ]
     ).astype(np.float64)
 
-    def of(weights: Floats) -> Floats:
+    def measure(weights: Floats) -> Floats:
         true, false, missed, rejected = cells @ weights
         return np.stack(
             [
-                _ratio(true + rejected, true + false + missed + rejected),
-                (_ratio(true, true + missed) + _ratio(rejected, rejected + false)) / 2,
-                *_class(true, false, missed),
-                *_class(rejected, missed, false),
+                _divide(true + rejected, true + false + missed + rejected),
+                (_divide(true, true + missed) + _divide(rejected, rejected + false)) / 2,
+                *_score_class(true, false, missed),
+                *_score_class(rejected, missed, false),
             ]
         )
 
-    return of
+    return measure
 
 
-def _class(true: Floats, false: Floats, missed: Floats) -> tuple[Floats, Floats, Floats]:
+def _score_class(true: Floats, false: Floats, missed: Floats) -> tuple[Floats, Floats, Floats]:
     """Precision, recall and F1."""
     return (
-        _ratio(true, true + false, 0.0),
-        _ratio(true, true + missed, 0.0),
-        _ratio(2 * true, 2 * true + false + missed, 0.0),
+        _divide(true, true + false, 0.0),
+        _divide(true, true + missed, 0.0),
+        _divide(2 * true, 2 * true + false + missed, 0.0),
     )
 
 
@@ -147,86 +148,90 @@ def pearson(x: Floats, y: Floats) -> Statistic:
     """Pearson's correlation."""
     x, y = x - x.mean(), y - y.mean()
     sums = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y])
-    # A sample that draws equal values only has a variance of nothing but rounding.
+    # The variance of a sample of equal values is nothing but rounding.
     least = 1e-12 * np.array([[(x * x).mean()], [(y * y).mean()]])
 
-    def of(weights: Floats) -> Floats:
+    def measure(weights: Floats) -> Floats:
         count, *totals = sums @ weights
-        mean_x, mean_y, square_x, square_y, product = _ratio(np.stack(totals), count)
+        mean_x, mean_y, square_x, square_y, product = _divide(np.stack(totals), count)
         variances = np.stack([square_x - mean_x**2, square_y - mean_y**2])
         variances[variances <= least] = 0.0
-        return _ratio(product - mean_x * mean_y, np.sqrt(variances[0] * variances[1]))
+        return _divide(product - mean_x * mean_y, np.sqrt(variances[0] * variances[1]))
 
-    return of
+    return measure
 
 
 def spearman(x: Floats, y: Floats) -> Statistic:
-    """Spearman's correlation: Pearson's of the ranks that the rows have within their sample, ties at their mean."""
-    ranked = [_ranks(values) for values in (x, y)]
+    """Spearman's correlation: Pearson's of the examples' ranks within their sample, ties at their mean."""
+    ranked = [_rank_values(values) for values in (x, y)]
 
-    def of(weights: Floats) -> Floats:
+    def measure(weights: Floats) -> Floats:
         (rank_x, variance_x), (rank_y, variance_y) = (ranks(weights) for ranks in ranked)
-        return _ratio((weights * rank_x * rank_y).sum(axis=0), np.sqrt(variance_x * variance_y))
+        return _divide((weights * rank_x * rank_y).sum(axis=0), np.sqrt(variance_x * variance_y))
 
-    return of
+    return measure
 
 
-def _ranks(values: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """Ranks less their mean, [rows, samples], and their sum of squares, [samples], of weighted rows."""
-    groups, inverse = _groups(values)
+def _rank_values(values: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """Ranks less their mean, [examples, samples], and their sum of squares, [samples], of weighted examples."""
+    groups, inverse = _group_by_value(values)
 
-    def of(weights: Floats) -> tuple[Floats, Floats]:
+    def measure(weights: Floats) -> tuple[Floats, Floats]:
         counts = groups @ weights
         rank = np.cumsum(counts, axis=0) - counts / 2 - weights.sum(axis=0) / 2
         return rank[inverse], (counts * rank**2).sum(axis=0)
 
-    return of
+    return measure
 
 
 def share(part: Floats, whole: Floats) -> Statistic:
-    """The sum of ``part`` over the sum of ``whole``, both [rows]: a proportion, or a mean over unequal groups."""
+    """The sum of ``part`` over the sum of ``whole``, both [examples]: a proportion, or a mean over unequal groups."""
     sums = np.stack([part, whole])
 
-    def of(weights: Floats) -> Floats:
+    def measure(weights: Floats) -> Floats:
         above, below = sums @ weights
-        return _ratio(above, below)
+        return _divide(above, below)
 
-    return of
+    return measure
 
 
 def best_f1_threshold(values: Floats, consistent: Bools) -> float | None:
     """The value from which "consistent" has the best F1, the lowest of equal ones; None unless both classes occur.
 
     This is PMI-Faith's way to tune a threshold on a development set. The paper first brings values to 0–1 with the
-    set's smallest and largest value; that changes their order nowhere, so the threshold stands here in the metric's own
-    unit.
+    set's smallest and largest value; that changes their order nowhere, so the threshold is in the metric's own unit
+    here.
     """
     if consistent.all() or not consistent.any():
         return None
-    places = np.unique(values)
-    groups, _ = _groups(values)
+    candidates = np.unique(values)
+    groups, _ = _group_by_value(values)
     hits = np.cumsum((groups @ consistent.astype(np.float64))[::-1])[::-1]
     called = np.cumsum(np.asarray(groups.sum(axis=1)).ravel()[::-1])[::-1]
-    return float(places[np.argmax(2 * hits / (called + consistent.sum()))])
+    return float(candidates[np.argmax(2 * hits / (called + consistent.sum()))])
 
 
-def _groups(values: Floats) -> tuple[Any, npt.NDArray[np.intp]]:
-    """Which rows have each distinct value: a sparse 0/1 matrix [distinct, rows], ascending; and each row's place."""
+def _group_by_value(values: Floats) -> tuple[Any, npt.NDArray[np.intp]]:
+    """A sparse 0/1 matrix [distinct, examples]: which examples have each distinct value, ascending; and the index of
+    each example's value among them.
+    """
     _, inverse = np.unique(values, return_inverse=True)
-    rows = np.arange(len(values))
-    return sparse.csr_array((np.ones(len(values)), (inverse, rows))), inverse
+    columns = np.arange(len(values))
+    return sparse.csr_array((np.ones(len(values)), (inverse, columns))), inverse
 
 
-def _by_value(values: Floats, consistent: Bools) -> tuple[Any, Any]:
-    """``_groups`` of the consistent and of the inconsistent rows, over the distinct values of both."""
+def _split_by_value(values: Floats, consistent: Bools) -> tuple[Any, Any]:
+    """``_group_by_value`` of the consistent and of the inconsistent examples, over the distinct values of both."""
     _, inverse = np.unique(values, return_inverse=True)
     shape = (int(inverse.max()) + 1, len(values))
-    rows = [np.flatnonzero(consistent), np.flatnonzero(~consistent)]
-    right, wrong = (sparse.csr_array((np.ones(len(own)), (inverse[own], own)), shape=shape) for own in rows)
+    classes = [np.flatnonzero(consistent), np.flatnonzero(~consistent)]
+    right, wrong = (
+        sparse.csr_array((np.ones(len(columns)), (inverse[columns], columns)), shape=shape) for columns in classes
+    )
     return right, wrong
 
 
-def _ratio(above: Floats, below: Floats, undefined: float = np.nan) -> Floats:
+def _divide(above: Floats, below: Floats, undefined: float = np.nan) -> Floats:
     """``above / below``, and ``undefined`` where ``below`` is 0."""
     below = np.broadcast_to(below, above.shape)
     quotient: Floats = np.divide(above, below, out=np.full(above.shape, undefined), where=below != 0)

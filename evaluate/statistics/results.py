@@ -1,12 +1,14 @@
-"""What an evaluation finds: ``results.json``. Everything a report or a comparison shows stands here.
+"""The figures of an evaluation, as ``results.json`` holds them: all that a report or a comparison shows.
 
-A metric is compared with people only on rows where it has a value and people gave a judgement; ``rows`` says how many
-those are, ``statuses`` what became of all. Intervals are 95 % by bootstrap over rows (over contexts for pairs).
+A metric is compared with human labels only on the examples where it has a value and a person gave a label or a grade.
+``examples`` counts those; ``statuses`` counts all. Intervals are 95 % by bootstrap over examples (over contexts for
+pairs).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,11 +16,12 @@ from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import UnsupportedSpan
 from groundwire.runtime.errors import InvalidRequest
 
-SCHEMA = 1
+SCHEMA = 2
+"""Version of ``results.json``. Schema 1 had other names for the same figures and is still read."""
 
 
 class Estimate(Record, frozen=True):
-    """A number and the 95 % interval of it."""
+    """A number and its 95 % interval."""
 
     value: float
     low: float
@@ -33,7 +36,7 @@ class Curve(Record, frozen=True):
 
 
 class ClassFigures(Record, frozen=True):
-    """How well one of the two classes is found."""
+    """How well a metric finds one of the two classes."""
 
     precision: Estimate
     recall: Estimate
@@ -46,15 +49,15 @@ class Decision(Record, frozen=True):
     threshold: float
     """Value of the metric from which a response counts as consistent."""
     origin: str
-    """Where it comes from: ``0.5``, or the name of the development set it was tuned on (best F1 of the class
-    consistent, as the PMI-Faith paper does; its min-max form changes no decision)."""
+    """``0.5``, or the name of the development set on which the threshold was tuned (best F1 of the class consistent, as
+    in the PMI-Faith paper; its min-max form changes no decision)."""
     accuracy: Estimate
     balanced_accuracy: Estimate
     consistent: ClassFigures
     inconsistent: ClassFigures
     tuned_on: int = 0
-    """Rows of the development set that the threshold comes from; those that share knowledge with this set are not
-    among them."""
+    """Examples of the development set that the threshold was tuned on, without those that share knowledge with this
+    set."""
 
 
 class Histogram(Record, frozen=True):
@@ -66,13 +69,13 @@ class Histogram(Record, frozen=True):
 
 
 class Reliability(Record, frozen=True):
-    """Predicted probability against the observed share of consistent responses, by bin; empty bins are left out."""
+    """Predicted probability and observed share of consistent responses by bin, without empty bins."""
 
     predicted: tuple[float, ...]
     observed: tuple[float, ...]
-    rows: tuple[int, ...]
+    examples: tuple[int, ...]
     error: float
-    """Expected calibration error: mean distance of the two, weighted by rows."""
+    """Expected calibration error: mean distance of the two, weighted by examples."""
 
 
 class SystemLevel(Record, frozen=True):
@@ -87,10 +90,11 @@ class SystemLevel(Record, frozen=True):
 
 
 class MetricFigures(Record, frozen=True):
-    """One metric on one set. What cannot be computed there is None."""
+    """One metric on one set. A figure that is undefined there is None."""
 
     metric: str
-    rows: int
+    examples: int
+    """Those with a value, and a label or a grade."""
     statuses: dict[str, int]
     roc_auc: Estimate | None = None
     average_precision: Estimate | None = None
@@ -98,60 +102,61 @@ class MetricFigures(Record, frozen=True):
     decisions: tuple[Decision, ...] = ()
     spearman: Estimate | None = None
     pearson: Estimate | None = None
-    """Both with ``Row.grade``."""
+    """Both with ``Example.grade``."""
     ranking: Estimate | None = None
     """Share of (consistent, inconsistent) pairs of one context in the right order; a tie counts one half."""
-    systems: SystemLevel | None = None
+    system_level: SystemLevel | None = None
     roc: Curve | None = None
-    """False positive rate and true positive rate of "consistent"."""
+    """Share of inconsistent (x) and of consistent responses (y) with a value from each threshold upwards."""
     precision_recall: Curve | None = None
     """Recall and precision of "inconsistent"."""
     histogram: Histogram | None = None
     reliability: Reliability | None = None
     """Only for probabilities: ``fused``, detectors."""
     by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
-    """ROC-AUC by ``Row.source`` and, where there are several systems, by ``Row.system`` (``system=NAME``)."""
+    """ROC-AUC by ``Example.source`` and, where there are several systems, by ``Example.system`` (``system=NAME``)."""
 
 
 class VerdictFigures(Record, frozen=True):
-    """The verdicts under one profile."""
+    """The verdicts under one profile. Positive is a response that the verdict calls inconsistent."""
 
     profile: str
     labels: dict[str, int]
-    """How often each verdict was given."""
+    """How many responses got each verdict."""
     false_positive_rate: Estimate | None = None
-    """Share of ``inconsistent`` among consistent rows."""
+    """Share of ``inconsistent`` among consistent examples."""
     false_negative_rate: Estimate | None = None
-    """Share of ``consistent`` or ``unverifiable`` among inconsistent rows."""
-    alarms_on_unverifiable: Estimate | None = None
-    """Share of ``inconsistent`` among rows that state nothing to check."""
+    """Share of ``consistent`` or ``unverifiable`` among inconsistent examples."""
+    false_positive_rate_on_unverifiable: Estimate | None = None
+    """Share of ``inconsistent`` among examples that state nothing to check."""
     verifiability_accuracy: Estimate | None = None
 
 
 class VerifiabilityFigures(Record, frozen=True):
-    """How well ``verifiability`` tells which responses state something to check."""
+    """How well ``verifiability`` separates responses that state something to check from the others."""
 
-    rows: int
-    """Where people said so."""
+    examples: int
+    """Those with such a label and a value."""
     accuracy: Estimate
     """At 0.5."""
     roc_auc: Estimate | None = None
 
 
 class QuestionFigures(Record, frozen=True):
-    """How Q² got on."""
+    """How often Q² found and answered questions."""
 
-    with_a_question: Estimate
-    """Share of responses about which a valid question was found."""
+    with_question: Estimate
+    """Share of responses for which Q² found a valid question."""
     questions: int
     no_answer: Estimate
     """Share of kept questions that the knowledge does not answer."""
 
 
-class Mistake(Record, frozen=True):
-    """A row on which the leading metric is most wrong."""
+class ErrorCase(Record, frozen=True):
+    """An example that the leading metric puts on the wrong side."""
 
-    row: str
+    example: str
+    """Its id."""
     label: int
     value: float
     distance: float
@@ -172,21 +177,21 @@ class SetFigures(Record, frozen=True):
     """All metrics on one set."""
 
     name: str
-    rows: int
+    examples: int
     labels: dict[str, int]
-    """Rows by label: "consistent", "inconsistent", "none"."""
+    """Examples by label: "consistent", "inconsistent", "none"."""
     metrics: dict[str, MetricFigures]
     """By name; ``fused`` is the verdict's probability."""
     verdicts: tuple[VerdictFigures, ...] = ()
     questions: QuestionFigures | None = None
-    mistakes: tuple[Mistake, ...] = ()
-    """Worst first, of ``leading``."""
+    errors: tuple[ErrorCase, ...] = ()
+    """Those of ``leading``, the worst first."""
     leading: str = ""
     """``fused`` where there is a calibration, else the metric with the best ROC-AUC."""
     verifiability: VerifiabilityFigures | None = None
-    """Of the metric ``verifiability``, which judges no consistency and is not among ``metrics``."""
+    """Of the metric ``verifiability``, which does not score consistency and is not among ``metrics``."""
     notes: tuple[str, ...] = ()
-    """What a reader of the figures must know: rows left out, thresholds that could not be tuned."""
+    """What limits the figures: examples left out, thresholds that could not be tuned."""
 
 
 class Results(Record, frozen=True):
@@ -209,7 +214,10 @@ class Results(Record, frozen=True):
 
     @classmethod
     def load(cls, path: Path) -> Results:
-        """Read what ``save`` wrote; InvalidRequest when it is missing, something else, or newer."""
+        """Read what ``save`` wrote, of this schema or of schema 1.
+
+        InvalidRequest when the file is missing, of a newer schema, or not a ``results.json``.
+        """
         try:
             raw = path.read_bytes()
         except OSError as error:
@@ -220,6 +228,8 @@ class Results(Record, frozen=True):
                 raise InvalidRequest(
                     f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. Upgrade groundwire."
                 )
+            if schema < SCHEMA:
+                return msgspec.convert(_upgrade(msgspec.json.decode(raw)), cls)
             return msgspec.json.decode(raw, type=cls)
         except msgspec.MsgspecError as error:
             raise InvalidRequest(f"{path} is not the results.json of an evaluation: {error}.") from error
@@ -227,3 +237,31 @@ class Results(Record, frozen=True):
 
 class _Schema(msgspec.Struct):
     schema: int
+
+
+_SCHEMA_1 = {
+    "rows": "examples",
+    "row": "example",
+    "mistakes": "errors",
+    "systems": "system_level",
+    "alarms_on_unverifiable": "false_positive_rate_on_unverifiable",  # terms: literal
+    "with_a_question": "with_question",
+}
+"""Keys of schema 1 by which schema 2 has other names."""
+_NAMED = ("metrics", "values", "statuses", "labels", "means", "by_source")
+"""Keys whose value is a mapping from names, which stay as they are."""
+
+
+def _upgrade(given: Any) -> Any:
+    """Return decoded results of schema 1 under the keys of schema 2."""
+    if isinstance(given, list):
+        return [_upgrade(entry) for entry in given]
+    if not isinstance(given, dict):
+        return given
+    upgraded: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in _NAMED and isinstance(value, dict):
+            upgraded[key] = {name: _upgrade(entry) for name, entry in value.items()}
+        else:
+            upgraded[_SCHEMA_1.get(str(key), str(key))] = SCHEMA if key == "schema" else _upgrade(value)
+    return upgraded

@@ -1,12 +1,12 @@
-"""Agreement about whole systems: simulated ones that differ in how many of their responses are inconsistent.
+"""Agreement at system level: simulated systems that differ in how many of their responses are inconsistent.
 
 The method is Graham and Liu's (2016) as Honovich et al. (2021, §5.1 and table 4) use it: 350 contexts are drawn with
 replacement from those with one consistent and one inconsistent response, and each of five systems takes the
 inconsistent response in a share of them. A metric is good when its mean scores order the systems by that share.
 
 The paper reads as if every system had contexts of its own. In the authors' code all systems of a simulation answer the
-same ones, and only where they are inconsistent is drawn for each; the published correlations are of that form, which
-does without the noise of some contexts being easier to score than others.
+same contexts, and only the choice of the inconsistent responses is drawn for each. The published correlations are of
+that form, which is free of the noise of some contexts being easier to score than others.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .results import Estimate, SystemLevel
 SHARES = (5, 10, 15, 20, 25)
 """Per cent of a system's responses that are inconsistent."""
 CONTEXTS = 350
-"""Drawn for each simulation."""
+"""Contexts drawn for each simulation."""
 
 
-def system_level(consistent: Floats, inconsistent: Floats, repeats: int, seed: int) -> SystemLevel | None:
+def simulate_systems(consistent: Floats, inconsistent: Floats, repeats: int, seed: int) -> SystemLevel | None:
     """Spearman of the five systems' scores with their quality, over ``repeats`` simulations.
 
     ``consistent`` and ``inconsistent`` [contexts] are the values of each context's two responses. A simulation in which
@@ -37,26 +37,27 @@ def system_level(consistent: Floats, inconsistent: Floats, repeats: int, seed: i
     all_consistent = consistent[drawn].sum(axis=1)
     loss = (consistent - inconsistent)[drawn]
     scores = np.empty((repeats, len(SHARES)))
-    for place, share in enumerate(SHARES):
+    for system, share in enumerate(SHARES):
         wrong = round(CONTEXTS * share / 100)
         chosen = rng.random((repeats, CONTEXTS)).argpartition(wrong, axis=1)[:, :wrong]
-        scores[:, place] = (all_consistent - np.take_along_axis(loss, chosen, axis=1).sum(axis=1)) / CONTEXTS
-    scores = np.round(scores, 12)  # what differs by the order of its sum only is equal
-    found = correlations(scores)
-    if not len(found):
+        scores[:, system] = (all_consistent - np.take_along_axis(loss, chosen, axis=1).sum(axis=1)) / CONTEXTS
+    scores = np.round(scores, 12)  # scores that differ only by the order of their sum are equal
+    correlations = correlate_with_quality(scores)
+    if not len(correlations):
         return None
-    low, high = np.percentile(found, [2.5, 97.5])
+    low, high = np.percentile(correlations, [2.5, 97.5])
     means = {f"{share} %": float(mean) for share, mean in zip(SHARES, scores.mean(axis=0), strict=True)}
-    return SystemLevel(contexts, Estimate(float(found.mean()), float(low), float(high)), means)
+    return SystemLevel(contexts, Estimate(float(correlations.mean()), float(low), float(high)), means)
 
 
-def correlations(scores: Floats) -> Floats:
-    """Spearman of each row of ``scores`` [repeats, systems], best system first, with that order; constant rows left
-    out.
+def correlate_with_quality(scores: Floats) -> Floats:
+    """Spearman of each line of ``scores`` [repeats, systems], best system first, with that order.
+
+    Constant lines are left out.
     """
     ranks = rankdata(scores, axis=1) - (scores.shape[1] + 1) / 2
     quality = np.arange(scores.shape[1], 0, -1) - (scores.shape[1] + 1) / 2
     length = np.sqrt((ranks**2).sum(axis=1))
     varied = length > 0
-    found: Floats = (ranks[varied] @ quality) / (length[varied] * np.sqrt((quality**2).sum()))
-    return found
+    correlations: Floats = (ranks[varied] @ quality) / (length[varied] * np.sqrt((quality**2).sum()))
+    return correlations

@@ -1,4 +1,4 @@
-"""Rows and scores made by hand, and settings over the fake world."""
+"""Examples and scores made by hand, and settings over the fake world."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NoReturn
 
 from groundwire.engine import Engine, MetricResult, Score, Timings, Verdict
 from groundwire.engine.plan import Plan, make_plan
-from groundwire.evaluate.datasets.examples import Row
+from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.runtime.calibration import Calibration, Feature, Profile
 
 from .fakes import world
 
 
-def row(
+def make_example(
     name: str,
     label: int | None = None,
     *,
@@ -24,8 +24,8 @@ def row(
     context: str = "",
     system: str = "",
     source: str = "",
-) -> Row:
-    return Row(
+) -> Example:
+    return Example(
         id=name,
         response=f"{name} came.",
         knowledge=(knowledge,),
@@ -39,7 +39,7 @@ def row(
 
 
 def score(values: Mapping[str, float | None], signature: str = "s") -> Score:
-    """A score of these metrics; None stands for a metric that failed."""
+    """A score of these metrics; None is a metric that failed."""
     metrics = {
         name: MetricResult(name, "failed", message="no")
         if value is None

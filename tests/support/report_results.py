@@ -13,10 +13,10 @@ from groundwire.evaluate.statistics.results import (
     ClassFigures,
     Curve,
     Decision,
+    ErrorCase,
     Estimate,
     Histogram,
     MetricFigures,
-    Mistake,
     QuestionFigures,
     Reliability,
     Results,
@@ -44,10 +44,10 @@ SHARPNESS = {
 PROBABILITIES = ("fused", "detector.facts")
 
 
-def mistakes() -> tuple[Mistake, ...]:
-    """Six rows on which a metric is wrong; their spans lie in and out of order, apart, nested and across each other."""
+def build_errors() -> tuple[ErrorCase, ...]:
+    """Six examples that a metric gets wrong; their spans are in and out of order, separate, nested and overlapping."""
     return (
-        _mistake(
+        _build_error(
             "q2wow-0412",
             1,
             0.07,
@@ -61,7 +61,7 @@ def mistakes() -> tuple[Mistake, ...]:
             history=("Do you know The Joy of Painting?", "I do! Was that the one with the happy little trees?"),
             source="dodeca",
         ),
-        _mistake(
+        _build_error(
             "q2wow-0077",
             0,
             0.94,
@@ -80,11 +80,11 @@ def mistakes() -> tuple[Mistake, ...]:
             history=("Who is your favourite singer?",),
             source="memnet",
         ),
-        _mistake(
+        _build_error(
             "begin-1911",
             0,
             0.91,
-            "I love blue too. It is the colour of the sky and the sea, and it stands for hope in Sweden.",
+            "I love blue too. It is the colour of the sky and the sea, and it means hope in Sweden.",
             ("Blue is one of the three primary colours of pigments in painting and traditional colour theory.",),
             [
                 ("the colour of the sky and the sea", "no_answer", "", ("q2",)),
@@ -92,11 +92,11 @@ def mistakes() -> tuple[Mistake, ...]:
             ],
             (
                 ("What is blue the colour of?", "the sky and the sea", ""),
-                ("What does blue stand for?", "hope in Sweden", ""),
+                ("What does blue mean?", "hope in Sweden", ""),
             ),
             source="memnet",
         ),
-        _mistake(
+        _build_error(
             "begin-0003",
             1,
             0.18,
@@ -110,7 +110,7 @@ def mistakes() -> tuple[Mistake, ...]:
             history=("Have you ever had sashimi?",) * 5,
             source="dodeca",
         ),
-        _mistake(
+        _build_error(
             "multilingual-1",
             1,
             0.22,
@@ -120,7 +120,7 @@ def mistakes() -> tuple[Mistake, ...]:
             (),
             source="dodeca",
         ),
-        _mistake(
+        _build_error(
             "short-1",
             0,
             0.88,
@@ -139,75 +139,75 @@ SETS: Mapping[str, Mapping[str, float]] = {
 }
 
 
-def results(rows: int = 400, sets: Mapping[str, Mapping[str, float]] = SETS, seed: int = 7) -> Results:
-    """Labelled sets of ``rows`` rows with every figure there is, and one set that has grades alone.
+def results(count: int = 400, sets: Mapping[str, Mapping[str, float]] = SETS, seed: int = 7) -> Results:
+    """Labelled sets of ``count`` examples with every figure there is, and one set that has grades alone.
 
     ``sets`` are the metrics by set, with their sharpness.
     """
-    made = [labelled(name, rows, seed + place, sharpness) for place, (name, sharpness) in enumerate(sets.items())]
+    made = [labelled(name, count, seed + index, sharpness) for index, (name, sharpness) in enumerate(sets.items())]
     return Results(
         schema=SCHEMA,
         when="2025-11-21T12:04:33Z",
         signature="groundwire:0.1.0|bundle:compact@0123456789ab|precision:int8|device:cpu|metrics:q2+nli|options:default",
         seed=seed,
         repeats=1000,
-        sets=(*made, graded("usr_topicalchat", rows, seed)),
+        sets=(*made, graded("usr_topicalchat", count, seed)),
     )
 
 
-def labelled(name: str, rows: int, seed: int, sharpness: Mapping[str, float] = SHARPNESS) -> SetFigures:
-    """A set with labels, two systems, verdicts, questions and mistakes."""
+def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = SHARPNESS) -> SetFigures:
+    """A set with labels, two systems, verdicts, questions and errors."""
     random = np.random.default_rng(seed)
-    labels = (random.random(rows) < 0.56).astype(np.int64)
-    system = random.random(rows) < 0.5
-    difficulty = random.normal(0, 0.8, rows)
+    labels = (random.random(count) < 0.56).astype(np.int64)
+    system = random.random(count) < 0.5
+    difficulty = random.normal(0, 0.8, count)
     figures = {}
-    for metric, apart in sharpness.items():
-        hidden = apart * (labels - 0.5) + difficulty + random.normal(0, 0.9, rows)
+    for metric, sharpness_of_metric in sharpness.items():
+        hidden = sharpness_of_metric * (labels - 0.5) + difficulty + random.normal(0, 0.9, count)
         figures[metric] = _figures(metric, labels, _values(metric, hidden), system, seed)
     return SetFigures(
         name=name,
-        rows=rows + 12,
+        examples=count + 12,
         labels={"consistent": int(labels.sum()), "inconsistent": int((1 - labels).sum()), "none": 12},
         metrics=figures,
         verdicts=tuple(
             VerdictFigures(
                 profile=profile,
                 labels={"consistent": a, "inconsistent": b, "unverifiable": c, "unknown": d},
-                false_positive_rate=_estimate(alarms, rows),
-                false_negative_rate=_estimate(misses, rows),
-                alarms_on_unverifiable=_estimate(alarms / 3, 60),
-                verifiability_accuracy=_estimate(0.81, rows),
+                false_positive_rate=_estimate(false_positives, count),
+                false_negative_rate=_estimate(false_negatives, count),
+                false_positive_rate_on_unverifiable=_estimate(false_positives / 3, 60),
+                verifiability_accuracy=_estimate(0.81, count),
             )
-            for profile, a, b, c, d, alarms, misses in (
+            for profile, a, b, c, d, false_positives, false_negatives in (
                 ("balanced", 210, 150, 40, 12, 0.17, 0.21),
                 ("strict", 160, 205, 40, 7, 0.34, 0.08),
                 ("lenient", 262, 98, 40, 12, 0.06, 0.41),
             )
         ),
-        questions=QuestionFigures(_estimate(0.86, rows), 2 * rows, _estimate(0.31, 2 * rows)),
-        mistakes=mistakes(),
-        leading="fused" if "fused" in figures else max(figures, key=lambda one: _auc(figures[one])),
-        verifiability=VerifiabilityFigures(rows, _estimate(0.79, rows), _estimate(0.85, rows)),
-        notes=("14 rows of begin_wow_dev share knowledge with this set and were left out of the tuning.",),
+        questions=QuestionFigures(_estimate(0.86, count), 2 * count, _estimate(0.31, 2 * count)),
+        errors=build_errors(),
+        leading="fused" if "fused" in figures else max(figures, key=lambda metric: _auc(figures[metric])),
+        verifiability=VerifiabilityFigures(count, _estimate(0.79, count), _estimate(0.85, count)),
+        notes=("14 examples of begin_wow_dev share knowledge with this set and were left out of the tuning.",),
     )
 
 
-def graded(name: str, rows: int, seed: int) -> SetFigures:
+def graded(name: str, count: int, seed: int) -> SetFigures:
     """A set that has grades and pairs, but no labels."""
     random = np.random.default_rng(seed)
     figures = {
         metric: MetricFigures(
             metric=metric,
-            rows=rows,
-            statuses={"scored": rows},
-            spearman=_estimate(0.3 * apart + random.normal(0, 0.02), rows),
-            pearson=_estimate(0.28 * apart, rows),
-            ranking=_estimate(0.5 + 0.2 * apart, rows),
+            examples=count,
+            statuses={"scored": count},
+            spearman=_estimate(0.3 * sharpness_of_metric + random.normal(0, 0.02), count),
+            pearson=_estimate(0.28 * sharpness_of_metric, count),
+            ranking=_estimate(0.5 + 0.2 * sharpness_of_metric, count),
         )
-        for metric, apart in SHARPNESS.items()
+        for metric, sharpness_of_metric in SHARPNESS.items()
     }
-    return SetFigures(name=name, rows=rows, labels={"none": rows}, metrics=figures)
+    return SetFigures(name=name, examples=count, labels={"none": count}, metrics=figures)
 
 
 def _figures(metric: str, labels: Ints, values: Floats, system: np.ndarray, seed: int) -> MetricFigures:
@@ -221,7 +221,7 @@ def _figures(metric: str, labels: Ints, values: Floats, system: np.ndarray, seed
     thresholds = [(0.5, "0.5")] if metric not in ("bleu", "pmi") else []
     return MetricFigures(
         metric=metric,
-        rows=int(scored.sum()),
+        examples=int(scored.sum()),
         statuses={"scored": len(y)} | ({"nothing_to_verify": lost - lost // 4, "truncated": lost // 4} if lost else {}),
         roc_auc=_estimate(measure.roc_auc_score(y, x), len(y)),
         average_precision=_estimate(measure.average_precision_score(1 - y, -x), len(y)),
@@ -229,7 +229,7 @@ def _figures(metric: str, labels: Ints, values: Floats, system: np.ndarray, seed
             _decision(y, x, threshold, origin) for threshold, origin in (*thresholds, (top, "begin_wow_dev"))
         ),
         ranking=_estimate(measure.roc_auc_score(y, x) + 0.01, 244),
-        systems=SystemLevel(
+        system_level=SystemLevel(
             244,
             _estimate(0.92, 40),
             {f"{share} %": float(x.mean() - share / 200) for share in (5, 10, 15, 20, 25)},
@@ -240,8 +240,8 @@ def _figures(metric: str, labels: Ints, values: Floats, system: np.ndarray, seed
         precision_recall=Curve(tuple(recall), tuple(precision)),
         histogram=Histogram(
             tuple(edges),
-            tuple(int(one) for one in np.histogram(x[y == 1], edges)[0]),
-            tuple(int(one) for one in np.histogram(x[y == 0], edges)[0]),
+            tuple(int(count) for count in np.histogram(x[y == 1], edges)[0]),
+            tuple(int(count) for count in np.histogram(x[y == 0], edges)[0]),
         ),
         reliability=_reliability(y, x) if metric in PROBABILITIES else None,
         by_source={
@@ -263,16 +263,17 @@ def _values(metric: str, hidden: Floats) -> Floats:
 
 
 def _decision(y: Ints, x: Floats, threshold: float, origin: str) -> Decision:
-    said = (x >= threshold).astype(np.int64)
-    precision, recall, f1, _ = measure.precision_recall_fscore_support(y, said, labels=[0, 1], zero_division=0.0)
+    predicted = (x >= threshold).astype(np.int64)
+    precision, recall, f1, _ = measure.precision_recall_fscore_support(y, predicted, labels=[0, 1], zero_division=0.0)
     classes = [
-        ClassFigures(*(_estimate(float(one[place]), len(y)) for one in (precision, recall, f1))) for place in (0, 1)
+        ClassFigures(*(_estimate(float(values[index]), len(y)) for values in (precision, recall, f1)))
+        for index in (0, 1)
     ]
     return Decision(
         threshold=threshold,
         origin=origin,
-        accuracy=_estimate(measure.accuracy_score(y, said), len(y)),
-        balanced_accuracy=_estimate(measure.balanced_accuracy_score(y, said), len(y)),
+        accuracy=_estimate(measure.accuracy_score(y, predicted), len(y)),
+        balanced_accuracy=_estimate(measure.balanced_accuracy_score(y, predicted), len(y)),
         consistent=classes[1],
         inconsistent=classes[0],
         tuned_on=0 if origin == "0.5" else 391,
@@ -281,18 +282,18 @@ def _decision(y: Ints, x: Floats, threshold: float, origin: str) -> Decision:
 
 def _reliability(y: Ints, x: Floats) -> Reliability:
     bins = np.minimum((x * 10).astype(int), 9)
-    found = [one for one in range(10) if (bins == one).any()]
-    predicted = [float(x[bins == one].mean()) for one in found]
-    observed = [float(y[bins == one].mean()) for one in found]
-    rows = [int((bins == one).sum()) for one in found]
-    error = sum(abs(a - b) * n for a, b, n in zip(predicted, observed, rows, strict=True)) / len(y)
-    return Reliability(tuple(predicted), tuple(observed), tuple(rows), error)
+    filled = [bin_index for bin_index in range(10) if (bins == bin_index).any()]
+    predicted = [float(x[bins == bin_index].mean()) for bin_index in filled]
+    observed = [float(y[bins == bin_index].mean()) for bin_index in filled]
+    counts = [int((bins == bin_index).sum()) for bin_index in filled]
+    error = sum(abs(a - b) * n for a, b, n in zip(predicted, observed, counts, strict=True)) / len(y)
+    return Reliability(tuple(predicted), tuple(observed), tuple(counts), error)
 
 
-def _estimate(value: float, rows: int) -> Estimate:
+def _estimate(value: float, count: int) -> Estimate:
     """With the normal interval of a share, which is close enough to look at."""
     value = float(value)
-    half = 1.96 * float(np.sqrt(max(value * (1 - value), 0.02) / max(rows, 1)))
+    half = 1.96 * float(np.sqrt(max(value * (1 - value), 0.02) / max(count, 1)))
     return Estimate(value, value - half, min(value + half, 1.0))
 
 
@@ -300,8 +301,8 @@ def _auc(figures: MetricFigures) -> float:
     return figures.roc_auc.value if figures.roc_auc else 0.0
 
 
-def _mistake(
-    row: str,
+def _build_error(
+    example: str,
     label: int,
     value: float,
     response: str,
@@ -311,9 +312,9 @@ def _mistake(
     *,
     history: tuple[str, ...] = (),
     source: str,
-) -> Mistake:
-    return Mistake(
-        row=row,
+) -> ErrorCase:
+    return ErrorCase(
+        example=example,
         label=label,
         value=value,
         distance=value if label == 0 else 1 - value,

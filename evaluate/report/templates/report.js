@@ -1,7 +1,7 @@
 "use strict";
 document.documentElement.classList.add("js");
 
-/* Tables: a click on a heading sorts by it, falling first for numbers; rows without a value stay last. */
+/* Tables: a click on a heading sorts by it, numbers in descending order first; rows without a value stay last. */
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   heads.forEach((head, column) => {
@@ -23,30 +23,30 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
-/* Only what can be scrolled stops the tab key. */
-const reachable = () => {
+/* Only regions that can be scrolled are in the tab order. */
+const updateTabOrder = () => {
   for (const region of document.querySelectorAll(".scroll")) {
     if (region.scrollWidth > region.clientWidth) region.tabIndex = 0;
     else region.removeAttribute("tabindex");
   }
 };
-addEventListener("resize", reachable);
-reachable();
+addEventListener("resize", updateTabOrder);
+updateTabOrder();
 
 for (const button of document.querySelectorAll("[data-toggle]")) {
   button.addEventListener("click", () => {
     const on = document.documentElement.classList.toggle(button.dataset.toggle);
     button.setAttribute("aria-pressed", String(on));
-    reachable();
+    updateTabOrder();
   });
 }
 
-/* Errors: what contains every word that was typed, of the kind and part that were chosen; a few of them at first. */
+/* Errors: show those of the chosen kind and part that contain every typed word; at first only some of them. */
 const AT_FIRST = 10;
 const everything = [];
 const plain = (text) => text.normalize("NFKC").toLowerCase();
-for (const part of document.querySelectorAll(".mistakes")) {
-  const cards = [...part.querySelectorAll(".mistake")].map((card) => {
+for (const part of document.querySelectorAll(".errors")) {
+  const cards = [...part.querySelectorAll(".error")].map((card) => {
     const copy = card.cloneNode(true);
     copy.querySelectorAll("sup").forEach((number) => number.remove());
     return { card, text: plain(copy.textContent) };
@@ -109,7 +109,7 @@ for (const part of document.querySelectorAll(".mistakes")) {
   apply();
 }
 
-/* Long texts are cut short on screen, with a button that shows the rest. */
+/* Long texts are shortened on screen, with a button that shows the rest. */
 for (const text of document.querySelectorAll(".long")) {
   const button = document.createElement("button");
   button.type = "button";
@@ -126,11 +126,11 @@ for (const text of document.querySelectorAll(".long")) {
 /* The link of the section on screen. */
 const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
 const watcher = new IntersectionObserver(
-  (seen) => {
-    for (const one of seen) {
-      if (!one.isIntersecting) continue;
+  (entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
       for (const link of links.values()) link.removeAttribute("aria-current");
-      links.get(one.target.id).setAttribute("aria-current", "true");
+      links.get(entry.target.id).setAttribute("aria-current", "true");
     }
   },
   { rootMargin: "-30% 0px -65% 0px" },
@@ -138,6 +138,6 @@ const watcher = new IntersectionObserver(
 for (const id of links.keys()) watcher.observe(document.getElementById(id));
 
 addEventListener("beforeprint", () => {
-  document.querySelectorAll("details").forEach((one) => (one.open = true));
+  document.querySelectorAll("details").forEach((details) => (details.open = true));
   everything.forEach((show) => show());
 });

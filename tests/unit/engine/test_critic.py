@@ -13,7 +13,7 @@ from groundwire.engine import CriticExplanation, CriticOptions, Engine, InvalidR
 from groundwire.engine.cli import app
 from groundwire.engine.nph.mentions import mentions
 from groundwire.engine.schema.explanations import FlaggedToken
-from groundwire.evaluate.datasets.examples import Row
+from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import request_key
 from groundwire.runtime.calls import Classify, ClassifyTokens
 from groundwire.runtime.fake import FakeRuntime
@@ -158,7 +158,7 @@ def test_a_file_of_responses_brings_triples(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_scores_kept_before_there_were_triples_are_found_again() -> None:
-    row = Row("a", response="Bees make honey.", knowledge=("Bees make honey.",), history=("Really?",), label=1)
+    row = Example("a", response="Bees make honey.", knowledge=("Bees make honey.",), history=("Really?",), label=1)
     assert request_key(row) == "8da54593fbbc98a6"
 
 

@@ -27,12 +27,12 @@ def run(*args: object) -> Result:
     return CliRunner().invoke(app, list(map(str, args)))
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+def write(path: Path, examples: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(example) + "\n" for example in examples))
     return path
 
 
-def rows(count: int, wrong: int = 0, first: int = 0) -> list[dict[str, Any]]:
+def examples(count: int, wrong: int = 0, first: int = 0) -> list[dict[str, Any]]:
     """Pairs about years: the first response repeats the knowledge's, the second does not; ``wrong`` are mislabelled."""
     out = []
     for i in range(first, first + count):
@@ -61,9 +61,9 @@ def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Result]]:
     """A run over two sets with a development set, and what it printed."""
     root = tmp_path_factory.mktemp("made")
-    write(root / "years.jsonl", rows(12, wrong=1))
-    write(root / "few.v1.jsonl", rows(6, first=40))
-    write(root / "dev.jsonl", rows(8, first=8))
+    write(root / "years.jsonl", examples(12, wrong=1))
+    write(root / "few.v1.jsonl", examples(6, first=40))
+    write(root / "dev.jsonl", examples(8, first=8))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
         patch.setattr(Settings, "plan", plan_for_fakes)
@@ -74,21 +74,28 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Resul
 def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Result]) -> None:
     root, result = made
     assert result.exit_code == 0, result.output
-    found = Results.load(root / "run" / "results.json")
-    assert [one.name for one in found.sets] == ["years", "few"]
-    years = found.sets[0]
-    assert (years.rows, years.labels) == (24, {"consistent": 12, "inconsistent": 12, "none": 0})
+    results = Results.load(root / "run" / "results.json")
+    assert [figures.name for figures in results.sets] == ["years", "few"]
+    years = results.sets[0]
+    assert (years.examples, years.labels) == (24, {"consistent": 12, "inconsistent": 12, "none": 0})
     area = years.metrics["q2"].roc_auc
     assert area is not None
-    assert area.value == pytest.approx((11 * 11 + 2 * 11 * 0.5) / 144)  # q2 is 1 or 0.5; one row of each is mislabelled
+    # q2 is 1 or 0.5; one example of each is mislabelled
+    assert area.value == pytest.approx((11 * 11 + 2 * 11 * 0.5) / 144)
     assert years.metrics["q2"].decisions[-1].origin == "dev"
     assert years.metrics["q2"].decisions[-1].tuned_on == 8  # four of the eight contexts are in the set
     assert "8 share knowledge with this set" in years.notes[0]
-    assert found.signature.endswith("metrics:q2+nli|options:default")
+    assert results.signature.endswith("metrics:q2+nli|options:default")
     assert (root / "run" / "report.html").is_file()
     assert len((root / "run" / "values" / "years.jsonl").read_text().splitlines()) == 24
     assert len((root / "run" / "scores" / "dev.jsonl").read_text().splitlines()) == 16
-    for text in ("years: 24 rows (12 consistent, 12 inconsistent)", "q2", "ROC-AUC", f"{area.value:.3f}", "report: "):
+    for text in (
+        "years: 24 examples (12 consistent, 12 inconsistent)",
+        "q2",
+        "ROC-AUC",
+        f"{area.value:.3f}",
+        "report: ",
+    ):
         assert text in result.output
 
 
@@ -107,10 +114,10 @@ def test_figures_again_without_a_model(
     given = (root / "years.jsonl", "--calibration", tmp_path / "mine.json", "--repeats", 20)
     result = run("evaluate", *given, "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output
-    found = Results.load(tmp_path / "run" / "results.json")
-    assert found.sets[0].leading == "fused"
-    assert [one.profile for one in found.sets[0].verdicts] == ["balanced", "strict"]
-    assert found.signature.endswith(f"|calibration:{CALIBRATION.digest()}")
+    results = Results.load(tmp_path / "run" / "results.json")
+    assert results.sets[0].leading == "fused"
+    assert [difference.profile for difference in results.sets[0].verdicts] == ["balanced", "strict"]
+    assert results.signature.endswith(f"|calibration:{CALIBRATION.digest()}")
 
 
 def test_other_settings_are_refused(made: tuple[Path, Result]) -> None:
@@ -120,9 +127,9 @@ def test_other_settings_are_refused(made: tuple[Path, Result]) -> None:
         assert "made with other settings" in str(result.exception)
 
 
-def test_sets_need_names_of_their_own(tmp_path: Path) -> None:
+def test_sets_need_different_names(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
-    paths = [write(folder / "set.jsonl", rows(1)) for folder in (tmp_path, tmp_path / "more")]
+    paths = [write(folder / "set.jsonl", examples(1)) for folder in (tmp_path, tmp_path / "more")]
     result = run("evaluate", *paths, "--out", tmp_path / "run")
     assert "would both be the set 'set'; rename one of them" in str(result.exception)
     result = run("evaluate", paths[0], "--dev", paths[0], "--out", tmp_path / "run")
@@ -138,12 +145,12 @@ def test_sets_need_names_of_their_own(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options_are_named(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
-    result = run("evaluate", write(tmp_path / "in.jsonl", rows(1)), "--out", tmp_path / "run", *args)
+    result = run("evaluate", write(tmp_path / "in.jsonl", examples(1)), "--out", tmp_path / "run", *args)
     assert message in str(result.exception)
 
 
 def changed(root: Path, to: Path, metric: str, by: float) -> Path:
-    """A copy of the run whose values of one metric are other ones on the consistent rows of one set."""
+    """A copy of the run whose values of one metric are other ones on the consistent examples of one set."""
     shutil.copytree(root / "run", to)
     path = to / "values" / "years.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -163,9 +170,12 @@ def test_a_regression_closes_the_gate(made: tuple[Path, Result], tmp_path: Path)
     for text in ("worse: q2 on years, roc_auc by", "worse: q2 on years, ranking by"):
         assert text in result.output
     assert "worse: nli" not in result.output
-    found = {(one.set, one.metric, one.figure): one for one in Comparison.from_json(out.read_text()).differences}
-    assert found["years", "q2", "roc_auc"].p < 0.05
-    assert found["few", "q2", "roc_auc"].difference.value == 0
+    differences = {
+        (difference.set, difference.metric, difference.figure): difference
+        for difference in Comparison.from_json(out.read_text()).differences
+    }
+    assert differences["years", "q2", "roc_auc"].p < 0.05
+    assert differences["few", "q2", "roc_auc"].difference.value == 0
     # Without a gate, or with one that is wide enough, it is a table.
     assert run("compare", root / "run", worse, "--repeats", 100).exit_code == 0
     assert run("compare", root / "run", worse, "--fail-below", 100, "--repeats", 100).exit_code == 0
@@ -201,7 +211,7 @@ def test_help_teaches() -> None:
 
 def test_without_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    result = run("evaluate", write(tmp_path / "in.jsonl", rows(1)), "--out", tmp_path / "run")
+    result = run("evaluate", write(tmp_path / "in.jsonl", examples(1)), "--out", tmp_path / "run")
     assert "pip install 'groundwire[evaluate]'" in str(result.exception)
     with pytest.raises(ImportError, match=r"needs sklearn, scipy, matplotlib, jinja2; run: pip install"):
         _ = evaluate.analyse
@@ -210,7 +220,7 @@ def test_without_the_extra_the_command_says_what_to_install(monkeypatch: pytest.
 def test_the_package_has_what_it_names() -> None:
     for name in evaluate.__all__:
         assert getattr(evaluate, name).__name__ == name
-    assert set(evaluate.__all__) == set(evaluate._HOMES)
+    assert set(evaluate.__all__) == set(evaluate._MODULES)
     with pytest.raises(AttributeError, match="no attribute 'absent'"):
         _ = evaluate.absent
 
@@ -219,8 +229,8 @@ def test_the_command_line_loads_no_heavy_library() -> None:
     import subprocess
 
     code = (
-        "import sys, groundwire.evaluate.cli.commands; "
+        "import sys, groundwire.evaluate.cli.evaluate, groundwire.evaluate.cli.compare; "
         "print([name for name in ('sklearn', 'scipy', 'matplotlib', 'jinja2') if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert told.stdout.strip() == "[]"
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert printed.stdout.strip() == "[]"

@@ -1,6 +1,6 @@
 """The embedded bundle on labelled sentences of our own: a metric that falls below its floor has become worse.
 
-The sentences are general knowledge, each told once right and once wrong. Measured with the bundle of digest
+The sentences are general knowledge, each once true and once false. Measured with the bundle of digest
 4efc0b1cd084: ROC-AUC 0.961 (q2), 0.931 (nli), 0.961 (overlap_precision). The floors leave room for models that err
 elsewhere, none for one that is broken.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.evaluate.datasets import read
+from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.scores.scoring import Settings, score_sets
 from groundwire.evaluate.statistics.analysis import analyse
 from groundwire.runtime.bundle import embedded
@@ -24,14 +24,14 @@ FLOORS = {"q2": 0.90, "nli": 0.85, "overlap_precision": 0.93}
 
 @pytest.mark.slow
 def test_no_metric_is_below_its_floor(tmp_path: Path) -> None:
-    rows = read(SET)
+    examples = read_dataset(SET)
     settings = Settings("compact", "cpu", threads=1, metrics=tuple(FLOORS))
-    scored = score_sets({"general": rows}, tmp_path, settings)
-    found = analyse("general", rows, scored.sets["general"], repeats=20)
+    scored = score_sets({"general": examples}, tmp_path, settings)
+    measured = analyse("general", examples, scored.sets["general"], repeats=20)
     for name, floor in FLOORS.items():
-        figures = found.metrics[name]
-        assert figures.statuses == {"scored": len(rows)}
+        figures = measured.metrics[name]
+        assert figures.statuses == {"scored": len(examples)}
         assert figures.roc_auc is not None
         assert figures.roc_auc.value >= floor, name
-    assert found.questions is not None
-    assert found.questions.with_a_question.value >= 0.9
+    assert measured.questions is not None
+    assert measured.questions.with_question.value >= 0.9

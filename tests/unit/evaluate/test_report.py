@@ -1,4 +1,4 @@
-"""The report: what is in it, that foreign text does no harm, and that the same results give the same files."""
+"""The report: what is in it, that untrusted text does no harm, and that the same results give the same files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from groundwire.engine.schema.results import UnsupportedSpan
 from groundwire.evaluate.report.page import write_report
-from groundwire.evaluate.report.text import name, ordered, pieces, plain, shown
-from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Mistake, Results, SetFigures
+from groundwire.evaluate.report.text import break_name, escape_text, replace_unshowable, sort_spans, split_into_pieces
+from groundwire.evaluate.statistics.results import ErrorCase, Estimate, MetricFigures, Results, SetFigures
 from groundwire.runtime.errors import InvalidRequest
-from tests.support.report_results import labelled, mistakes, results
+from tests.support.report_results import build_errors, labelled, results
 
 VOID = {"meta", "link", "input", "br", "wbr", "hr", "img"}
 TEXT = (
@@ -83,8 +83,8 @@ def heads_of(table: ET.Element) -> list[str]:
     return [text_of(cell).strip() for cell in next(table.iter("thead"))[-1]]
 
 
-def one_set(found: tuple[Mistake, ...], **changes: object) -> Results:
-    made = msgspec.structs.replace(labelled("one", 80, 3, {"nli": 1.4}), mistakes=found, **changes)
+def one_set(errors: tuple[ErrorCase, ...], **changes: object) -> Results:
+    made = msgspec.structs.replace(labelled("one", 80, 3, {"nli": 1.4}), errors=errors, **changes)
     return of_sets(made)
 
 
@@ -111,13 +111,13 @@ def page(directory: Path) -> ET.Element:
 
 def test_every_set_and_metric_is_there(page: ET.Element, made: Results) -> None:
     titles = [text_of(element).strip() for element in page.iter("h2")]
-    assert titles == ["Overview", *(one.name for one in made.sets), "Terms"]
+    assert titles == ["Overview", *(figures.name for figures in made.sets), "Terms"]
     for part, figures in zip(of_class(page, "set", "section"), made.sets, strict=True):
         table = next(part.iter("table"))
         assert {row[0].get("data-value") for row in rows_of(table)} == set(figures.metrics)
 
 
-def test_a_figure_stands_in_its_row_and_column(page: ET.Element, made: Results) -> None:
+def test_a_figure_is_in_its_row_and_column(page: ET.Element, made: Results) -> None:
     figures = made.sets[0].metrics["q2"]
     table = next(next(of_class(page, "set", "section")).iter("table"))
     heads = heads_of(table)
@@ -125,7 +125,7 @@ def test_a_figure_stands_in_its_row_and_column(page: ET.Element, made: Results) 
     values = dict(zip(heads, (cell.get("data-value") for cell in row), strict=False))
     assert figures.roc_auc is not None
     assert float(values["ROC-AUC"] or 0) == figures.roc_auc.value
-    assert float(values["Rows"] or 0) == figures.rows
+    assert float(values["Examples"] or 0) == figures.examples
     assert f"{figures.roc_auc.value:.3f}" in text_of(row)
     tuned = [decision for decision in figures.decisions if decision.origin != "0.5"]
     assert float(values["Threshold"] or 0) == tuned[0].threshold
@@ -134,7 +134,7 @@ def test_a_figure_stands_in_its_row_and_column(page: ET.Element, made: Results) 
 
 def test_columns_without_any_value_are_left_out(page: ET.Element) -> None:
     sets = list(of_class(page, "set", "section"))
-    assert heads_of(next(sets[-1].iter("table"))) == ["Metric", "Rows", "Spearman", "Pearson", "Ranking"]
+    assert heads_of(next(sets[-1].iter("table"))) == ["Metric", "Examples", "Spearman", "Pearson", "Ranking"]
 
 
 def test_the_overview_has_the_sets_with_labels_and_names_the_others(page: ET.Element, made: Results) -> None:
@@ -150,7 +150,7 @@ def test_the_overview_has_the_sets_with_labels_and_names_the_others(page: ET.Ele
     assert {row[0] for row in rows} == set(made.sets[0].metrics)
 
 
-def test_the_best_of_a_column_is_told_in_words(page: ET.Element) -> None:
+def test_the_best_of_a_column_is_named_in_words(page: ET.Element) -> None:
     overview = next(element for element in page.iter("section") if element.get("id") == "overview")
     rows = rows_of(overview)
     for column in (1, 2):
@@ -158,24 +158,24 @@ def test_the_best_of_a_column_is_told_in_words(page: ET.Element) -> None:
         assert [row for row in rows if "best" in text_of(row[column])] == [best]
 
 
-def test_every_mistake_is_there_with_all_it_has(page: ET.Element, made: Results) -> None:
-    cards = list(of_class(next(of_class(page, "set", "section")), "mistake"))
-    assert len(cards) == len(made.sets[0].mistakes)
-    for card, mistake in zip(cards, made.sets[0].mistakes, strict=True):
+def test_every_error_is_there_with_all_it_has(page: ET.Element, made: Results) -> None:
+    cards = list(of_class(next(of_class(page, "set", "section")), "error"))
+    assert len(cards) == len(made.sets[0].errors)
+    for card, error in zip(cards, made.sets[0].errors, strict=True):
         text = text_of(card)
-        assert text_of(next(of_class(card, "response")), "sup") == mistake.response
-        assert ("False alarm" in text, "Miss" in text) == (mistake.label == 1, mistake.label == 0)
-        for part in (*mistake.knowledge, *mistake.history, mistake.row, mistake.system, mistake.source):
+        assert text_of(next(of_class(card, "response")), "sup") == error.response
+        assert ("False positive" in text, "False negative" in text) == (error.label == 1, error.label == 0)
+        for part in (*error.knowledge, *error.history, error.example, error.system, error.source):
             assert part in text
-        for question in mistake.questions:
+        for question in error.questions:
             assert all(part in text for part in question)
-        assert [text_of(key).strip() for key in next(of_class(card, "values")).iter("dt")] == list(mistake.values)
+        assert [text_of(key).strip() for key in next(of_class(card, "values")).iter("dt")] == list(error.values)
 
 
 def test_spans_are_marked_at_their_characters(page: ET.Element, made: Results) -> None:
-    cards = list(of_class(next(of_class(page, "set", "section")), "mistake"))
+    cards = list(of_class(next(of_class(page, "set", "section")), "error"))
     overlapping = 0
-    for card, mistake in zip(cards, made.sets[0].mistakes, strict=True):
+    for card, error in zip(cards, made.sets[0].errors, strict=True):
         response, at = next(of_class(card, "response")), 0
         covered: dict[int, set[int]] = {}
         at += len(response.text or "")
@@ -185,10 +185,10 @@ def test_spans_are_marked_at_their_characters(page: ET.Element, made: Results) -
                     covered.setdefault(int(number), set()).update(range(at, at + len(text_of(child))))
                 at += len(text_of(child))
             at += len(child.tail or "")
-        expected = [set(range(span.start, span.end)) for span in mistake.unsupported]
+        expected = [set(range(span.start, span.end)) for span in error.unsupported]
         assert sorted(map(sorted, covered.values())) == sorted(map(sorted, expected))
         listed = [text_of(next(item.iter("q"))) for item in next(of_class(card, "spans"), ())]
-        assert listed == [span.text for span in ordered(mistake.response, mistake.unsupported)]
+        assert listed == [span.text for span in sort_spans(error.response, error.unsupported)]
         overlapping += any("many" in mark.get("class", "") for mark in response.iter("mark"))
     assert overlapping == 1
 
@@ -214,7 +214,7 @@ def test_ids_are_unique_and_meet_their_references(page: ET.Element) -> None:
     for element in page.iter():
         wanted = [*re.findall(r"^#(.+)", element.get("href", "")), *element.get("aria-labelledby", "").split()]
         wanted += re.findall(r"url\(#([^)]+)\)", " ".join(element.attrib.values()))
-        assert all(one in ids for one in wanted if one), (element.tag, wanted)
+        assert all(break_name in ids for break_name in wanted if break_name), (element.tag, wanted)
 
 
 def test_plots_are_files_too(directory: Path, page: ET.Element) -> None:
@@ -232,22 +232,22 @@ def test_plots_are_files_too(directory: Path, page: ET.Element) -> None:
 def test_inline_plots_take_the_colours_of_the_page(page: ET.Element) -> None:
     for svg in page.iter("svg"):
         assert svg.get("aria-label")
-        colours = {found for element in svg.iter() for found in re.findall(r"#[0-9a-f]{6}", element.get("style", ""))}
+        colours = {colour for element in svg.iter() for colour in re.findall(r"#[0-9a-f]{6}", element.get("style", ""))}
         assert not colours
         assert any("var(--" in element.get("style", "") for element in svg.iter())
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
-    small = one_set(mistakes()[:1])
+    small = one_set(build_errors()[:1])
     written = [write_report(small, tmp_path / folder).parent for folder in "ab"]
-    files = [{path.relative_to(one): path.read_bytes() for path in one.rglob("*.*")} for one in written]
+    files = [{path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")} for folder in written]
     assert files[0] == files[1]
     assert len(files[0]) > 5
 
 
-def test_foreign_text_does_no_harm(tmp_path: Path) -> None:
+def test_untrusted_text_does_no_harm(tmp_path: Path) -> None:
     span = UnsupportedSpan(ODD[5:11], 5, 11, "mismatch", TEXT, "nli", ("nli", TEXT))
-    mistake = Mistake(TEXT, 0, 0.9, 0.8, ODD, (TEXT, ODD), (ODD,), TEXT, ODD, (span,), {TEXT: 0.5}, ((TEXT, ODD, ""),))
+    error = ErrorCase(TEXT, 0, 0.9, 0.8, ODD, (TEXT, ODD), (ODD,), TEXT, ODD, (span,), {TEXT: 0.5}, ((TEXT, ODD, ""),))
     figures = labelled("x", 60, 1, {TEXT: 1.0, "$\\frac{" + ODD: 0.5})
     parts = {ODD: Estimate(0.6, 0.5, 0.7), f"system={TEXT}": Estimate(0.4, 0.3, 0.5)}
     made = msgspec.structs.replace(
@@ -255,8 +255,8 @@ def test_foreign_text_does_no_harm(tmp_path: Path) -> None:
         name="../../" + TEXT + ODD,
         notes=(TEXT, ODD),
         leading=TEXT,
-        mistakes=(mistake,),
-        metrics={key: msgspec.structs.replace(one, by_source=parts) for key, one in figures.metrics.items()},
+        errors=(error,),
+        metrics={key: msgspec.structs.replace(metric, by_source=parts) for key, metric in figures.metrics.items()},
     )
     page = write_report(msgspec.structs.replace(of_sets(made), signature=TEXT + ODD, when=ODD), tmp_path / "out")
     raw = page.read_bytes()
@@ -297,14 +297,14 @@ def test_results_without_curves_labels_or_metrics(tmp_path: Path) -> None:
 
 def test_many_parts_are_rows_and_a_list(tmp_path: Path) -> None:
     many = [f"part {number}" for number in range(12)]
-    found = tuple(msgspec.structs.replace(mistakes()[0], source=part) for part in many)
+    errors = tuple(msgspec.structs.replace(build_errors()[0], source=part) for part in many)
     figures = labelled("one", 80, 3, {"nli": 1.4})
     by_source = {part: Estimate(0.6, 0.5, 0.7) for part in many}
     metrics = {"nli": msgspec.structs.replace(figures.metrics["nli"], by_source=by_source)}
-    root = Tree(write_report(one_set(found, metrics=metrics), tmp_path).read_text(encoding="utf-8")).root
+    root = Tree(write_report(one_set(errors, metrics=metrics), tmp_path).read_text(encoding="utf-8")).root
     options = [text_of(option) for option in root.iter("option")]
     assert options == ["Every source", *many]
-    table = next(one for one in root.iter("table") if text_of(one[0]).startswith("ROC-AUC by source"))
+    table = next(table for table in root.iter("table") if text_of(table[0]).startswith("ROC-AUC by source"))
     assert {row[0].get("data-value") for row in rows_of(table)} == set(many)
 
 
@@ -322,22 +322,22 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 @given(st.text(max_size=12), st.lists(st.tuples(st.integers(-3, 15), st.integers(-3, 15)), max_size=5))
 def test_pieces_cover_what_spans_cover(response: str, ranges: list[tuple[int, int]]) -> None:
     spans = [UnsupportedSpan("", start, end, "detected") for start, end in ranges]
-    cut = pieces(response, spans)
+    cut = split_into_pieces(response, spans)
     assert "".join(piece.text for piece in cut) == response
-    order = ordered(response, spans)
+    order = sort_spans(response, spans)
     said = [piece.covering for piece in cut for _ in piece.text]
     assert said == [
-        tuple(number for number, span in enumerate(order, start=1) if span.start <= place < span.end)
-        for place in range(len(response))
+        tuple(number for number, span in enumerate(order, start=1) if span.start <= index < span.end)
+        for index in range(len(response))
     ]
     assert sorted(number for piece in cut for number in piece.ending) == list(range(1, len(order) + 1))
 
 
 @given(st.text(alphabet=st.characters()))
 def test_any_text_can_be_shown(text: str) -> None:
-    for made in (shown(text), name(text)):
+    for made in (escape_text(text), break_name(text)):
         root = Tree(f"<p>{made}</p>").root
         assert {element.tag for element in root.iter()} <= {"p", "span", "wbr"}
         made.encode()
-    plain(text).encode()
-    assert len(plain(text)) == len(text)
+    replace_unshowable(text).encode()
+    assert len(replace_unshowable(text)) == len(text)

@@ -16,12 +16,12 @@ import msgspec
 import pytest
 
 from groundwire.evaluate.report.page import write_report
-from tests.support.report_results import labelled, mistakes, results
+from tests.support.report_results import build_errors, labelled, results
 
 from .test_report import TEXT
 
 BROWSER = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+    (observed for name in ("chromium", "chromium-browser", "google-chrome") if (observed := shutil.which(name))), ""
 )
 FLAGS = (
     "--headless",
@@ -45,8 +45,8 @@ addEventListener("securitypolicyviolation", (event) => problems.push(event.viola
 ASK = """
 const found = { problems, hacked: "hacked" in window };
 const one = (selector) => document.querySelector(selector);
-const visible = () => [...document.querySelectorAll(".mistake")].filter((card) => card.checkVisibility()).length;
-const part = one(".mistakes");
+const visible = () => [...document.querySelectorAll(".error")].filter((card) => card.checkVisibility()).length;
+const part = one(".errors");
 const press = (kind) => part.querySelector(`[data-filter="kind"][data-is="${kind}"]`).click();
 const type = (text) => {
   const field = part.querySelector("input");
@@ -57,8 +57,8 @@ found.width = [document.documentElement.scrollWidth, innerWidth];
 found.at_first = visible();
 part.querySelector(".rest button").click();
 found.all = visible();
-press("miss");
-found.misses = visible();
+press("false-negative");
+found.false_negatives = visible();
 press("");
 type("ELVIS 1936, in");
 found.typed = visible();
@@ -83,7 +83,7 @@ pytestmark = pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
 
 
 def probed(page: Path) -> Path:
-    """The page with two scripts of ours, which its security policy is told to let run."""
+    """The page with two scripts of ours, which its security policy is changed to allow."""
     text = page.read_text(encoding="utf-8")
     digests = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in (WATCH, ASK)
@@ -99,13 +99,13 @@ def probed(page: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the scripts saw, and what the browser wrote to its console."""
     folder = tmp_path_factory.mktemp("browser")
-    hostile = msgspec.structs.replace(mistakes()[2], response=TEXT, unsupported=(), knowledge=(TEXT,), source=TEXT)
-    one = labelled("one", 80, 3, {"nli": 1.4, "overlap": 0.7, "q2": 1.0})
+    hostile = msgspec.structs.replace(build_errors()[2], response=TEXT, unsupported=(), knowledge=(TEXT,), source=TEXT)
+    figures = labelled("one", 80, 3, {"nli": 1.4, "overlap": 0.7, "q2": 1.0})
     sets = (
-        msgspec.structs.replace(one, mistakes=(*mistakes() * 2, hostile)),
+        msgspec.structs.replace(figures, errors=(*build_errors() * 2, hostile)),
         labelled(TEXT, 80, 5, {"nli": 1.4, "bleu": 0.3}),
     )
     page = probed(write_report(msgspec.structs.replace(results(20, {}), sets=sets), folder))
@@ -115,46 +115,46 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         check=False,
         timeout=120,
     )
-    errors = done.stderr.decode(errors="replace")
-    told = re.search(r'data-found="([^"]*)"', done.stdout.decode())
-    assert told, errors[-2000:]
-    answer: dict[str, Any] = json.loads(html.unescape(told[1]))
-    return answer | {"console": re.findall(r".*CONSOLE.*", errors)}
+    console = done.stderr.decode(errors="replace")
+    match = re.search(r'data-found="([^"]*)"', done.stdout.decode())
+    assert match, console[-2000:]
+    answer: dict[str, Any] = json.loads(html.unescape(match[1]))
+    return answer | {"console": re.findall(r".*CONSOLE.*", console)}
 
 
-def test_nothing_fails_and_nothing_is_fetched(found: dict[str, Any]) -> None:
-    assert found["problems"] == []
-    assert found["console"] == []
-    assert found["requests"] == []
-    assert not found["hacked"]
+def test_nothing_fails_and_nothing_is_fetched(observed: dict[str, Any]) -> None:
+    assert observed["problems"] == []
+    assert observed["console"] == []
+    assert observed["requests"] == []
+    assert not observed["hacked"]
 
 
-def test_it_fits_the_window(found: dict[str, Any]) -> None:
-    needed, there = found["width"]
+def test_it_fits_the_window(observed: dict[str, Any]) -> None:
+    needed, there = observed["width"]
     assert there == 1280
     assert needed <= there
 
 
-def test_errors_are_chosen_by_kind_and_by_text(found: dict[str, Any]) -> None:
-    shown = (*mistakes() * 2, mistakes()[2])
-    others = len(mistakes())
-    assert found["at_first"] == 10 + others
-    assert found["all"] == len(shown) + others
-    assert found["misses"] == sum(one.label == 0 for one in shown) + others
-    assert (found["typed"], found["said"]) == (2 + others, f"2 of {len(shown)}")
-    assert found["none"] == [others, True]
-    assert found["reset"] == len(shown) + others
+def test_errors_are_chosen_by_kind_and_by_text(observed: dict[str, Any]) -> None:
+    shown = (*build_errors() * 2, build_errors()[2])
+    others = len(build_errors())
+    assert observed["at_first"] == 10 + others
+    assert observed["all"] == len(shown) + others
+    assert observed["false_negatives"] == sum(error.label == 0 for error in shown) + others
+    assert (observed["typed"], observed["said"]) == (2 + others, f"2 of {len(shown)}")
+    assert observed["none"] == [others, True]
+    assert observed["reset"] == len(shown) + others
 
 
-def test_a_click_sorts_and_what_is_missing_stays_last(found: dict[str, Any]) -> None:
-    assert found["falling"][0] == "descending"
-    assert found["rising"][0] == "ascending"
-    *falling, missing, missing_too = found["falling"][1]
-    assert found["rising"][1] == [*falling[::-1], missing, missing_too]
+def test_a_click_sorts_and_what_is_missing_stays_last(observed: dict[str, Any]) -> None:
+    assert observed["falling"][0] == "descending"
+    assert observed["rising"][0] == "ascending"
+    *falling, missing, missing_too = observed["falling"][1]
+    assert observed["rising"][1] == [*falling[::-1], missing, missing_too]
     assert (missing, missing_too) == (None, None)
     assert [float(value) for value in falling] == sorted((float(value) for value in falling), reverse=True)
     assert len(falling) == 2
 
 
-def test_intervals_are_shown_on_request(found: dict[str, Any]) -> None:
-    assert found["intervals"]
+def test_intervals_are_shown_on_request(observed: dict[str, Any]) -> None:
+    assert observed["intervals"]

@@ -1,4 +1,4 @@
-"""Statistics of weighted rows against scikit-learn and scipy on the rows themselves, ties and one-class samples too."""
+"""Statistics of weighted examples against scikit-learn and scipy, with ties and one-class samples."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from groundwire.evaluate.statistics.estimates import (
 )
 from groundwire.evaluate.statistics.results import Estimate
 
-ROWS = 60
+EXAMPLES = 60
 
 
 def data(seed: int = 0) -> tuple[Floats, Bools, Floats]:
     """Values with many ties, labels, and grades on a scale of four."""
     rng = np.random.default_rng(seed)
-    consistent = rng.random(ROWS) < 0.4
-    values = np.round(rng.random(ROWS) + 0.4 * consistent, 1)
-    return values, consistent, np.round(3 * rng.random(ROWS) + consistent) / 3
+    consistent = rng.random(EXAMPLES) < 0.4
+    values = np.round(rng.random(EXAMPLES) + 0.4 * consistent, 1)
+    return values, consistent, np.round(3 * rng.random(EXAMPLES) + consistent) / 3
 
 
 def weights(seed: int = 1, samples: int = 20) -> Floats:
-    return np.random.default_rng(seed).integers(0, 4, (ROWS, samples)).astype(np.float64)
+    return np.random.default_rng(seed).integers(0, 4, (EXAMPLES, samples)).astype(np.float64)
 
 
 def test_roc_auc_is_scikit_learns() -> None:
     values, consistent, _ = data()
     given = weights()
-    expected = [reference.roc_auc_score(consistent, values, sample_weight=one) for one in given.T]
+    expected = [reference.roc_auc_score(consistent, values, sample_weight=sample) for sample in given.T]
     assert roc_auc(values, consistent)(given) == pytest.approx(expected, abs=1e-12)
 
 
@@ -55,7 +55,7 @@ def test_areas_are_scikit_learns() -> None:
     given = weights()
     area, precision = areas(values, consistent)(given)
     assert area == pytest.approx(roc_auc(values, consistent)(given), abs=1e-12)
-    expected = [reference.average_precision_score(~consistent, -values, sample_weight=one) for one in given.T]
+    expected = [reference.average_precision_score(~consistent, -values, sample_weight=sample) for sample in given.T]
     assert precision == pytest.approx(expected, abs=1e-12)
 
 
@@ -64,36 +64,36 @@ def test_classification_is_scikit_learns(threshold: float) -> None:
     values, consistent, _ = data()
     predicted = values >= threshold
     given = weights()
-    for found, one in zip(classification(predicted, consistent)(given).T, given.T, strict=True):
-        both = {"sample_weight": one, "zero_division": 0.0}
+    for numbers, sample in zip(classification(predicted, consistent)(given).T, given.T, strict=True):
+        both = {"sample_weight": sample, "zero_division": 0.0}
         expected = [
-            reference.accuracy_score(consistent, predicted, sample_weight=one),
-            reference.balanced_accuracy_score(consistent, predicted, sample_weight=one),
+            reference.accuracy_score(consistent, predicted, sample_weight=sample),
+            reference.balanced_accuracy_score(consistent, predicted, sample_weight=sample),
             *reference.precision_recall_fscore_support(consistent, predicted, average="binary", **both)[:3],
             *reference.precision_recall_fscore_support(~consistent, ~predicted, average="binary", **both)[:3],
         ]
-        assert found == pytest.approx(expected, abs=1e-12)
+        assert numbers == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
     ("ours", "theirs"), [(pearson, stats.pearsonr), (spearman, stats.spearmanr)], ids=["pearson", "spearman"]
 )
-def test_correlations_are_scipys_on_the_drawn_rows(
+def test_correlations_are_scipys_on_the_drawn_examples(
     ours: Callable[[Floats, Floats], Callable[[Floats], Floats]], theirs: Callable[..., tuple[float, float]]
 ) -> None:
     values, _, grades = data()
     given = weights()
-    expected = [theirs(*(np.repeat(one, times.astype(int)) for one in (values, grades)))[0] for times in given.T]
+    expected = [theirs(*(np.repeat(side, times.astype(int)) for side in (values, grades)))[0] for times in given.T]
     assert ours(values, grades)(given) == pytest.approx(expected, abs=1e-9)
 
 
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 2), st.integers(0, 3)), min_size=2, max_size=12))
 @settings(deadline=None, max_examples=60)
-def test_few_rows_many_ties(rows: list[tuple[int, int, int]]) -> None:
-    """Every statistic on a handful of rows, where classes are missing and sides are constant."""
-    x, y, times = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+def test_few_examples_many_ties(examples: list[tuple[int, int, int]]) -> None:
+    """Every statistic on a handful of examples, where classes are missing and sides are constant."""
+    x, y, times = (np.array(column, dtype=np.float64) for column in zip(*examples, strict=True))
     consistent = y > 0
-    drawn_x, drawn_y, drawn = (np.repeat(one, times.astype(int)) for one in (x, y, consistent))
+    drawn_x, drawn_y, drawn = (np.repeat(side, times.astype(int)) for side in (x, y, consistent))
     if len(np.unique(drawn)) == 2:
         expected = reference.roc_auc_score(drawn, drawn_x)
         precision = reference.average_precision_score(~drawn, -drawn_x)
@@ -101,39 +101,41 @@ def test_few_rows_many_ties(rows: list[tuple[int, int, int]]) -> None:
     else:
         assert np.isnan(roc_auc(x, consistent)(times[:, None])[0])
     for ours, theirs in ((pearson, stats.pearsonr), (spearman, stats.spearmanr)):
-        found = ours(x, y)(times[:, None])[0]
+        correlation = ours(x, y)(times[:, None])[0]
         if len(np.unique(drawn_x)) > 1 and len(np.unique(drawn_y)) > 1:
-            assert found == pytest.approx(theirs(drawn_x, drawn_y)[0], abs=1e-9)
+            assert correlation == pytest.approx(theirs(drawn_x, drawn_y)[0], abs=1e-9)
         else:
-            assert np.isnan(found)
+            assert np.isnan(correlation)
 
 
 def test_samples_are_drawn_with_replacement_by_the_seed() -> None:
     def counts(resamples: Resamples) -> Floats:
         return resamples.measure(lambda given: given, np.ones(7, dtype=bool))
 
-    found = counts(Resamples(7, 500, seed=3))
-    assert found.shape == (7, 501)
-    assert (found[:, 0] == 1).all()
-    assert (found.sum(axis=0) == 7).all()
-    assert found[:, 1:].mean() == pytest.approx(1.0)
-    assert found[:, 1:].var() == pytest.approx(6 / 7, abs=0.05)  # binomial(7, 1/7)
-    assert (found == counts(Resamples(7, 500, seed=3))).all()
-    assert (found != counts(Resamples(7, 500, seed=4))).any()
+    drawn = counts(Resamples(7, 500, seed=3))
+    assert drawn.shape == (7, 501)
+    assert (drawn[:, 0] == 1).all()
+    assert (drawn.sum(axis=0) == 7).all()
+    assert drawn[:, 1:].mean() == pytest.approx(1.0)
+    assert drawn[:, 1:].var() == pytest.approx(6 / 7, abs=0.05)  # binomial(7, 1/7)
+    assert (drawn == counts(Resamples(7, 500, seed=3))).all()
+    assert (drawn != counts(Resamples(7, 500, seed=4))).any()
 
 
 def test_the_interval_is_that_of_scoring_every_sample_by_itself() -> None:
     values, consistent, _ = data()
-    resamples = Resamples(ROWS, 200, seed=5)
-    everywhere = np.ones(ROWS, dtype=bool)
-    given = resamples.measure(lambda one: one, everywhere)
+    resamples = Resamples(EXAMPLES, 200, seed=5)
+    everywhere = np.ones(EXAMPLES, dtype=bool)
+    given = resamples.measure(lambda side: side, everywhere)
     naive = [
-        reference.roc_auc_score(*(np.repeat(one, times.astype(int)) for one in (consistent, values)))
+        reference.roc_auc_score(*(np.repeat(side, times.astype(int)) for side in (consistent, values)))
         for times in given.T
     ]
-    found = resamples.estimate(roc_auc(values, consistent), everywhere)
-    assert found is not None
-    assert (found.value, found.low, found.high) == pytest.approx((naive[0], *np.percentile(naive[1:], [2.5, 97.5])))
+    interval = resamples.estimate(roc_auc(values, consistent), everywhere)
+    assert interval is not None
+    assert (interval.value, interval.low, interval.high) == pytest.approx(
+        (naive[0], *np.percentile(naive[1:], [2.5, 97.5]))
+    )
 
 
 def test_what_is_undefined_is_none_and_no_warning() -> None:
@@ -196,7 +198,7 @@ def test_no_cut_has_a_better_f1() -> None:
     assert best is not None
     f1 = {cut: reference.f1_score(consistent, values >= cut) for cut in np.unique(values)}
     assert f1[best] == max(f1.values())
-    assert best == min(cut for cut, one in f1.items() if one == f1[best])
+    assert best == min(cut for cut, score in f1.items() if score == f1[best])
 
 
 @pytest.mark.parametrize("label", [True, False])

@@ -1,4 +1,4 @@
-"""Measured figures of the papers' tables stand in the right cells and are what the papers mean by them."""
+"""Measured figures of the papers' tables are in the right cells and are what the papers mean by them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sklearn.metrics import roc_auc_score
 
 from groundwire.engine.schema.explanations import Comparison, DetectorExplanation, Explanation, Q2Explanation
 from groundwire.engine.schema.results import MetricResult, Score, Timings, Verdict
-from groundwire.evaluate.datasets.examples import Row
-from groundwire.evaluate.papers import Run, Table, render
-from groundwire.evaluate.papers.runs import Judged, JudgedSet
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.papers import PaperTable, ScoredRun, render_table
+from groundwire.evaluate.papers.runs import ScoredExample, ScoredSet
 from groundwire.evaluate.statistics.results import SCHEMA, Estimate, MetricFigures, Results, SetFigures, SystemLevel
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
 
 
-def measured(table: Table) -> dict[tuple[str, str], float]:
+def measured(table: PaperTable) -> dict[tuple[str, str], float]:
     return {
         (row.name, column.name): cell.measured
         for row in table.rows
@@ -50,30 +50,32 @@ def score(*results: MetricResult) -> Score:
     return Score("scored", results[0].value, Verdict("unknown"), by_name, (), None, Timings(0.0, {}), "groundwire|test")
 
 
-def a_set(name: str, judged: Iterable[tuple[Row, Score | None]]) -> JudgedSet:
-    return JudgedSet(name, tuple(Judged(row, one) for row, one in judged))
+def a_set(name: str, scored: Iterable[tuple[Example, Score | None]]) -> ScoredSet:
+    return ScoredSet(name, tuple(ScoredExample(example, result) for example, result in scored))
 
 
-def row(number: int, label: int | None, system: str = "", source: str = "", grade: float | None = None) -> Row:
-    return Row(f"{system}{number}", f"r{number}", ("k",), label=label, system=system, source=source, grade=grade)
+def build_example(
+    number: int, label: int | None, system: str = "", source: str = "", grade: float | None = None
+) -> Example:
+    return Example(f"{system}{number}", f"r{number}", ("k",), label=label, system=system, source=source, grade=grade)
 
 
 HIGH = {("dodeca", 0): 20, ("dodeca", 1): 102, ("memnet", 0): 20, ("memnet", 1): 102}
-"""How many of a part's 150 rows score 0.75; 10 more score exactly 0.5, the others 0."""
+"""How many of a part's 150 examples score 0.75; 10 more score exactly 0.5, the others 0."""
 
 
-def parts(extra: int = 0) -> tuple[JudgedSet, ...]:
-    """The authors' four sets, with ``extra`` rows each."""
-    found = []
+def parts(extra: int = 0) -> tuple[ScoredSet, ...]:
+    """The authors' four sets, with ``extra`` examples each."""
+    sets = []
     for (system, label), high in HIGH.items():
         name = f"{system}_{'consistent' if label else 'inconsistent'}"
         values = [0.75] * high + [0.5] * 10 + [0.0] * (140 - high + extra)
-        found.append(
+        sets.append(
             a_set(
                 name,
                 (
                     (
-                        row(n, label, system, name),
+                        build_example(n, label, system, name),
                         score(
                             q2(value, ("yes", None) if value else ()),
                             plain("nli", 0.5),
@@ -84,11 +86,11 @@ def parts(extra: int = 0) -> tuple[JudgedSet, ...]:
                 ),
             )
         )
-    return tuple(found)
+    return tuple(sets)
 
 
 def test_q2_2_is_measured_by_part() -> None:
-    table = render("q2-2", [Run(sets=parts())])
+    table = render_table("q2-2", [ScoredRun(sets=parts())])
     cells = measured(table)
     assert cells["dodeca inconsistent", "Q²"] == pytest.approx((20 * 0.75 + 10 * 0.5) / 150)
     assert cells["MemNet consistent", "Q²"] == pytest.approx((102 * 0.75 + 10 * 0.5) / 150)
@@ -97,12 +99,12 @@ def test_q2_2_is_measured_by_part() -> None:
     assert cells["MemNet consistent", "# questions"] == 224
     assert cells["MemNet consistent", "% no answer"] == 50.0
     assert cells["dodeca consistent", "BLEU"] == 30.0
-    assert "bleu scored 100 of 150 rows of dodeca consistent." in table.remarks
+    assert "bleu scored 100 of 150 examples of dodeca consistent." in table.remarks
     assert not any(name.endswith("random sample") or column == "BERTScore" for name, column in cells)
 
 
 def test_q2_3_counts_one_half_as_inconsistent() -> None:
-    cells = measured(render("q2-3", [Run(sets=parts())]))
+    cells = measured(render_table("q2-3", [ScoredRun(sets=parts())]))
     assert cells["Inconsistent Q²", "Recall"] == pytest.approx(100 * 260 / 300)
     assert cells["Inconsistent Q²", "Precision"] == pytest.approx(100 * 260 / 356)
     assert cells["Consistent Q²", "Precision"] == pytest.approx(100 * 204 / 244)
@@ -113,20 +115,22 @@ def test_q2_3_counts_one_half_as_inconsistent() -> None:
     assert cells["Inconsistent E2E NLI", "Recall"] == 100.0
 
 
-def test_other_rows_than_the_generations_150_are_not_their_sets() -> None:
-    table = render("q2-2", [Run(sets=parts(extra=1))])
+def test_other_examples_than_the_papers_150_are_not_their_sets() -> None:
+    table = render_table("q2-2", [ScoredRun(sets=parts(extra=1))])
     assert measured(table) == {}
     note = (
-        "dodeca_consistent has 151 rows of dodeca consistent, the paper's set 150: "
+        "dodeca_consistent has 151 examples of dodeca consistent, the paper's set 150: "
         "give the authors' file dodeca_consistent.csv."
     )
     assert note in table.remarks
-    assert measured(render("q2-3", [Run(sets=parts(extra=1))])) == {}
+    assert measured(render_table("q2-3", [ScoredRun(sets=parts(extra=1))])) == {}
 
 
-def test_rows_that_name_their_part_are_found_in_the_cross_annotation() -> None:
-    rows = [(row(n, 1, "dodeca", "dodeca_consistent" if n < 150 else ""), score(q2(1.0))) for n in range(180)]
-    assert measured(render("q2-2", [Run(sets=(a_set("q2_wow", rows),))])) == {("dodeca consistent", "Q²"): 1.0}
+def test_examples_that_name_their_part_are_found_in_the_cross_annotation() -> None:
+    rows = [(build_example(n, 1, "dodeca", "dodeca_consistent" if n < 150 else ""), score(q2(1.0))) for n in range(180)]
+    assert measured(render_table("q2-2", [ScoredRun(sets=(a_set("q2_wow", rows),))])) == {
+        ("dodeca consistent", "Q²"): 1.0
+    }
 
 
 def results(*sets: SetFigures) -> Results:
@@ -135,12 +139,12 @@ def results(*sets: SetFigures) -> Results:
 
 def simulated(value: float, contexts: int = 244) -> SetFigures:
     level = SystemLevel(contexts, Estimate(value, value - 0.1, 1.0), {})
-    figures = {name: MetricFigures(name, 488, {}, systems=level) for name in ("q2", "bleu")}
+    figures = {name: MetricFigures(name, 488, {}, system_level=level) for name in ("q2", "bleu")}
     return SetFigures("cross_annotation", 488, {}, figures)
 
 
 def test_q2_4_is_read_from_results() -> None:
-    table = render("q2-4", [Run(results=results(SetFigures("other", 3, {}, {}), simulated(0.95, 200)))])
+    table = render_table("q2-4", [ScoredRun(results=results(SetFigures("other", 3, {}, {}), simulated(0.95, 200)))])
     cells = measured(table)
     assert cells["Q²", "Avg. Correlation"] == 0.95
     assert cells["BLEU", "Lower CI"] == pytest.approx(0.85)
@@ -150,57 +154,59 @@ def test_q2_4_is_read_from_results() -> None:
 
 def test_q2_5_leaves_out_what_the_paper_leaves_out() -> None:
     rng = np.random.default_rng(0)
-    judged, values, grades = [], [], []
+    scored, values, grades = [], [], []
     for n in range(90):
         system = ("Argmax Decoding", "Nucleus Decoding (p = 0.3)", "Original Ground Truth")[n % 3]
         value, grade = float(rng.random()), float(rng.integers(0, 4)) / 3
-        one = Row(str(n), f"r{n}", () if n >= 60 else ("k",), grade=grade, system=system)
-        judged.append((one, score(q2(value)) if n >= 1 else None))
+        example = Example(str(n), f"r{n}", () if n >= 60 else ("k",), grade=grade, system=system)
+        scored.append((example, score(q2(value)) if n >= 1 else None))
         if 1 <= n < 60 and n % 3 < 2:
             values.append(value)
             grades.append(grade)
-    table = render("q2-5", [Run(sets=(a_set("tc_usr_data", judged),))])
+    table = render_table("q2-5", [ScoredRun(sets=(a_set("tc_usr_data", scored),))])
     assert measured(table) == {
         ("Q²", "Spearman"): pytest.approx(spearmanr(values, grades).statistic),
         ("Q²", "Pearson"): pytest.approx(pearsonr(values, grades).statistic),
     }
-    assert {"Measured on 40 responses; the paper has 260.", "q2 scored 39 of 40 rows."} <= set(table.remarks)
+    assert {"Measured on 40 responses; the paper has 260.", "q2 scored 39 of 40 examples."} <= set(table.remarks)
 
 
 def test_q2_6_has_a_threshold_of_one_tenth() -> None:
     values = [(1, 0.2, 1.0), (1, 0.1, 0.5), (0, 0.05, 0.5), (0, 0.11, 0.0)]
-    judged = [
-        (row(n, label, source="matchingtriple_up"), score(q2(value), plain("nli", nli)))
+    scored = [
+        (build_example(n, label, source="matchingtriple_up"), score(q2(value), plain("nli", nli)))
         for n, (label, value, nli) in enumerate(values)
     ]
-    other = a_set("clasp_dnli_test", [(row(9, 1), score(q2(0.0)))])
-    assert measured(render("q2-6", [Run(sets=(other, a_set("test", judged)))])) == {
+    other = a_set("clasp_dnli_test", [(build_example(9, 1), score(q2(0.0)))])
+    assert measured(render_table("q2-6", [ScoredRun(sets=(other, a_set("test", scored)))])) == {
         ("Q²", "Accuracy"): 50.0,
         ("Baseline – NLI only", "Accuracy"): 75.0,
     }
 
 
 def test_runs_are_the_variants_of_a_table() -> None:
-    runs = [Run(results=results(simulated(0.9))), Run("t5-SMALL", results(simulated(0.8)))]
-    cells = measured(render("q2-7", runs))
+    runs = [ScoredRun(results=results(simulated(0.9))), ScoredRun("t5-SMALL", results(simulated(0.8)))]
+    cells = measured(render_table("q2-7", runs))
     assert (cells["Original Q²", "Avg. Correlation"], cells["T5-small", "Avg. Correlation"]) == (0.9, 0.8)
     assert ("Albert-base", "Lower CI") not in cells
-    eight = measured(render("q2-8", [Run("Albert-base", sets=parts())]))
+    eight = measured(render_table("q2-8", [ScoredRun("Albert-base", sets=parts())]))
     assert eight["dodeca consistent Albert-base", "Coverage"] == pytest.approx(100 * 112 / 150)
     assert len(eight) == 8
-    nine = measured(render("q2-9", [Run("greedy", sets=parts()), Run("personal", sets=parts())]))
+    nine = measured(render_table("q2-9", [ScoredRun("greedy", sets=parts()), ScoredRun("personal", sets=parts())]))
     assert nine["MemNet inconsistent -top-n", "Score"] == nine["MemNet inconsistent -filter personal", "Score"]
     assert len(nine) == 16
 
 
 @pytest.mark.parametrize(("table", "allowed"), [("q2-7", "Original, T5-small, Albert-base"), ("q2-4", "none")])
 def test_a_variant_that_a_table_does_not_have(table: str, allowed: str) -> None:
-    with pytest.raises(InvalidRequest, match=f"'big' is no variant of table {table}; its variants are {allowed}"):
-        render(table, [Run("big")])
+    with pytest.raises(InvalidRequest, match=f"'big' is not a variant of table {table}; its variants are {allowed}"):
+        render_table(table, [ScoredRun("big")])
 
 
-def begin(label: int, source: str, pmi: float, critic: int, number: int) -> tuple[Row, Score]:
-    return row(number, label, source=source), score(plain("pmi", pmi), detector("detector.faithcritic", critic))
+def begin(label: int, source: str, pmi: float, critic: int, number: int) -> tuple[Example, Score]:
+    return build_example(number, label, source=source), score(
+        plain("pmi", pmi), detector("detector.faithcritic", critic)
+    )
 
 
 TEST = [
@@ -215,12 +221,12 @@ DEV = [begin(1, "wow", 4.0, 1, 0), begin(1, "tc", 2.0, 1, 1), begin(0, "cmu", 1.
 
 
 @pytest.fixture
-def pmi() -> Run:
-    return Run(sets=(a_set("wow", TEST[:3]), a_set("cmu", TEST[3:])), development=(a_set("dev", DEV),))
+def pmi() -> ScoredRun:
+    return ScoredRun(sets=(a_set("wow", TEST[:3]), a_set("cmu", TEST[3:])), development=(a_set("dev", DEV),))
 
 
-def test_pmi_1_pools_the_sources_at_the_threshold_of_the_development_set(pmi: Run) -> None:
-    table = render("pmi-1", [pmi])
+def test_pmi_1_pools_the_sources_at_the_threshold_of_the_development_set(pmi: ScoredRun) -> None:
+    table = render_table("pmi-1", [pmi])
     cells = measured(table)
     # 2.0 is the best threshold there: 3.0 is found, 2.5 wrongly too, 1.0 and 0.5 are missed.
     assert [cells["PMI-Faith", name] for name in ("Precision", "Recall", "F1", "Accuracy")] == pytest.approx(
@@ -230,8 +236,8 @@ def test_pmi_1_pools_the_sources_at_the_threshold_of_the_development_set(pmi: Ru
     assert "Measured on 6 responses (3 CMU, 3 WoW); the paper has 11,059." in table.remarks
 
 
-def test_pmi_2_splits_by_source(pmi: Run) -> None:
-    assert measured(render("pmi-2", [pmi])) == {
+def test_pmi_2_splits_by_source(pmi: ScoredRun) -> None:
+    assert measured(render_table("pmi-2", [pmi])) == {
         ("PMI-Faith", "CMU"): 0.0,
         ("PMI-Faith", "WoW"): pytest.approx(2 / 3),
         ("FaithCritic", "CMU"): 0.0,
@@ -239,37 +245,37 @@ def test_pmi_2_splits_by_source(pmi: Run) -> None:
     }
 
 
-def test_pmi_3_correlates_with_the_labels(pmi: Run) -> None:
+def test_pmi_3_correlates_with_the_labels(pmi: ScoredRun) -> None:
     values, labels = [3.0, 1.0, 0.0, 2.5, 0.5, -1.0], [1, 1, 0, 0, 1, 0]
-    cells = measured(render("pmi-3", [pmi]))
+    cells = measured(render_table("pmi-3", [pmi]))
     assert cells["PMI-Faith", "Spearman"] == pytest.approx(spearmanr(values, labels).statistic)
     assert cells["PMI-Faith", "Pearson"] == pytest.approx(pearsonr(values, labels).statistic)
     assert cells["PMI-Faith", "AUROC"] == pytest.approx(roc_auc_score(labels, values))
     assert cells["FaithCritic", "AUROC"] == pytest.approx(2 / 3)
 
 
-def test_pmi_9_normalises_the_threshold(pmi: Run) -> None:
-    cells = measured(render("pmi-9", [pmi]))
+def test_pmi_9_normalises_the_threshold(pmi: ScoredRun) -> None:
+    cells = measured(render_table("pmi-9", [pmi]))
     assert [cells["PMI-Faith", name] for name in ("Min", "Max", "Threshold")] == pytest.approx([-1.0, 4.0, 0.6])
     assert [cells["FaithCritic", name] for name in ("Min", "Max", "Threshold")] == [0.0, 1.0, 1.0]
 
 
-def test_without_a_development_set_there_is_no_threshold(pmi: Run) -> None:
-    table = render("pmi-1", [pmi._replace(development=())])
+def test_without_a_development_set_there_is_no_threshold(pmi: ScoredRun) -> None:
+    table = render_table("pmi-1", [pmi._replace(development=())])
     assert measured(table) == {}
     assert "Thresholds need the development set: give its files with --dev, and evaluate them too." in table.remarks
 
 
-def crowd(number: int, label: int | None, system: str, factcc: int, source: str = "knn") -> tuple[Row, Score]:
-    one = Row(
+def crowd(number: int, label: int | None, system: str, factcc: int, source: str = "knn") -> tuple[Example, Score]:
+    example = Example(
         str(number), f"r{number}", ("k",), label=label, verifiable=label is not None, system=system, source=source
     )
-    return one, score(detector("detector.factcc", factcc))
+    return example, score(detector("detector.factcc", factcc))
 
 
 def test_conv_fever_counts_a_response_for_every_configuration_that_gave_it() -> None:
     both = "GPT2-xlarge/DBS + GPT2-xlarge/beam search"
-    judged = [
+    scored = [
         crowd(0, 1, "GPT2-xlarge/DBS", 1),
         crowd(1, 1, both, 0),
         crowd(2, 0, both, 0),
@@ -277,13 +283,13 @@ def test_conv_fever_counts_a_response_for_every_configuration_that_gave_it() -> 
         crowd(4, 0, "GPT2-small/nucleus", 1, "dpr"),
         crowd(5, 1, "GPT2-small/nucleus", 1, "expert"),
     ]
-    run = Run(sets=(a_set("knn", judged),))
-    assert measured(render("conv-fever-7", [run])) == {
+    run = ScoredRun(sets=(a_set("knn", scored),))
+    assert measured(render_table("conv-fever-7", [run])) == {
         ("KNN DBS", "XL"): 3,
         ("KNN BS", "XL"): 2,
         ("DPR NS", "small"): 1,
     }
-    assert measured(render("conv-fever-12", [run])) == {
+    assert measured(render_table("conv-fever-12", [run])) == {
         ("KNN DBS", "XL F1(C)"): pytest.approx(200 / 3),
         ("KNN DBS", "XL F1(IC)"): pytest.approx(200 / 3),
         ("KNN BS", "XL F1(C)"): 0.0,
@@ -291,14 +297,14 @@ def test_conv_fever_counts_a_response_for_every_configuration_that_gave_it() -> 
         ("DPR NS", "small F1(C)"): 0.0,
         ("DPR NS", "small F1(IC)"): 0.0,
     }
-    assert measured(render("conv-fever-9", [run])) == {}
+    assert measured(render_table("conv-fever-9", [run])) == {}
 
 
 def test_conv_fever_5_takes_a_detectors_own_decision() -> None:
-    judged = [
+    scored = [
         crowd(n, label, "", called, "expert") for n, (label, called) in enumerate([(1, 1), (1, 0), (0, 0), (0, 0)])
     ]
-    cells = measured(render("conv-fever-5", [Run(sets=(a_set("expert", judged),))]))
+    cells = measured(render_table("conv-fever-5", [ScoredRun(sets=(a_set("expert", scored),))]))
     assert cells == {
         ("FactCC", "Consistent P"): 100.0,
         ("FactCC", "Consistent R"): 50.0,
@@ -311,13 +317,13 @@ def test_conv_fever_5_takes_a_detectors_own_decision() -> None:
 
 def test_the_first_run_that_has_a_cell_counts() -> None:
     first, second = (
-        Run(sets=(a_set("dev", DEV), a_set("t", TEST[:n])), development=(a_set("d", DEV),)) for n in (3, 6)
+        ScoredRun(sets=(a_set("dev", DEV), a_set("t", TEST[:n])), development=(a_set("d", DEV),)) for n in (3, 6)
     )
-    assert measured(render("pmi-1", [first, second])) == measured(render("pmi-1", [first]))
-    assert measured(render("pmi-1", [Run(), second])) == measured(render("pmi-1", [second]))
+    assert measured(render_table("pmi-1", [first, second])) == measured(render_table("pmi-1", [first]))
+    assert measured(render_table("pmi-1", [ScoredRun(), second])) == measured(render_table("pmi-1", [second]))
 
 
 def test_markdown_has_both_figures() -> None:
-    text = render("q2-3", [Run(sets=parts())]).markdown()
+    text = render_table("q2-3", [ScoredRun(sets=parts())]).markdown()
     assert "| Inconsistent Q² | 73.0% / 73.0% | 86.7% / 86.7% | 0.793 / 0.793 | 77.3% / 77.3% |" in text
     assert "| Consistent Q² w/o NLI | 85.9% / – | 55.2% / – | 0.672 / – | 73.1% / – |" in text

@@ -10,7 +10,8 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from groundwire.evaluate.papers import TABLES, command, figures, fill, render
+from groundwire.evaluate.papers import TABLES, fill_tables, iterate_figures, render_table
+from groundwire.evaluate.papers.command import show_table
 from groundwire.export.commands import app as export
 from groundwire.export.presets import PRESETS
 from groundwire.runtime.errors import InvalidRequest
@@ -21,18 +22,22 @@ GUIDE = Path(__file__).resolve().parents[3] / "docs" / "reproduce.md"
 
 
 def published(table: str) -> dict[tuple[str, str], float]:
-    one = TABLES[table]
+    table_of_paper = TABLES[table]
     return {
         (row.name, column.name): value
-        for row in one.rows
-        for column, value in zip(one.columns, row.values, strict=True)
+        for row in table_of_paper.rows
+        for column, value in zip(table_of_paper.columns, row.values, strict=True)
     }
 
 
 def test_every_table_is_there() -> None:
     ids = [f"q2-{n}" for n in range(2, 10)] + [f"pmi-{n}" for n in (1, 2, 3, 9)]
     assert list(TABLES) == ids + [f"conv-fever-{n}" for n in range(4, 13)]
-    assert sum(1 for _ in figures()) == sum(len(one.rows) * len(one.columns) for one in TABLES.values()) == 842
+    assert (
+        sum(1 for _ in iterate_figures())
+        == sum(len(table_of_paper.rows) * len(table_of_paper.columns) for table_of_paper in TABLES.values())
+        == 842
+    )
 
 
 @pytest.mark.parametrize("table", ["q2-3", "pmi-1", "conv-fever-5"])
@@ -88,21 +93,21 @@ def test_coverage_is_a_count_of_150() -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_nothing_run_leaves_every_measured_cell_empty(table: str) -> None:
-    made = render(table)
+    made = render_table(table)
     assert measured(made) == {}
-    cells = sum(len(one.cells) for one in made.rows)
+    cells = sum(len(row.cells) for row in made.rows)
     assert made.markdown().count(" / –") == cells
     assert made.rich().row_count == len(made.rows)
 
 
 def test_an_unknown_table_lists_the_tables() -> None:
     with pytest.raises(InvalidRequest, match="no table 'q2-1'; tables are q2-2, q2-3"):
-        render("q2-1")
+        render_table("q2-1")
 
 
 def test_the_guide_has_every_table_as_published() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    assert fill(text) == text, "run: python -m groundwire.evaluate.papers docs/reproduce.md"
+    assert fill_tables(text) == text, "run: python -m groundwire.evaluate.papers docs/reproduce.md"
     assert all(f"<!-- table {name} -->" in text for name in TABLES)
 
 
@@ -110,19 +115,19 @@ def test_filling_a_guide_restores_a_changed_figure() -> None:
     text = GUIDE.read_text(encoding="utf-8")
     changed = text.replace("0.793", "0.893").replace("The accuracies stand in", "The accuracies are in")
     assert changed != text
-    assert fill(changed) == text
+    assert fill_tables(changed) == text
 
 
 def test_filling_a_guide_keeps_what_was_measured() -> None:
     text = "Before.\n<!-- table q2-4 -->\n<!-- end -->\nAfter.\n"
-    filled = fill(text)
-    assert filled == f"Before.\n<!-- table q2-4 -->\n{render('q2-4').markdown()}<!-- end -->\nAfter.\n"
-    told = filled.replace("-0.7000 / –", "-0.7000 / -0.8000").replace("0.8780 / –", "0.8780 / 0.8673")
-    told = told.replace("<!-- end -->", "- Here: 200 contexts.\n<!-- end -->")
-    assert fill(told) == told
-    assert fill(told.replace("0.8780 / ", "0.1 / ")) == told
-    per_cent = fill(text.replace("q2-4", "q2-6")).replace("74.49% / –", "74.49% / 70.00%")
-    assert fill(per_cent) == per_cent
+    filled = fill_tables(text)
+    assert filled == f"Before.\n<!-- table q2-4 -->\n{render_table('q2-4').markdown()}<!-- end -->\nAfter.\n"
+    pasted = filled.replace("-0.7000 / –", "-0.7000 / -0.8000").replace("0.8780 / –", "0.8780 / 0.8673")
+    pasted = pasted.replace("<!-- end -->", "- Here: 200 contexts.\n<!-- end -->")
+    assert fill_tables(pasted) == pasted
+    assert fill_tables(pasted.replace("0.8780 / ", "0.1 / ")) == pasted
+    per_cent = fill_tables(text.replace("q2-4", "q2-6")).replace("74.49% / –", "74.49% / 70.00%")
+    assert fill_tables(per_cent) == per_cent
 
 
 def commands() -> list[list[str]]:
@@ -136,19 +141,18 @@ def test_the_guide_has_a_command_for_every_table() -> None:
 
 
 def test_the_commands_of_the_guide_exist_with_their_options() -> None:
-    import groundwire.engine.cli  # noqa: F401  before the commands that it loads
-    from groundwire.evaluate.cli.commands import evaluate
+    from groundwire.evaluate.cli.evaluate import evaluate
 
     root = typer.Typer()
     root.command("evaluate")(evaluate)
-    root.command("tables")(command)
+    root.command("tables")(show_table)
     root.add_typer(export, name="export")
     group = typer.main.get_command(root)
     assert isinstance(group, TyperGroup)
-    asked = [words[1:] for words in commands() if words[0] == "groundwire"]
-    assert {words[0] for words in asked} == {"export", "evaluate", "tables"}
-    for name, *rest in asked:
-        # Parses, and raises for an option that is none; nothing runs.
+    used = [words[1:] for words in commands() if words[0] == "groundwire"]
+    assert {words[0] for words in used} == {"export", "evaluate", "tables"}
+    for name, *rest in used:
+        # Parses, and raises for an unknown option; nothing runs.
         context = group.commands[name].make_context(name, list(rest))
         if name == "export" and rest[0].startswith("paper"):
             assert context.params["what"] in PRESETS

@@ -1,4 +1,4 @@
-"""Scoring in several processes: the same scores in the same order, and a dead process is told."""
+"""Scoring in several processes: the same scores in the same order, and a dead process is reported."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from groundwire.evaluate.scores.scoring import Settings, score_sets
 from groundwire.evaluate.scores.workers import CHUNK
 from groundwire.runtime.errors import BundleError, ModelError
-from tests.support.evaluation import Fake, row
+from tests.support.evaluation import Fake, make_example
 
 NAMES = ("Elvis", "Bob", "Ada")
-ROWS = [row(f"{NAMES[place % 3]} {place}", place % 2) for place in range(3 * CHUNK + 5)]
+EXAMPLES = [make_example(f"{NAMES[index % 3]} {index}", index % 2) for index in range(3 * CHUNK + 5)]
 
 
 class Dying(Fake):
@@ -25,24 +25,27 @@ class Dying(Fake):
 
 
 def test_processes_give_what_one_engine_gives(tmp_path: Path) -> None:
-    alone = score_sets({"set": ROWS, "few": ROWS[:3]}, tmp_path / "one", Fake(metrics=("q2",)))
-    told: list[tuple[str, int, int]] = []
+    alone = score_sets({"set": EXAMPLES, "few": EXAMPLES[:3]}, tmp_path / "one", Fake(metrics=("q2",)))
+    progress: list[tuple[str, int, int]] = []
     shared = score_sets(
-        {"set": ROWS, "few": ROWS[:3]}, tmp_path / "two", Fake(metrics=("q2",), workers=2), lambda *w: told.append(w)
+        {"set": EXAMPLES, "few": EXAMPLES[:3]},
+        tmp_path / "two",
+        Fake(metrics=("q2",), workers=2),
+        lambda *w: progress.append(w),
     )
     for name, scores in alone.sets.items():
-        assert [one.metrics for one in shared.sets[name]] == [one.metrics for one in scores]
+        assert [score.metrics for score in shared.sets[name]] == [score.metrics for score in scores]
     assert shared.made_with == alone.made_with
-    assert told == [("set", done, len(ROWS)) for done in range(1, len(ROWS) + 1)]
+    assert progress == [("set", done, len(EXAMPLES)) for done in range(1, len(EXAMPLES) + 1)]
 
 
-def test_a_process_that_ends_is_told_and_what_was_scored_is_kept(tmp_path: Path) -> None:
-    score_sets({"set": ROWS[:4]}, tmp_path, Fake(metrics=("q2",)))
+def test_a_process_that_ends_is_reported_and_what_was_scored_is_kept(tmp_path: Path) -> None:
+    score_sets({"set": EXAMPLES[:4]}, tmp_path, Fake(metrics=("q2",)))
     with pytest.raises(ModelError, match="--workers 1"):
-        score_sets({"set": ROWS}, tmp_path, Dying(metrics=("q2",), workers=2))
+        score_sets({"set": EXAMPLES}, tmp_path, Dying(metrics=("q2",), workers=2))
     assert len((tmp_path / "scores" / "set.jsonl").read_text().splitlines()) == 4
 
 
-def test_a_bundle_that_is_not_there_is_told_before_a_process_starts(tmp_path: Path) -> None:
+def test_a_bundle_that_is_not_there_is_reported_before_a_process_starts(tmp_path: Path) -> None:
     with pytest.raises(BundleError):
         Settings(bundle=tmp_path / "nothing", workers=2).scorer()

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from groundwire.evaluate.datasets import FORMATS, read
-from groundwire.evaluate.datasets.examples import Row
+from groundwire.evaluate.datasets import FORMATS, read_dataset
+from groundwire.evaluate.datasets.examples import Example
 
 
 def save(folder: Path, name: str, text: str) -> Path:
@@ -53,8 +53,8 @@ def test_json_lines(tmp_path: Path) -> None:
             {"response": "I like them.", "knowledge": "", "label": None, "verifiable": False},
         ),
     )
-    assert read(path) == [
-        Row(
+    assert read_dataset(path) == [
+        Example(
             id="7",
             response="Otters hold hands.",
             knowledge=("Otters sleep holding hands.", "Otters eat crabs."),
@@ -66,33 +66,33 @@ def test_json_lines(tmp_path: Path) -> None:
             context="otters",
             source="zoo",
         ),
-        Row(id="2", response="Otters fly.", knowledge=("Otters swim.",), label=0),
-        Row(id="3", response="I like them.", knowledge=(), verifiable=False),
+        Example(id="2", response="Otters fly.", knowledge=("Otters swim.",), label=0),
+        Example(id="3", response="I like them.", knowledge=(), verifiable=False),
     ]
 
 
 NORMALISED = {
     "several models gave the response": (
         {"retriever": "knn", "models": ["small/beam", "large/beam"], "correctness": 0.25, "label": 0},
-        Row(
+        Example(
             id="1", response="r", knowledge=("k",), label=0, grade=0.25, system="small/beam + large/beam", source="knn"
         ),
     ),
-    "no judgement where nothing can be verified": (
+    "no label where nothing can be verified": (
         {"retriever": "gt", "models": ["small/beam"], "correctness": None, "label": None, "verifiable": False},
-        Row(id="1", response="r", knowledge=("k",), verifiable=False, system="small/beam", source="gt"),
+        Example(id="1", response="r", knowledge=("k",), verifiable=False, system="small/beam", source="gt"),
     ),
     "a turn that two systems answered": (
         {"context_id": 0, "system": "a", "subsets": ["a_consistent"], "topic": "tea", "label": 1},
-        Row(id="1", response="r", knowledge=("k",), label=1, system="a", context="0", source="a_consistent"),
+        Example(id="1", response="r", knowledge=("k",), label=1, system="a", context="0", source="a_consistent"),
     ),
     "a generic response": (
         {"begin_label": "Generic", "label": 0, "source": "cmu"},
-        Row(id="1", response="r", knowledge=("k",), label=0, verifiable=False, source="cmu"),
+        Example(id="1", response="r", knowledge=("k",), label=0, verifiable=False, source="cmu"),
     ),
     "a pair of sentences of natural language inference": (
         {"nli_label": "neutral", "label": 0, "history": []},
-        Row(id="1", response="r", knowledge=("k",), label=0),
+        Example(id="1", response="r", knowledge=("k",), label=0),
     ),
 }
 
@@ -100,12 +100,12 @@ NORMALISED = {
 @pytest.mark.parametrize("name", NORMALISED)
 def test_json_lines_with_the_field_names_of_normalised_sets(name: str, tmp_path: Path) -> None:
     fields, expected = NORMALISED[name]
-    assert read(save(tmp_path, "set.jsonl", lines({"response": "r", "knowledge": "k"} | fields))) == [expected]
+    assert read_dataset(save(tmp_path, "set.jsonl", lines({"response": "r", "knowledge": "k"} | fields))) == [expected]
 
 
-def test_a_pair_is_two_rows_of_one_context(tmp_path: Path) -> None:
+def test_a_pair_is_two_examples_of_one_context(tmp_path: Path) -> None:
     pair = {"id": "p", "knowledge": "Tea is brewed.", "consistent": "Tea is brewed.", "inconsistent": "Tea is fried."}
-    good, bad = read(save(tmp_path, "pairs.jsonl", lines(pair)))
+    good, bad = read_dataset(save(tmp_path, "pairs.jsonl", lines(pair)))
     assert (good.id, good.response, good.label, good.context) == ("p-consistent", "Tea is brewed.", 1, "p")
     assert (bad.id, bad.response, bad.label, bad.context) == ("p-inconsistent", "Tea is fried.", 0, "p")
     assert good.knowledge == bad.knowledge == ("Tea is brewed.",)
@@ -117,8 +117,8 @@ def test_csv(tmp_path: Path) -> None:
         ("Tea is hot, often.", 'They call it\n"chai".', "1.0", "0.75", "yes", "Hello.\nTea?\n", "a"),
         ("Tea is blue.", "Tea is brown.", "", "", "", "", ""),
     )
-    assert read(save(tmp_path, "own.csv", text)) == [
-        Row(
+    assert read_dataset(save(tmp_path, "own.csv", text)) == [
+        Example(
             id="1",
             response="Tea is hot, often.",
             knowledge=('They call it\n"chai".',),
@@ -128,7 +128,7 @@ def test_csv(tmp_path: Path) -> None:
             verifiable=True,
             system="a",
         ),
-        Row(id="2", response="Tea is blue.", knowledge=("Tea is brown.",)),
+        Example(id="2", response="Tea is blue.", knowledge=("Tea is brown.",)),
     ]
 
 
@@ -136,14 +136,14 @@ Q2 = ("", "episode_idx", "round", "topic", "message")
 CROSS = (*Q2, "dodeca_response", "memnet_response", "knowledge", "gold", "dodeca_label", "memnet_label")
 
 
-def test_q2_cross_annotation_calls_inconsistency_1(tmp_path: Path) -> None:
+def test_q2_cross_annotation_labels_inconsistency_1(tmp_path: Path) -> None:
     text = table(
         CROSS,
         ("0", "4", "1", "Tea", "Is tea hot?", "tea is hot .", "tea is cold .", "Tea is served hot.", "Yes!", "0", "1"),
         ("1", "4", "0", "Tea", "", "do you like tea ?", 'i like "it"', "Tea is a drink.", "No.", "0", "0"),
     )
-    hot, cold, first, second = read(save(tmp_path, "cross_annotation.csv", text))
-    assert hot == Row(
+    hot, cold, first, second = read_dataset(save(tmp_path, "cross_annotation.csv", text))
+    assert hot == Example(
         id="0-dodeca",
         response="tea is hot .",
         knowledge=("Tea is served hot.",),
@@ -169,8 +169,8 @@ def test_q2_sets_are_labelled_by_their_name(
     name: str, label: int | None, system: str, source: str, tmp_path: Path
 ) -> None:
     text = table((*Q2, "response", "knowledge", "gold"), ("0", "1", "2", "Tea", "Tea?", "yes .", "Tea is hot.", "No."))
-    assert read(save(tmp_path, name, text)) == [
-        Row(
+    assert read_dataset(save(tmp_path, name, text)) == [
+        Example(
             id="0",
             response="yes .",
             knowledge=("Tea is hot.",),
@@ -191,8 +191,8 @@ def test_begin_does_not_quote(tmp_path: Path) -> None:
         '\ngpt2\tcmu\t"Rain\t\tit rains\tNot fully attributable\n'
         "doha\ttc\tFog.\tOh\thaha\tGeneric\n"
     )
-    quoted, open_quote, generic = read(save(tmp_path, "begin_dev_wow.tsv", text))
-    assert quoted == Row(
+    quoted, open_quote, generic = read_dataset(save(tmp_path, "begin_dev_wow.tsv", text))
+    assert quoted == Example(
         id="0",
         response='"a board" they say',
         knowledge=('The "snurfer" is a board.',),
@@ -212,9 +212,9 @@ def test_begin_of_2021(tmp_path: Path) -> None:
         "Rain is wet.\tRain?\tit is dry\tcontradiction\tcontradiction\ton-topic\n"
         "Rain is wet.\tRain?\tsure\tgeneric\tneutral\tgeneric\n"
     )
-    rows = read(save(tmp_path, "dev_05_24_21.tsv", text))
-    assert [(row.label, row.verifiable) for row in rows] == [(1, None), (0, None), (0, False)]
-    assert (rows[0].knowledge, rows[0].history) == (("Rain is wet.",), ("Rain?",))
+    examples = read_dataset(save(tmp_path, "dev_05_24_21.tsv", text))
+    assert [(example.label, example.verifiable) for example in examples] == [(1, None), (0, None), (0, False)]
+    assert (examples[0].knowledge, examples[0].history) == (("Rain is wet.",), ("Rain?",))
 
 
 FACTUAL = (
@@ -231,15 +231,15 @@ FACTUAL = (
 DIALOGUE = "A: I like tea. <br>B: So do I: it is hot. <br>"
 
 
-def test_factual_judges_only_what_is_verifiable(tmp_path: Path) -> None:
+def test_factual_labels_only_what_is_verifiable(tmp_path: Path) -> None:
     text = table(
         FACTUAL,
         ("9", "GPT2-small", "beam search", DIALOGUE, "Tea It is hot.", "Tea is hot.", "0.5", "No", "y"),
         ("9", "GPT2-large", "nucleus", DIALOGUE, "Tea It is hot.", "Tea is ice.", "0.333333333", "Yes", "y"),
         ("3", "GPT2-large", "DBS", DIALOGUE, "", "I love it!", "", "", "n"),
     )
-    half, third, opinion = read(save(tmp_path, "knn.csv", text))
-    assert half == Row(
+    half, third, opinion = read_dataset(save(tmp_path, "knn.csv", text))
+    assert half == Example(
         id="0",
         response="Tea is hot.",
         knowledge=("Tea It is hot.",),
@@ -257,8 +257,8 @@ def test_factual_judges_only_what_is_verifiable(tmp_path: Path) -> None:
 
 def test_factual_by_experts(tmp_path: Path) -> None:
     text = table(FACTUAL, ("0", "GPT2-small", "nucleus", DIALOGUE, "Tea.", "Mmh.", "1.0", "No", "n"))
-    (row,) = read(save(tmp_path, "factual_dataset_expert.csv", text))
-    assert (row.source, row.label, row.grade) == ("expert", None, None)
+    (example,) = read_dataset(save(tmp_path, "factual_dataset_expert.csv", text))
+    assert (example.source, example.label, example.grade) == ("expert", None, None)
 
 
 USR = [
@@ -282,13 +282,13 @@ USR = [
 
 def test_usr(tmp_path: Path) -> None:
     path = save(tmp_path, "tc_usr_data.json", json.dumps(USR))
-    original, argmax, human = read(path)
+    original, argmax, human = read_dataset(path)
     assert argmax.grade == pytest.approx(2 / 3)
     assert (argmax.id, argmax.response, argmax.knowledge) == ("0-1", "tea is older .", ("tea is older than coffee .",))
     assert argmax.history == ("tea or coffee ?", "both , i think .")
     assert (original.context, argmax.context, human.context) == ("0", "0", "1")
     assert (human.knowledge, human.label) == ((), None)
-    assert read(path, "usr-q2") == [argmax]
+    assert read_dataset(path, "usr-q2") == [argmax]
 
 
 def test_usr_as_unieval_has_it(tmp_path: Path) -> None:
@@ -299,14 +299,14 @@ def test_usr_as_unieval_has_it(tmp_path: Path) -> None:
         shared | {"context": "_nofact\n", "system_id": "x", "system_output": "no", "scores": {"groundedness": 0.0}},
     ]
     path = save(tmp_path, "topical_chat.json", json.dumps(flat))
-    rows = read(path)
-    assert [(row.grade, row.context, row.knowledge) for row in rows] == [
+    examples = read_dataset(path)
+    assert [(example.grade, example.context, example.knowledge) for example in examples] == [
         (1.0, "0", ("tea is old .",)),
         (0.25, "0", ("tea is old .",)),
         (0.0, "1", ()),
     ]
-    assert rows[0].history == ("tea or coffee ?", "both .")
-    assert read(path, "usr-q2") == [rows[1]]
+    assert examples[0].history == ("tea or coffee ?", "both .")
+    assert read_dataset(path, "usr-q2") == [examples[1]]
 
 
 def test_usr_as_json_lines(tmp_path: Path) -> None:
@@ -317,12 +317,12 @@ def test_usr_as_json_lines(tmp_path: Path) -> None:
         line | {"id": "c", "system": "Argmax Decoding", "knowledge": "_nofact", "response": "No."},
     )
     path = save(tmp_path, "usr.jsonl", text)
-    assert [(row.id, row.grade, row.knowledge) for row in read(path)] == [
+    assert [(example.id, example.grade, example.knowledge) for example in read_dataset(path)] == [
         ("a", 0.5, ("Tea is old.",)),
         ("b", 0.5, ("Tea is old.",)),
         ("c", 0.5, ()),
     ]
-    assert [row.id for row in read(path, "usr-q2")] == ["b"]
+    assert [example.id for example in read_dataset(path, "usr-q2")] == ["b"]
 
 
 DNLI = [
@@ -342,8 +342,8 @@ DNLI = [
 
 @pytest.mark.parametrize("text", [json.dumps(DNLI), lines(*DNLI)], ids=["array", "lines"])
 def test_dnli(text: str, tmp_path: Path) -> None:
-    positive, neutral, negative = read(save(tmp_path, "dialogue_nli_verified_test.jsonl", text))
-    assert positive == Row(
+    positive, neutral, negative = read_dataset(save(tmp_path, "dialogue_nli_verified_test.jsonl", text))
+    assert positive == Example(
         id="dialogue_nli_test_1",
         response="my dog is big .",
         knowledge=("i have a dog .",),
@@ -372,8 +372,8 @@ def test_opendialkg(tmp_path: Path) -> None:
     text = table(
         ("Messages", "User Rating", "Assistant Rating"), (json.dumps(dialogue), "5", ""), (json.dumps([]), "", "")
     )
-    assert read(save(tmp_path, "opendialkg.csv", text)) == [
-        Row(
+    assert read_dataset(save(tmp_path, "opendialkg.csv", text)) == [
+        Example(
             id="0-3",
             response='Lem wrote it, and "Eden".',
             knowledge=("Solaris written by Stanisław Lem", "Eden written by Stanisław Lem"),
@@ -401,8 +401,8 @@ def test_faithdial(tmp_path: Path) -> None:
         wizard | {"response": "China drank it first.", "original_response": None, "BEGIN": ["Entailment"]},
         wizard | {"response": "It began in China.", "original_response": "Oh yes.", "BEGIN": ["Generic"]},
     ]
-    rows = read(save(tmp_path, "train.json", json.dumps([{"utterances": utterances}])))
-    assert rows[0] == Row(
+    examples = read_dataset(save(tmp_path, "train.json", json.dumps([{"utterances": utterances}])))
+    assert examples[0] == Example(
         id="0-1-wow",
         response="I love it! It was first drunk in China.",
         knowledge=("Tea was first drunk in China.",),
@@ -411,14 +411,14 @@ def test_faithdial(tmp_path: Path) -> None:
         system="wow",
         context="0-1",
     )
-    assert [(row.id, row.label, row.verifiable) for row in rows[1:]] == [
+    assert [(example.id, example.label, example.verifiable) for example in examples[1:]] == [
         ("0-1-faithdial", 1, None),
         ("0-2-wow", 1, None),
         ("0-3-wow", None, False),
         ("0-3-faithdial", 1, None),
     ]
-    flat = read(save(tmp_path, "flat.jsonl", lines(utterances[1])))
-    assert [(row.id, row.label) for row in flat] == [("0-wow", 0), ("0-faithdial", 1)]
+    flat = read_dataset(save(tmp_path, "flat.jsonl", lines(utterances[1])))
+    assert [(example.id, example.label) for example in flat] == [("0-wow", 0), ("0-faithdial", 1)]
 
 
 def test_every_format_is_described() -> None:

@@ -1,4 +1,4 @@
-"""What is odd about a file is read past or told; no row goes missing."""
+"""What is odd about a file is read or reported; no example is dropped."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.evaluate.datasets import FORMATS, read
+from groundwire.evaluate.datasets import FORMATS, read_dataset
 from groundwire.runtime.errors import InvalidRequest
 
-from .test_loaders import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
+from .test_datasets import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
 GOOD = {"response": "Rain is wet.", "knowledge": "Rain is water.", "label": 1}
 KG = ("Messages", "User Rating", "Assistant Rating")
-ASKED = ("0", "4", "1", "Tea", "Is tea hot?", "hot .", "cold .", "Tea is hot.", "Yes!")
+TURN = ("0", "4", "1", "Tea", "Is tea hot?", "hot .", "cold .", "Tea is hot.", "Yes!")
 
 
 @pytest.mark.parametrize("before", ["", "\ufeff"], ids=["plain", "byte order mark"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_encodings_and_line_ends(before: str, ending: str, tmp_path: Path) -> None:
-    own = before + lines(GOOD, GOOD | {"label": 0}).replace("\n", ending)
-    assert [row.label for row in read(save(tmp_path, "a.jsonl", own))] == [1, 0]
+    text = before + lines(GOOD, GOOD | {"label": 0}).replace("\n", ending)
+    assert [example.label for example in read_dataset(save(tmp_path, "a.jsonl", text))] == [1, 0]
     begin = before + (BEGIN + "t5\twow\tRain.\tHi\tIt rains\tGeneric\n").replace("\n", ending)
-    (row,) = read(save(tmp_path, "b.tsv", begin))
-    assert (row.response, row.verifiable) == ("It rains", False)
-    cross = before + table(CROSS, (*ASKED, "0", "1"), ending=ending)
-    assert [row.label for row in read(save(tmp_path, "c.csv", cross))] == [1, 0]
+    (example,) = read_dataset(save(tmp_path, "b.tsv", begin))
+    assert (example.response, example.verifiable) == ("It rains", False)
+    cross = before + table(CROSS, (*TURN, "0", "1"), ending=ending)
+    assert [example.label for example in read_dataset(save(tmp_path, "c.csv", cross))] == [1, 0]
 
 
 def problems(path: Path, format: str | None = None) -> list[str]:
-    """The lines of the error behind its first one."""
-    with pytest.raises(InvalidRequest, match="broken row") as caught:
-        read(path, format)
+    """The lines of the error after its first one."""
+    with pytest.raises(InvalidRequest, match="broken example") as caught:
+        read_dataset(path, format)
     return [line.strip() for line in str(caught.value).splitlines()[1:]]
 
 
-def test_all_broken_rows_are_named(tmp_path: Path) -> None:
+def test_all_broken_examples_are_named(tmp_path: Path) -> None:
     text = (
         lines(GOOD)
         + "\nnot JSON\n"
@@ -49,25 +49,25 @@ def test_all_broken_rows_are_named(tmp_path: Path) -> None:
         )
         + '["a list"]\n'
     )
-    told = problems(save(tmp_path, "own.jsonl", text))
-    assert [one.partition(":")[0] for one in told] == [f"line {n}" for n in (3, 4, 5, 6, 7, 8, 10)]
-    assert "not JSON" in told[0]
-    assert told[1:4] == [
+    messages = problems(save(tmp_path, "own.jsonl", text))
+    assert [message.partition(":")[0] for message in messages] == [f"line {n}" for n in (3, 4, 5, 6, 7, 8, 10)]
+    assert "not JSON" in messages[0]
+    assert messages[1:4] == [
         "line 4: no knowledge",
         "line 5: no response, and no pair of consistent and inconsistent",
         "line 6: label is 2; allowed are 1 (consistent), 0 (inconsistent) and null",
     ]
-    assert "$.label" in told[4]
-    assert "$.history" in told[5]
+    assert "$.label" in messages[4]
+    assert "$.history" in messages[5]
 
 
-def test_of_many_broken_rows_some_are_spelt_out(tmp_path: Path) -> None:
+def test_of_many_broken_examples_some_are_spelt_out(tmp_path: Path) -> None:
     path = save(tmp_path, "own.jsonl", lines(*[GOOD | {"label": 3}] * 30))
-    told = problems(path)
-    assert len(told) == 21
-    assert told[-1] == "and 10 more"
-    with pytest.raises(InvalidRequest, match=r"own.jsonl \(format jsonl\) has 30 broken rows"):
-        read(path)
+    messages = problems(path)
+    assert len(messages) == 21
+    assert messages[-1] == "and 10 more"
+    with pytest.raises(InvalidRequest, match=r"own.jsonl \(format jsonl\) has 30 broken examples"):
+        read_dataset(path)
 
 
 def test_ids_are_unique(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_ids_are_unique(tmp_path: Path) -> None:
     ]
 
 
-def test_a_number_stands_for_a_missing_id_and_may_clash_with_a_given_one(tmp_path: Path) -> None:
+def test_a_number_replaces_a_missing_id_and_may_clash_with_a_given_one(tmp_path: Path) -> None:
     assert problems(save(tmp_path, "own.jsonl", lines(GOOD | {"id": "2"}, GOOD))) == [
         "line 2: id '2' was given in line 1 already"
     ]
@@ -92,9 +92,9 @@ def test_a_row_of_a_table_is_named_by_the_line_it_starts_on(tmp_path: Path) -> N
         ("Rain.", "Rain.", "0"),
         ("Rain.", "Rain.", "no"),
     )
-    told = problems(save(tmp_path, "own.csv", text))
-    assert [one.partition(":")[0] for one in told] == ["line 5", "line 8"]
-    assert told[0].endswith("label is '5'; allowed are '1', '0', '1.0', '0.0'")
+    messages = problems(save(tmp_path, "own.csv", text))
+    assert [message.partition(":")[0] for message in messages] == ["line 5", "line 8"]
+    assert messages[0].endswith("label is '5'; allowed are '1', '0', '1.0', '0.0'")
 
 
 def test_a_row_with_cells_too_few_or_too_many(tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_a_row_with_cells_too_few_or_too_many(tmp_path: Path) -> None:
 
 def test_an_open_quote_ends_the_reading(tmp_path: Path) -> None:
     text = table(("response", "knowledge"), ("Rain.", "Rain.")) + 'Rain.,"an open quote\nRain.,Rain.\n'
-    (told,) = problems(save(tmp_path, "own.csv", text))
-    assert told.startswith("line 3: not a row of a table")
-    assert told.endswith("what follows was not read")
+    (messages,) = problems(save(tmp_path, "own.csv", text))
+    assert messages.startswith("line 3: not a row of a table")
+    assert messages.endswith("what follows was not read")
 
 
 LABELS = {
@@ -118,7 +118,7 @@ LABELS = {
         BEGIN + "t5\twow\tRain.\tHi\tIt rains\tAttributable\n",
         "the label is 'Attributable'; allowed are 'fully attributable', ",
     ),
-    "q2": ("c.csv", table(CROSS, (*ASKED, "0", "2")), "memnet_label is '2'; allowed are '0', '1'"),
+    "q2": ("c.csv", table(CROSS, (*TURN, "0", "2")), "memnet_label is '2'; allowed are '0', '1'"),
     "factual": (
         "gt.csv",
         table(FACTUAL, ("1", "m", "d", "A: Hi<br>", "Rain.", "It rains.", "0.5", "No", "maybe")),
@@ -165,35 +165,35 @@ LABELS = {
 @pytest.mark.parametrize("name", LABELS)
 def test_wrong_values_say_what_is_allowed(name: str, tmp_path: Path) -> None:
     file, text, expected = LABELS[name]
-    (told,) = problems(save(tmp_path, file, text))
-    assert expected in told
+    (messages,) = problems(save(tmp_path, file, text))
+    assert expected in messages
 
 
 @pytest.mark.parametrize("text", ["", "\ufeff", " \r\n\n"])
 def test_an_empty_file(text: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="is empty"):
-        read(save(tmp_path, "none.jsonl", text))
+        read_dataset(save(tmp_path, "none.jsonl", text))
 
 
-NO_ROWS = {
+NO_EXAMPLES = {
     "begin.tsv": BEGIN,
     "cross.csv": table(CROSS),
     "opendialkg.csv": table(KG, ("[]", "", "")),
 }
 
 
-@pytest.mark.parametrize(("name", "text"), NO_ROWS.items(), ids=list(NO_ROWS))
-def test_a_file_without_rows(name: str, text: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="holds no rows"):
-        read(save(tmp_path, name, text))
+@pytest.mark.parametrize(("name", "text"), NO_EXAMPLES.items(), ids=list(NO_EXAMPLES))
+def test_a_file_without_examples(name: str, text: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="holds no examples"):
+        read_dataset(save(tmp_path, name, text))
 
 
 def test_a_missing_file_and_one_in_another_encoding(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="cannot be read: No such file"):
-        read(tmp_path / "absent.jsonl")
+        read_dataset(tmp_path / "absent.jsonl")
     (tmp_path / "latin.jsonl").write_bytes(lines(GOOD).encode() + b'{"response": "caf\xe9"}\n')
     with pytest.raises(InvalidRequest, match=r"not UTF-8 \(line 2\)"):
-        read(tmp_path / "latin.jsonl")
+        read_dataset(tmp_path / "latin.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -207,45 +207,45 @@ def test_a_missing_file_and_one_in_another_encoding(tmp_path: Path) -> None:
 )
 def test_an_unknown_format_lists_the_formats(text: str, looks: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=looks) as caught:
-        read(save(tmp_path, "x.txt", text))
+        read_dataset(save(tmp_path, "x.txt", text))
     assert all(f"  {name}: " in str(caught.value) for name in FORMATS)
 
 
 def test_a_format_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="Unknown format 'parquet'") as caught:
-        read(save(tmp_path, "a.jsonl", lines(GOOD)), "parquet")
+        read_dataset(save(tmp_path, "a.jsonl", lines(GOOD)), "parquet")
     assert "usr-q2" in str(caught.value)
 
 
-def test_a_named_format_tells_which_columns_are_missing(tmp_path: Path) -> None:
+def test_a_named_format_says_which_columns_are_missing(tmp_path: Path) -> None:
     path = save(tmp_path, "x.csv", table(("response", "label"), ("Rain.", "1")))
     with pytest.raises(InvalidRequest, match="no column 'knowledge'; it has 'response', 'label'"):
-        read(path, "csv")
-    cross = save(tmp_path, "cross.csv", table(CROSS[:-1], (*ASKED, "0")))
+        read_dataset(path, "csv")
+    cross = save(tmp_path, "cross.csv", table(CROSS[:-1], (*TURN, "0")))
     with pytest.raises(InvalidRequest, match="no column 'memnet_label'"):
-        read(cross)
+        read_dataset(cross)
 
 
 def test_a_column_that_is_named_twice(tmp_path: Path) -> None:
     path = save(tmp_path, "x.csv", table(("response", "knowledge", "knowledge"), ("Rain.", "a", "b")))
     with pytest.raises(InvalidRequest, match="names the column 'knowledge' twice"):
-        read(path)
+        read_dataset(path)
 
 
-def test_a_damaged_array_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_damaged_array_is_reported_with_its_line(tmp_path: Path) -> None:
     path = save(tmp_path, "x.json", '[\n{"response": "a", "knowledge": "b"},\n{"response": ]\n')
     with pytest.raises(InvalidRequest, match=r"is not JSON \(line 3\)"):
-        read(path, "jsonl")
+        read_dataset(path, "jsonl")
 
 
-def test_an_array_of_our_records_is_read_and_named_by_entry(tmp_path: Path) -> None:
+def test_an_array_of_records_is_read_and_named_by_entry(tmp_path: Path) -> None:
     path = save(tmp_path, "x.json", '[{"response": "a", "knowledge": "b"}, {"response": "a"}]')
     assert problems(path) == ["entry 2: no knowledge"]
 
 
 def test_quoted_line_breaks_in_the_header_of_a_q2_file(tmp_path: Path) -> None:
     text = table(
-        (*Q2[:4], "message", "a\nnote", "response", "knowledge", "gold"), (*ASKED[:5], "n", "hot", "Tea.", "Yes")
+        (*Q2[:4], "message", "a\nnote", "response", "knowledge", "gold"), (*TURN[:5], "n", "hot", "Tea.", "Yes")
     )
-    (row,) = read(save(tmp_path, "a_consistent.csv", text))
-    assert (row.response, row.label) == ("hot", 1)
+    (example,) = read_dataset(save(tmp_path, "a_consistent.csv", text))
+    assert (example.response, example.label) == ("hot", 1)

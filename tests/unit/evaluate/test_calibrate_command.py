@@ -1,4 +1,4 @@
-"""``groundwire calibrate``: from labelled rows to a file that the engine reads, and into a bundle."""
+"""``groundwire calibrate``: from labelled examples to a file that the engine reads, and into a bundle."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ THINGS = ("violin", "marathon", "river", "castle", "painter", "museum", "bridge"
 
 
 def labelled(path: Path, count: int = 60) -> Path:
-    """Rows whose response repeats its knowledge, or speaks of something else; every fifth label is wrong."""
-    rows = []
+    """Examples whose response repeats its knowledge, or is about something else; every fifth label is wrong."""
+    examples = []
     for index in range(count):
         thing, other, year = THINGS[index % 8], THINGS[(index + 3) % 8], 1900 + index
         knowledge = f"The {thing} was shown to the public in {year} and became famous at once."
-        told = index % 2 == 0
-        response = f"The {thing} became famous in {year}." if told else f"That {other} is sold every summer."
-        rows.append(
-            {"id": str(index), "response": response, "knowledge": knowledge, "label": int(told != (index % 5 == 0))}
+        faithful = index % 2 == 0
+        response = f"The {thing} became famous in {year}." if faithful else f"That {other} is sold every summer."
+        examples.append(
+            {"id": str(index), "response": response, "knowledge": knowledge, "label": int(faithful != (index % 5 == 0))}
         )
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path.write_text("".join(json.dumps(example) + "\n" for example in examples))
     return path
 
 
@@ -42,42 +42,42 @@ def run(*arguments: object) -> str:
 
 def test_a_file_that_the_engine_reads(tmp_path: Path) -> None:
     data, out = labelled(tmp_path / "dev.jsonl"), tmp_path / "mine.json"
-    told = run(data, "--metrics", METRICS, "--out", out)
-    assert "balanced" in told
-    assert "needed" in told
+    output = run(data, "--metrics", METRICS, "--out", out)
+    assert "balanced" in output
+    assert "needed" in output
     fitted = Calibration.load(out)
     assert (fitted.fitted_on, fitted.rows) == (("dev",), 60)
     assert set(fitted.metrics) <= set(METRICS.split(","))
     with Engine.load("compact", calibration=out) as engine:
         good = engine.score("The bridge became famous in 1902.", "The bridge became famous at once in 1902.")
-        bad = engine.score("Nobody likes summer.", "The bridge became famous at once in 1902.")
+        bad = engine.score("Few people like summer.", "The bridge became famous at once in 1902.")
     assert good.verdict.probability is not None
     assert bad.verdict.probability is not None
     assert good.verdict.probability > 0.5 > bad.verdict.probability
     # Once more, from the kept scores, and the same.
-    assert run(data, "--metrics", METRICS, "--out", out) == told
+    assert run(data, "--metrics", METRICS, "--out", out) == output
     assert Calibration.load(out) == fitted
 
 
-def test_into_the_bundle_and_apart_from_a_test_set(tmp_path: Path) -> None:
+def test_into_the_bundle_and_without_the_knowledge_of_a_test_set(tmp_path: Path) -> None:
     bundle = tmp_path / "bundle"
     shutil.copytree(locate("compact"), bundle)
     data = labelled(tmp_path / "dev.jsonl", 80)
     tested = tmp_path / "tests.jsonl"
     tested.write_text("".join(data.read_text().splitlines(keepends=True)[:10]))
     run(data, "--bundle", bundle, "--metrics", METRICS, "--run", tmp_path / "run", "--save", "--apart-from", tested)
-    found = Bundle.open(bundle).manifest.calibration
-    assert found is not None
-    assert found.rows == 70
+    calibration = Bundle.open(bundle).manifest.calibration
+    assert calibration is not None
+    assert calibration.rows == 70
     Bundle.open(bundle).verify()
     with Engine.load(bundle) as engine:
-        assert engine.calibration == found
+        assert engine.calibration == calibration
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(("--metrics", METRICS), "--out FILE, or --save"), (("--save", "--metrics", METRICS), "needs --run DIR")],
 )
-def test_where_to_is_asked(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_a_destination_is_required(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     result = CliRunner().invoke(app, ["calibrate", str(labelled(tmp_path / "dev.jsonl")), *arguments])
     assert message in str(result.exception)
