@@ -202,14 +202,14 @@ def _beam_case(tiny: bool) -> Case:
     def native() -> list[tuple[list[int], float]]:
         search = _native.BeamSearch(
             sources=1,
-            beams=options.beams,
-            returned=options.returned,
+            num_beams=options.num_beams,
+            num_return_sequences=options.num_return_sequences,
             start=options.start,
             eos=list(options.eos),
             vocabulary=vocabulary,
             max_length=options.max_length,
             min_length=options.min_length,
-            no_repeat_ngram=options.no_repeat_ngram,
+            no_repeat_ngram_size=options.no_repeat_ngram_size,
             length_penalty=options.length_penalty,
             early_stopping=options.early_stopping,
         )
