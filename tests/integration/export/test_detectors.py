@@ -117,7 +117,7 @@ def test_presets_name_roles_that_exist(name: str) -> None:
     roles = preset(name)
     assert roles
     for role, options in roles.items():
-        assert kind_of(role) in ("classifier", "tagger")
+        assert kind_of(role) in ("classifier", "token_classifier")
         if options.labels and role != "nli":
             assert labels.supported(role, options.labels, options.supported)
 

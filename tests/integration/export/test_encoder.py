@@ -20,9 +20,9 @@ from groundwire.runtime.errors import ExportError
 from .conftest import Loader
 
 Array = npt.NDArray[Any]
-KINDS: tuple[Kind, ...] = ("reader", "classifier")
+KINDS: tuple[Kind, ...] = ("extractive_qa", "classifier")
 CASES = [(kind, family) for kind in KINDS for family in ("albert", "bert", "roberta")]
-TASKS: dict[Kind, encoder.Task] = {"reader": "question-answering", "classifier": "text-classification"}
+TASKS: dict[Kind, encoder.Task] = {"extractive_qa": "question-answering", "classifier": "text-classification"}
 _GRAPHS: dict[tuple[Kind, str], ir.Model] = {}
 
 
@@ -60,7 +60,7 @@ def test_fp32_equals_the_checkpoint(load: Loader, kind: Kind, family: str) -> No
             session(batch).values(), expected(load(kind, family).model, session, batch), strict=True
         ):
             assert found.dtype == np.float32
-            real = batch["attention_mask"] == 1 if kind == "reader" else slice(None)
+            real = batch["attention_mask"] == 1 if kind == "extractive_qa" else slice(None)
             np.testing.assert_allclose(found[real], want[real], atol=5e-5)
 
 
@@ -96,7 +96,7 @@ def test_half_is_near(load: Loader, kind: Kind, family: str) -> None:
     for found, want in zip(session(batch).values(), expected(load(kind, family).model, session, batch), strict=True):
         assert found.dtype == np.float32
         assert np.isfinite(found).all()
-        real = batch["attention_mask"] == 1 if kind == "reader" else slice(None)
+        real = batch["attention_mask"] == 1 if kind == "extractive_qa" else slice(None)
         np.testing.assert_allclose(found[real], want[real], atol=0.02 * max(1.0, want.std()))
 
 

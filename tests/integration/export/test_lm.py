@@ -252,7 +252,7 @@ def test_a_kept_table_stays_float_in_both_places(load: Loader) -> None:
 def test_parity_of_exact_and_of_broken_graphs(load: Loader, family: str) -> None:
     loaded = load("language_model", family)
     graph = made(loaded, family).graph
-    parity = reference("lm", loaded, Template("{text}")).compare((graph,))
+    parity = reference("language_model", loaded, Template("{text}")).compare((graph,))
     assert parity.max_logit_error < 1e-3
     assert (parity.decision_agreement, parity.texts) == (1.0, 64)
     assert Gate.exact().failures(parity) == []
@@ -260,7 +260,7 @@ def test_parity_of_exact_and_of_broken_graphs(load: Loader, family: str) -> None
     name = next(name for name in quantizable(broken) if "embed" in name)
     table = broken.graph.initializers[name]
     table.const_value = ir.tensor(np.roll(table.const_value.numpy(), 1, axis=-1), name=name)
-    found = reference("lm", loaded, Template("{text}")).compare((broken,))
+    found = reference("language_model", loaded, Template("{text}")).compare((broken,))
     assert found.decision_agreement < 0.9
     assert len(Gate().failures(found)) == 2
 

@@ -41,7 +41,7 @@ def external(bundle: Bundle, graph: str) -> dict[str, int]:
 def test_a_bundle_of_one_trunk(folder: Folder, tmp_path: Path) -> None:
     """As the embedded bundle: reader, classifier and both halves of the generator share the word embeddings."""
     words = torch.randn(models.word_pieces().vocab_size, models.HIDDEN)
-    for kind, name in (("reader", "qa"), ("classifier", "nli"), ("generator", "qg")):
+    for kind, name in (("extractive_qa", "qa"), ("classifier", "nli"), ("question_generator", "qg")):
         from groundwire.export import checkpoint
 
         loaded = checkpoint.load(kind, RoleOptions(str(folder(kind, "bert"))))  # type: ignore[arg-type]
@@ -136,7 +136,7 @@ def test_a_checkpoint_without_a_head_is_refused(tmp_path: Path) -> None:
     config = BertConfig(vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
     BertModel(config).save_pretrained(tmp_path / "c")
     tokenizer.save_pretrained(tmp_path / "c")
-    with pytest.raises(ExportError, match=r"lacks weights that a reader needs \(qa_outputs.bias, qa_outputs.weight\)"):
+    with pytest.raises(ExportError, match=r"lacks weights that a extractive_qa needs \(qa_outputs.bias, qa_outputs.weight\)"):
         export_role("qa", RoleOptions(str(tmp_path / "c")), tmp_path / "b")
 
 

@@ -151,7 +151,7 @@ def test_a_generator_can_be_mixed(load: Loader) -> None:
     for part in pair:
         fold_transposes(part)
     template = Template("answer: {answer}  context: {context}")
-    ranked = by_sensitivity(pair, reference("generator", loaded, template))
+    ranked = by_sensitivity(pair, reference("question_generator", loaded, template))
     names = {name for _, name in ranked}
     assert names == set(quantizable(pair[0])) | set(quantizable(pair[1]))
     assert all(effect > 0 for effect, _ in ranked)

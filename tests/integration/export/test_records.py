@@ -124,7 +124,7 @@ def test_unknown_names() -> None:
         preset("q3")
     with pytest.raises(ExportError, match=r"Unknown role 'judge'; roles are qa, qg, nli, detector.NAME, .*embedder"):
         kind_of("judge")
-    assert kind_of("critic") == "tagger"
+    assert kind_of("critic") == "token_classifier"
     with pytest.raises(ExportError, match=r"Unknown role 'detector.'"):
         kind_of("detector.")
     with pytest.raises(ExportError, match=r"Unknown precision 'int4'; choose fp32, fp16 or int8"):

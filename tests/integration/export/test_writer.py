@@ -66,14 +66,14 @@ def test_what_a_generator_does_not_take(gpt2: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"'bloom'.*Supported: t5, mt5, bart, gpt2"):
         export_role("generator", RoleOptions(str(bloom)), tmp_path / "b")
     assert not (tmp_path / "b").exists()
-    assert kind_of("generator") == "writer"
+    assert kind_of("generator") == "response_generator"
     assert "generator" not in preset("paper-pmi")
 
 
 def test_the_certificate_knows_other_weights(gpt2: Path, tmp_path: Path) -> None:
-    loaded = load_checkpoint("writer", RoleOptions(str(gpt2)))
-    judge = reference("writer", loaded, READ)
-    other = load_checkpoint("writer", RoleOptions(str(models.language_model(tmp_path / "other", "gpt2", seed=1))))
+    loaded = load_checkpoint("response_generator", RoleOptions(str(gpt2)))
+    judge = reference("response_generator", loaded, READ)
+    other = load_checkpoint("response_generator", RoleOptions(str(models.language_model(tmp_path / "other", "gpt2", seed=1))))
     right, wrong = (
         judge.compare(generation.graphs(generation.split(each.model), contrast=True)) for each in (loaded, other)
     )
@@ -85,7 +85,7 @@ def test_the_certificate_knows_other_weights(gpt2: Path, tmp_path: Path) -> None
 def test_half_keeps_the_rule_in_float32(gpt2: Path, folder: Folder, family: str) -> None:
     """Only keys and values travel in float16; alpha, top_p and all numbers of the rule do not."""
     loaded = load_checkpoint(
-        "writer", RoleOptions(str(gpt2 if family == "gpt2" else folder("question_generator", family)))
+        "response_generator", RoleOptions(str(gpt2 if family == "gpt2" else folder("question_generator", family)))
     )
     halves = generation.split(loaded.model)
     found = []
