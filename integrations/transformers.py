@@ -150,7 +150,7 @@ class _Context(ABC):
 
     @abstractmethod
     def go_on(self, parents: Tensor, tokens: Tensor) -> None:
-        """Read the last token of every sequence, each behind the row of ``parents`` that it continues."""
+        """Read the last token of every sequence, each after the row of ``parents`` that it continues."""
 
     def _rows(self, input_ids: Tensor) -> Tensor:
         """The source of every row: ``generate`` puts the beams of a source next to each other."""
@@ -193,8 +193,8 @@ class _Causal(_Context):
         self._step(tokens)
 
     def _step(self, tokens: Tensor) -> None:
-        places = (self._mask.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
-        self._read(input_ids=tokens, attention_mask=self._mask, **({"position_ids": places} if self._placed else {}))
+        positions = (self._mask.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
+        self._read(input_ids=tokens, attention_mask=self._mask, **({"position_ids": positions} if self._placed else {}))
 
 
 class _Paired(_Context):
@@ -238,6 +238,6 @@ def _parents(seen: Tensor, now: Tensor, sources: int) -> Tensor:
             "make a new one for every call."
         )
     itself = torch.eye(beams, dtype=torch.int8, device=now.device)
-    place = (equal.to(torch.int8) * (1 + itself)).argmax(-1)
+    index = (equal.to(torch.int8) * (1 + itself)).argmax(-1)
     first = torch.arange(sources, device=now.device)[:, None] * beams
-    return (place + first).flatten()
+    return (index + first).flatten()
