@@ -80,17 +80,17 @@ class Peer:
 
     def ids(self, text: str) -> list[int]:
         """Token ids, no special tokens."""
-        found: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        return found
+        token_ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return token_ids
 
     def mean(self, prefix: list[int], text: list[int]) -> float:
-        """The mean log-probability of the ids ``text`` behind ``prefix``."""
+        """The mean log-probability of the ids ``text`` after ``prefix``."""
         torch = self._torch
         ids = torch.tensor([prefix + text])
         with torch.inference_mode():
             log_probs = self.model(input_ids=ids).logits[0].log_softmax(-1)
-        places = torch.arange(len(prefix) - 1, len(prefix) + len(text) - 1)
-        return float(log_probs[places, ids[0, len(prefix) :]].mean())
+        positions = torch.arange(len(prefix) - 1, len(prefix) + len(text) - 1)
+        return float(log_probs[positions, ids[0, len(prefix) :]].mean())
 
 
 def engine(bundle: str, threads: int) -> Iterator[Callable[[Texts], float]]:
@@ -102,9 +102,9 @@ def engine(bundle: str, threads: int) -> Iterator[Callable[[Texts], float]]:
     with Engine.load(bundle, "cpu", threads=threads) as loaded:
 
         def score(given: Texts) -> float:
-            found = loaded.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])
-            assert found.value is not None, found.message
-            return found.value
+            result = loaded.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])
+            assert result.value is not None, result.message
+            return result.value
 
         yield score
 

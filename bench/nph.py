@@ -72,8 +72,8 @@ def main(
             "critique and repair, milliseconds",
             ("", "p50", "p95", "p99"),
             [
-                (name, f"{one.p50_ms:.1f}", f"{one.p95_ms:.1f}", f"{one.p99_ms:.1f}")
-                for name, one in zip(shown, timings, strict=True)
+                (name, f"{timing.p50_ms:.1f}", f"{timing.p95_ms:.1f}", f"{timing.p99_ms:.1f}")
+                for name, timing in zip(shown, timings, strict=True)
             ],
         )
     )
@@ -93,18 +93,18 @@ def measure(
     samples: dict[str, list[float]] = {name: [] for name in ("critique", "refine", "flagged", "cold", "link")}
     first: list[Refinement] = []
     for turn in range(repeats + 1):
-        for place, row in enumerate(rows):
-            spent, found = common.timed(_refine(engine, graph, row))
+        for index, row in enumerate(rows):
+            spent, refinement = common.timed(_refine(engine, graph, row))
             if turn == 0:
-                first.append(found)
+                first.append(refinement)
                 samples["cold"].append(spent)
                 continue
             check(
-                (found.response, found.status) == (first[place].response, first[place].status),
-                f"{row.response!r} became {first[place].response!r} first and {found.response!r} later",
+                (refinement.response, refinement.status) == (first[index].response, first[index].status),
+                f"{row.response!r} became {first[index].response!r} first and {refinement.response!r} later",
             )
             samples["refine"].append(spent)
-            if found.before.hallucinated:
+            if refinement.before.hallucinated:
                 samples["flagged"].append(spent)
             samples["critique"].append(common.timed(_critique(engine, graph, row))[0])
             samples["link"].append(common.timed(_link(graph, row))[0])
@@ -116,7 +116,8 @@ def measure(
         refine_flagged=Timing.of(samples["flagged"]),
         refine_cold=Timing.of(samples["cold"]),
         link=Timing.of(samples["link"]),
-        as_expected=sum(found.response in row.expected for found, row in zip(first, rows, strict=True)) / len(rows),
+        as_expected=sum(refinement.response in row.expected for refinement, row in zip(first, rows, strict=True))
+        / len(rows),
     )
 
 
