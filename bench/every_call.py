@@ -37,7 +37,7 @@ TEMPLATE = "answer: {}  context: {}"
 
 
 class Request(NamedTuple):
-    """A response, the words asked about, and the knowledge."""
+    """A response, its spans, and the knowledge."""
 
     response: str
     spans: tuple[str, ...]

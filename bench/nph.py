@@ -29,7 +29,7 @@ class Dialogue(msgspec.Struct, frozen=True):
 
     response: str
     expected: tuple[str, ...]
-    """What it may be after repair: any of these."""
+    """Accepted repairs."""
     history: tuple[str, ...] = ()
 
 
@@ -42,13 +42,13 @@ class Measured(msgspec.Struct, frozen=True):
     refine: Timing
     """All dialogues: critique, and repair where something is flagged."""
     refine_flagged: Timing
-    """Those of which something is flagged: critic, retriever, and the critic again."""
+    """Dialogues with a flagged token: critic, retriever, and the critic again."""
     refine_cold: Timing
     """The first request for each dialogue, flagged or not."""
     link: Timing
-    """Finding the entities of a response and its neighbourhood, a part of all of these."""
+    """Finding the entities of a response and their neighbourhood, which is part of all other timings."""
     as_expected: float
-    """Share of the dialogues whose repair is the one that the examples give."""
+    """Share of the dialogues whose repair is one of the accepted ones."""
 
 
 def main(
@@ -59,7 +59,7 @@ def main(
     threads: Annotated[int | None, typer.Option(help="CPU threads of a graph run; default: all usable.", min=1)] = None,
     out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results.")] = None,
 ) -> None:
-    """Measure, print and write."""
+    """Measure critique and repair, print and save the timings."""
     rows = [msgspec.json.decode(line, type=Dialogue) for line in dialogues.read_bytes().splitlines() if line]
     known = KnowledgeGraph.load(graph)
     with Engine.load(bundle, "cpu", threads=threads, cache_chars=0) as engine:

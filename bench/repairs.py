@@ -89,7 +89,7 @@ WAYS = (
     Way("graph, not verified", whole=True, verified=1),
 )
 ALL_WAYS = ",".join(way.name.replace(", ", "/") for way in WAYS)
-"""The names as ``--ways`` takes them."""
+"""The default of ``--ways``."""
 
 
 def main(
@@ -125,11 +125,11 @@ def main(
 
 
 Truth = Callable[[Corrupted, Triple], bool]
-"""Whether a fact holds that a dialogue states."""
+"""Whether a fact that a dialogue states holds."""
 
 
 def outcomes(cases: Sequence[Corrupted], repaired: Sequence[Refinement], holds: Truth) -> dict[str, Outcome]:
-    """The shares by kind."""
+    """Return the shares by kind of corruption."""
     kinds: dict[str, list[tuple[Corrupted, Refinement]]] = defaultdict(list)
     for case, refinement in zip(cases, repaired, strict=True):
         kinds[case.kind].append((case, refinement))

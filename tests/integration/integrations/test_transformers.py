@@ -75,7 +75,7 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def write(family: Family, alpha: float, top_p: float, **options: Any) -> list[list[int]]:
     """What ``generate`` adds for each source, without padding after the end token."""
     rule = PMILogitsProcessor(
-        family.model, family.alone.input_ids, family.alone.attention_mask, alpha=alpha, top_p=top_p
+        family.model, family.alone.input_ids, family.alone.attention_mask, alpha=alpha, pmi_top_p=top_p
     )
     out = family.model.generate(**family.given, logits_processor=[rule], max_new_tokens=NEW, **options)
     return [ended(row[family.width :].tolist(), family.eos) for row in out]
@@ -211,7 +211,7 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Any:
     [
         ({"alpha": 1.5}, r"alpha=1\.5; allowed are 0 \(plain decoding\) to 1"),
         ({"alpha": float("nan")}, "alpha=nan"),
-        ({"top_p": 0.0}, r"top_p=0\.0; allowed is above 0 up to 1"),
+        ({"pmi_top_p": 0.0}, r"pmi_top_p=0\.0; allowed is above 0 up to 1"),
         ({"unconditional_mask": torch.tensor([[1, 1, 0]])}, "padded on the right"),
         ({"unconditional_mask": torch.tensor([[0, 0, 0]])}, "a token in every row"),
         ({"unconditional_mask": torch.tensor([[1, 1]])}, r"shape \(1, 3\) and its mask \(1, 2\)"),
