@@ -114,9 +114,9 @@ def test_other_heads_are_refused(load: Loader) -> None:
         shorten_head(*whole, FREQUENT, UNCOPIED)
     for graph in whole:
         quantize(graph)
-    with pytest.raises(ExportError, match="tokens from 0 to"):
+    with pytest.raises(ExportError, match="token ids from 0 to"):
         shorten_head(*whole, (1, 10**6), UNCOPIED)
-    with pytest.raises(ExportError, match="tokens from 0 to"):
+    with pytest.raises(ExportError, match="token ids from 0 to"):
         shorten_head(*whole, (), UNCOPIED)
 
 
@@ -170,7 +170,7 @@ def test_a_bundle_shortened_later_is_the_same(bundles: tuple[Path, Path], tmp_pa
 
 
 def test_what_cannot_be_shortened_is_said(bundles: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="no 'unheard-of'"):
+    with pytest.raises(ExportError, match="no token 'unheard-of'"):
         shorten_role(bundles[0], "qg", ("the", "unheard-of"))
     with pytest.raises(ExportError, match="no question generator 'qa'"):
         shorten_role(bundles[0], "qa", WORDS)
