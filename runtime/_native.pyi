@@ -2,8 +2,8 @@
 
 Arrays must be C-contiguous and of the stated type: they are read in place, never copied or converted. Returned arrays
 own their memory. Every function raises ValueError, naming what was given and what is allowed, for an array of another
-type or shape, or a value out of range, and TypeError for an argument that is not an array, str or int at all. The GIL is
-released while the core works.
+type or shape, or a value out of range, and TypeError for an argument that is not an array, str or int at all. The GIL
+is released while the core works.
 """
 
 import numpy as np
@@ -63,8 +63,9 @@ def best_spans(
 def clean(text: str) -> str:
     """Normalize an answer as Q² does (authors' code).
 
-    Lower-case, delete ASCII punctuation, replace the words a, an, the, in, our by a space, squeeze and strip whitespace.
-    Any str is allowed, lone surrogates included; words, whitespace and lower case are those of the interpreter.
+    Lower-case, delete ASCII punctuation, replace the words a, an, the, in, our by a space, squeeze and strip
+    whitespace. Any str is allowed, lone surrogates included; words, whitespace and lower case are those of the
+    interpreter.
 
     >>> clean("The U.S. in 1999")
     'us 1999'
@@ -147,12 +148,14 @@ class BeamSearch:
 
         ``scores`` [A, K, C] are log-probabilities over the whole vocabulary, the best C of each beam, in any order, and
         ``candidates`` [A, K, C] their tokens; C is ``wanted()`` to ``vocabulary``. NaN and -inf scores are tokens that
-        the model rules out. A refused step (ValueError) changes nothing; once all sources are closed, every step is refused.
+        the model rules out. A refused step (ValueError) changes nothing; once all sources are closed, every step is
+        refused.
         """
 
     def results(self) -> list[list[tuple[list[int], float]]]:
-        """Return per source, best first, ``num_return_sequences`` pairs: tokens after the start token (with eos), and score.
+        """Return the best ``num_return_sequences`` pairs of each source, best first: (tokens, score).
 
-        The score is transformers' ``sequences_scores``. A closed source has fewer pairs, or none, only if banned or
-        ruled-out tokens left it no continuation; an open one has those finished so far.
+        The tokens are those after the start token, with eos. The score is transformers' ``sequences_scores``. A closed
+        source has fewer pairs, or none, only if banned or ruled-out tokens left it no continuation; an open one has
+        those finished so far.
         """

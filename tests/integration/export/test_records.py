@@ -9,7 +9,7 @@ import pytest
 
 from groundwire.export import PRESETS, RoleOptions, labels, override, preset, tokens
 from groundwire.export.options import check_precision
-from groundwire.export.roles.registry import find_kind
+from groundwire.export.roles.registry import KINDS, find_kind
 from groundwire.export.texts import EXAMPLES
 from groundwire.export.verify.examples import fill_template
 from groundwire.runtime.bundle import Template
@@ -118,6 +118,13 @@ def test_overriding_a_role() -> None:
     assert override(roles, "detector.x", source="d", labels=("a", "b"))["detector.x"].labels == ("a", "b")
     with pytest.raises(ExportError, match=r"no role 'lm'"):
         override(roles, "lm", precision="fp16")
+
+
+@pytest.mark.parametrize("role", [role for kind in KINDS.values() for role in kind.roles])
+def test_every_role_has_one_kind(role: str) -> None:
+    (kind,) = (kind for kind in KINDS.values() if kind.fills(role.replace("NAME", "mine")))
+    assert role in kind.roles
+    assert KINDS[kind.name] is kind
 
 
 def test_unknown_names() -> None:
