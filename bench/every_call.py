@@ -23,7 +23,6 @@ import msgspec
 
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.results import MetricResult
 from groundwire.runtime.calls import Answer, Answered, Call, Classified, Classify, GenerateQuestions, role_of
 from groundwire.runtime.protocol import Runtime
 
@@ -74,8 +73,8 @@ class Exactness(msgspec.Struct, frozen=True):
     """Largest difference of a label's probability."""
 
 
-def steps(request: Request) -> Steps[MetricResult]:
-    """Yield the calls of Q², with every question counted as valid."""
+def steps(request: Request) -> Steps[int]:
+    """Yield the calls of Q², with every question counted as valid; return the number of questions."""
     beams = yield [GenerateQuestions(span, request.response, QUESTION) for span in request.spans]
     asked = [
         (span, question(span, rank, generated.text))
@@ -85,7 +84,7 @@ def steps(request: Request) -> Steps[MetricResult]:
     yield [Answer(text, (request.response,)) for _, text in asked]
     yield [Answer(text, (request.knowledge,)) for _, text in asked]
     yield [Classify("nli", (premise(text, request),), f"{text} {span}.") for span, text in asked]
-    return MetricResult("every_call", "scored", float(len(asked)))
+    return len(asked)
 
 
 def one_at_a_time(request: Request, peers: dict[str, Torch]) -> None:
@@ -114,10 +113,9 @@ def measure(runtime: Runtime, peers: dict[str, Torch], requests: Sequence[Reques
     observed.calls = []
     scheduler = Scheduler(observed, cache_chars=0)
 
-    def submit(request: Request) -> float:
-        (result,) = scheduler.submit([("every_call", steps(request))], WINDOWS, None).future.result().results
-        check(result.status == "scored", f"every_call: {result.message}")
-        return result.value or 0.0
+    def submit(request: Request) -> None:
+        (outcome,) = scheduler.submit([steps(request)], WINDOWS).future.result().outcomes
+        check(isinstance(outcome, int), f"every_call: {outcome}")
 
     submit(requests[0])
     one_at_a_time(requests[0]._replace(spans=requests[0].spans[:1]), peers)
@@ -139,7 +137,7 @@ def measure(runtime: Runtime, peers: dict[str, Torch], requests: Sequence[Reques
         check(ours[role].calls == work.calls and abs(ours[role].tokens / work.tokens - 1) <= 0.01, message)
 
     started = time.perf_counter()
-    jobs = [scheduler.submit([("every_call", steps(r))], WINDOWS, None) for r in requests]
+    jobs = [scheduler.submit([steps(request)], WINDOWS) for request in requests]
     for job in jobs:
         job.future.result()
     together = (time.perf_counter() - started) * 1000 / len(requests)
