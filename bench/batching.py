@@ -1,14 +1,14 @@
-"""What sharing brings: model calls that share a batch, and batches that run beside each other.
+"""The gain of sharing: model calls that share a batch, and batches that run in parallel.
 
     python -m bench.batching
 
-- calls: of every role of the device, the calls that all metrics make of the example dialogues, so many at a time. The
-  peer is each call alone, and all must get the answers they get alone;
+- calls: of every role of the device, the calls that all metrics make of the example dialogues, 1, 2, 4 … at a
+  time. The peer is each call alone, and each call must give the result that it gives alone;
 - pools: responses scored one at a time and many at once, by an engine whose device runs one batch at a time and by one
   that runs as many as its profile says. Both must give the same values.
 
-The first part says how much the second, and a service's concurrent requests, can gain at all: where a call in a full
-batch costs what it costs alone, only a processor that idles leaves anything to gain.
+The first part bounds the gain of the second, and of a service's concurrent requests: where a call in a full batch costs
+as much as alone, only an idle processor leaves anything to gain.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ WINDOWS = 64
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """So many calls of a role at a time."""
+    """A number of calls of a role, run at once."""
 
     calls: int
     timing: Timing
-    """Of all of them together."""
+    """Of all calls together."""
     ratio: float
     """Median time of the same calls alone, one after another, over that of all together."""
 
 
-class Lanes(msgspec.Struct, frozen=True):
-    """An engine whose device runs so many batches at the same time."""
+class PoolTiming(msgspec.Struct, frozen=True):
+    """An engine whose device runs a number of batches in parallel."""
 
     pools: int
     alone: Timing
@@ -64,24 +64,24 @@ class Batching(msgspec.Struct, frozen=True):
     """The results."""
 
     roles: dict[str, list[Shared]]
-    pools: list[Lanes]
+    pools: list[PoolTiming]
 
 
 def calls_of(runtime: LocalRuntime, dialogues: Sequence[Dialogue]) -> dict[str, list[Call]]:
-    """The different calls of the device that all metrics make, by role."""
+    """Return the distinct calls to the device that all metrics make, by role."""
     observed = Observed(runtime)
     observed.calls = []
     engine = Engine(observed)
     _score_many(engine, dialogues)
-    found: dict[str, list[Call]] = {}
+    by_role: dict[str, list[Call]] = {}
     for call in dict.fromkeys(observed.calls):
         if runtime.worker_pool(role_of(call)) == "device":
-            found.setdefault(role_of(call), []).append(call)
-    return found
+            by_role.setdefault(role_of(call), []).append(call)
+    return by_role
 
 
-def shared(runtime: LocalRuntime, role: str, calls: Sequence[Call], repeats: int) -> list[Shared]:
-    """Time the first calls of a role in batches of every size there are enough calls for."""
+def time_batches(runtime: LocalRuntime, role: str, calls: Sequence[Call], repeats: int) -> list[Shared]:
+    """Time the first calls of a role in batches of every size for which there are enough calls."""
 
     def run(chosen: Sequence[Call]) -> list[Outcome]:
         return list(runtime.run(role, chosen, WINDOWS))
@@ -89,24 +89,24 @@ def shared(runtime: LocalRuntime, role: str, calls: Sequence[Call], repeats: int
     def one_by_one(chosen: Sequence[Call]) -> list[Outcome]:
         return [run([call])[0] for call in chosen]
 
-    found = []
+    timings = []
     for size in itertools.takewhile(lambda size: size <= len(calls), SIZES):
         chosen = calls[:size]
         alone, together = one_by_one(chosen), run(chosen)
         check(not any(isinstance(outcome, GroundwireError) for outcome in together), f"{role}: a call failed")
         same = all(map(_equal, alone, together))
-        check(same, f"{role}: a call among {size} has another answer than alone")
+        check(same, f"{role}: a call among {size} gives another result than alone")
         spent = interleaved({"alone": partial(one_by_one, chosen), "together": partial(run, chosen)}, repeats)
-        found.append(Shared(size, spent["together"], spent["alone"].p50_ms / spent["together"].p50_ms))
-    return found
+        timings.append(Shared(size, spent["together"], spent["alone"].p50_ms / spent["together"].p50_ms))
+    return timings
 
 
-def beside(runtime: LocalRuntime, dialogues: Sequence[Dialogue], repeats: int) -> list[Lanes]:
-    """Time one pool against as many as the profile has, on samples of distinct responses."""
+def time_pools(runtime: LocalRuntime, dialogues: Sequence[Dialogue], repeats: int) -> list[PoolTiming]:
+    """Time one worker pool against the number in the profile, on samples of distinct responses."""
     whole = runtime.profile
     engines = {}
-    for pools in sorted({1, whole.worker_pools}):
-        runtime.profile = replace(whole, pools=pools)
+    for pools in sorted({1, whole.concurrent_batches}):
+        runtime.profile = replace(whole, concurrent_batches=pools)
         engines[pools] = Engine(runtime, cache_chars=0)
     runtime.profile = whole
     alone: dict[int, list[float]] = {pools: [] for pools in engines}
@@ -115,17 +115,17 @@ def beside(runtime: LocalRuntime, dialogues: Sequence[Dialogue], repeats: int) -
     for turn in range(repeats + 1):
         part = dialogues[turn * size : (turn + 1) * size]
         values: list[list[float | None]] = []
-        for pools in common.in_turn(map(str, engines), turn):
-            engine = engines[int(pools)]
+        for pools in common.in_turn(engines, turn):
+            engine = engines[pools]
             single = [timed(partial(engine.score, *dialogue, metrics="all")) for dialogue in part]
             spent, scores = timed(partial(_score_many, engine, part))
             values += [_values([score for _, score in single]), _values(scores)]
             if turn:  # the first warms up
-                alone[int(pools)] += [one for one, _ in single]
-                together[int(pools)].append(spent)
-        check(all(one == values[0] for one in values), "a value depends on the pools")
+                alone[pools] += [spent_alone for spent_alone, _ in single]
+                together[pools].append(spent)
+        check(all(other == values[0] for other in values), "a value depends on the pools")
     return [
-        Lanes(pools, Timing.of(alone[pools]), many := Timing.of(together[pools]), size * 1000 / many.p50_ms)
+        PoolTiming(pools, Timing.of(alone[pools]), many := Timing.of(together[pools]), size * 1000 / many.p50_ms)
         for pools in engines
     ]
 
@@ -133,26 +133,32 @@ def beside(runtime: LocalRuntime, dialogues: Sequence[Dialogue], repeats: int) -
 def main(
     bundle: Annotated[str, typer.Option(help="A bundle's name or directory.")] = "compact",
     threads: Annotated[int | None, typer.Option(help="CPU threads; default: all usable.", min=1)] = None,
-    repeats: Annotated[int, typer.Option(help="Samples behind a median.", min=1)] = 5,
+    repeats: Annotated[int, typer.Option(help="Samples of each median.", min=1)] = 5,
     size: Annotated[int, typer.Option(help="Responses in a sample.", min=2)] = 32,
     out: Annotated[Path | None, typer.Option(help="The JSON file.")] = common.RESULTS / "batching.json",
 ) -> None:
-    """Measure what sharing brings."""
+    """Measure the gain of shared batches and of parallel batches."""
     runtime = LocalRuntime.load(bundle, threads=threads)
     calls = calls_of(runtime, list(distinct(size)))
-    roles = {role: shared(runtime, role, own, repeats) for role, own in sorted(calls.items())}
-    pools = beside(runtime, list(distinct(size * (repeats + 1))), repeats)
+    roles = {role: time_batches(runtime, role, role_calls, repeats) for role, role_calls in sorted(calls.items())}
+    pools = time_pools(runtime, list(distinct(size * (repeats + 1))), repeats)
     screen = common.console()
     rows = [
-        [role, *(f"{one.timing.p50_ms / one.calls:.1f} ({one.ratio:.2f} ×)" for one in roles[role])] for role in roles
+        [role, *(f"{timing.timing.p50_ms / timing.calls:.1f} ({timing.ratio:.2f} ×)" for timing in roles[role])]
+        for role in roles
     ]
     screen.print(common.table("ms per call, and how much faster than alone", ("role", *map(str, SIZES)), rows))
     rows = [
-        [f"{one.worker_pools}", f"{one.alone.p50_ms:.0f}", f"{one.alone.p95_ms:.0f}", f"{one.per_second:.2f}"]
-        for one in pools
+        [f"{timing.pools}", f"{timing.alone.p50_ms:.0f}", f"{timing.alone.p95_ms:.0f}", f"{timing.per_second:.2f}"]
+        for timing in pools
     ]
     screen.print(common.table("all metrics", ("pools", "alone: p50 ms", "p95 ms", "together: responses/s"), rows))
-    settings = {"bundle": bundle, "threads": runtime.profile.threads, "repeats": repeats, "size": size}
+    settings: dict[str, int | float | str | None] = {
+        "bundle": bundle,
+        "threads": runtime.profile.threads,
+        "repeats": repeats,
+        "size": size,
+    }
     common.finish("batching", settings, Batching(roles, pools), (), out)
 
 
@@ -160,8 +166,8 @@ def _score_many(engine: Engine, dialogues: Sequence[Dialogue]) -> list[Score]:
     return list(engine.score_many(dialogues, metrics="all"))
 
 
-def _equal(one: Outcome, other: Outcome) -> bool:
-    return bool(msgspec.msgpack.encode(_plain(one)) == msgspec.msgpack.encode(_plain(other)))
+def _equal(left: Outcome, right: Outcome) -> bool:
+    return bool(msgspec.msgpack.encode(_plain(left)) == msgspec.msgpack.encode(_plain(right)))
 
 
 def _plain(outcome: object) -> object:

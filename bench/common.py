@@ -1,4 +1,4 @@
-"""What every benchmark shares: interleaved timing, targets, the machine, tables and the JSON file."""
+"""Shared by every benchmark: interleaved timing, targets, the machine, tables and the JSON file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groundwire.runtime.ort.session import usable_cores
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 WORK = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "groundwire-bench"
-"""Where large generated files live between runs, unless ``--work`` says otherwise."""
+"""Directory of large generated files, kept between runs; ``--work`` overrides it."""
 PACKAGES = ("groundwire", "onnxruntime", "numpy", "tokenizers", "spacy", "torch", "transformers")
 CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "i8mm")
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class WrongAnswer(AssertionError):
-    """What was timed does not compute what it should; its time means nothing."""
+    """The timed code gives a wrong result, so its time is meaningless."""
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Timing(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, samples_ms: Iterable[float]) -> Timing:
-        """Quantiles by the nearest rank above, so that p95 of few samples is one that was measured."""
+        """Return quantiles by the nearest rank above, so that p95 of few samples is a measured one."""
         ordered = sorted(samples_ms)
         ranks = [max(0, math.ceil(share * len(ordered)) - 1) for share in (0.95, 0.99)]
         middle = len(ordered) // 2
@@ -52,7 +52,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A bound the project set itself, and whether this run keeps it."""
+    """A performance target of the project, and whether this run meets it."""
 
     name: str
     measured: float
@@ -73,7 +73,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """Where a benchmark ran. A load average near the number of cores means that others were using it."""
+    """The machine of a run. A load average near the number of cores means that other processes used it."""
 
     processor: str
     cores: int
@@ -117,16 +117,16 @@ class Report(msgspec.Struct, Generic[T], frozen=True):
 
 
 def timed(action: Callable[[], T]) -> tuple[float, T]:
-    """Milliseconds that ``action`` took, and what it returned."""
+    """Return the milliseconds that ``action`` took, and its result."""
     started = time.perf_counter()
     result = action()
     return (time.perf_counter() - started) * 1000, result
 
 
-def in_turn(names: Iterable[str], turn: int) -> list[str]:
-    """The names in order, and reversed in every other turn.
+def in_turn(names: Iterable[T], turn: int) -> list[T]:
+    """Return the names in order, reversed in every other turn.
 
-    A machine that slows down or a neighbour that wakes up then touches all sides alike.
+    A machine that slows down, or another process that starts, then affects all sides alike.
     """
     return list(names)[:: -1 if turn % 2 else 1]
 
@@ -139,11 +139,11 @@ def interleaved(subjects: Mapping[str, Callable[[], object]], repeats: int, warm
             spent = timed(subjects[name])[0]
             if turn >= 0:
                 samples[name].append(spent)
-    return {name: Timing.of(found) for name, found in samples.items()}
+    return {name: Timing.of(spent_ms) for name, spent_ms in samples.items()}
 
 
 def loops_for(action: Callable[[], object], at_least_ms: float) -> int:
-    """How often ``action`` must run for a sample of ``at_least_ms``, so that the clock's grain does not count."""
+    """Return how often ``action`` must run for a sample of ``at_least_ms``, far above the clock's resolution."""
     loops, spent = 1, timed(action)[0]
     while spent < at_least_ms:
         loops = max(loops + 1, min(loops * 10, math.ceil(1.2 * loops * at_least_ms / max(spent, 1e-3))))
@@ -179,7 +179,7 @@ def finish(
             (t.name, f"{t.sense} {t.limit:g} {t.unit}", f"{t.measured:.3g} {t.unit}", "pass" if t.passed else "FAIL")
             for t in targets
         ]
-        screen.print(table("targets", ("target", "wanted", "measured", ""), rows))
+        screen.print(table("targets", ("target", "limit", "measured", ""), rows))
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
@@ -188,19 +188,19 @@ def finish(
 
 
 def console() -> Console:
-    """The terminal; wide enough for every table when the output goes to a file."""
-    found = Console()
-    return found if found.is_terminal else Console(width=130)
+    """Return the terminal, or a console wide enough for every table when the output goes to a file."""
+    screen = Console()
+    return screen if screen.is_terminal else Console(width=130)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A plain table: first column left, the others right."""
-    found = Table(title=title, title_justify="left", title_style="bold")
+    """Return a table with the first column left-aligned and the others right-aligned."""
+    made = Table(title=title, title_justify="left", title_style="bold")
     for index, column in enumerate(columns):
-        found.add_column(column, justify="right" if index else "left")
+        made.add_column(column, justify="right" if index else "left")
     for row in rows:
-        found.add_row(*row)
-    return found
+        made.add_row(*row)
+    return made
 
 
 def _version(name: str) -> str:

@@ -1,19 +1,18 @@
-"""The embedded bundle: load time, memory, latency, throughput, and what ten thousand requests leave behind.
+"""The embedded bundle: load time, memory, latency, throughput, and memory growth over ten thousand requests.
 
     python -m bench.compact
     python -m bench.compact --metrics all
 
-Every response is scored by full Q² (beam 5, the first valid question of each span), or by the metrics named. Nothing is
-answered from the cache in the latency and throughput parts (it is off there); the memory part runs with the default
-cache, as a service would.
+Every response is scored by full Q² (beam 5, the first valid question of each span), or by the given metrics. The cache
+is off in the latency and throughput parts; the memory part runs with the default cache, as a service does.
 
 - start: fresh processes that import, load and score all examples, one process per sample;
 - latency: the examples, one request at a time;
 - throughput: distinct responses, one at a time, through ``score_many``, and from 8 threads at once; all three must give
   the same values to 1e-6, and the peer is the first;
-- twin, with ``--checkpoints``: the examples one at a time against Q² in PyTorch float32 (``twin.py``);
+- pytorch, with ``--checkpoints``: the examples one at a time against Q² in PyTorch float32 (``pytorch_comparison.py``);
 - growth: distinct responses through ``score_many`` in a process of their own (``growth.py``): the slopes of the
-  resident size and of what is in use, over the second half.
+  resident size and of the memory in use, over the second half.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from groundwire.engine import BeamSearch, Engine, Options, Q2Options, Score
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.session import usable_cores
 
-from . import common, growth, twin
+from . import common, growth, pytorch_comparison
 from .common import Target, Timing, check
 from .dialogues import Dialogue, distinct, examples
 from .fresh import Start
 from .observed import Observed, Stage
-from .twin import Twin
+from .pytorch_comparison import PyTorchComparison
 
 CALLERS = 8
 """Threads that score at the same time."""
@@ -51,7 +50,7 @@ class Work(NamedTuple):
     options: Options
 
     def score(self, engine: Engine, dialogue: Dialogue) -> Score:
-        """One response, alone."""
+        """Score one response alone."""
         return engine.score(*dialogue, metrics=self.metrics, options=self.options)
 
 
@@ -74,7 +73,7 @@ class Throughput(msgspec.Struct, frozen=True):
     ratio: float
     """To scoring one at a time."""
     stages: dict[str, Stage]
-    """Of one pass; calls by batches tells how well requests share batches."""
+    """Of one pass; calls divided by batches show how well requests share batches."""
 
 
 class Results(msgspec.Struct, frozen=True):
@@ -85,7 +84,7 @@ class Results(msgspec.Struct, frozen=True):
     start: tuple[Start, ...]
     latency: Latency
     throughput: tuple[Throughput, ...]
-    twin: Twin | None
+    pytorch: PyTorchComparison | None
     growth: growth.Growth
 
 
@@ -97,9 +96,10 @@ def main(
     batch: Annotated[int, typer.Option(help="Distinct responses of a throughput sample.", min=2)] = 64,
     repeats: Annotated[int, typer.Option(help="Throughput samples of each way.", min=1)] = 5,
     requests: Annotated[int, typer.Option(help="Requests of the memory part.", min=100)] = 10_000,
-    threads: Annotated[int | None, typer.Option(help="Threads of a graph run; default: all usable.", min=1)] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads of the models; default: all usable.", min=1)] = None,
     checkpoints: Annotated[
-        Path | None, typer.Option(help="Directories qg, qa, nli the bundle was exported from: compares with PyTorch.")
+        Path | None,
+        typer.Option(help="Directory with the checkpoints qg, qa and nli of the bundle, to compare with PyTorch."),
     ] = None,
     work: Annotated[Path, typer.Option(help="Where the random bundle of --tiny is kept.")] = common.WORK,
     tiny: Annotated[bool, typer.Option(help="A random tiny bundle and few requests, to try the benchmark.")] = False,
@@ -123,7 +123,7 @@ def main(
         compared = None
         if checkpoints is not None and how.metrics == ("q2",):
             texts = examples()[: 3 if tiny else None]
-            compared = twin.measure(engine, runtime.bundle, checkpoints, how.options, texts, threads)
+            compared = pytorch_comparison.measure(engine, runtime.bundle, checkpoints, how.options, texts, threads)
         ways = throughput(engine, observed, how, list(distinct(batch)), repeats)
     memory = growth.measure(bundle, threads, requests, decoding.max_new_tokens, metrics)
     size = runtime.bundle.manifest.size / 1e6
@@ -147,13 +147,13 @@ def main(
 def fresh(bundle: str, threads: int, max_new_tokens: int) -> Start:
     """Load and score in a new process."""
     command = [sys.executable, "-m", "bench.fresh", bundle, str(threads), str(max_new_tokens)]
-    found = subprocess.run(command, cwd=common.ROOT, check=True, capture_output=True)
-    return msgspec.json.decode(found.stdout, type=Start)
+    process = subprocess.run(command, cwd=common.ROOT, check=True, capture_output=True)
+    return msgspec.json.decode(process.stdout, type=Start)
 
 
 def latency(engine: Engine, observed: Observed, how: Work, rounds: int) -> Latency:
     """Score the examples ``rounds`` times, one at a time; a repeated example must get the same value."""
-    observed.taken()
+    observed.take_stages()
     spent: list[float] = []
     known: dict[Dialogue, Score] = {}
     for _ in range(rounds):
@@ -162,7 +162,9 @@ def latency(engine: Engine, observed: Observed, how: Work, rounds: int) -> Laten
             spent.append(took)
             _same([known.setdefault(dialogue, score)], [score], "scoring it again")
     statuses = [score.status for score in known.values()]
-    return Latency(Timing.of(spent), observed.taken(), {status: statuses.count(status) for status in set(statuses)})
+    return Latency(
+        Timing.of(spent), observed.take_stages(), {status: statuses.count(status) for status in set(statuses)}
+    )
 
 
 def throughput(
@@ -182,11 +184,11 @@ def throughput(
     stages: dict[str, dict[str, Stage]] = {}
     expected: list[Score] = []
     for way, run in ways.items():
-        observed.taken()
-        found = run()
-        stages[way] = observed.taken()
-        expected = expected or found
-        _same(expected, found, way)
+        observed.take_stages()
+        scores = run()
+        stages[way] = observed.take_stages()
+        expected = expected or scores
+        _same(expected, scores, way)
     timings = common.interleaved(ways, repeats, warmup=0)
     slowest = timings["one at a time"].p50_ms
     return tuple(
@@ -196,7 +198,7 @@ def throughput(
 
 
 def targets(results: Results, metrics: str) -> Iterator[Target]:
-    """The bounds the project set itself for the embedded bundle on two CPU cores, for Q² and for all metrics."""
+    """Yield the targets for the embedded bundle on two CPU cores, for Q² and for all metrics."""
     loads = Timing.of(start.load_ms for start in results.start)
     yield Target.at_most("load", loads.p50_ms / 1000, 2.0, "s")
     yield Target.at_most("peak memory of a fresh process", max(start.peak_mb for start in results.start), 700, "MB")
@@ -206,9 +208,9 @@ def targets(results: Results, metrics: str) -> Iterator[Target]:
     if metrics == "all":
         many = next(way for way in results.throughput if way.way == "score_many")
         yield Target.at_least("score_many over one at a time", many.ratio, 3.0, "x")
-    if results.twin is not None:
-        yield Target.at_least("responses with PyTorch's value", results.twin.same_values, 0.9, "")
-    yield Target.at_most("kept per 1,000 requests", results.growth.in_use_slope_mb, 0.1, "MB")
+    if results.pytorch is not None:
+        yield Target.at_least("responses with PyTorch's value", results.pytorch.same_values, 0.9, "")
+    yield Target.at_most("memory growth per 1,000 requests", results.growth.in_use_slope_mb, 0.1, "MB")
 
 
 def show(results: Results) -> None:
@@ -217,7 +219,7 @@ def show(results: Results) -> None:
     screen.print(f"{results.signature}, {results.bundle_mb:.1f} MB", highlight=False)
     names = ("import_ms", "load_ms", "first_score_ms", "resident_imported_mb", "resident_loaded_mb", "peak_mb")
     samples = {name: sorted(getattr(start, name) for start in results.start) for name in names}
-    sizes = [(name, f"{found[len(found) // 2]:.0f}", f"{found[-1]:.0f}") for name, found in samples.items()]
+    sizes = [(name, f"{values[len(values) // 2]:.0f}", f"{values[-1]:.0f}") for name, values in samples.items()]
     screen.print(common.table("fresh process", ("", "median", "largest"), sizes))
     total, count = results.latency.total, results.latency.total.repeats
     screen.print(f"one request at a time: {total.p50_ms:.0f} ms p50, {total.p95_ms:.0f} p95, {total.p99_ms:.0f} p99")
@@ -226,7 +228,7 @@ def show(results: Results) -> None:
         (role, f"{stage.calls / count:.1f}", f"{stage.batches / count:.1f}", f"{stage.run_ms / count:.1f}")
         for role, stage in results.latency.stages.items()
     ]
-    screen.print(common.table("where it goes", columns, rows))
+    screen.print(common.table("time by role", columns, rows))
     ways = [
         (
             way.way,
@@ -237,8 +239,8 @@ def show(results: Results) -> None:
         for way in results.throughput
     ]
     screen.print(common.table("throughput", ("way", "responses/s", "ratio", "calls per batch"), ways))
-    if results.twin is not None:
-        both = results.twin
+    if results.pytorch is not None:
+        both = results.pytorch
         screen.print(
             f"against PyTorch, one at a time: engine {both.engine.p50_ms:.0f} ms p50, PyTorch {both.peer.p50_ms:.0f}, "
             f"{both.ratio:.2f} ×; {both.same_values:.0%} of values equal, mean difference {both.mean_difference:.3f}"
@@ -253,22 +255,26 @@ def show(results: Results) -> None:
     )
 
 
-def _same(expected: Sequence[Score], found: Sequence[Score], way: str) -> None:
-    for one, other in zip(expected, found, strict=True):
-        check(one.status == "scored" and one.value is not None, f"a response ended with {one.status}: {one.message}")
-        close = one.metrics.keys() == other.metrics.keys() and all(
-            _close(result.value, other.metrics[name].value) for name, result in one.metrics.items()
+def _same(expected: Sequence[Score], actual: Sequence[Score], way: str) -> None:
+    for wanted, given in zip(expected, actual, strict=True):
+        check(
+            wanted.status == "scored" and wanted.value is not None,
+            f"a response ended with {wanted.status}: {wanted.message}",
+        )
+        close = wanted.metrics.keys() == given.metrics.keys() and all(
+            _close(result.value, given.metrics[name].value) for name, result in wanted.metrics.items()
         )
         message = (
-            f"{way}: value {other.value} and spans {other.unsupported} instead of {one.value} and {one.unsupported}"
+            f"{way}: value {given.value} and spans {given.unsupported} instead of {wanted.value} and "
+            f"{wanted.unsupported}"
         )
-        check(close and one.unsupported == other.unsupported, message)
+        check(close and wanted.unsupported == given.unsupported, message)
 
 
-def _close(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return abs(one - other) <= 1e-6
+def _close(left: float | None, right: float | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return abs(left - right) <= 1e-6
 
 
 def _tiny_bundle(work: Path) -> Path:

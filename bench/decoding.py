@@ -1,13 +1,13 @@
-"""PMI-Decode at the size of its paper, random weights: what the second context costs.
+"""PMI-Decode at the size of its paper, random weights: the cost of the second context.
 
     python -m bench.decoding
 
 Exports BART-large (12 + 12 layers of 1,024, 50,265 tokens) at int8 into the work directory, without the parity gate,
-which would take many minutes and mean nothing, and decodes with four beams in turns:
+which would take many minutes and is meaningless for random weights, and decodes with four beams in turns:
 
 - pmi: alpha 0.25 and top_p 0.6, both contexts in one batch;
 - plain: the same graph at alpha 0 and top_p 1, one context;
-- bare: a decoder step that knows no contrast, the one questions are generated with;
+- bare: a decoder step without the contrast, as question generators have;
 - wide: top_p 0.99, whose sets go beyond the first tokens, so that every step sorts the vocabulary.
 
 A word is a token here, no response ends early, and the logits are as peaked as those of a trained model.
@@ -50,7 +50,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Throughput(msgspec.Struct, frozen=True):
-    """So many dialogues at once."""
+    """A number of dialogues, decoded at once."""
 
     dialogues: int
     sides: dict[str, Side]
@@ -74,7 +74,7 @@ def main(
     tokens: Annotated[int, typer.Option(help="Tokens of a response.", min=2)] = 12,
     dialogues: Annotated[int, typer.Option(help="Dialogues decoded together, beside one alone.", min=2, max=8)] = 4,
     threads: Annotated[int | None, typer.Option(help="Threads; default: all usable.", min=1)] = None,
-    tiny: Annotated[bool, typer.Option(help="A tiny model, to try the benchmark itself; judges nothing.")] = False,
+    tiny: Annotated[bool, typer.Option(help="A tiny model, to try the benchmark itself; checks no targets.")] = False,
     out: Annotated[Path | None, typer.Option(help="JSON file; default bench/results, or none with --tiny.")] = None,
 ) -> None:
     """Measure PMI-Decode on BART-large at true size."""
@@ -84,14 +84,15 @@ def main(
     opened = bundle(work, size)
     profile = DeviceProfile.of("cpu", threads)
     roles = opened.manifest.roles
-    written, asked = roles["generator"], roles["qg"]
-    assert isinstance(written, ResponseGeneratorRole)
-    assert isinstance(asked, QuestionGeneratorRole)
-    writer, bare = ResponseGenerator.load(opened, written, profile), QuestionGenerator.load(opened, asked, profile)
-    calls = made_up(dialogues, words, tokens, size.bart["vocab_size"])
-    verify(writer, bare, calls, tokens)
+    generator_role, bare_role = roles["generator"], roles["qg"]
+    assert isinstance(generator_role, ResponseGeneratorRole)
+    assert isinstance(bare_role, QuestionGeneratorRole)
+    generator = ResponseGenerator.load(opened, generator_role, profile)
+    bare = QuestionGenerator.load(opened, bare_role, profile)
+    calls = random_calls(dialogues, words, tokens, size.bart["vocab_size"])
+    verify(generator, bare, calls, tokens)
     results = Results(
-        tuple(throughput(writer, bare, calls[:count], tokens, repeats) for count in (1, dialogues)),
+        tuple(throughput(generator, bare, calls[:count], tokens, repeats) for count in (1, dialogues)),
         models.graph_bytes(opened, "generator") / 1e6,
     )
     show(results)
@@ -109,16 +110,16 @@ def main(
 
 
 def bundle(work: Path, size: models.Size) -> Bundle:
-    """The model as role ``generator``, and its decoder without the contrast as ``qg``; made where they are not yet."""
+    """Return the model as role ``generator``, and its decoder without the contrast as ``qg``; export them if needed."""
     folder = work / f"{size.name}-bart-{models.exporter()}"
     if (folder / MANIFEST).exists():
         return Bundle.open(folder)
-    loaded = models.writer(size)
-    halves = generation.split(loaded.model)
+    loaded = models.response_generator(size)
+    halves = generation.split_model(loaded.model)
     config = loaded.model.config
     made: dict[str, store.RoleFiles] = {}
     for role in ("generator", "qg"):
-        graphs = generation.graphs(halves, contrast=role == "generator")
+        graphs = generation.build_generation_graphs(halves, contrast=role == "generator")
         for graph in graphs:
             fold_transposes(graph)
             quantize(graph)
@@ -151,8 +152,8 @@ def bundle(work: Path, size: models.Size) -> Bundle:
     return store.write(folder, store.Title("random-bart"), made)
 
 
-def made_up(count: int, words: tuple[int, int], tokens: int, vocabulary: int) -> list[Generate]:
-    """Dialogues of random words."""
+def random_calls(count: int, words: tuple[int, int], tokens: int, vocabulary: int) -> list[Generate]:
+    """Return dialogues of random words."""
     rng = np.random.default_rng(0)
 
     def text(length: int) -> str:
@@ -162,72 +163,83 @@ def made_up(count: int, words: tuple[int, int], tokens: int, vocabulary: int) ->
     return [Generate((text(words[0]),), (text(words[1]),), decoding) for _ in range(count)]
 
 
-def plain(calls: Sequence[Generate]) -> list[Generate]:
-    """The same dialogues without the contrast."""
+def without_contrast(calls: Sequence[Generate]) -> list[Generate]:
+    """Return the same dialogues without the contrast."""
     return [msgspec.structs.replace(call, alpha=0.0, top_p=1.0) for call in calls]
 
 
 def questions(calls: Sequence[Generate]) -> list[GenerateQuestions]:
-    """The same sources for the bare decoder."""
+    """Return the same sources for the bare decoder."""
     prompts = ("".join(PROMPT).format(knowledge=call.knowledge[0], history=call.history[0]) for call in calls)
     return [GenerateQuestions(prompt, "", call.decoding) for prompt, call in zip(prompts, calls, strict=True)]
 
 
-def verify(writer: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int) -> None:
-    """Both graphs decode the same at alpha 0; the contrast is the formula, and changes what is written."""
-    alone, asked, judged = writer.run(plain(calls), 1), bare.run(questions(calls), 1), writer.run(calls, 1)
-    nearly = writer.run([msgspec.structs.replace(call, alpha=1e-7, top_p=1.0) for call in calls], 1)
-    # Random weights hardly read their source, so only CPMI alone is sure to write something else.
-    purely = writer.run([msgspec.structs.replace(call, alpha=1.0, top_p=1.0) for call in calls], 1)
-    for call, *found in zip(calls, alone, asked, judged, nearly, purely, strict=True):
-        one, other, pmi, both, pure = (outcome[0] if isinstance(outcome, tuple) else outcome for outcome in found)
-        check(isinstance(other, GeneratedQuestion), f"no response: {other!r}")
-        for each in (one, pmi, both, pure):
-            check(isinstance(each, GeneratedSequence) and len(each.tokens) == tokens, f"no whole response: {each!r}")
-        check(one.text == other.text, "the two graphs do not decode alike")
-        check(abs(one.score - other.score) < 1e-5, "the two graphs do not score alike")
-        check(one.text == both.text, "decoding is another one beside a second context")
+def verify(generator: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int) -> None:
+    """Check that both graphs decode the same at alpha 0, and that the contrast is the formula and changes the text."""
+    alone, asked, contrasted = (
+        generator.run(without_contrast(calls), 1),
+        bare.run(questions(calls), 1),
+        generator.run(calls, 1),
+    )
+    nearly = generator.run([msgspec.structs.replace(call, alpha=1e-7, top_p=1.0) for call in calls], 1)
+    # With random weights the source hardly matters, so only CPMI alone is certain to change the text.
+    purely = generator.run([msgspec.structs.replace(call, alpha=1.0, top_p=1.0) for call in calls], 1)
+    for call, *outcomes in zip(calls, alone, asked, contrasted, nearly, purely, strict=True):
+        plain, bare_text, pmi, beside, cpmi_only = (
+            outcome[0] if isinstance(outcome, tuple) else outcome for outcome in outcomes
+        )
+        check(isinstance(bare_text, GeneratedQuestion), f"no response: {bare_text!r}")
+        for sequence in (plain, pmi, beside, cpmi_only):
+            check(
+                isinstance(sequence, GeneratedSequence) and len(sequence.tokens) == tokens,
+                f"no whole response: {sequence!r}",
+            )
+        check(plain.text == bare_text.text, "the two graphs decode different texts")
+        check(abs(plain.score - bare_text.score) < 1e-5, "the two graphs give different scores")
+        check(plain.text == beside.text, "a second context changes plain decoding")
         terms = [token.log_prob - call.alpha * (token.log_prob - token.cpmi) for token in pmi.tokens]
         check(abs(sum(terms) / tokens - pmi.score) < 1e-4, f"the score is {pmi.score}, its tokens say {terms}")
-        check(pure.text != one.text, "the contrast changes nothing")
+        check(cpmi_only.text != plain.text, "the contrast changes nothing")
 
 
 def throughput(
-    writer: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int, repeats: int
+    generator: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int, repeats: int
 ) -> Throughput:
     """Time all ways of decoding the calls together."""
     wide = [msgspec.structs.replace(call, top_p=0.99) for call in calls]
-    without, asked = plain(calls), questions(calls)
+    without, asked = without_contrast(calls), questions(calls)
     runs: Runs = {
-        "pmi": lambda: writer.run(calls, 1),
-        "plain": lambda: writer.run(without, 1),
+        "pmi": lambda: generator.run(calls, 1),
+        "plain": lambda: generator.run(without, 1),
         "bare": lambda: bare.run(asked, 1),
-        "wide": lambda: writer.run(wide, 1),
+        "wide": lambda: generator.run(wide, 1),
     }
     timings = interleaved(runs, repeats)
-    sides = {name: Side(one, len(calls) * tokens / one.p50_ms * 1000) for name, one in timings.items()}
+    sides = {name: Side(timing, len(calls) * tokens / timing.p50_ms * 1000) for name, timing in timings.items()}
     speed = {name: side.tokens_per_s for name, side in sides.items()}
     return Throughput(len(calls), sides, speed["pmi"] / speed["plain"], speed["pmi"] / speed["bare"])
 
 
 def targets(results: Results) -> Iterator[Target]:
-    """The bound the project set itself; the paper predicts a half."""
-    for one in results.throughput:
-        name = f"PMI-Decode over plain decoding, {one.dialogues} at once"
-        yield Target.at_least(name, one.to_plain, 0.45, "×")
+    """Yield the target; the paper predicts a half."""
+    for throughput in results.throughput:
+        name = f"PMI-Decode over plain decoding, {throughput.dialogues} at once"
+        yield Target.at_least(name, throughput.to_plain, 0.45, "×")
 
 
 def show(results: Results) -> None:
     """Print what was measured."""
     screen = common.console()
-    for one in results.throughput:
+    for throughput in results.throughput:
         rows = [
             (name, f"{side.timing.p50_ms:.0f}", f"{side.timing.p95_ms:.0f}", f"{side.tokens_per_s:.1f}")
-            for name, side in one.sides.items()
+            for name, side in throughput.sides.items()
         ]
-        columns = (f"dialogues at once: {one.dialogues}", "p50 ms", "p95 ms", "tokens/s")
+        columns = (f"dialogues at once: {throughput.dialogues}", "p50 ms", "p95 ms", "tokens/s")
         screen.print(common.table("throughput", columns, rows))
-        screen.print(f"{one.to_plain:.2f} × plain decoding, {one.to_bare:.2f} × a graph without the contrast")
+        screen.print(
+            f"{throughput.to_plain:.2f} × plain decoding, {throughput.to_bare:.2f} × a graph without the contrast"
+        )
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ class Dialogue(NamedTuple):
 
 def examples() -> tuple[Dialogue, ...]:
     """The dialogues of ``examples/dialogues.jsonl``."""
-    found = []
+    dialogues = []
     for line in EXAMPLES.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         knowledge = record["knowledge"]
-        found.append(Dialogue(record["response"], (knowledge,) if isinstance(knowledge, str) else tuple(knowledge)))
-    return tuple(found)
+        dialogues.append(Dialogue(record["response"], (knowledge,) if isinstance(knowledge, str) else tuple(knowledge)))
+    return tuple(dialogues)
 
 
 def distinct(number: int) -> Iterator[Dialogue]:
@@ -43,6 +43,6 @@ def name(number: int) -> str:
     """The ``number``-th made-up name."""
     parts: list[str] = []
     for _ in range(max(2, len(f"{number:x}"))):
-        number, place = divmod(number, len(SYLLABLES))
-        parts.append(SYLLABLES[place])
+        number, syllable = divmod(number, len(SYLLABLES))
+        parts.append(SYLLABLES[syllable])
     return "".join(parts).capitalize()

@@ -3,12 +3,13 @@
 With random weights no question is ever valid, so Q² itself would stop early, at different places on the two sides. What
 is timed instead are the calls of Q² with every question valid: for each given span of a response, generate 5 questions
 of 20 tokens by beam search; answer every question from the response, then from the knowledge; compare every pair of
-answers by inference. The engine runs them as the metric yields them, wave by wave, through its scheduler, tokenizers,
+answers by inference. The engine runs them as the metric yields them, round by round, through its scheduler, tokenizers,
 packing and beam search, on int8 graphs. The peer makes the same calls one at a time in PyTorch float32, as the papers'
 code does.
 
-The generated questions are used, but stand behind their rank and span, so that no two are equal and no call is answered
-from another; the answers compared are fixed words. Both sides are held to the same number of calls, and of tokens.
+The generated questions are used with their rank and span as a prefix, so that no two are equal and no call is answered
+from the cache; the compared answers are fixed words. Both sides must make the same number of calls with the same number
+of tokens.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import msgspec
 
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.results import MetricResult
 from groundwire.runtime.calls import Answer, Answered, Call, Classified, Classify, GenerateQuestions, role_of
 from groundwire.runtime.protocol import Runtime
 
@@ -36,7 +36,7 @@ TEMPLATE = "answer: {}  context: {}"
 
 
 class Request(NamedTuple):
-    """A response, the words asked about, and the knowledge."""
+    """A response, its spans, and the knowledge."""
 
     response: str
     spans: tuple[str, ...]
@@ -73,22 +73,22 @@ class Exactness(msgspec.Struct, frozen=True):
     """Largest difference of a label's probability."""
 
 
-def steps(request: Request) -> Steps[MetricResult]:
-    """The calls of Q², each question taken for valid."""
+def steps(request: Request) -> Steps[int]:
+    """Yield the calls of Q², with every question counted as valid; return the number of questions."""
     beams = yield [GenerateQuestions(span, request.response, QUESTION) for span in request.spans]
     asked = [
         (span, question(span, rank, generated.text))
-        for span, found in zip(request.spans, beams, strict=True)
-        for rank, generated in enumerate(found)
+        for span, generated_questions in zip(request.spans, beams, strict=True)
+        for rank, generated in enumerate(generated_questions)
     ]
     yield [Answer(text, (request.response,)) for _, text in asked]
     yield [Answer(text, (request.knowledge,)) for _, text in asked]
     yield [Classify("nli", (premise(text, request),), f"{text} {span}.") for span, text in asked]
-    return MetricResult("every_call", "scored", float(len(asked)))
+    return len(asked)
 
 
 def one_at_a_time(request: Request, peers: dict[str, Torch]) -> None:
-    """The same calls in PyTorch, in the order of the papers' code: span by span, question by question."""
+    """Make the same calls in PyTorch, in the order of the papers' code: span by span, question by question."""
     for span in request.spans:
         for rank, generated in enumerate(peers["qg"].generate(TEMPLATE.format(span, request.response), QUESTION)):
             text = question(span, rank, generated)
@@ -98,12 +98,12 @@ def one_at_a_time(request: Request, peers: dict[str, Torch]) -> None:
 
 
 def question(span: str, rank: int, generated: str) -> str:
-    """A question that no other span or rank has."""
+    """Return a question that no other span or rank has."""
     return f"{rank} {span} {generated}"
 
 
 def premise(text: str, request: Request) -> str:
-    """A question with the first words of the knowledge for its answer."""
+    """Return a question with the first words of the knowledge as its answer."""
     return f"{text} {' '.join(request.knowledge.split()[:2])}."
 
 
@@ -113,10 +113,9 @@ def measure(runtime: Runtime, peers: dict[str, Torch], requests: Sequence[Reques
     observed.calls = []
     scheduler = Scheduler(observed, cache_chars=0)
 
-    def submit(request: Request) -> float:
-        (result,) = scheduler.submit([("every_call", steps(request))], WINDOWS, None).future.result().results
-        check(result.status == "scored", f"every_call: {result.message}")
-        return result.value or 0.0
+    def submit(request: Request) -> None:
+        (outcome,) = scheduler.submit([steps(request)], WINDOWS).future.result().outcomes
+        check(isinstance(outcome, int), f"every_call: {outcome}")
 
     submit(requests[0])
     one_at_a_time(requests[0]._replace(spans=requests[0].spans[:1]), peers)
@@ -133,12 +132,12 @@ def measure(runtime: Runtime, peers: dict[str, Torch], requests: Sequence[Reques
         for side in in_turn(sides, turn):
             spent[side].append(timed(sides[side])[0])
     ours, theirs = work_of(observed.calls, peers), {role: peer.work for role, peer in peers.items()}
-    for role, one in theirs.items():
-        message = f"every_call: {role} had {ours[role]} in the engine, {one} in the peer"
-        check(ours[role].calls == one.calls and abs(ours[role].tokens / one.tokens - 1) <= 0.01, message)
+    for role, work in theirs.items():
+        message = f"every_call: {role} had {ours[role]} in the engine, {work} in the peer"
+        check(ours[role].calls == work.calls and abs(ours[role].tokens / work.tokens - 1) <= 0.01, message)
 
     started = time.perf_counter()
-    jobs = [scheduler.submit([("every_call", steps(r))], WINDOWS, None) for r in requests]
+    jobs = [scheduler.submit([steps(request)], WINDOWS) for request in requests]
     for job in jobs:
         job.future.result()
     together = (time.perf_counter() - started) * 1000 / len(requests)
@@ -159,8 +158,8 @@ def measure(runtime: Runtime, peers: dict[str, Torch], requests: Sequence[Reques
 
 
 def work_of(calls: Sequence[Call], peers: dict[str, Torch]) -> dict[str, Work]:
-    """Calls and tokens of calls the engine made, counted with the peer's tokenizers."""
-    found = {role: Work() for role in peers}
+    """Return the number of calls and tokens that the engine made, counted with the peer's tokenizers."""
+    work = {role: Work() for role in peers}
     for call in calls:
         role = role_of(call)
         match call:
@@ -172,9 +171,9 @@ def work_of(calls: Sequence[Call], peers: dict[str, Torch]) -> dict[str, Work]:
                 texts = [*call.premises, call.hypothesis]
             case _:
                 continue
-        found[role].calls += 1
-        found[role].tokens += len(peers[role].tokenizer(*texts).input_ids)
-    return found
+        work[role].calls += 1
+        work[role].tokens += len(peers[role].tokenizer(*texts).input_ids)
+    return work
 
 
 def exactness(runtime: Runtime, peers: dict[str, Torch], request: Request) -> Exactness:
@@ -184,10 +183,10 @@ def exactness(runtime: Runtime, peers: dict[str, Torch], request: Request) -> Ex
         return list(runtime.run(role_of(calls[0]), calls, WINDOWS))
 
     generated = [peers["qg"].generate(TEMPLATE.format(span, request.response), QUESTION) for span in request.spans]
-    found = run([GenerateQuestions(span, request.response, QUESTION) for span in request.spans])
+    from_runtime = run([GenerateQuestions(span, request.response, QUESTION) for span in request.spans])
     pairs = [
         (mine.text, text)
-        for ours, theirs in zip(found, generated, strict=True)
+        for ours, theirs in zip(from_runtime, generated, strict=True)
         if isinstance(ours, tuple)
         for mine, text in zip(ours, theirs, strict=True)
     ]
@@ -199,7 +198,7 @@ def exactness(runtime: Runtime, peers: dict[str, Torch], request: Request) -> Ex
     passages = (request.response, request.knowledge)
     answers = run([Answer(text, (passage,)) for _, text in asked for passage in passages])
     expected = [peers["qa"].answer(text, passage) for _, text in asked for passage in passages]
-    told = [answer.text if isinstance(answer, Answered) else None for answer in answers]
+    actual = [answer.text if isinstance(answer, Answered) else None for answer in answers]
     labels = run([Classify("nli", (premise(text, request),), f"{text} {span}.") for span, text in asked])
     gaps = [
         max(abs(a - b) for a, b in zip(label.probabilities.values(), shares, strict=True))
@@ -210,7 +209,7 @@ def exactness(runtime: Runtime, peers: dict[str, Torch], request: Request) -> Ex
     result = Exactness(
         calls=len(request.spans) + len(answers) + len(labels),
         same_questions=sum(a == b for a, b in pairs) / (len(request.spans) * QUESTION.num_return_sequences),
-        same_answers=sum(a == b for a, b in zip(told, expected, strict=True)) / len(expected),
+        same_answers=sum(a == b for a, b in zip(actual, expected, strict=True)) / len(expected),
         probability_error=max(gaps) if len(gaps) == len(labels) else float("inf"),
     )
     check(result.same_questions >= 0.9, f"exactness: {result.same_questions:.0%} of the questions are PyTorch's")

@@ -1,4 +1,4 @@
-"""What a fresh process pays to load a knowledge graph. Run by graph.py, one process per sample.
+"""Time and memory of a fresh process that loads a knowledge graph. Run by graph.py, one process per sample.
 
 ``python -m bench.fresh_graph FILE`` prints one sample.
 """
@@ -19,7 +19,7 @@ class Load(msgspec.Struct, frozen=True):
     load_ms: float
     """From the file to the graph with all its indices."""
     load_cpu_ms: float
-    """The processor's part of it: a neighbour on the core does not count."""
+    """The same in CPU time, so that other processes do not count."""
     resident_imported_mb: float
     """The interpreter with numpy and msgspec."""
     resident_loaded_mb: float

@@ -1,4 +1,4 @@
-"""What a fresh process needs to score one response by PMI-Faith: this engine, or the authors' way in PyTorch.
+"""Time and memory of a fresh process that scores one response by PMI-Faith: the engine, or PyTorch as the authors do.
 
 Run by language_model.py, one process per sample: ``python -m bench.fresh_pmi engine BUNDLE THREADS`` or ``… peer
 CHECKPOINT THREADS`` prints one. PyTorch is hidden from the engine's process, because an installation that only scores
@@ -42,7 +42,7 @@ class Sample(msgspec.Struct, frozen=True):
     score_ms: float
     """The first response, without a warm-up."""
     imported_mb: float
-    """Resident before the model is loaded."""
+    """Resident size before the model is loaded."""
     loaded_mb: float
     scoring_peak_mb: float
     """The largest resident size while it scored."""
@@ -51,7 +51,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def texts(words: Words, candidates: int, vocabulary: int) -> Texts:
-    """Random words of the benchmark's vocabulary, a token each; the same for every process."""
+    """Return random words of the benchmark's vocabulary, one token each; the same in every process."""
     rng = random.Random(0)
 
     def some(count: int) -> str:
@@ -72,29 +72,29 @@ class Peer:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
 
     def pmi(self, document: str, history: str, response: str) -> float:
-        """The value of one response."""
+        """Return the value of one response."""
         before = self.ids(f"{history}.\n")
         text = self.ids(f"Agent: {response}.")
         with_document = self.mean(self.ids(f"Document: {document}\n\n") + before, text)
         return with_document - self.mean(before, text)
 
     def ids(self, text: str) -> list[int]:
-        """Token ids, no special tokens."""
-        found: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        return found
+        """Return token ids without special tokens."""
+        token_ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return token_ids
 
     def mean(self, prefix: list[int], text: list[int]) -> float:
-        """The mean log-probability of the ids ``text`` behind ``prefix``."""
+        """Return the mean log-probability of the ids ``text`` after ``prefix``."""
         torch = self._torch
         ids = torch.tensor([prefix + text])
         with torch.inference_mode():
             log_probs = self.model(input_ids=ids).logits[0].log_softmax(-1)
-        places = torch.arange(len(prefix) - 1, len(prefix) + len(text) - 1)
-        return float(log_probs[places, ids[0, len(prefix) :]].mean())
+        positions = torch.arange(len(prefix) - 1, len(prefix) + len(text) - 1)
+        return float(log_probs[positions, ids[0, len(prefix) :]].mean())
 
 
 def engine(bundle: str, threads: int) -> Iterator[Callable[[Texts], float]]:
-    """Load the engine; yield what scores the first response."""
+    """Load the engine; yield a function that scores the first response."""
     hide("torch")
     from groundwire.engine import Engine
 
@@ -102,15 +102,15 @@ def engine(bundle: str, threads: int) -> Iterator[Callable[[Texts], float]]:
     with Engine.load(bundle, "cpu", threads=threads) as loaded:
 
         def score(given: Texts) -> float:
-            found = loaded.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])
-            assert found.value is not None, found.message
-            return found.value
+            result = loaded.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])
+            assert result.value is not None, result.message
+            return result.value
 
         yield score
 
 
 def peer(folder: str, threads: int) -> Iterator[Callable[[Texts], float]]:
-    """Load the checkpoint in PyTorch; yield what scores the first response."""
+    """Load the checkpoint in PyTorch; yield a function that scores the first response."""
     import torch
     import transformers  # noqa: F401  # counted among the imports, not the model
 

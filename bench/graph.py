@@ -3,7 +3,7 @@
     python -m bench.graph                # a graph made by a seeded generator
     python -m bench.graph --data DIR     # and FB15k-237 itself, from DIR/fb15k237_{train,dev,test}.jsonl.gz
 
-Neighbourhoods are compared with two peers on the same graph, in turns: dictionaries of lists, as one would write it in
+Neighbourhoods are compared with two peers on the same graph, in turns: dictionaries of lists, as in
 plain Python, and scipy.sparse's incidence matrix. All three must find the same triples.
 """
 
@@ -37,7 +37,7 @@ SEED = 20_150
 TRIPLES, ENTITIES, RELATIONS = 310_116, 14_541, 237
 """Of FB15k-237, all parts together."""
 LIMIT = 1000
-"""Triples around a hub."""
+"""Most triples around a hub."""
 SYLLABLES = [first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou"]
 SENTENCES = (
     "I really liked {}, it was much better than {} and the one with {} in it, wasn't it?",
@@ -61,12 +61,12 @@ class Measured(msgspec.Struct, frozen=True):
     peak_mb: float
     """The largest resident size of such a process."""
     graph_mb: float
-    """What it had more after loading than before."""
+    """Growth of the resident size by loading."""
     one_hop: Timing
     two_hops: Timing
     """All triples within two hops of entities drawn at random."""
     two_hops_triples: float
-    """How many that are, median."""
+    """Their median number."""
     two_hops_limited: Timing
     """At most 1,000 triples around the same entities."""
     two_hops_of_hubs: Timing
@@ -88,26 +88,29 @@ def main(
     tiny: Annotated[bool, typer.Option(help="A small graph, to try the benchmark itself.")] = False,
     out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results, or none with --tiny.")] = None,
 ) -> None:
-    """Measure the made graph, and the real one where it is."""
+    """Measure the generated graph, and the real one where it is given."""
     folder = data or (Path(os.environ["GROUNDWIRE_BENCH_DATA"]) if "GROUNDWIRE_BENCH_DATA" in os.environ else None)
     queries, loads = (20, 1) if tiny else (queries, loads)
     with tempfile.TemporaryDirectory() as work:
         made = Path(work) / "made.jsonl"
         made.write_bytes(b"\n".join(map(msgspec.json.encode, synthetic(tiny))))
-        found = [measure("made", made, queries, loads)]
+        results = [measure("made", made, queries, loads)]
         if folder is not None:
-            found.append(measure("FB15k-237", joined(folder, Path(work)), queries, loads))
-    for one in found:
-        show(one)
+            results.append(measure("FB15k-237", joined(folder, Path(work)), queries, loads))
+    for measured in results:
+        show(measured)
     settings: dict[str, int | float | str | None] = {"queries": queries, "loads": loads, "limit": LIMIT, "tiny": tiny}
     target = out or (None if tiny else common.RESULTS / "graph.json")
-    common.finish("graph", settings, found, [] if tiny else [t for one in found for t in targets(one)], target)
+    common.finish(
+        "graph", settings, results, [] if tiny else [t for measured in results for t in targets(measured)], target
+    )
 
 
 def synthetic(tiny: bool) -> list[tuple[str, str, str]]:
-    """As many triples, entities and relations as FB15k-237 has, with hubs: degrees fall like a power of the rank.
+    """Return as many triples, entities and relations as FB15k-237 has, with hubs: degrees fall like a power of the
+    rank.
 
-    An entity is of one of twelve kinds and a relation joins two kinds, so that entities play the roles of theirs.
+    An entity has one of twelve kinds and a relation joins two kinds, so that relations constrain their entities.
     """
     rng, kinds = np.random.default_rng(SEED), 12
     wanted, entities, relations = (3_000, 300, 24) if tiny else (TRIPLES, ENTITIES, RELATIONS)
@@ -117,7 +120,7 @@ def synthetic(tiny: bool) -> list[tuple[str, str, str]]:
     drawn = 3 * wanted
     relation = rng.choice(relations, drawn, p=_falling(relations, 0.9))
     ends = joins.reshape(2, -1)[:, relation] + kinds * rng.choice(ranks, (2, drawn), p=_falling(ranks, 0.85))
-    # Each entity once at least.
+    # Each entity at least once.
     ends[0, :entities] = np.arange(entities)
     rows, first = np.unique(np.vstack([relation, ends]), axis=1, return_index=True)
     chosen = rows[:, np.argsort(first)][:, :wanted].T.tolist()
@@ -126,7 +129,7 @@ def synthetic(tiny: bool) -> list[tuple[str, str, str]]:
 
 
 def joined(folder: Path, work: Path) -> Path:
-    """The three parts as one packed file: gzip allows several, one after another."""
+    """Concatenate the three parts: gzip allows several members in a file."""
     path = work / "fb15k237.jsonl.gz"
     with path.open("wb") as out:
         for part in ("train", "dev", "test"):
@@ -147,10 +150,13 @@ def measure(name: str, path: Path, queries: int, loads: int) -> Measured:
     dictionaries, scipy = Dictionaries(graph), Scipy(graph)
     sizes = []
     for entity in asked:
-        found = graph.neighbourhood([entity], 2).triples
-        sizes.append(len(found))
+        triples = graph.neighbourhood([entity], 2).triples
+        sizes.append(len(triples))
         for peer in (dictionaries, scipy):
-            check(set(peer.two_hops(entity)) == set(found), f"{type(peer).__name__} finds others around {entity!r}")
+            check(
+                set(peer.two_hops(entity)) == set(triples),
+                f"{type(peer).__name__} finds other triples around {entity!r}",
+            )
     for entity in hubs:
         limited = graph.neighbourhood([entity], 2, LIMIT)
         check(len(limited.triples) == min(LIMIT, len(dictionaries.two_hops(entity))), f"the limit at {entity!r}")
@@ -163,7 +169,7 @@ def measure(name: str, path: Path, queries: int, loads: int) -> Measured:
         asked,
     )
     texts = [_sentence(rng, graph.entities) for _ in range(queries)]
-    hits = [len({one.entity for one in graph.link(text)} & set(names)) for text, names in texts]
+    hits = [len({mention.entity for mention in graph.link(text)} & set(names)) for text, names in texts]
     return Measured(
         name=name,
         triples=len(graph),
@@ -205,37 +211,40 @@ class Scipy:
     """Two hops by the rows of a sparse matrix, entities by triples."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
-        self._places = {name: index for index, name in enumerate(graph.entities)}
+        self._index = {name: index for index, name in enumerate(graph.entities)}
         self._triples = np.array([*graph, None], dtype=object)[:-1]
-        self._ends = np.array([[self._places[t.subject], self._places[t.object]] for t in graph])
+        self._ends = np.array([[self._index[t.subject], self._index[t.object]] for t in graph])
         rows, columns = self._ends.reshape(-1), np.repeat(np.arange(len(graph)), 2)
         self._matrix = csr_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns)))
 
     def two_hops(self, entity: str) -> list[Triple]:
-        first = self._matrix[[self._places[entity]]].indices
-        near = np.unique(np.append(self._ends[first], self._places[entity]))
-        found: list[Triple] = self._triples[np.unique(self._matrix[near].indices)].tolist()
-        return found
+        first = self._matrix[[self._index[entity]]].indices
+        near = np.unique(np.append(self._ends[first], self._index[entity]))
+        triples: list[Triple] = self._triples[np.unique(self._matrix[near].indices)].tolist()
+        return triples
 
 
-def targets(one: Measured) -> list[Target]:
+def targets(measured: Measured) -> list[Target]:
     """The bounds that the project set for a graph of this size."""
     return [
-        Target.at_most(f"{one.name}: load p50", one.load.p50_ms, 5000, "ms"),
-        Target.at_most(f"{one.name}: peak", one.peak_mb, 500, "MB"),
-        Target.at_most(f"{one.name}: two hops p50", one.two_hops.p50_ms, 5, "ms"),
-        Target.at_most(f"{one.name}: two hops of hubs, {LIMIT} triples, p50", one.two_hops_of_hubs.p50_ms, 5, "ms"),
-        Target.at_most(f"{one.name}: link p50", one.link.p50_ms, 1, "ms"),
+        Target.at_most(f"{measured.name}: load p50", measured.load.p50_ms, 5000, "ms"),
+        Target.at_most(f"{measured.name}: peak", measured.peak_mb, 500, "MB"),
+        Target.at_most(f"{measured.name}: two hops p50", measured.two_hops.p50_ms, 5, "ms"),
+        Target.at_most(
+            f"{measured.name}: two hops of hubs, {LIMIT} triples, p50", measured.two_hops_of_hubs.p50_ms, 5, "ms"
+        ),
+        Target.at_most(f"{measured.name}: link p50", measured.link.p50_ms, 1, "ms"),
     ]
 
 
-def show(one: Measured) -> None:
+def show(measured: Measured) -> None:
     """Print a graph's timings."""
     title = (
-        f"{one.name}: {one.triples:,} triples, {one.entities:,} entities, peak {one.peak_mb:.0f} MB; "
-        f"{one.two_hops_triples:,.0f} triples within two hops, {one.linked:.1%} of names linked"
+        f"{measured.name}: {measured.triples:,} triples, {measured.entities:,} entities, "
+        f"peak {measured.peak_mb:.0f} MB; {measured.two_hops_triples:,.0f} triples within two hops, "
+        f"{measured.linked:.1%} of names linked"
     )
-    timings = [(field, getattr(one, field)) for field in one.__struct_fields__]
+    timings = [(field, getattr(measured, field)) for field in measured.__struct_fields__]
     rows = [
         (name.replace("_", " "), *(f"{value:.3g}" for value in (timing.p50_ms, timing.p95_ms, timing.p99_ms)))
         for name, timing in timings
@@ -245,14 +254,14 @@ def show(one: Measured) -> None:
 
 
 def _one_by_one(subjects: dict[str, Callable[[str], object]], inputs: Sequence[str]) -> dict[str, Timing]:
-    """Every input once for each subject, in turns, in CPU time: a neighbour on the core is not the query's."""
+    """Time every input once for each subject, in turns, in CPU time, so that other processes do not count."""
     samples: dict[str, list[float]] = {name: [] for name in subjects}
-    for turn, one in enumerate(inputs):
+    for turn, query in enumerate(inputs):
         for name in common.in_turn(subjects, turn):
             started = time.process_time()
-            subjects[name](one)
+            subjects[name](query)
             samples[name].append((time.process_time() - started) * 1000)
-    return {name: Timing.of(found) for name, found in samples.items()}
+    return {name: Timing.of(spent_ms) for name, spent_ms in samples.items()}
 
 
 def _load(path: Path) -> fresh_graph.Load:
@@ -268,8 +277,8 @@ def _sentence(rng: random.Random, entities: Sequence[str]) -> tuple[str, list[st
 
 def _falling(count: int, exponent: float) -> NDArray[np.float64]:
     """Probabilities that fall like a power of the rank."""
-    weights: NDArray[np.float64] = np.arange(1, count + 1) ** -exponent
-    shares: NDArray[np.float64] = weights / weights.sum()
+    weights = np.arange(1, count + 1, dtype=np.float64) ** -exponent
+    shares: NDArray[np.float64] = np.divide(weights, weights.sum(), dtype=np.float64)
     return shares
 
 

@@ -1,8 +1,8 @@
-"""What many requests leave behind in a process: ``python -m bench.growth compact 2 10000 127 q2 beam``.
+"""Memory growth of a process over many requests: ``python -m bench.growth compact 2 10000 127 q2 beam``.
 
-The resident size alone cannot tell: pages of a mapped file count from the moment a rare word's row is read, and freed
-memory is given back late and in pieces. So the bytes that are in use are asked of the C library (glibc), and Python is
-told to take all of its memory from there (``PYTHONMALLOC=malloc``). PyTorch is hidden, as in fresh.py.
+The resident size alone is not enough: a page of a mapped file counts from the first time a row of it is read, and freed
+memory is returned late and in pieces. So the C library (glibc) reports the bytes in use, and Python takes all of its
+memory from there (``PYTHONMALLOC=malloc``). PyTorch is hidden, as in fresh.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ POINTS = 50
 
 
 class Point(msgspec.Struct, frozen=True):
-    """The process after so many requests."""
+    """The process after a number of requests."""
 
     requests: int
     resident_mb: float
@@ -40,7 +40,7 @@ class Growth(msgspec.Struct, frozen=True):
     resident_slope_mb: float
     """Per thousand requests, least squares over the second half, when the cache has long been full."""
     in_use_slope_mb: float
-    """The same of what is in use: what the engine keeps."""
+    """The same for the memory in use, which the engine keeps."""
     cached_calls: int
 
 
@@ -48,14 +48,14 @@ def measure(bundle: str, threads: int, requests: int, max_new_tokens: int, metri
     """Score distinct responses in a process of its own, with the default cache, as a service would."""
     command = [sys.executable, "-m", "bench.growth", bundle, *map(str, (threads, requests, max_new_tokens)), metrics]
     env = os.environ | {"PYTHONMALLOC": "malloc"}
-    found = subprocess.run(command, cwd=common.ROOT, check=True, stdout=subprocess.PIPE, env=env)
-    return msgspec.json.decode(found.stdout, type=Growth)
+    process = subprocess.run(command, cwd=common.ROOT, check=True, stdout=subprocess.PIPE, env=env)
+    return msgspec.json.decode(process.stdout, type=Growth)
 
 
 def main(
     bundle: str, threads: int, requests: int, max_new_tokens: int, metrics: tuple[str, ...], decoding: str = "beam"
 ) -> Growth:
-    """What ``measure`` runs. ``greedy`` takes a fifth of the time: what is kept does not depend on it."""
+    """Run one measurement, for ``measure``; ``greedy`` takes a fifth of the time and keeps the same memory."""
     hide("torch")
     from rich.console import Console
     from rich.progress import track
@@ -68,8 +68,8 @@ def main(
     with Engine.load(bundle, "cpu", threads=threads) as engine:
 
         def score() -> None:
-            found = engine.score_many(distinct(requests), metrics=metrics, options=options)
-            watched = track(found, "memory", requests, transient=True, console=screen, disable=not screen.is_terminal)
+            scores = engine.score_many(distinct(requests), metrics=metrics, options=options)
+            watched = track(scores, "memory", requests, transient=True, console=screen, disable=not screen.is_terminal)
             for done, result in enumerate(watched, 1):
                 check(
                     result.status == "scored", f"request {done} of the memory part: {result.status}, {result.message}"
@@ -89,8 +89,8 @@ def main(
 
 
 if __name__ == "__main__":
-    print(
-        msgspec.json.encode(
-            main(sys.argv[1], *map(int, sys.argv[2:5]), tuple(sys.argv[5].split(",")), *sys.argv[6:])
-        ).decode()
+    bundle_name, thread_count, request_count, tokens, metric_names, *decoding = sys.argv[1:]
+    growth = main(
+        bundle_name, int(thread_count), int(request_count), int(tokens), tuple(metric_names.split(",")), *decoding
     )
+    print(msgspec.json.encode(growth).decode())

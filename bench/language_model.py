@@ -11,7 +11,7 @@ directory that later runs reuse, and measures with the same number of threads on
 - rank: sixteen responses to the same document and history at once, against one.
 
 The texts have the lengths of the paper's data in words, and a word is a token here. Random weights leave the time of a
-pass as it is; int8 errors are reported, not judged.
+pass as it is; int8 errors are reported, not checked.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class Rank(msgspec.Struct, frozen=True):
-    """Many responses behind the same prefixes."""
+    """Many responses after the same prefixes."""
 
     candidates: int
-    one: Timing
+    single: Timing
     all: Timing
     ratio: float
-    """Median of all over that of one."""
+    """Median of all over that of a single one."""
 
 
 class Results(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ def main(
     repeats: Annotated[int, typer.Option(help="Samples of each timing.", min=1)] = 7,
     candidates: Annotated[int, typer.Option(help="Responses to rank.", min=2, max=64)] = 16,
     threads: Annotated[int | None, typer.Option(help="Threads of both sides; default: all usable.", min=1)] = None,
-    tiny: Annotated[bool, typer.Option(help="A tiny model, to try the benchmark itself; judges nothing.")] = False,
+    tiny: Annotated[bool, typer.Option(help="A tiny model, to try the benchmark itself; checks no targets.")] = False,
     out: Annotated[Path | None, typer.Option(help="JSON file; default bench/results, or none with --tiny.")] = None,
 ) -> None:
     """Measure PMI-Faith on BLOOM-560m at true size."""
@@ -136,7 +136,7 @@ def weight_bytes(bundle: Bundle) -> int:
 
 
 def fresh(side: str, source: Path, threads: int, words: Words, vocabulary: int) -> Sample:
-    """What one fresh process reports."""
+    """Return the measurement of one fresh process."""
     command = [sys.executable, "-m", "bench.fresh_pmi", side, source, threads, *words, vocabulary]
     done = subprocess.run([*map(str, command)], cwd=common.ROOT, capture_output=True, text=True, check=False)
     check(done.returncode == 0, f"the fresh process of the {side} failed: {done.stderr.strip()[-400:]}")
@@ -144,24 +144,24 @@ def fresh(side: str, source: Path, threads: int, words: Words, vocabulary: int) 
 
 
 def calls(given: Texts, responses: Sequence[str]) -> list[ScoreText]:
-    """What the metric asks about each response: with the document and without."""
+    """Return the calls of the metric for each response: with the document and without."""
     document, history = f"Document: {given.document}\n\n", f"{given.history}.\n"
     prefixes = ((document, history), (history,))
     return [ScoreText(prefix, f"Agent: {response}.") for response in responses for prefix in prefixes]
 
 
 def error(runtime: LocalRuntime, peer: Peer, given: Texts) -> float:
-    """The largest difference from PyTorch of a log-probability, over the tokens of one response twice."""
+    """Return the largest difference from PyTorch of a log-probability, over the tokens of one response twice."""
     worst = 0.0
     for call in calls(given, given.responses[:1]):
-        (found,) = runtime.run("lm", [call], 1)
-        assert isinstance(found, TextScored), found
+        (scored,) = runtime.run("lm", [call], 1)
+        assert isinstance(scored, TextScored), scored
         prefix = [index for part in call.prefix for index in peer.ids(part)]
         ids = torch.tensor([prefix + peer.ids(call.text)])
         with torch.inference_mode():
             logits = peer.model(input_ids=ids).logits[0, len(prefix) - 1 : -1].log_softmax(-1)
         expected = logits.gather(1, ids[0, len(prefix) :, None])[:, 0].numpy()
-        worst = max(worst, float(np.abs(expected - np.array(found.log_probs)).max()))
+        worst = max(worst, float(np.abs(expected - np.array(scored.log_probs)).max()))
     return worst
 
 
@@ -170,9 +170,9 @@ def score(bundle: Path, peer: Peer, given: Texts, threads: int, repeats: int, er
     with Engine(LocalRuntime.load(bundle, "cpu", threads=threads), cache_chars=0) as engine:
 
         def ours() -> float:
-            found = engine.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])
-            check(found.value is not None, found.message)
-            return found.value or 0.0
+            result = engine.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])
+            check(result.value is not None, result.message)
+            return result.value or 0.0
 
         def theirs() -> float:
             return peer.pmi(given.document, given.history, given.responses[0])
@@ -186,18 +186,18 @@ def score(bundle: Path, peer: Peer, given: Texts, threads: int, repeats: int, er
 def rank(bundle: Path, given: Texts, threads: int, repeats: int) -> Rank:
     """Time one response and all of them at once."""
     runtime = LocalRuntime.load(bundle, "cpu", threads=threads)
-    one, every = calls(given, given.responses[:1]), calls(given, given.responses)
-    alone, together = runtime.run("lm", one, 1), runtime.run("lm", every, 1)
-    check(list(together[:2]) == list(alone), "a response is scored otherwise among its rivals than alone")
+    single, every = calls(given, given.responses[:1]), calls(given, given.responses)
+    alone, together = runtime.run("lm", single, 1), runtime.run("lm", every, 1)
+    check(list(together[:2]) == list(alone), "a response gets another score among others than alone")
     timings = interleaved(
-        {"one": lambda: runtime.run("lm", one, 1), "all": lambda: runtime.run("lm", every, 1)}, repeats
+        {"single": lambda: runtime.run("lm", single, 1), "all": lambda: runtime.run("lm", every, 1)}, repeats
     )
-    ratio = timings["all"].p50_ms / timings["one"].p50_ms
-    return Rank(len(given.responses), timings["one"], timings["all"], ratio)
+    ratio = timings["all"].p50_ms / timings["single"].p50_ms
+    return Rank(len(given.responses), timings["single"], timings["all"], ratio)
 
 
 def targets(results: Results) -> Iterator[Target]:
-    """The bounds the project set itself for this model on a CPU."""
+    """Yield the targets for this model on a CPU."""
     yield Target.at_least("peak memory of PyTorch's process over ours", results.memory_ratio, 5.0, "×")
     yield Target.at_least("one response over PyTorch", results.score.ratio, 3.0, "×")
     yield Target.at_most(f"ranking {results.rank.candidates} over scoring one", results.rank.ratio, 4.0, "×")
@@ -207,9 +207,9 @@ def show(results: Results) -> None:
     """Print what was measured."""
     screen = common.console()
     rows = [
-        (name, *(f"{value:.0f}" for value in (one.imported_mb, one.loaded_mb, one.scoring_peak_mb, one.peak_mb)),
-         f"{one.load_ms:.0f}", f"{one.score_ms:.0f}")
-        for name, one in (("engine int8", results.engine), ("PyTorch float32", results.peer))
+        (name, f"{sample.imported_mb:.0f}", f"{sample.loaded_mb:.0f}", f"{sample.scoring_peak_mb:.0f}",
+         f"{sample.peak_mb:.0f}", f"{sample.load_ms:.0f}", f"{sample.score_ms:.0f}")
+        for name, sample in (("engine int8", results.engine), ("PyTorch float32", results.peer))
     ]  # fmt: skip
     columns = ("fresh process", "MB imported", "loaded", "peak scoring", "peak", "load ms", "first score ms")
     screen.print(common.table("memory", columns, rows))
@@ -224,8 +224,8 @@ def show(results: Results) -> None:
         f"{score.fp32_error:.1e} (fp32), {score.int8_error:.1e} (int8) nats"
     )
     screen.print(
-        f"{rank.candidates} responses at once: {rank.all.p50_ms:.0f} ms p50 ({rank.all.p95_ms:.0f} p95), one "
-        f"{rank.one.p50_ms:.0f} ({rank.one.p95_ms:.0f}): {rank.ratio:.2f} × for {rank.candidates} × the responses"
+        f"{rank.candidates} responses at once: {rank.all.p50_ms:.0f} ms p50 ({rank.all.p95_ms:.0f} p95), a single one "
+        f"{rank.single.p50_ms:.0f} ({rank.single.p95_ms:.0f}): {rank.ratio:.2f} × for {rank.candidates} × the responses"
     )
 
 

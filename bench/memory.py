@@ -1,4 +1,4 @@
-"""Memory of this process, with the standard library alone, so that reading it costs none."""
+"""Memory of this process, read with the standard library alone, which needs no memory of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Hidden(MetaPathFinder):
 
 
 def hide(name: str) -> None:
-    """Let a package that is installed look as if it was not, for the imports of this process that follow."""
+    """Make later imports of the package ``name`` fail in this process, as if it was not installed."""
     sys.meta_path.insert(0, _Hidden(name))
 
 
@@ -45,7 +45,7 @@ def resident_mb() -> float:
 
 
 def forget_peak() -> None:
-    """Let ``peak_mb`` begin anew (Linux)."""
+    """Reset ``peak_mb`` (Linux)."""
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 
 

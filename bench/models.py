@@ -1,9 +1,9 @@
 """Random checkpoints of the paper's architectures at true size, and their bundles, kept in a work directory.
 
-No trained weight is needed to time a graph: what a forward pass costs depends on shapes alone. Vocabulary sizes are the
+Timing a graph needs no trained weights: the cost of a forward pass depends on shapes alone. Vocabulary sizes are the
 true ones, because a generator's head and top-k over 32,128 pieces are part of its time. The three tokenizers split text
 into words and share the words ``w00000``, ``w00001``, … that fill their vocabularies, so a generated question of 20
-tokens is 20 tokens for the reader and the classifier too, whichever words it holds: work is equal by construction.
+tokens is 20 tokens for extractive QA and the classifier too, whichever words it has: work is equal by construction.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from transformers import (
 import groundwire.export
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.checkpoint import Checkpoint
-from groundwire.runtime.bundle import MANIFEST, Bundle, QuestionGeneratorRole, ResponseGeneratorRole, SpansRole
+from groundwire.export.store import graph_files
+from groundwire.runtime.bundle import MANIFEST, Bundle
 
 from . import spans
 from .dialogues import examples
@@ -125,7 +126,7 @@ TINY = Size(
 
 
 def checkpoints(work: Path, size: Size) -> dict[str, Path]:
-    """The checkpoint directories of the roles qa, nli, qg and spans, written where they are not there yet.
+    """The checkpoint directories of the roles qa, nli, qg and spans, written if missing.
 
     The words of the examples are in every vocabulary.
     """
@@ -151,7 +152,7 @@ def checkpoints(work: Path, size: Size) -> dict[str, Path]:
 
 
 def language_model(work: Path, size: Size) -> Path:
-    """The checkpoint directory of BLOOM, written where it is not there yet; its words are w00000, w00001, …"""
+    """The checkpoint directory of BLOOM, written if missing; its words are w00000, w00001, …"""
     folder = work / f"{size.name}-bloom-checkpoints" / "random-bloom"
     if not (folder / "tokenizer.json").exists():
         torch.manual_seed(0)
@@ -167,8 +168,8 @@ PEAKED = 6.0
 """The last norm of BART times this, so that a top-p set has a few tokens, as after training, and not half of them."""
 
 
-def writer(size: Size) -> Checkpoint:
-    """BART as the exporter takes it, on no disk; it never ends a response, and its words are w00000, w00001, …"""
+def response_generator(size: Size) -> Checkpoint:
+    """Return BART as the exporter loads it, in memory; it never ends a response; its words are w00000, w00001, …"""
     torch.manual_seed(0)
     model = BartForConditionalGeneration(BartConfig(**size.bart, forced_eos_token_id=None)).eval()
     with torch.no_grad():
@@ -183,10 +184,10 @@ def writer(size: Size) -> Checkpoint:
 
 
 def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle:
-    """A bundle with at least the roles of ``sources``; those that this version of the exporter has not made are made.
+    """Return a bundle with at least the roles of ``sources``; export those that this version of the exporter has not.
 
-    Roles are exported one after another, so that only one model is in memory and a run that was stopped goes on where
-    it was. Parity is waived where it fails, and the manifest says so: with random weights the best and the second best
+    Roles are exported one after another, so that only one model is in memory and an interrupted run can continue.
+    Parity is waived where it fails, and the manifest records that: with random weights the best and the second best
     logit are as close as noise, so that disagreement means nothing.
     """
     prefix = next(iter(sources.values())).parent.name.replace("checkpoints", precision)
@@ -209,21 +210,15 @@ def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle
 
 
 def graph_bytes(opened: Bundle, role: str) -> int:
-    """Bytes of a role's graph files and of the weights they keep beside them."""
+    """Return the bytes of a role's graph files and of their external weights."""
     record = opened.manifest.roles[role]
-    assert not isinstance(record, SpansRole)
-    names = (
-        (record.encoder, record.decoder)
-        if isinstance(record, QuestionGeneratorRole | ResponseGeneratorRole)
-        else (record.graph,)
-    )
-    paths = [opened.file(name) for name in names]
+    paths = [opened.file(name) for name in graph_files(record)]
     outside: dict[tuple[str, int], int] = {}
     for path in paths:
         for tensor in onnx.load(path, load_external_data=False).graph.initializer:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                place = {entry.key: entry.value for entry in tensor.external_data}
-                outside[place["location"], int(place["offset"])] = int(place["length"])
+                extent = {entry.key: entry.value for entry in tensor.external_data}
+                outside[extent["location"], int(extent["offset"])] = int(extent["length"])
     return sum(path.stat().st_size for path in paths) + sum(outside.values())
 
 

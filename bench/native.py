@@ -1,8 +1,8 @@
-"""The native functions against their slow twins in tests/reference, on inputs of the size a request brings.
+"""The native functions against the reference implementations in tests/reference, on inputs of a request's size.
 
     python -m bench.native
 
-Both sides get the same inputs, their answers are compared, and only then they are timed, in turns. Spans and packing
+Both sides get the same inputs. Their results are compared first and then timed in turns. Spans and packing
 are numpy arrays on the native side and lists on the other, as each takes them; beam search gets its model's scores from
 a table on both sides, so what is compared is the search alone.
 """
@@ -29,14 +29,14 @@ KNOWLEDGE = "an ancient Roman lighthouse near A Coruña, in Galicia: built in th
 
 
 class Case(NamedTuple):
-    """A function and its twin on one input."""
+    """A function and its reference implementation on one input."""
 
     name: str
     size: str
     native: Callable[[], Any]
-    twin: Callable[[], Any]
-    plain: Callable[[Any], Any]
-    """The native answer in the twin's form."""
+    reference: Callable[[], Any]
+    convert: Callable[[Any], Any]
+    """Converts the native result to the form of the reference."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -46,8 +46,8 @@ class Row(msgspec.Struct, frozen=True):
     size: str
     native_p50_us: float
     native_p95_us: float
-    twin_p50_us: float
-    twin_p95_us: float
+    reference_p50_us: float
+    reference_p95_us: float
     ratio: float
 
 
@@ -57,13 +57,13 @@ def main(
     tiny: Annotated[bool, typer.Option(help="Small inputs and few samples, to try the benchmark itself.")] = False,
     out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results, or none with --tiny.")] = None,
 ) -> None:
-    """Compare every native function with its twin: first the answer, then the time."""
+    """Compare every native function with its reference implementation: first the result, then the time."""
     repeats, sample_ms = (3, 1.0) if tiny else (repeats, sample_ms)
     rows = [measure(case, repeats, sample_ms) for case in cases(tiny)]
-    columns = ("function", "input", "native p50 µs", "p95", "twin p50 µs", "p95", "ratio")
+    columns = ("function", "input", "native p50 µs", "p95", "reference p50 µs", "p95", "ratio")
     common.console().print(
         common.table(
-            "native functions against their Python twins: equal answers",
+            "native functions against reference implementations in Python: equal results",
             columns,
             [(row.name, row.size, *(f"{value:.4g}" for value in msgspec.structs.astuple(row)[2:])) for row in rows],
         )
@@ -74,26 +74,32 @@ def main(
 
 
 def measure(case: Case, repeats: int, sample_ms: float) -> Row:
-    """Check that both answers are equal, then time both in turns."""
-    found, expected = case.plain(case.native()), case.twin()
-    common.check(found == expected, f"{case.name}({case.size}): native gives {found!r}, the twin {expected!r}")
-    loops = {"native": common.loops_for(case.native, sample_ms), "twin": common.loops_for(case.twin, sample_ms)}
+    """Check that both results are equal, then time both in turns."""
+    actual, expected = case.convert(case.native()), case.reference()
+    common.check(
+        actual == expected,
+        f"{case.name}({case.size}): native gives {actual!r}, the reference implementation {expected!r}",
+    )
+    loops = {
+        "native": common.loops_for(case.native, sample_ms),
+        "reference": common.loops_for(case.reference, sample_ms),
+    }
     timings = common.interleaved(
         {
             "native": lambda: common.repeat(case.native, loops["native"]),
-            "twin": lambda: common.repeat(case.twin, loops["twin"]),
+            "reference": lambda: common.repeat(case.reference, loops["reference"]),
         },
         repeats,
     )
-    native, twin = ((timings[side], 1000 / loops[side]) for side in ("native", "twin"))
+    native, slow = ((timings[side], 1000 / loops[side]) for side in ("native", "reference"))
     return Row(
         case.name,
         case.size,
         native[0].p50_ms * native[1],
         native[0].p95_ms * native[1],
-        twin[0].p50_ms * twin[1],
-        twin[0].p95_ms * twin[1],
-        twin[0].p50_ms * twin[1] / (native[0].p50_ms * native[1]),
+        slow[0].p50_ms * slow[1],
+        slow[0].p95_ms * slow[1],
+        slow[0].p50_ms * slow[1] / (native[0].p50_ms * native[1]),
     )
 
 
@@ -155,7 +161,7 @@ def _span_cases(rng: np.random.Generator, tiny: bool) -> list[Case]:
     first, last = np.full(batch, 8, dtype=np.int64), lengths - 2
     limits = list(zip(first.tolist(), last.tolist(), strict=True))
     nulls = [spans.null_score(s, e) for s, e in zip(start, end, strict=True)]
-    # The twin takes sequences of floats, and indexing an array boxes every element anew.
+    # The reference takes sequences of floats, and indexing an array boxes every element anew.
     rows = list(zip(start.tolist(), end.tolist(), strict=True))
 
     def argmax() -> list[spans.Span]:
@@ -164,13 +170,15 @@ def _span_cases(rng: np.random.Generator, tiny: bool) -> list[Case]:
     def best() -> list[list[spans.Span]]:
         return [spans.best_spans(s, e, a, b, 32, 5) for (s, e), (a, b) in zip(rows, limits, strict=True)]
 
-    def plain_argmax(found: Sequence[NDArray[Any]]) -> list[spans.Span]:
-        common.check(found[3].tolist() == nulls, "argmax_spans: null scores differ from the twin's")
-        return list(zip(*(part.tolist() for part in found[:3]), strict=True))
+    def plain_argmax(arrays: Sequence[NDArray[Any]]) -> list[spans.Span]:
+        common.check(
+            arrays[3].tolist() == nulls, "argmax_spans: null scores differ from the reference implementation's"
+        )
+        return list(zip(*(part.tolist() for part in arrays[:3]), strict=True))
 
-    def plain_best(found: Sequence[NDArray[Any]]) -> list[list[spans.Span]]:
-        common.check(found[3].tolist() == nulls, "best_spans: null scores differ from the twin's")
-        columns = [part.tolist() for part in found[:3]]
+    def plain_best(arrays: Sequence[NDArray[Any]]) -> list[list[spans.Span]]:
+        common.check(arrays[3].tolist() == nulls, "best_spans: null scores differ from the reference implementation's")
+        columns = [part.tolist() for part in arrays[:3]]
         return [list(zip(*row, strict=True)) for row in zip(*columns, strict=True)]
 
     size = f"{batch} rows of {width}"
@@ -202,14 +210,14 @@ def _beam_case(tiny: bool) -> Case:
     def native() -> list[tuple[list[int], float]]:
         search = _native.BeamSearch(
             sources=1,
-            beams=options.beams,
-            returned=options.returned,
+            num_beams=options.num_beams,
+            num_return_sequences=options.num_return_sequences,
             start=options.start,
             eos=list(options.eos),
             vocabulary=vocabulary,
             max_length=options.max_length,
             min_length=options.min_length,
-            no_repeat_ngram=options.no_repeat_ngram,
+            no_repeat_ngram_size=options.no_repeat_ngram_size,
             length_penalty=options.length_penalty,
             early_stopping=options.early_stopping,
         )
@@ -218,9 +226,9 @@ def _beam_case(tiny: bool) -> Case:
         while not closed:
             tokens, parents, count = search.tokens()[0].tolist(), search.parents()[0].tolist(), search.wanted()
             prefixes = [(*prefixes[parent], token) for parent, token in zip(parents, tokens, strict=True)]
-            found = [scored(prefix) for prefix in prefixes]
-            candidates = np.stack([order[:count] for _, order in found])
-            scores = np.take_along_axis(np.stack([row for row, _ in found]), candidates, axis=1)
+            scored_prefixes = [scored(prefix) for prefix in prefixes]
+            candidates = np.stack([order[:count] for _, order in scored_prefixes])
+            scores = np.take_along_axis(np.stack([row for row, _ in scored_prefixes]), candidates, axis=1)
             closed = search.advance(scores[None], candidates[None])
         return list(search.results()[0])
 
@@ -229,12 +237,12 @@ def _beam_case(tiny: bool) -> Case:
         f"5 beams, {length} tokens, vocabulary {vocabulary}",
         native,
         lambda: beam_search.beam_search(lambda prefix: scored(prefix)[0], options),
-        lambda found: [(list(tokens), float(score)) for tokens, score in found],
+        lambda results: [(list(tokens), float(score)) for tokens, score in results],
     )
 
 
-def _lists(found: Sequence[NDArray[Any]]) -> tuple[list[Any], ...]:
-    return tuple(part.tolist() for part in found)
+def _lists(arrays: Sequence[NDArray[Any]]) -> tuple[list[Any], ...]:
+    return tuple(part.tolist() for part in arrays)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class Dialogue(msgspec.Struct, frozen=True):
 
     response: str
     expected: tuple[str, ...]
-    """What it may be after repair: any of these."""
+    """Accepted repairs."""
     history: tuple[str, ...] = ()
 
 
@@ -42,13 +42,13 @@ class Measured(msgspec.Struct, frozen=True):
     refine: Timing
     """All dialogues: critique, and repair where something is flagged."""
     refine_flagged: Timing
-    """Those of which something is flagged: critic, retriever, and the critic again."""
+    """Dialogues with a flagged token: critic, retriever, and the critic again."""
     refine_cold: Timing
     """The first request for each dialogue, flagged or not."""
     link: Timing
-    """Finding the entities of a response and its neighbourhood, a part of all of these."""
+    """Finding the entities of a response and their neighbourhood, which is part of all other timings."""
     as_expected: float
-    """Share of the dialogues whose repair is the one that the examples give."""
+    """Share of the dialogues whose repair is one of the accepted ones."""
 
 
 def main(
@@ -59,7 +59,7 @@ def main(
     threads: Annotated[int | None, typer.Option(help="CPU threads of a graph run; default: all usable.", min=1)] = None,
     out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results.")] = None,
 ) -> None:
-    """Measure, print and write."""
+    """Measure critique and repair, print and save the timings."""
     rows = [msgspec.json.decode(line, type=Dialogue) for line in dialogues.read_bytes().splitlines() if line]
     known = KnowledgeGraph.load(graph)
     with Engine.load(bundle, "cpu", threads=threads, cache_chars=0) as engine:
@@ -72,8 +72,8 @@ def main(
             "critique and repair, milliseconds",
             ("", "p50", "p95", "p99"),
             [
-                (name, f"{one.p50_ms:.1f}", f"{one.p95_ms:.1f}", f"{one.p99_ms:.1f}")
-                for name, one in zip(shown, timings, strict=True)
+                (name, f"{timing.p50_ms:.1f}", f"{timing.p95_ms:.1f}", f"{timing.p99_ms:.1f}")
+                for name, timing in zip(shown, timings, strict=True)
             ],
         )
     )
@@ -93,18 +93,18 @@ def measure(
     samples: dict[str, list[float]] = {name: [] for name in ("critique", "refine", "flagged", "cold", "link")}
     first: list[Refinement] = []
     for turn in range(repeats + 1):
-        for place, row in enumerate(rows):
-            spent, found = common.timed(_refine(engine, graph, row))
+        for index, row in enumerate(rows):
+            spent, refinement = common.timed(_refine(engine, graph, row))
             if turn == 0:
-                first.append(found)
+                first.append(refinement)
                 samples["cold"].append(spent)
                 continue
             check(
-                (found.response, found.status) == (first[place].response, first[place].status),
-                f"{row.response!r} became {first[place].response!r} first and {found.response!r} later",
+                (refinement.response, refinement.status) == (first[index].response, first[index].status),
+                f"{row.response!r} became {first[index].response!r} first and {refinement.response!r} later",
             )
             samples["refine"].append(spent)
-            if found.before.hallucinated:
+            if refinement.before.hallucinated:
                 samples["flagged"].append(spent)
             samples["critique"].append(common.timed(_critique(engine, graph, row))[0])
             samples["link"].append(common.timed(_link(graph, row))[0])
@@ -116,7 +116,8 @@ def measure(
         refine_flagged=Timing.of(samples["flagged"]),
         refine_cold=Timing.of(samples["cold"]),
         link=Timing.of(samples["link"]),
-        as_expected=sum(found.response in row.expected for found, row in zip(first, rows, strict=True)) / len(rows),
+        as_expected=sum(refinement.response in row.expected for refinement, row in zip(first, rows, strict=True))
+        / len(rows),
     )
 
 

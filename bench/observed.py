@@ -1,36 +1,36 @@
-"""A runtime that counts what it is asked: calls, batches and time per role."""
+"""A runtime that counts calls, batches and time per role."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from groundwire.runtime.calibration import Calibration
-from groundwire.runtime.calls import Call
+from groundwire.runtime.calls import Call, Generate, SequencePart
 from groundwire.runtime.protocol import Identity, Outcome, RoleInfo, Runtime
 
 
 class Stage(msgspec.Struct):
-    """What one role did."""
+    """The work of one role."""
 
     calls: int = 0
     batches: int = 0
-    """Times the role was asked; the role itself may split a batch by length."""
+    """How often the role was run; the role itself may split a batch by length."""
     run_ms: float = 0.0
 
 
 class Observed:
-    """Passes everything on to ``inner`` and keeps the sums."""
+    """Forwards all calls to ``inner`` and keeps the sums."""
 
     def __init__(self, inner: Runtime) -> None:
         self._inner = inner
         self.stages: dict[str, Stage] = {}
         self._lock = threading.Lock()
         self.calls: list[Call] | None = None
-        """Every call, in the order they ended, once this is set to a list."""
+        """Every call, in the order of completion, once this is set to a list."""
 
     @property
     def roles(self) -> frozenset[str]:
@@ -49,7 +49,7 @@ class Observed:
 
     def role_info(self, role: str) -> RoleInfo:
         """As the inner runtime."""
-        return self._inner.facts(role)
+        return self._inner.role_info(role)
 
     @property
     def worker_pools(self) -> Mapping[str, int]:
@@ -78,6 +78,10 @@ class Observed:
                 self.calls += calls
         return outcomes
 
+    def stream(self, call: Generate) -> Iterator[SequencePart]:
+        """As the inner runtime; not counted."""
+        return self._inner.stream(call)
+
     def warm_calls(self) -> Sequence[Call]:
         """As the inner runtime."""
         return self._inner.warm_calls()
@@ -86,7 +90,7 @@ class Observed:
         """Close the inner runtime."""
         self._inner.close()
 
-    def taken(self) -> dict[str, Stage]:
-        """The sums since the last time they were taken."""
+    def take_stages(self) -> dict[str, Stage]:
+        """Return the sums since the last time, and reset them."""
         stages, self.stages = self.stages, {}
         return stages

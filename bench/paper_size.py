@@ -2,16 +2,16 @@
 
     python -m bench.paper_size
 
-Writes checkpoints of ALBERT-xlarge (reader), RoBERTa-large (3-way classifier) and T5-base (question generator), exports
-them at fp32 and int8 into a work directory that later runs reuse, and measures, always with the same number of threads
-on both sides:
+Writes checkpoints of ALBERT-xlarge (extractive QA), RoBERTa-large (3-way classifier) and T5-base (question generator),
+exports them at fp32 and int8 into a work directory that later runs reuse, and measures, always with the same number of
+threads on both sides:
 
 - each graph alone against PyTorch float32 on the same ids (``pieces.py``), after comparing their numbers;
 - the float32 runtime against PyTorch from text to text on every call of one response;
 - whole Q² with equal work on both sides (``every_call.py`` says which).
 
-Random weights leave the time of a forward pass as it is. They say nothing about accuracy: int8 errors are reported, not
-judged.
+Random weights leave the time of a forward pass as it is. They do not show accuracy: int8 errors are reported, not
+checked.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def main(
     repeats: Annotated[int, typer.Option(help="Samples of each graph.", min=1)] = 7,
     q2_repeats: Annotated[int, typer.Option(help="Rounds over the responses of whole Q².", min=1)] = 1,
     responses: Annotated[int, typer.Option(help="Responses of whole Q².", min=1, max=12)] = 6,
-    spans: Annotated[int, typer.Option(help="Spans asked about in each response.", min=1)] = 3,
+    spans: Annotated[int, typer.Option(help="Spans of each response for which questions are generated.", min=1)] = 3,
     threads: Annotated[int | None, typer.Option(help="Threads of both sides; default: all usable.", min=1)] = None,
-    tiny: Annotated[bool, typer.Option(help="Tiny models, to try the benchmark itself; judges nothing.")] = False,
+    tiny: Annotated[bool, typer.Option(help="Tiny models, to try the benchmark itself; checks no targets.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="JSON file; default bench/results, or none with --tiny or fewer parts.")
     ] = None,
@@ -70,7 +70,7 @@ def main(
     threads = threads or usable_cores()
     torch.set_num_threads(threads)
     profile = DeviceProfile.of("cpu", threads)
-    requests = [asked(dialogue, spans) for dialogue in examples()[:responses]]
+    requests = [build_request(dialogue, spans) for dialogue in examples()[:responses]]
     folders = models.checkpoints(work, models.TINY if tiny else models.PAPER)
     sources = {role: folders[role] for role in ROLES if role in wanted or "q2" in wanted}
     bundles = {"fp32": models.bundle(work, sources, "fp32"), "int8": models.bundle(work, sources, "int8")}
@@ -105,15 +105,15 @@ def main(
     common.finish("paper_size", settings, results, () if tiny else tuple(targets(results)), target)
 
 
-def asked(dialogue: Dialogue, spans: int) -> Request:
-    """An example with its longest words for spans."""
+def build_request(dialogue: Dialogue, spans: int) -> Request:
+    """Return an example with its longest words as spans."""
     words = dict.fromkeys(word.strip(".,!?") for word in dialogue.response.split())
     longest = tuple(sorted(words, key=len, reverse=True)[:spans])
     return Request(dialogue.response, longest, " ".join(dialogue.knowledge))
 
 
 def targets(results: Results) -> Iterator[Target]:
-    """The bounds the project set itself for these models on a CPU."""
+    """Yield the targets for these models on a CPU."""
     least = {"qa": 4.0, "nli": 3.0, "qg": 2.5}
     for piece in results.pieces:
         if piece.role == "qa":

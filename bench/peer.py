@@ -24,7 +24,7 @@ _KINDS = {
 
 
 class Work(msgspec.Struct):
-    """Calls of one model and the tokens of their inputs, padding not counted."""
+    """Calls of one model and the tokens of their inputs, without padding."""
 
     calls: int = 0
     tokens: int = 0
@@ -40,14 +40,14 @@ class Torch:
 
     @torch.inference_mode()
     def logits(self, feeds: dict[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """All outputs of a reader or classifier."""
+        """Return all outputs of an extractive QA model or classifier."""
         output = self.model(**feeds)
         return (output.start_logits, output.end_logits) if "start_logits" in output else (output.logits,)
 
     @torch.inference_mode()
     def search(self, ids: torch.Tensor, decoding: BeamSearch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Beam search over the sources ``ids`` [B, T]: sequences [B · returned, L] and their scores."""
-        found = self.model.generate(
+        """Beam search over the sources ``ids`` [B, T]: sequences [B · num_return_sequences, L] and their scores."""
+        generated = self.model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             num_beams=decoding.num_beams,
@@ -61,7 +61,7 @@ class Torch:
             return_dict_in_generate=True,
             output_scores=True,
         )
-        return found.sequences, found.sequences_scores
+        return generated.sequences, generated.sequences_scores
 
     def generate(self, source: str, decoding: BeamSearch) -> list[str]:
         """The generated texts of one source, best first."""
@@ -71,7 +71,7 @@ class Torch:
         return texts
 
     def answer(self, question: str, passage: str) -> str:
-        """What stands from the best start token to the best end token, each found on its own; "" when nothing does."""
+        """Return the text from the best start token to the best end token, chosen independently; "" for no answer."""
         encoded = self._encode(question, passage, return_offsets_mapping=True)
         offsets = encoded.pop("offset_mapping")[0].tolist()
         start, end = (int(logits[0].argmax()) for logits in self.logits(encoded))
@@ -87,7 +87,7 @@ class Torch:
         return " ".join(pieces)
 
     def classify(self, premise: str, hypothesis: str) -> list[float]:
-        """Probabilities in the order of the logits."""
+        """Return probabilities in the order of the logits."""
         (logits,) = self.logits(self._encode(premise, hypothesis))
         return [float(value) for value in logits[0].softmax(-1)]
 

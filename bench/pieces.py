@@ -20,7 +20,7 @@ from .common import Timing, check, interleaved
 from .peer import Torch
 
 QUESTION = BeamSearch(num_beams=5, num_return_sequences=5, min_new_tokens=20, max_new_tokens=20)
-"""The decoding of Q² with its length fixed: a start token and 20 generated ones, whatever the weights say."""
+"""The decoding of Q² with its length fixed: 20 generated tokens, whatever the weights are."""
 EXACT = 1e-3
 """Largest difference of a float32 graph from PyTorch, in standard deviations of PyTorch's numbers."""
 
@@ -45,9 +45,9 @@ class Piece(msgspec.Struct, frozen=True):
     fp32_error: float
     """Largest difference from PyTorch, in standard deviations of PyTorch's numbers. Checked."""
     int8_error: float
-    """The same for int8. Reported only: random weights amplify what trained ones absorb."""
+    """The same for int8. Reported only: random weights amplify errors that trained ones absorb."""
     same_alone: float
-    """Largest difference, in the same unit, between an int8 row alone and among its batch-mates. Checked."""
+    """Largest difference, in the same unit, between an int8 row alone and among the rest of its batch. Checked."""
     fp32_same_sequences: float | None = None
     """Share of generated sequences equal to PyTorch's (generator only). Checked."""
     int8_same_sequences: float | None = None
@@ -56,7 +56,7 @@ class Piece(msgspec.Struct, frozen=True):
 def encoder(
     role: str, folder: Path, bundles: Bundles, shape: tuple[int, int], profile: DeviceProfile, repeats: int
 ) -> Piece:
-    """A reader or classifier on a full batch of random ids, no padding."""
+    """Time an extractive QA model or classifier on a full batch of random ids, no padding."""
     peer = Torch(role, folder)
     sessions: dict[str, Session] = {}
     for precision, bundle in bundles.items():
@@ -70,10 +70,10 @@ def encoder(
     whole = {precision: _stacked(session.run(feeds)) for precision, session in sessions.items()}
     alone = _stacked(sessions["int8"].run({name: array[:1] for name, array in feeds.items()}))
     scale = float(expected.std())
-    errors = {precision: float(np.abs(found - expected).max()) / scale for precision, found in whole.items()}
+    errors = {precision: float(np.abs(actual - expected).max()) / scale for precision, actual in whole.items()}
     moved = float(np.abs(whole["int8"][:, :1] - alone).max()) / scale
     check(errors["fp32"] <= EXACT, f"{role}: the float32 graph is {errors['fp32']:.2g} std from PyTorch")
-    check(moved <= EXACT, f"{role}: an int8 row moves by {moved:.2g} std with its batch-mates")
+    check(moved <= EXACT, f"{role}: an int8 row moves by {moved:.2g} std with the rest of its batch")
 
     timings = interleaved(
         {
@@ -87,7 +87,7 @@ def encoder(
 
 
 def generator(folder: Path, bundles: Bundles, sources: tuple[int, int], profile: DeviceProfile, repeats: int) -> Piece:
-    """The question generator on random sources of one length: beam 5, 20 tokens, against ``transformers.generate``."""
+    """Time the question generator on random sources of one length, beam 5, 20 tokens, against ``generate``."""
     peer = Torch("qg", folder)
     engines: dict[str, QuestionGenerator] = {}
     for precision, bundle in bundles.items():
@@ -100,14 +100,16 @@ def generator(folder: Path, bundles: Bundles, sources: tuple[int, int], profile:
 
     sequences, scores = peer.search(tensor, QUESTION)
     expected = [row[1:] for row in sequences.tolist()], scores.numpy()
-    found = {precision: _flat(engine.generate(windows, QUESTION)) for precision, engine in engines.items()}
+    generated = {precision: _flat(engine.generate(windows, QUESTION)) for precision, engine in engines.items()}
     alone = _flat(engines["int8"].generate(windows[:1], QUESTION))
     scale = float(expected[1].std())
-    errors = {precision: float(np.abs(one[1] - expected[1]).max()) / scale for precision, one in found.items()}
-    same = {precision: _share(one[0], expected[0]) for precision, one in found.items()}
-    moved = float(np.abs(found["int8"][1][: QUESTION.num_return_sequences] - alone[1]).max()) / scale
+    errors = {
+        precision: float(np.abs(result[1] - expected[1]).max()) / scale for precision, result in generated.items()
+    }
+    same = {precision: _share(result[0], expected[0]) for precision, result in generated.items()}
+    moved = float(np.abs(generated["int8"][1][: QUESTION.num_return_sequences] - alone[1]).max()) / scale
     check(same["fp32"] >= 0.9, f"qg: {same['fp32']:.0%} of the float32 graph's sequences are PyTorch's")
-    check(moved <= EXACT, f"qg: an int8 score moves by {moved:.2g} std with its batch-mates")
+    check(moved <= EXACT, f"qg: an int8 score moves by {moved:.2g} std with the rest of its batch")
 
     timings = interleaved(
         {
@@ -155,10 +157,10 @@ def _stacked(outputs: list[Array]) -> Array:
     return np.stack(outputs)
 
 
-def _flat(found: list[list[tuple[list[int], float]]]) -> tuple[list[list[int]], Array]:
-    rows = [one for group in found for one in group]
+def _flat(results: list[list[tuple[list[int], float]]]) -> tuple[list[list[int]], Array]:
+    rows = [result for group in results for result in group]
     return [ids for ids, _ in rows], np.array([score for _, score in rows], dtype=np.float32)
 
 
-def _share(found: list[list[int]], expected: list[list[int]]) -> float:
-    return sum(one == other for one, other in zip(found, expected, strict=True)) / len(expected)
+def _share(actual: list[list[int]], expected: list[list[int]]) -> float:
+    return sum(left == right for left, right in zip(actual, expected, strict=True)) / len(expected)

@@ -1,9 +1,9 @@
-"""What critique and repair are worth on held-out dialogues: ``python -m bench.repairs --data DIR``.
+"""Quality of critique and repair on held-out dialogues: ``python -m bench.repairs --data DIR``.
 
-Dialogues about triples that the embedded models were not trained on, in phrases that they have not read, are corrupted
-as the critic's training corrupts them, judged, and repaired. A repair is right when every fact that the response states
-holds with the entities that now stand in it; ``exact`` asks for the very response before the corruption. FeQA reads
-history and triples, before and after, with the compact bundle (the paper's tables 3 and 5; docs/nph.md).
+Dialogues about triples that the embedded models were not trained on, in unseen phrases, are corrupted as in the
+critic's training, criticised and repaired. A repair is right when every fact that the response states holds with its
+new entities; ``exact`` counts repairs that restore the response before the corruption. FeQA reads history and triples,
+before and after, with the compact bundle (the paper's tables 3 and 5; docs/nph.md).
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Outcome(msgspec.Struct, frozen=True):
 
     responses: int
     flagged: float
-    """Taken for hallucinated by the critic: recall, or false alarms for ``clean``."""
+    """Flagged as hallucinated by the critic: recall; for ``clean`` responses the false positive rate."""
     refined: float
     """Changed."""
     accepted: float
-    """Changed, and then taken for faithful by the critic."""
+    """Changed, and then accepted as faithful by the critic."""
     right: float
-    """What they state holds after repair, changed or not; for ``clean`` what was left alone or still holds."""
+    """Every stated fact holds after repair, changed or not; for ``clean``: unchanged, or still right."""
     exact: float
     """The response before the corruption, letter for letter."""
     hallucinated_after: float
-    """Taken for hallucinated by the critic in the end."""
+    """Flagged as hallucinated by the critic after repair."""
 
 
 class Faithfulness(msgspec.Struct, frozen=True):
@@ -88,69 +88,73 @@ WAYS = (
     Way("graph, any type", whole=True, type_aware=False),
     Way("graph, not verified", whole=True, verified=1),
 )
+ALL_WAYS = ",".join(way.name.replace(", ", "/") for way in WAYS)
+"""The default of ``--ways``."""
 
 
 def main(
     data: Annotated[Path, typer.Option(help="Folder of fb15k237_*.jsonl.gz.")],
     count: Annotated[int, typer.Option(help="Responses.", min=10)] = 500,
-    feqa: Annotated[int, typer.Option(help="Corrupted responses measured by FeQA, too.", min=0)] = 150,
+    feqa: Annotated[int, typer.Option(help="CorruptedDialogue responses measured by FeQA, too.", min=0)] = 150,
     bundle: Annotated[str, typer.Option(help="Bundle with critic and retriever.")] = "nph",
-    threads: Annotated[int | None, typer.Option(help="CPU threads of a graph run.", min=1)] = None,
-    ways: Annotated[str, typer.Option(help="Comma-separated names of ways to repair.")] = ",".join(
-        dict.fromkeys(way.name.replace(", ", "/") for way in WAYS)
-    ),
+    threads: Annotated[int | None, typer.Option(help="CPU threads of the models.", min=1)] = None,
+    ways: Annotated[str, typer.Option(help="Comma-separated names of ways to repair.")] = ALL_WAYS,
     out: Annotated[Path | None, typer.Option(help="JSON file.")] = None,
 ) -> None:
     """Repair every case in every way, and print and write the shares."""
     index = TripleIndex.read(data)
     drawn = critic.CriticExamples.read(data, "test").sample(count, SEED)
-    cases = [case for case in drawn if case.dialogue.triples]  # without any there is nothing to hold a response against
+    cases = [case for case in drawn if case.dialogue.triples]  # a response needs triples to be checked against
     wanted = {name.strip().replace("/", ", ") for name in ways.split(",")}
-    found = []
+    runs = []
     with ExitStack() as stack:
         engine = stack.enter_context(Engine.load(bundle, "cpu", threads=threads))
-        judge = stack.enter_context(Engine.load("compact", "cpu", threads=threads)) if feqa else None
+        scorer = stack.enter_context(Engine.load("compact", "cpu", threads=threads)) if feqa else None
         graph = KnowledgeGraph.from_triples(index.triples)
         for way in WAYS:
             if way.name not in wanted:
                 continue
             repaired = [_repair(engine, graph, case, way) for case in track(cases, way.name)]
             few = None
-            if judge is not None and way.type_aware and way.verified > 1:
-                few = _faithfulness(judge, cases, repaired, feqa)
-            found.append(Run(way.name, outcomes(cases, repaired, _truth(index, way.whole)), few))
-            _show(found[-1])
+            if scorer is not None and way.type_aware and way.verified > 1:
+                few = _faithfulness(scorer, cases, repaired, feqa)
+            runs.append(Run(way.name, outcomes(cases, repaired, _truth(index, way.whole)), few))
+            _show(runs[-1])
     settings: dict[str, int | float | str | None] = {"responses": count, "feqa": feqa, "seed": SEED, "bundle": bundle}
-    common.finish("repairs", settings, found, [], out or common.RESULTS / "repairs.json")
+    common.finish("repairs", settings, runs, [], out or common.RESULTS / "repairs.json")
 
 
 Truth = Callable[[CorruptedDialogue, Triple], bool]
-"""Whether a fact holds that a dialogue states."""
+"""Whether a fact that a dialogue states holds."""
 
 
 def outcomes(cases: Sequence[CorruptedDialogue], repaired: Sequence[Refinement], holds: Truth) -> dict[str, Outcome]:
-    """The shares by kind."""
+    """Return the shares by kind of corruption."""
     kinds: dict[str, list[tuple[CorruptedDialogue, Refinement]]] = defaultdict(list)
-    for case, found in zip(cases, repaired, strict=True):
-        kinds[case.kind].append((case, found))
+    for case, refinement in zip(cases, repaired, strict=True):
+        kinds[case.kind].append((case, refinement))
         if case.kind in ("extrinsic", "swapped", "misplaced"):
-            kinds["corrupted"].append((case, found))
+            kinds["corrupted"].append((case, refinement))
     return {kind: _outcome(pairs, holds) for kind, pairs in sorted(kinds.items())}
 
 
-def right(case: CorruptedDialogue, found: Refinement, holds: Truth) -> bool:
-    """Whether what the response states holds with the entities that stand in it after repair."""
+def right(case: CorruptedDialogue, refinement: Refinement, holds: Truth) -> bool:
+    """Return whether every fact of the response holds with its entities after repair."""
     now: dict[str, str] = {}
     for wrong, mention in zip(case.dialogue.mentions, case.original.mentions, strict=True):
-        put = [one for one in found.changes if one.mention.start < wrong.end and wrong.start < one.mention.end]
+        put = [
+            change
+            for change in refinement.changes
+            if change.mention.start < wrong.end and wrong.start < change.mention.end
+        ]
         now[mention.entity] = put[0].chosen.entity if put else wrong.entity
-    touched = {change.mention.start for change in found.changes}
+    touched = {change.mention.start for change in refinement.changes}
     named = [(mention.start, mention.end) for mention in case.dialogue.mentions]
     if any(not any(start <= at < end for start, end in named) for at in touched):
-        return False  # something else than a name was replaced
+        return False  # the repair replaced a word that is not a name
     return all(
-        holds(case, Triple(now.get(one.subject, one.subject), one.predicate, now.get(one.object, one.object)))
-        for one in case.original.stated_triples()
+        holds(case, Triple(now.get(fact.subject, fact.subject), fact.predicate, now.get(fact.object, fact.object)))
+        for fact in case.original.stated_triples()
     )
 
 
@@ -170,12 +174,12 @@ def _repair(engine: Engine, graph: KnowledgeGraph, case: CorruptedDialogue, way:
 
 
 def _truth(index: TripleIndex, whole: bool) -> Truth:
-    """Facts of the dialogue's triples; for a repair with the whole graph also those of it, however it words them."""
+    """Return a check for facts of the dialogue's triples; with the whole graph also for its facts, in any wording."""
 
     def holds(case: CorruptedDialogue, fact: Triple) -> bool:
         if fact in case.original.triples or fact in case.dialogue.triples:
             return True
-        return whole and any(one in index for one in list_originals(fact))
+        return whole and any(original in index for original in list_originals(fact))
 
     return holds
 
@@ -186,12 +190,12 @@ def _outcome(pairs: Sequence[tuple[CorruptedDialogue, Refinement]], holds: Truth
 
     return Outcome(
         responses=len(pairs),
-        flagged=share(found.before.hallucinated for _, found in pairs),
-        refined=share(found.status == "refined" for _, found in pairs),
-        accepted=share(found.accepted for _, found in pairs),
-        right=share(right(case, found, holds) for case, found in pairs),
-        exact=share(found.response.lower() == case.original.response.lower() for case, found in pairs),
-        hallucinated_after=share((found.after or found.before).hallucinated for _, found in pairs),
+        flagged=share(refinement.before.hallucinated for _, refinement in pairs),
+        refined=share(refinement.status == "refined" for _, refinement in pairs),
+        accepted=share(refinement.accepted for _, refinement in pairs),
+        right=share(right(case, refinement, holds) for case, refinement in pairs),
+        exact=share(refinement.response.lower() == case.original.response.lower() for case, refinement in pairs),
+        hallucinated_after=share((refinement.after or refinement.before).hallucinated for _, refinement in pairs),
     )
 
 
@@ -204,10 +208,10 @@ def _faithfulness(
     ]
     random.Random(SEED).shuffle(chosen)
     rows = []
-    for case, found in track(chosen[:count], "FeQA"):
-        told = document(case.dialogue.history, case.dialogue.triples)
-        texts = (case.dialogue.response, found.response, case.original.response)
-        values = [engine.score(text, told, metrics=("feqa",)).value for text in texts]
+    for case, refinement in track(chosen[:count], "FeQA"):
+        knowledge = document(case.dialogue.history, case.dialogue.triples)
+        texts = (case.dialogue.response, refinement.response, case.original.response)
+        values = [engine.score(text, knowledge, metrics=("feqa",)).value for text in texts]
         if None not in values:
             rows.append([value for value in values if value is not None])
     if not rows:
@@ -219,15 +223,18 @@ def _faithfulness(
 def _show(run: Run) -> None:
     columns = ("kind", *Outcome.__struct_fields__)
     rows = [
-        (kind, *(f"{value:.3f}" if isinstance(value, float) else str(value) for value in msgspec.structs.astuple(one)))
-        for kind, one in run.kinds.items()
+        (
+            kind,
+            *(f"{value:.3f}" if isinstance(value, float) else str(value) for value in msgspec.structs.astuple(outcome)),
+        )
+        for kind, outcome in run.kinds.items()
     ]
     screen = common.console()
     screen.print(common.table(run.name, columns, rows))
     if run.feqa is not None:
-        one = run.feqa
+        feqa = run.feqa
         screen.print(
-            f"FeQA of {one.responses}: {one.before:.3f} before, {one.after:.3f} after, {one.gold:.3f} originally"
+            f"FeQA of {feqa.responses}: {feqa.before:.3f} before, {feqa.after:.3f} after, {feqa.gold:.3f} originally"
         )
 
 

@@ -11,9 +11,9 @@ PATTERNS = [{"label": "MISC", "pattern": [rule]} for rule in ({"IS_TITLE": True}
 
 
 def pipeline(folder: Path) -> Path:
-    """Write an English pipeline that takes capitalised words and numbers for entities; return ``folder``.
+    """Write an English pipeline that labels capitalised words and numbers as entities; return ``folder``.
 
-    Tagger and parser have random weights, and no word is a noun to them: they are there because a pipeline needs them.
+    Morphologizer and parser have random weights and find no nouns: they are there because a pipeline needs them.
     """
     if (folder / "config.cfg").exists():
         return folder

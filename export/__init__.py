@@ -1,10 +1,10 @@
-"""Checkpoints into bundles: load → convert → optimize → quantize → verify → save.
+"""Converts checkpoints to bundles: load → convert → optimize → quantize → verify → save.
 
 ``export_bundle`` and ``export_role`` turn transformers checkpoints into ONNX graphs that the runtime reads without
 torch; ``preset`` names the published checkpoints of a paper. The same as a command: ``groundwire export --help``.
 
-Names are imported on first use, so that the command line can list this package's command without its heavy extra; the
-first use without the extra raises ImportError with the install command.
+Names are imported on first use, so that the command line can list this package's command without the extra ``export``;
+the first use without that extra raises ImportError with the install command.
 """
 
 from __future__ import annotations

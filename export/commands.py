@@ -27,7 +27,7 @@ The checkpoints of the Q² paper, ready for a CPU:
 
     groundwire export paper-q2 --out paper-q2
 
-One role of an own bundle, from a directory that `save_pretrained` wrote:
+One role of your own bundle, from a directory that `save_pretrained` wrote:
 
     groundwire export nli --source ./my-nli --labels contradiction,entailment,neutral --out my-bundle
 """
@@ -36,7 +36,7 @@ app = typer.Typer(rich_markup_mode="markdown", subcommand_metavar="")
 
 
 class PrecisionName(StrEnum):
-    """What --precision takes."""
+    """The values of --precision."""
 
     FP32 = "fp32"
     FP16 = "fp16"
@@ -47,69 +47,82 @@ class PrecisionName(StrEnum):
     invoke_without_command=True,
     no_args_is_help=True,
     context_settings={"allow_interspersed_args": True},
-    help="Turn Hugging Face checkpoints into a bundle, compared with PyTorch before it is saved.\n\n" + EXAMPLE,
+    help="Convert Hugging Face checkpoints to a bundle. Each graph is compared with PyTorch before it is saved.\n\n"
+    + EXAMPLE,
 )
 def export(
     what: Annotated[
         str,
         typer.Argument(
             metavar="PRESET|ROLE",
-            help="paper-q2, paper-q2-small, paper-pmi; or qa, qg, nli, detector.NAME, embedder, lm, generator, spans.",
+            help="A preset: paper-q2, paper-q2-small, paper-pmi, paper-detectors, paper-all, minicheck, lettucedetect, "
+            "nli-deberta. Or a role: qa, qg, nli, detector.NAME, token_classifier, critic, embedder, lm, generator, "
+            "retriever, spans.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Bundle directory; made, or given another role.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Bundle directory; it is created, or gains the roles.", file_okay=False)],
     precision: Annotated[
-        PrecisionName, typer.Option(help="int8 for CPUs, fp16 for GPUs; raised where the graphs would be too far off.")
+        PrecisionName,
+        typer.Option(help="int8 for CPUs, fp16 for GPUs; a higher one is used where the graphs would differ too much."),
     ] = PrecisionName.INT8,
-    source: Annotated[str | None, typer.Option(help="Hub id or local directory; needed for a role.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Hub id or local directory of the checkpoint; required for a role.")
+    ] = None,
     revision: Annotated[str | None, typer.Option(help="Commit, tag or branch of a hub checkpoint.")] = None,
     replace: Annotated[
-        list[str] | None, typer.Option(help="Another checkpoint for a role of a preset: ROLE=ID_OR_DIR. Repeatable.")
+        list[str] | None,
+        typer.Option(help="Use another checkpoint for a role of a preset: ROLE=ID_OR_DIR. Repeatable."),
     ] = None,
     labels: Annotated[
-        str | None, typer.Option(help="A classifier's labels, comma-separated, in the order of its logits.")
+        str | None, typer.Option(help="Labels of a classifier, comma-separated, in the order of its logits.")
     ] = None,
     supported: Annotated[
-        str | None, typer.Option(help="The labels of a detector that mean consistent, comma-separated.")
+        str | None, typer.Option(help="Labels of a detector that mean consistent, comma-separated.")
     ] = None,
     by_sentence: Annotated[
-        bool, typer.Option("--by-sentence", help="A detector that judges sentences, not whole responses.")
+        bool, typer.Option("--by-sentence", help="For a detector: classify each sentence, not the whole response.")
     ] = False,
     template: Annotated[
-        str | None, typer.Option(help="The model input, such as 'answer: {answer}  context: {context}'.")
+        str | None, typer.Option(help="Model input, such as 'answer: {answer}  context: {context}'.")
     ] = None,
-    template_second: Annotated[str | None, typer.Option(help="The second text, for models that read pairs.")] = None,
+    template_second: Annotated[str | None, typer.Option(help="Second text, for models that read pairs.")] = None,
     prompt: Annotated[
         list[str] | None,
         typer.Option(
-            help="A piece of what a generator reads, such as 'Document: {knowledge}. '. Repeatable, in order; one has "
-            "{knowledge} and another {history}.",
+            help="A piece of a response generator's prompt, such as 'Document: {knowledge}. '. Repeatable, in order; "
+            "one piece contains {knowledge} and another {history}.",
         ),
     ] = None,
-    strip_prefix: Annotated[str, typer.Option(help="Removed from the front of generated texts.")] = "",
+    strip_prefix: Annotated[str, typer.Option(help="Text to remove from the start of generated questions.")] = "",
     shortlist: Annotated[
         Path | None,
         typer.Option(
-            help="A file with a token on each line: those that a question may have beside its source's. Faster (int8).",
+            help="File with a token on each line: the tokens that a question may contain besides those of its source. "
+            "Faster; needs int8.",
             exists=True,
             dir_okay=False,
         ),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(help="Window of the model, special tokens included; default: the checkpoint's.", min=8)
+        int | None,
+        typer.Option(help="Window of the model in tokens, special tokens included; default: the checkpoint's.", min=8),
     ] = None,
     layer: Annotated[
         int | None,
-        typer.Option(help="Layers of an embedder to keep; default: what bert-score recommends, else all.", min=1),
+        typer.Option(
+            help="How many layers of an embedder to keep; default: what bert-score recommends, else all.", min=1
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: that of its directory.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace roles that the bundle has already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace roles that the bundle already has.")] = False,
     allow_unverified: Annotated[
         bool,
-        typer.Option("--allow-unverified", help="Save even if the graphs disagree (random weights in benchmarks)."),
+        typer.Option(
+            "--allow-unverified", help="Save even if the graphs differ too much (for random weights in benchmarks)."
+        ),
     ] = False,
 ) -> None:
-    """Export one role, or all roles of a preset; ``help`` above is what the user reads."""
+    """Export one role, or all roles of a preset; the user reads ``help`` above."""
     try:
         require()
     except ImportError as error:
@@ -117,16 +130,16 @@ def export(
     from .pipeline import export_bundle
     from .store import Title
 
-    roles = _roles(
+    roles = _read_roles(
         what,
         precision.value,
         source=source,
         revision=revision,
-        replaced=replace or [],
-        labels=_listed(labels),
-        supported=_listed(supported),
+        replacements=replace or [],
+        labels=_split_list(labels),
+        supported=_split_list(supported),
         unit="sentence" if by_sentence else "response",
-        template=_template(template, template_second),
+        template=_read_template(template, template_second),
         prompt=tuple(prompt) if prompt else None,
         strip_prefix=strip_prefix,
         shortlist=shortlist,
@@ -134,18 +147,18 @@ def export(
         layer=layer,
         allow_unverified=allow_unverified,
     )
-    with _progress() as watch:
+    with _show_progress() as watch:
         bundle = export_bundle(roles, out, title=Title(name) if name else None, force=force, watch=watch)
-    _report(bundle, roles)
+    _print_report(bundle, roles)
 
 
-def _roles(
+def _read_roles(
     what: str,
     precision: str,
     *,
     source: str | None,
     revision: str | None,
-    replaced: list[str],
+    replacements: list[str],
     labels: tuple[str, ...] | None,
     supported: tuple[str, ...] | None,
     unit: Literal["response", "sentence"],
@@ -159,8 +172,9 @@ def _roles(
 ) -> dict[str, RoleOptions]:
     import dataclasses
 
-    from .options import RoleOptions, kind_of, read_shortlist, wanted
+    from .options import RoleOptions, check_precision, read_shortlist
     from .presets import PRESETS, override, preset
+    from .roles.registry import find_kind
 
     if what in PRESETS:
         given = {
@@ -173,22 +187,24 @@ def _roles(
             "--layer": layer,
             "--shortlist": shortlist,
         }
-        if wrong := [option for option, value in given.items() if value is not None]:
-            raise ExportError(f"{', '.join(wrong)} belong to one role; {what} is a preset. Use --replace ROLE=SOURCE.")
+        if single := [option for option, value in given.items() if value is not None]:
+            raise ExportError(f"{', '.join(single)} belong to one role; {what} is a preset. Use --replace ROLE=SOURCE.")
         roles = preset(what)
-        for text in replaced:
+        for text in replacements:
             role, equals, other = text.partition("=")
             if not (role and equals and other):
                 raise ExportError(f"--replace {text!r} is not ROLE=ID_OR_DIR, for example --replace qa=./my-qa.")
             roles = override(roles, role, source=other)
     else:
-        kind_of(what)
-        if source is None or replaced:
-            raise ExportError(f"Give the checkpoint of the role {what} with --source ID_OR_DIR.")
+        find_kind(what)
+        if source is None or replacements:
+            raise ExportError(
+                f"{what} is a role: give its checkpoint with --source ID_OR_DIR; --replace is for presets only."
+            )
         if prompt and what != "generator":
             raise ExportError(f"--prompt belongs to the role generator; {what} takes --template.")
         if shortlist and what != "qg":
-            raise ExportError(f"--shortlist belongs to the role qg; {what} does not write questions.")
+            raise ExportError(f"--shortlist belongs to the role qg; {what} does not generate questions.")
         options = RoleOptions(
             source,
             revision,
@@ -205,7 +221,7 @@ def _roles(
     return {
         role: dataclasses.replace(
             options,
-            precision=wanted(precision),
+            precision=check_precision(precision),
             max_tokens=max_tokens or options.max_tokens,
             allow_unverified=allow_unverified,
         )
@@ -213,11 +229,11 @@ def _roles(
     }
 
 
-def _listed(text: str | None) -> tuple[str, ...] | None:
+def _split_list(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(part.strip() for part in text.split(","))
 
 
-def _template(first: str | None, second: str | None) -> Template | None:
+def _read_template(first: str | None, second: str | None) -> Template | None:
     if first is None:
         if second is not None:
             raise ExportError("--template-second needs --template, the first text.")
@@ -226,8 +242,8 @@ def _template(first: str | None, second: str | None) -> Template | None:
 
 
 @contextmanager
-def _progress() -> Iterator[Watcher]:
-    """Show the stage that runs; nothing of it stays, and nothing appears where no terminal is."""
+def _show_progress() -> Iterator[Watcher]:
+    """Show the current role and stage on a terminal while the export runs; elsewhere show nothing."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -239,7 +255,7 @@ def _progress() -> Iterator[Watcher]:
         yield watch
 
 
-def _report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
+def _print_report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     for role in roles:
         record = bundle.manifest.roles[role]
@@ -247,12 +263,12 @@ def _report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
             console.print(f"[bold]{escape(role)}[/] {escape(record.source)}")
             continue
         parity = record.parity
-        spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans"
-        kept = f", {len(parity.kept_float)} weights in float" if parity.kept_float else ""
+        spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans equal"
+        kept = f", {len(parity.kept_float)} weights kept in float" if parity.kept_float else ""
         console.print(
             f"[bold]{escape(role)}[/] {escape(record.source)} {record.precision} ({parity.gate}: "
-            f"{parity.decision_agreement:.1%} of decisions{spans}, largest error {parity.max_logit_error:.3f} "
-            f"of std {parity.logit_std:.2f}{kept})"
+            f"{parity.decision_agreement:.1%} of decisions equal{spans}, largest logit error "
+            f"{parity.max_logit_error:.3f} at a standard deviation of {parity.logit_std:.2f}{kept})"
         )
     size = bundle.manifest.size / 1e6
     console.print(f"{escape(str(bundle.directory))} {size:.1f} MB digest {bundle.manifest.digest()}")

@@ -11,14 +11,14 @@ from types import MappingProxyType
 from groundwire.runtime.bundle import Template, locate
 from groundwire.runtime.errors import BundleError, ExportError
 
-from .options import RoleOptions, Wanted
+from .options import RequestedPrecision, RoleOptions
 
 SPACY_PIPELINE = "en_core_web_sm"
-"""What the Q² authors find spans with."""
+"""The spaCy pipeline with which the Q² authors find spans."""
 
 
 def preset(name: str) -> dict[str, RoleOptions]:
-    """The roles of the preset ``name``; ExportError for a name that is none.
+    """Return the roles of the preset ``name``; ExportError for an unknown name.
 
     >>> roles = override(preset("paper-q2"), "qa", precision="fp16", max_tokens=384)
     >>> roles["qa"].source
@@ -36,15 +36,15 @@ def override(
     *,
     source: str | None = None,
     revision: str | None = None,
-    precision: Wanted | None = None,
+    precision: RequestedPrecision | None = None,
     labels: tuple[str, ...] | None = None,
     template: Template | None = None,
     max_tokens: int | None = None,
 ) -> dict[str, RoleOptions]:
-    """``roles`` with one of them changed; what is None stays.
+    """Return ``roles`` with one of them changed; arguments that are None change nothing.
 
-    With another ``source`` the role's labels, prefix and revision are forgotten, because they belonged to the former
-    checkpoint. ExportError when ``roles`` has no such role and no source is given.
+    Another ``source`` resets the role's labels, prefix and revision, which belonged to the former checkpoint.
+    ExportError when ``roles`` has no such role and no source is given.
     """
     if role not in roles and source is None:
         raise ExportError(f"The set has no role {role!r} to change; it has {', '.join(roles)}. Give its source.")
@@ -63,10 +63,10 @@ def override(
 
 
 def _paper_q2() -> dict[str, RoleOptions]:
-    """Q² at the sizes of the paper.
+    """Return the roles of Q² at the sizes of the paper.
 
-    The authors' NLI model is AllenNLP's RoBERTa-large on SNLI, which is no transformers checkpoint; this takes a public
-    three-way RoBERTa-large that saw SNLI, MNLI, FEVER and ANLI, with its own label order.
+    The authors' NLI model is AllenNLP's RoBERTa-large on SNLI, which is not a transformers checkpoint; this preset
+    takes a public three-way RoBERTa-large that saw SNLI, MNLI, FEVER and ANLI, with its own label order.
     """
     return {
         "qg": RoleOptions("mrm8488/t5-base-finetuned-question-generation-ap", strip_prefix="question: "),
@@ -74,28 +74,28 @@ def _paper_q2() -> dict[str, RoleOptions]:
         "nli": RoleOptions(
             "ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli", labels=("entailment", "neutral", "contradiction")
         ),
-        "spans": RoleOptions(_spans()),
+        "spans": RoleOptions(_find_pipeline()),
     }
 
 
 def _paper_q2_small() -> dict[str, RoleOptions]:
-    """The same roles several times smaller: T5-small, ALBERT-base, RoBERTa-base.
+    """Return the same roles several times smaller: T5-small, ALBERT-base, RoBERTa-base.
 
-    For machines that the paper's sizes are too slow on; its scores are not the paper's.
+    For machines where the paper's sizes are too slow; its scores are not the paper's.
     """
     return {
         "qg": RoleOptions("valhalla/t5-small-qg-prepend", template=Template("answer: {answer} context: {context}")),
         "qa": RoleOptions("twmkn9/albert-base-v2-squad2"),
         "nli": RoleOptions("cross-encoder/nli-roberta-base", labels=("contradiction", "entailment", "neutral")),
-        "spans": RoleOptions(_spans()),
+        "spans": RoleOptions(_find_pipeline()),
     }
 
 
 def _paper_detectors() -> dict[str, RoleOptions]:
-    """The detectors that the papers compare: pair order (evidence, claim), labels as each checkpoint names them.
+    """Return the detectors that the papers compare: pair order (evidence, claim), labels as each checkpoint names them.
 
-    A checkpoint that only says LABEL_0, LABEL_1, … is refused until ``--replace`` or a role of its own gives labels.
-    BERT on Conv-FEVER is published by nobody; ``groundwire.train`` has its recipe.
+    A checkpoint that only names LABEL_0, LABEL_1, … is refused: export it as a single role with ``--labels``. BERT on
+    Conv-FEVER is not published; ``groundwire.train`` has its recipe.
     """
     return {
         "detector.vitaminc": RoleOptions("tals/albert-base-vitaminc"),
@@ -110,7 +110,7 @@ def _paper_detectors() -> dict[str, RoleOptions]:
 
 
 def _minicheck() -> dict[str, RoleOptions]:
-    """MiniCheck (Tang et al. 2024): (document, claim), each sentence of the response by itself, the worst one counts.
+    """Return MiniCheck (Tang et al. 2024): (document, claim), each sentence of the response alone, the lowest counts.
 
     Its RoBERTa reads the pair joined by one end token; its DeBERTa's pairs have one separator anyway. The second logit
     is "supported" in the authors' code.
@@ -125,10 +125,11 @@ def _minicheck() -> dict[str, RoleOptions]:
 
 
 def _lettucedetect() -> dict[str, RoleOptions]:
-    """LettuceDetect (Kovács and Recski 2025): a ModernBERT that flags the tokens of an answer; label 1 is a flag.
+    """Return LettuceDetect (Kovács and Recski 2025): a ModernBERT that flags the tokens of an answer; label 1 is a
+    flag.
 
     Each passage is read in the model's prompt for texts without a question. Where several passages or windows are read,
-    a token counts as supported when one of them supports it; the authors' code asks that all do.
+    a token counts as supported when one of them supports it; the authors' code requires all of them to.
     """
     return {
         "token_classifier": RoleOptions(
@@ -140,30 +141,31 @@ def _lettucedetect() -> dict[str, RoleOptions]:
 
 
 def _nli_deberta() -> dict[str, RoleOptions]:
-    """A DeBERTa-v3 cross-encoder for the inference role, stronger than the papers' RoBERTa at a third of its size."""
+    """Return a DeBERTa-v3 cross-encoder for the role nli, stronger than the papers' RoBERTa at a third of its size."""
     return {"nli": RoleOptions("cross-encoder/nli-deberta-v3-base", labels=("contradiction", "entailment", "neutral"))}
 
 
 def _paper_pmi() -> dict[str, RoleOptions]:
-    """PMI-Faith's language model. It was trained on texts of 2,048 tokens, which its configuration need not say.
+    """Return PMI-Faith's language model. It was trained on texts of 2,048 tokens, which its configuration may not
+    state.
 
-    The models that the paper decodes with, BART-large fine-tuned on each of its data sets, are published by nobody, so
-    no preset names one: role ``generator`` takes any hub id or directory of a BART, T5 or GPT-2 that was trained to
+    The models with which the paper decodes, BART-large fine-tuned on each of its data sets, are not published, so no
+    preset names one: role ``generator`` takes any hub id or directory of a BART, T5 or GPT-2 that was trained to
     write responses, and ``groundwire.train`` has the recipe.
     """
     return {"lm": RoleOptions("bigscience/bloom-560m", max_tokens=2048)}
 
 
 def _paper_all() -> dict[str, RoleOptions]:
-    """Every model that the papers' tables need in one bundle; the embedder is BERTScore's default for English.
+    """Return every model that the papers' tables need, for one bundle; the embedder is BERTScore's default for English.
 
-    About 1.6 GB in int8. FeQA asks with the question generator and the reader of Q².
+    About 1.6 GB in int8. FeQA uses the question generator and the extractive QA model of Q².
     """
     return {**_paper_q2(), **_paper_pmi(), **_paper_detectors(), "embedder": RoleOptions("roberta-large")}
 
 
-def _spans() -> str:
-    """The installed spaCy pipeline of the paper, else the one of the embedded bundle."""
+def _find_pipeline() -> str:
+    """Return the installed spaCy pipeline of the paper, else the one of the embedded bundle."""
     if importlib.util.find_spec(SPACY_PIPELINE) is None:
         try:
             embedded = locate("compact") / "spans"

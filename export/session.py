@@ -18,12 +18,12 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class Session:
-    """A graph on the CPU provider with every optimization of ONNX Runtime, as the runtime loads it."""
+    """A graph on the CPU provider with all graph optimizations of ONNX Runtime, as the runtime loads it."""
 
     def __init__(self, model: ir.Model) -> None:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        # A protobuf holds at most 2 GiB, so the weights go beside the graph here too.
+        # A protobuf holds at most 2 GiB, so the weights are stored beside the graph here too.
         with tempfile.TemporaryDirectory(prefix="groundwire-") as folder:
             path = Path(folder, "model.onnx")
             ir.save(model, path, external_data="weights.bin")
@@ -36,14 +36,14 @@ class Session:
         self.outputs: list[str] = [value.name for value in self._session.get_outputs()]
 
     def __call__(self, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
-        """Run on those of ``inputs`` that the graph has; outputs by name."""
+        """Run on those of ``inputs`` that the graph has; return outputs by name."""
         feed = {name: inputs[name] for name in self.inputs}
         return dict(zip(self.outputs, self._session.run(self.outputs, feed), strict=True))
 
     def dtype(self, name: str) -> type[np.floating[Any]]:
-        """float16 or float32: what the input ``name`` takes."""
+        """Return the type of the input ``name``: float16 or float32."""
         return np.float16 if self._nodes[name].type == "tensor(float16)" else np.float32
 
     def shape(self, name: str) -> list[Any]:
-        """The shape of the input ``name``: sizes, and names of the dynamic axes."""
+        """Return the shape of the input ``name``: sizes, and names of the dynamic axes."""
         return list(self._nodes[name].shape)

@@ -1,4 +1,4 @@
-"""Writing bundles: graphs over one shared ``weights.bin``, put in place at once or not at all.
+"""Writing bundles: graphs over one shared ``weights.bin``, each bundle replaced as a whole or not at all.
 
 A weight is addressed by its content, so an initializer that several graphs hold, the word embeddings of a common
 encoder for example, is stored once; so is a tokenizer. Adding a role rewrites the directory beside the old one and
@@ -55,9 +55,9 @@ class RoleFiles:
     tokenizer: str | None = None
     """Content of ``tokenizer.json``."""
     tree: Path | None = None
-    """A directory copied to ``record.path``: a spaCy pipeline."""
+    """Directory to copy to ``record.path``: a spaCy pipeline."""
     finish: Callable[[Path], None] = lambda copy: None
-    """Told where the copy of ``tree`` stands, before its files are listed."""
+    """Called with the path of the copy of ``tree``, before its files are listed."""
 
 
 def _program() -> str:
@@ -69,7 +69,7 @@ def _program() -> str:
 
 @dataclass(frozen=True)
 class Title:
-    """What the manifest says about a bundle as a whole."""
+    """The fields of the manifest that describe the bundle as a whole."""
 
     name: str
     version: str = "1"
@@ -77,8 +77,8 @@ class Title:
     created_with: str = field(default_factory=_program)
 
 
-def head(name: str, graph: ir.Model) -> Head:
-    """The record of a head's ``graph``, which will be saved as ``name``; ``write`` says where its table stands."""
+def describe_head(name: str, graph: ir.Model) -> Head:
+    """Return the record of a head's ``graph``, to be saved as ``name``; ``write`` fills in the offset of its table."""
     table = graph.graph.initializers[TABLE].const_value
     assert table is not None
     offset = table.offset if isinstance(table, ir.ExternalTensor) else None
@@ -87,12 +87,12 @@ def head(name: str, graph: ir.Model) -> Head:
 
 
 def title_of(manifest: Manifest) -> Title:
-    """The title of a bundle that gains roles."""
+    """Return the title of an existing bundle."""
     return Title(manifest.name, manifest.version, manifest.license)
 
 
 def check_target(out: Path, roles: Iterable[str], *, force: bool) -> Bundle | None:
-    """The bundle that ``out`` holds already, or None; ExportError when writing ``roles`` there would lose something."""
+    """Return the bundle in ``out``, or None; ExportError when writing ``roles`` there would overwrite something."""
     if not out.exists():
         return None
     if not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST).is_file()):
@@ -110,27 +110,27 @@ def check_target(out: Path, roles: Iterable[str], *, force: bool) -> Bundle | No
 
 
 def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: bool = False) -> Bundle:
-    """Write ``roles`` to the bundle ``out``, beside the roles it has already; return the bundle opened.
+    """Write ``roles`` to the bundle ``out``, beside the roles that it already has; return the opened bundle.
 
-    Everything is written to a temporary sibling directory that replaces ``out`` in the end, so a failure leaves ``out``
-    as it was. ExportError as ``check_target`` says.
+    Everything is written to a temporary sibling directory that replaces ``out`` at the end, so a failure does not
+    change ``out``. Raises ExportError as ``check_target`` does.
     """
     old = check_target(out, roles, force=force)
     kept = {name: record for name, record in (old.manifest.roles if old else {}).items() if name not in roles}
-    with _replacing(out) as folder:
+    with _replace_directory(out) as folder:
         unlisted = _copy_unlisted(old, folder) if old else set()
         graphs = {name: graph.clone() for role in roles.values() for name, graph in role.graphs.items()}
         for record in kept.values():
             assert old is not None
-            graphs |= _keep(old, record, folder)
+            graphs |= _copy_role(old, record, folder)
         _write_graphs(folder, graphs)
         for role in roles.values():
             if role.tree is not None and isinstance(role.record, SpansRole):
                 shutil.copytree(role.tree, folder / role.record.path)
                 role.finish(folder / role.record.path)
-        texts = {name: (record, _tokenizer(old, record)) for name, record in kept.items()}
+        texts = {name: (record, _read_tokenizer(old, record)) for name, record in kept.items()}
         texts |= {name: (role.record, role.tokenizer) for name, role in roles.items()}
-        records = _with_places(_write_tokenizers(folder, texts), graphs)
+        records = _fill_offsets(_write_tokenizers(folder, texts), graphs)
         written = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
         manifest = Manifest(
             schema=SCHEMA,
@@ -138,7 +138,7 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
             version=title.version,
             license=title.license,
             created_with=title.created_with,
-            # Fitted on the values of the models that it was fitted on: another model makes it wrong, one more does not.
+            # A calibration is fitted on the values of these models: replacing one invalidates it, adding one does not.
             calibration=old.manifest.calibration if old and len(kept) == len(old.manifest.roles) else None,
             roles=dict(sorted(records.items())),
             files={
@@ -152,7 +152,7 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
     return Bundle.open(out)
 
 
-def _tokenizer(bundle: Bundle | None, record: Role) -> str | None:
+def _read_tokenizer(bundle: Bundle | None, record: Role) -> str | None:
     if bundle is None or isinstance(record, SpansRole):
         return None
     return bundle.file(record.tokenizer).read_text(encoding="utf-8")
@@ -171,10 +171,10 @@ def _write_tokenizers(folder: Path, roles: Mapping[str, tuple[Role, str | None]]
     return records
 
 
-def _with_places(roles: Mapping[str, Role], graphs: Mapping[str, ir.Model]) -> dict[str, Role]:
+def _fill_offsets(roles: Mapping[str, Role], graphs: Mapping[str, ir.Model]) -> dict[str, Role]:
     """The records with the places that the tables of heads have got."""
     return {
-        role: msgspec.structs.replace(record, head=head(record.head.graph, graphs[record.head.graph]))
+        role: msgspec.structs.replace(record, head=describe_head(record.head.graph, graphs[record.head.graph]))
         if isinstance(record, LanguageModelRole) and isinstance(record.head, Head)
         else record
         for role, record in roles.items()
@@ -182,8 +182,8 @@ def _with_places(roles: Mapping[str, Role], graphs: Mapping[str, ir.Model]) -> d
 
 
 def _write_graphs(folder: Path, graphs: Mapping[str, ir.Model]) -> None:
-    """Save the graphs and, once each, the weights that are too large to stay inside them."""
-    places: dict[bytes, tuple[int, int]] = {}
+    """Save the graphs, and once each the weights that are too large to stay inside them."""
+    extents: dict[bytes, tuple[int, int]] = {}
     with (folder / WEIGHTS).open("wb") as file:
         for name in sorted(graphs):
             for value in graphs[name].graph.initializers.values():
@@ -193,11 +193,11 @@ def _write_graphs(folder: Path, graphs: Mapping[str, ir.Model]) -> None:
                 content = tensor.tobytes()
                 # Type and shape are the graph's: it may read the same bytes as blocks, or as unsigned.
                 key = hashlib.sha256(content).digest()
-                if key not in places:
+                if key not in extents:
                     file.write(b"\0" * (-file.tell() % ALIGNMENT))
-                    places[key] = (file.tell(), len(content))
+                    extents[key] = (file.tell(), len(content))
                     file.write(content)
-                offset, length = places[key]
+                offset, length = extents[key]
                 value.const_value = ir.ExternalTensor(
                     WEIGHTS,
                     offset,
@@ -207,14 +207,14 @@ def _write_graphs(folder: Path, graphs: Mapping[str, ir.Model]) -> None:
                     name=str(value.name),
                     base_dir=folder,
                 )
-    if not places:
+    if not extents:
         (folder / WEIGHTS).unlink()
     for name, graph in graphs.items():
         ir.save(graph, folder / name)
 
 
-def _keep(old: Bundle, record: Role, folder: Path) -> dict[str, ir.Model]:
-    """Copy the files of a role that stays; return its graphs, whose weights are still in the old directory."""
+def _copy_role(old: Bundle, record: Role, folder: Path) -> dict[str, ir.Model]:
+    """Copy the files of a kept role; return its graphs, whose weights are still in the old directory."""
     if isinstance(record, SpansRole):
         shutil.copytree(old.file(record.path), folder / record.path)
         return {}
@@ -222,7 +222,7 @@ def _keep(old: Bundle, record: Role, folder: Path) -> dict[str, ir.Model]:
 
 
 def graph_files(record: Role) -> tuple[str, ...]:
-    """File names of a role's graphs."""
+    """Return the file names of a role's graphs."""
     match record:
         case SpansRole():
             return ()
@@ -237,10 +237,10 @@ def graph_files(record: Role) -> tuple[str, ...]:
 
 
 def _copy_unlisted(old: Bundle, folder: Path) -> set[Path]:
-    """Copy what people put beside the bundle, a README say; return those paths, relative."""
+    """Copy files that the manifest does not list, such as a README; return their relative paths."""
     listed = {*old.manifest.files, MANIFEST}
-    found = {path.relative_to(old.directory) for path in old.directory.rglob("*") if path.is_file()}
-    unlisted = {path for path in found if path.as_posix() not in listed}
+    present = {path.relative_to(old.directory) for path in old.directory.rglob("*") if path.is_file()}
+    unlisted = {path for path in present if path.as_posix() not in listed}
     for path in unlisted:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(old.directory / path, folder / path)
@@ -248,8 +248,8 @@ def _copy_unlisted(old: Bundle, folder: Path) -> set[Path]:
 
 
 @contextmanager
-def _replacing(out: Path) -> Iterator[Path]:
-    """A temporary directory beside ``out`` that takes its place when the block succeeds and vanishes when it fails."""
+def _replace_directory(out: Path) -> Iterator[Path]:
+    """Yield a temporary directory that replaces ``out`` when the block succeeds and is deleted when it fails."""
     out.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     fresh, former = work / "new", work / "old"

@@ -1,7 +1,7 @@
 """The fixed English texts on which an exported graph is compared with its checkpoint.
 
-Short knowledge snippets, as dialogue systems have them, each with a question it answers and one it does not, and a
-claim it supports and one it does not: 64 examples in ``texts.tsv``, written for this project.
+Short knowledge snippets, as dialogue systems use them, each with a question that it answers and one that it does not,
+and a claim that it supports and one that it does not: 64 examples in ``texts.tsv``, written for this project.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Example:
-    """One passage with what readers, classifiers and generators are asked about it."""
+    """One passage with the question, answer and claim that the models get with it."""
 
     passage: str
     question: str
     answer: str
-    """A phrase of the passage, the one a generator asks about."""
+    """A phrase of the passage, about which a question generator asks."""
     claim: str
 
 

@@ -1,4 +1,4 @@
-"""Tokenizers: out of a checkpoint as ``tokenizer.json``, and into model inputs for the parity check."""
+"""Converts a checkpoint's tokenizer to ``tokenizer.json``, and texts to model inputs for the parity check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Batch: TypeAlias = dict[str, Ids]
 
 
 def fast_json(tokenizer: Any, source: str, *, one_separator: bool = False) -> str:
-    """The content of ``tokenizer.json`` without truncation and padding; ExportError when there is no fast tokenizer.
+    """Return the content of ``tokenizer.json`` without truncation and padding; ExportError when there is no fast
+    tokenizer.
 
     With ``one_separator`` a pair is start, first text, separator, second text, separator.
     """
@@ -40,7 +41,7 @@ def fast_json(tokenizer: Any, source: str, *, one_separator: bool = False) -> st
 
 
 def _one_separator(tokenizer: Any) -> Any:
-    """The post-processor of pairs with one separator, in the form of ``tokenizer.json``."""
+    """Return the post-processor of pairs with one separator, in the form of ``tokenizer.json``."""
     start, end = tokenizer.cls_token, tokenizer.sep_token
     plain = Tokenizer(WordLevel({}))
     plain.post_processor = TemplateProcessing(
@@ -52,7 +53,7 @@ def _one_separator(tokenizer: Any) -> Any:
 
 
 class Batcher:
-    """Texts as padded model inputs, with the plain tokenizers library as the runtime does it."""
+    """Tokenizes and pads texts with the tokenizers library, as the runtime does."""
 
     def __init__(self, content: str, pad_id: int, max_tokens: int) -> None:
         self._tokenizer: Tokenizer = Tokenizer.from_str(content)
@@ -60,7 +61,7 @@ class Batcher:
         self._pad_id = pad_id
 
     def __call__(self, texts: list[tuple[str, str | None]]) -> Batch:
-        """``input_ids``, ``attention_mask`` and ``token_type_ids``, int64 [B, T]."""
+        """Return ``input_ids``, ``attention_mask`` and ``token_type_ids``, int64 [B, T]."""
         encodings = [self._tokenizer.encode(*pair) for pair in texts]
         shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
         ids = np.full(shape, self._pad_id, np.int64)

@@ -31,8 +31,8 @@ def trace(
         tempfile.TemporaryDirectory(prefix="groundwire-") as folder,
         quiet(),
         torch.no_grad(),
-        single_activations(module),
-        straight(module),
+        with_single_activations(module),
+        without_scripted_branch(module),
     ):
         path = Path(folder, "model.onnx")
         torch.onnx.export(
@@ -41,7 +41,7 @@ def trace(
             str(path),  # a model beyond protobuf's 2 GiB goes to several files, beside a name but not beside a Path
             dynamo=False,
             opset_version=OPSET,
-            # Folding would give every weight a copy per use and an anonymous name; passes/weights.py folds by content.
+            # Folding would give every weight a copy per use and an anonymous name; passes/fold.py merges equal ones.
             do_constant_folding=False,
             input_names=[name for name, _, _ in inputs],
             output_names=[name for name, _ in outputs],
@@ -51,7 +51,7 @@ def trace(
 
 
 def tidy(model: ir.Model) -> ir.Model:
-    """Constants as initializers, no Identity nodes, no unused nodes: what every later pass may rely on.
+    """Make constants initializers and remove Identity and unused nodes, which every later pass relies on.
 
     Dropping Identity matters most for ALBERT: its layers reach one set of shared weights through Identity nodes, and a
     quantizer that does not look through them leaves all layers but the first in float.
@@ -68,10 +68,10 @@ def tidy(model: ir.Model) -> ir.Model:
 
 
 @contextmanager
-def single_activations(model: torch.nn.Module) -> Iterator[None]:
-    """Let GELUs that transformers spells out (``gelu_new``) be one operator while ``model`` is traced.
+def with_single_activations(model: torch.nn.Module) -> Iterator[None]:
+    """Make GELUs that transformers computes step by step (``gelu_new``) one operator while ``model`` is traced.
 
-    The formula is the same; the one operator is what the int8 pass knows the lower bound of.
+    The formula is the same; and the int8 pass knows the lower bound of that operator.
     """
     swapped = [
         (parent, name, child)
@@ -89,11 +89,11 @@ def single_activations(model: torch.nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def straight(model: torch.nn.Module) -> Iterator[None]:
+def without_scripted_branch(model: torch.nn.Module) -> Iterator[None]:
     """Keep DeBERTa's scripted branch out of the graph while ``model`` is traced.
 
     ``build_rpos`` is compiled with an ``if`` for queries and keys of different lengths, which no encoder has; traced,
-    it becomes a subgraph that the passes after it cannot look into. Only its other branch is needed.
+    it becomes a subgraph that later passes cannot read. Only its other branch is needed.
     """
     modules = {sys.modules[type(part).__module__] for part in model.modules()}
     branching = [(module, module.build_rpos) for module in modules if hasattr(module, "build_rpos")]
@@ -108,7 +108,7 @@ def straight(model: torch.nn.Module) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the tracer: it is used on purpose, and what it warns about is checked by the parity certificate."""
+    """Silence the tracer: it is used on purpose, and the parity report checks what it warns about."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "optimum", "transformers")]
     levels = [logger.level for logger in loggers]
     try:

@@ -1,4 +1,4 @@
-"""PMI-Decode for a server that generates with ``transformers`` already: a logits processor.
+"""PMI-Decode as a logits processor, for servers that generate with ``transformers``.
 
 Needs the extra: ``pip install 'groundwire[transformers]'``.
 
@@ -32,19 +32,19 @@ __all__ = ["PMILogitsProcessor", "contrast"]
 
 _INFINITE = float("inf")
 FLOOR = -30000.0
-"""Least log-probability without the knowledge: a token that only it allows is far better, not infinitely."""
+"""Least log-probability without the knowledge, so that a token impossible without it still has a finite score."""
 
 
 class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers is not typed
     """Scores the next token by ``alpha · (a − b) + (1 − alpha) · a`` among the most probable ones, −inf outside.
 
-    Here a is its log-probability with the knowledge, as ``generate`` computes it, b the one without, which this object
-    computes, and the tokens that count are the fewest whose a together reach ``top_p``. Source: Nandwani et al. 2023,
-    §4.2, and the authors' code. Made for one ``generate`` call of a causal model or an encoder-decoder, with any of
-    greedy search, beam search, sampling and beam sampling: it keeps the keys and values of the context without the
-    knowledge itself, and finds out which of them each beam continues from the tokens alone. Warpers (temperature,
-    top-k, top-p) see its scores; what transformers forbids before it (repeated n-grams) stays forbidden, and the set is
-    taken from the rest.
+    Here a is the token's log-probability with the knowledge, as ``generate`` computes it, and b without it, as this
+    object computes it. The candidates are the fewest tokens whose a together reach ``pmi_top_p``. Source: Nandwani et
+    al. 2023, §4.2, and the authors' code. One object serves one ``generate`` call of a causal model or an
+    encoder-decoder, with greedy search, beam search, sampling or beam sampling: it caches the keys and values of the
+    context without the knowledge, and matches them to the beams by their tokens. Warpers (temperature, top-k, top-p)
+    get its scores; tokens that transformers bans before it (repeated n-grams) stay banned, and the candidates are
+    chosen among the rest.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
         unconditional_mask: Tensor | None = None,
         *,
         alpha: float = 0.25,
-        top_p: float = 0.6,
+        pmi_top_p: float = 0.6,
     ) -> None:
-        """What ``model`` (the one that generates, or another with its vocabulary) reads without the knowledge.
+        """Take the input of ``model`` (the generating one, or another with its vocabulary) without the knowledge.
 
         ``unconditional_ids`` int64 [B, T], one row for each of ``generate``'s sources in their order: the encoder's
         input, or the causal model's prompt, which is padded on the left. ``unconditional_mask`` [B, T] has 1 on the
-        tokens; None takes all. ``alpha`` 0–1 and ``top_p``, above 0 up to 1, have the paper's recommended values; at
-        ``alpha`` 0 the context is not read. Raises InvalidRequest for a value out of its range.
+        tokens; None takes all. ``alpha`` 0–1 and ``pmi_top_p``, above 0 up to 1, have the paper's recommended values;
+        at ``alpha`` 0 the context is not read. Raises InvalidRequest for a value out of its range.
         """
-        check(alpha, top_p)
+        check(alpha, pmi_top_p)
         mask = torch.ones_like(unconditional_ids) if unconditional_mask is None else unconditional_mask
         if unconditional_ids.ndim != 2 or mask.shape != unconditional_ids.shape or not bool(mask.any(1).all()):
             raise InvalidRequest(
@@ -73,62 +73,66 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
         paired = bool(model.config.is_encoder_decoder)
         if not paired and not bool(mask[:, -1].all()):
             raise InvalidRequest(
-                "unconditional_ids is padded on the right; a causal model goes on at its end, so pad on the left "
+                "unconditional_ids is padded on the right; a causal model continues at its end, so pad on the left "
                 "(tokenizer.padding_side = 'left')."
             )
         self.alpha = alpha
-        self.top_p = top_p
-        self._context = _Paired(model, unconditional_ids, mask) if paired else _Causal(model, unconditional_ids, mask)
+        self.pmi_top_p = pmi_top_p
+        self._context = (
+            _EncoderDecoderContext(model, unconditional_ids, mask)
+            if paired
+            else _CausalContext(model, unconditional_ids, mask)
+        )
         self._seen: Tensor | None = None
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """The scores [B · K, V] of the tokens that may follow ``input_ids`` [B · K, L].
+        """Return the scores [B · K, V] of the tokens that may follow ``input_ids`` [B · K, L].
 
-        ``scores`` are a as beam search brings it, or logits, as the other ways do: those differ from a by a number for
-        each row, and so does then what is returned, which changes no choice.
+        ``scores`` are a, as in beam search, or logits, as in the other decoding methods. Logits differ from a by one
+        number per row, and so do the returned scores, which changes no choice.
         """
-        without = self._without(input_ids) if self.alpha > 0 else None
-        return contrast(scores.float(), without, self.alpha, self.top_p).to(scores.dtype)
+        without = self._log_probs_without(input_ids) if self.alpha > 0 else None
+        return contrast(scores.float(), without, self.alpha, self.pmi_top_p).to(scores.dtype)
 
-    def _without(self, input_ids: Tensor) -> Tensor:
-        """b [B · K, V], and the kept keys and values moved to the rows that continue them."""
+    def _log_probs_without(self, input_ids: Tensor) -> Tensor:
+        """Return b [B · K, V], after moving the cached keys and values to the rows that continue them."""
         if self._seen is None:
             self._context.begin(input_ids)
         else:
-            self._context.go_on(_parents(self._seen, input_ids, self._context.sources), input_ids[:, -1:])
+            self._context.advance(_match_parents(self._seen, input_ids, self._context.sources), input_ids[:, -1:])
         self._seen = input_ids.clone()
         return torch.log_softmax(self._context.logits.float(), dim=-1)
 
 
-def contrast(given: Tensor, without: Tensor | None, alpha: float, top_p: float) -> Tensor:
-    """The rule: ``alpha · (given − without) + (1 − alpha) · given`` in the ``top_p`` set of ``given``, −inf outside.
+def contrast(given: Tensor, without: Tensor | None, alpha: float, pmi_top_p: float) -> Tensor:
+    """Return ``alpha · (given − without) + (1 − alpha) · given`` in the ``pmi_top_p`` set of ``given``, −inf outside.
 
-    Both are log-probabilities [..., V], or ``given`` that and a number for each row; ``without`` may be None at
-    ``alpha`` 0, where it counts for nothing. The set is that of ``given``'s softmax. A token that is impossible with
-    the knowledge stays so, whatever it is without.
+    Both are log-probabilities [..., V]; ``given`` may have a number added to each row. ``without`` may be None at
+    ``alpha`` 0, where it is not used. The set is that of the softmax of ``given``. A token that is impossible with the
+    knowledge stays impossible.
     """
-    check(alpha, top_p)
+    check(alpha, pmi_top_p)
     kept = given > -_INFINITE
-    if top_p < 1:
+    if pmi_top_p < 1:
         shares, order = torch.log_softmax(given, dim=-1).sort(dim=-1, descending=True, stable=True)
         mass = shares.exp().cumsum(-1)
         before = torch.nn.functional.pad(mass[..., :-1], (1, 0))
-        kept &= torch.zeros_like(kept).scatter(-1, order, before < top_p)
+        kept &= torch.zeros_like(kept).scatter(-1, order, before < pmi_top_p)
     if alpha == 0:
         value = given
     elif without is None:
-        raise InvalidRequest("without is None; it counts at every alpha but 0.")
+        raise InvalidRequest("without is None, which is allowed at alpha=0 only; give log-probabilities.")
     else:
         value = given - alpha * without.clamp(min=FLOOR)
     return value.masked_fill(~kept, -_INFINITE)
 
 
-def check(alpha: float, top_p: float) -> None:
+def check(alpha: float, pmi_top_p: float) -> None:
     """Raise InvalidRequest for a value outside its range."""
     if not 0 <= alpha <= 1:
         raise InvalidRequest(f"alpha={alpha}; allowed are 0 (plain decoding) to 1 (PMI alone).")
-    if not 0 < top_p <= 1:
-        raise InvalidRequest(f"top_p={top_p}; allowed is above 0 up to 1 (all tokens).")
+    if not 0 < pmi_top_p <= 1:
+        raise InvalidRequest(f"pmi_top_p={pmi_top_p}; allowed is above 0 up to 1 (all tokens).")
 
 
 class _Context(ABC):
@@ -149,11 +153,11 @@ class _Context(ABC):
         """Read the prompt and the first sequences."""
 
     @abstractmethod
-    def go_on(self, parents: Tensor, tokens: Tensor) -> None:
-        """Read the last token of every sequence, each behind the row of ``parents`` that it continues."""
+    def advance(self, parents: Tensor, tokens: Tensor) -> None:
+        """Read the last token of every sequence, each after the row of ``parents`` that it continues."""
 
     def _rows(self, input_ids: Tensor) -> Tensor:
-        """The source of every row: ``generate`` puts the beams of a source next to each other."""
+        """Return the source of every row: ``generate`` keeps the beams of a source next to each other."""
         beams, rest = divmod(len(input_ids), self.sources)
         if rest or not beams:
             raise InvalidRequest(
@@ -173,13 +177,13 @@ class _Context(ABC):
         self._past.reorder_cache(rows)
 
 
-class _Causal(_Context):
+class _CausalContext(_Context):
     """A causal model: the prompt is read once per source and shared by its beams."""
 
     def __init__(self, model: Any, ids: Tensor, mask: Tensor) -> None:
         super().__init__(model, ids, mask)
-        # BLOOM and its like tell positions from the mask.
-        self._placed = "position_ids" in inspect.signature(model.forward).parameters
+        # BLOOM and similar models compute positions from the mask.
+        self._takes_positions = "position_ids" in inspect.signature(model.forward).parameters
 
     def begin(self, input_ids: Tensor) -> None:
         rows = self._rows(input_ids)
@@ -187,17 +191,21 @@ class _Causal(_Context):
         self.logits, self._mask = self.logits[rows], self._mask[rows]
         self._reorder(rows)
 
-    def go_on(self, parents: Tensor, tokens: Tensor) -> None:
+    def advance(self, parents: Tensor, tokens: Tensor) -> None:
         self._reorder(parents)
         self._mask = torch.cat([self._mask[parents], torch.ones_like(tokens)], dim=1)
         self._step(tokens)
 
     def _step(self, tokens: Tensor) -> None:
-        places = (self._mask.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
-        self._read(input_ids=tokens, attention_mask=self._mask, **({"position_ids": places} if self._placed else {}))
+        positions = (self._mask.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
+        self._read(
+            input_ids=tokens,
+            attention_mask=self._mask,
+            **({"position_ids": positions} if self._takes_positions else {}),
+        )
 
 
-class _Paired(_Context):
+class _EncoderDecoderContext(_Context):
     """An encoder-decoder: the source is encoded once, and its beams share that."""
 
     def begin(self, input_ids: Tensor) -> None:
@@ -207,8 +215,8 @@ class _Paired(_Context):
         self._states, self._mask = states.last_hidden_state[rows], self._mask[rows]
         self._step(input_ids)
 
-    def go_on(self, parents: Tensor, tokens: Tensor) -> None:
-        # A parent is a row of the same source, so what the encoder gave stays where it is.
+    def advance(self, parents: Tensor, tokens: Tensor) -> None:
+        # A parent is a row of the same source, so the encoder states need no reordering.
         self._reorder(parents)
         self._step(tokens)
 
@@ -217,11 +225,11 @@ class _Paired(_Context):
         self._read(encoder_outputs=encoded, attention_mask=self._mask, decoder_input_ids=tokens)
 
 
-def _parents(seen: Tensor, now: Tensor, sources: int) -> Tensor:
+def _match_parents(seen: Tensor, now: Tensor, sources: int) -> Tensor:
     """For every row of ``now`` [B · K, L + 1], a row of ``seen`` [B · K, L] of its source that it continues → [B · K].
 
-    Rows of one source with the same tokens have the same keys and values, so any of them will do; a row that continues
-    itself stays.
+    Rows of one source with the same tokens have the same keys and values, so any of them serves; a row that continues
+    itself keeps its own.
     """
     rows, length = seen.shape
     if now.shape != (rows, length + 1):
@@ -238,6 +246,6 @@ def _parents(seen: Tensor, now: Tensor, sources: int) -> Tensor:
             "make a new one for every call."
         )
     itself = torch.eye(beams, dtype=torch.int8, device=now.device)
-    place = (equal.to(torch.int8) * (1 + itself)).argmax(-1)
+    index = (equal.to(torch.int8) * (1 + itself)).argmax(-1)
     first = torch.arange(sources, device=now.device)[:, None] * beams
-    return (place + first).flatten()
+    return (index + first).flatten()

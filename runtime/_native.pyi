@@ -2,8 +2,8 @@
 
 Arrays must be C-contiguous and of the stated type: they are read in place, never copied or converted. Returned arrays
 own their memory. Every function raises ValueError, naming what was given and what is allowed, for an array of another
-type or shape, or a value out of range, and TypeError for an argument that is no array, str or int at all. The GIL is
-released while the core works.
+type or shape, or a value out of range, and TypeError for an argument that is not an array, str or int at all. The GIL
+is released while the core works.
 """
 
 import numpy as np
@@ -31,16 +31,7 @@ def pad_rows(
     """Copy ``rows`` of a ragged table into one batch: ``(ids [R, width], mask [R, width])``.
 
     Row ``r`` of the table is ``flat[offsets[r]:offsets[r + 1]]``; no chosen row may be longer than ``width``. The mask
-    is 1 on tokens and 0 on the ``fill`` behind them.
-    """
-
-def unpad_rows(
-    padded: NDArray[np.float32], offsets: NDArray[np.int64], rows: NDArray[np.int64], flat: NDArray[np.float32]
-) -> None:
-    """Copy the rows of one batch, without their padding, to their places in ``flat``: pad_rows the other way round.
-
-    Row ``i`` of ``padded`` [R, width] becomes ``flat[offsets[rows[i]]:offsets[rows[i] + 1]]``. ``flat`` is written in
-    place, so that one array gathers all batches of a plan in request order.
+    is 1 on tokens and 0 on the ``fill`` after them.
     """
 
 def argmax_spans(
@@ -49,7 +40,7 @@ def argmax_spans(
     """Take the largest start and end logit, independently: ``(starts, ends, scores, null_scores)``, each [B].
 
     ``start`` and ``end`` are logits [B, T], of which row ``b`` uses the first ``lengths[b]`` (1 to T); of equal maxima
-    the first wins. ``ends`` are inclusive and may lie before their start. A score is the sum of both logits, a null
+    the first wins. ``ends`` are inclusive and may precede their start. A score is the sum of both logits, a null
     score that sum at position 0. NaN logits count as -inf.
     """
 
@@ -65,22 +56,23 @@ def best_spans(
 
     ``start`` and ``end`` are logits [B, T]; a span of row ``b`` has ``first[b] <= start <= end <= last[b]``, ends
     inclusive, and at most ``max_tokens`` positions; ``last[b] < first[b]`` leaves none. Of equal scores the earlier
-    start, then the earlier end comes first. NaN logits count as -inf, and a span of score -inf is none: places left
-    over hold start = end = -1 and score = -inf.
+    start, then the earlier end comes first. NaN logits count as -inf, and a span of score -inf does not count: where
+    fewer than n spans remain, the rest is start = end = -1 and score = -inf.
     """
 
 def clean(text: str) -> str:
     """Normalize an answer as Q² does (authors' code).
 
-    Lower-case, delete ASCII punctuation, put a space for the words a, an, the, in, our, squeeze and strip whitespace.
-    Any str is allowed, lone surrogates included; words, whitespace and lower case are those of the interpreter.
+    Lower-case, delete ASCII punctuation, replace the words a, an, the, in, our by a space, squeeze and strip
+    whitespace. Any str is allowed, lone surrogates included; words, whitespace and lower case are those of the
+    interpreter.
 
     >>> clean("The U.S. in 1999")
     'us 1999'
     """
 
 def exact_match(a: str, b: str) -> bool:
-    """Tell whether ``clean(a) == clean(b)``."""
+    """Return whether ``clean(a) == clean(b)``."""
 
 def token_f1(prediction: str, reference: str) -> float:
     """Return the bag-of-words F1 of the cleaned texts, 0 to 1.
@@ -92,7 +84,7 @@ def token_f1(prediction: str, reference: str) -> float:
     """
 
 class BeamSearch:
-    """The bookkeeping of transformers 4.57's beam search over several sources; the model is the caller's.
+    """The bookkeeping of transformers 4.57's beam search over several sources; the caller runs the model.
 
     ::
 
@@ -104,41 +96,42 @@ class BeamSearch:
         hypotheses = search.results()
 
     Sources do not influence each other. A source is closed, and leaves ``tokens``, ``parents`` and ``open``, as soon as
-    nothing can change its result; ``K`` is 1 before the first step, when all beams of a source would be equal, and
-    ``beams`` afterwards. Calls from several threads take turns.
+    no later step can change its result; ``K`` is 1 before the first step, when all beams of a source would be equal,
+    and ``num_beams`` afterwards. Calls from several threads take turns.
     """
 
     def __init__(
         self,
         sources: int,
-        beams: int,
-        returned: int,
+        num_beams: int,
+        num_return_sequences: int,
         start: int,
         eos: list[int],
         vocabulary: int,
         max_length: int,
         min_length: int,
-        no_repeat_ngram: int,
+        no_repeat_ngram_size: int,
         length_penalty: float,
         early_stopping: bool,
     ) -> None:
         """Start the search.
 
-        ``sources``: at least 1. ``beams``: 1 to ``vocabulary``; 1 is greedy search. ``returned``: hypotheses per
-        source, 1 to ``beams``. ``start``: the token every hypothesis begins with. ``eos``: the tokens that end one,
-        each once; none means that only ``max_length`` does. ``vocabulary``: number of tokens. ``max_length``: tokens
-        including the start token, at least 2. ``min_length``: no end before this many tokens, including the start
-        token; 0 allows it anywhere. ``no_repeat_ngram``: no n-gram of this length twice in a hypothesis, start token
-        included; 0 allows it. ``length_penalty``: a finished sum of log-probabilities is divided by (tokens after the
-        start token) ** this; finite. ``early_stopping``: True stops at ``beams`` finished hypotheses, False when the
-        best running beam, ended now, would not be among them. ``sources * beams`` is at most 2**20.
+        ``sources``: at least 1. ``num_beams``: 1 to ``vocabulary``; 1 is greedy search. ``num_return_sequences``:
+        hypotheses per source, 1 to ``num_beams``. ``start``: the token every hypothesis begins with. ``eos``: the
+        tokens that end a hypothesis, each once; empty means that only ``max_length`` ends one. ``vocabulary``: number
+        of tokens. ``max_length``: tokens of a hypothesis, start token included, so ``max_new_tokens + 1``; at least 2.
+        ``min_length``: no end before this many tokens, start token included; 0 allows it anywhere.
+        ``no_repeat_ngram_size``: no n-gram of this length twice in a hypothesis, start token included; 0 turns it off.
+        ``length_penalty``: a finished sum of log-probabilities is divided by (tokens after the start token) ** this;
+        finite. ``early_stopping``: True stops at ``num_beams`` finished hypotheses, False when the best running beam,
+        ended now, would not be among them. ``sources * num_beams`` is at most 2**20.
         """
 
     def wanted(self) -> int:
-        """Return how many candidates per beam the next step must bring so that its result is exact.
+        """Return how many candidates per beam the next step needs for an exact result.
 
-        Those transformers looks at, max(2, 1 + number of eos) * beams, and as many more as a beam may not use because
-        of ``no_repeat_ngram`` and ``min_length``; never more than ``vocabulary``.
+        As many as transformers considers, max(2, 1 + number of eos) * num_beams, plus those that
+        ``no_repeat_ngram_size`` and ``min_length`` may rule out; never more than ``vocabulary``.
         """
 
     def tokens(self) -> NDArray[np.int64]:
@@ -148,20 +141,21 @@ class BeamSearch:
         """Return, [A, K], the beam of the previous step that each beam continues."""
 
     def open(self) -> NDArray[np.int64]:
-        """Return, [A], the place of each open source among the open sources of the previous step."""
+        """Return, [A], the position of each open source among the open sources of the previous step."""
 
     def advance(self, scores: NDArray[np.float32], candidates: NDArray[np.int64]) -> bool:
         """Take one step and return True when every source is closed.
 
         ``scores`` [A, K, C] are log-probabilities over the whole vocabulary, the best C of each beam, in any order, and
         ``candidates`` [A, K, C] their tokens; C is ``wanted()`` to ``vocabulary``. NaN and -inf scores are tokens that
-        the model rules out. A refused step (ValueError) changes nothing; once all sources
-        are closed, every step is refused.
+        the model rules out. A refused step (ValueError) changes nothing; once all sources are closed, every step is
+        refused.
         """
 
     def results(self) -> list[list[tuple[list[int], float]]]:
-        """Return per source, best first, ``returned`` pairs: tokens after the start token (with eos), and score.
+        """Return the best ``num_return_sequences`` pairs of each source, best first: (tokens, score).
 
-        The score is transformers' ``sequences_scores``. A closed source has fewer pairs, or none, only if blocked or
-        ruled-out tokens left it no way to go on; an open one has those finished so far.
+        The tokens are those after the start token, with eos. The score is transformers' ``sequences_scores``. A closed
+        source has fewer pairs, or none, only if banned or ruled-out tokens left it no continuation; an open one has
+        those finished so far.
         """

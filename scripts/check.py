@@ -37,6 +37,7 @@ CHECKS: dict[str, list[str]] = {
     "format": [str(BIN / "ruff"), "format", "--check", "."],
     "cpp-format": [str(BIN / "clang-format"), "--dry-run", "--Werror", *sources()],
     "types": [str(BIN / "mypy"), *(part for name in PACKAGES for part in ("-p", f"groundwire.{name}"))],
+    "types-bench": [str(BIN / "mypy"), "bench"],
     "imports": [str(BIN / "lint-imports"), "--no-cache"],
     "native": ["bash", "scripts/native_sanitize.sh"],
     "tests": [sys.executable, "-m", "pytest"],

@@ -1,4 +1,4 @@
-// Arrays in and out: views of the caller's memory on the way in, memory handed over on the way out.
+// Array arguments are views of the caller's memory; returned arrays own theirs.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,18 +19,16 @@ namespace groundwire::bindings {
 
 namespace nb = nanobind;
 
-/// An argument of any type and shape. The checks below choose, because an overload mismatch would only say that the
-/// arguments are "incompatible".
+/// An argument of any type and shape. The checks below name what is wrong with it; nanobind's overload mismatch would
+/// only say that the arguments are "incompatible".
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
-using WritableArray = nb::ndarray<nb::device::cpu>;
 
 inline std::string type_name(nb::dlpack::dtype type) {
   static constexpr std::array<const char*, 7> kKinds = {"int", "uint", "float", "opaque", "bfloat", "complex", "bool"};
   return (type.code < kKinds.size() ? kKinds[type.code] : "unknown") + std::to_string(type.bits);
 }
 
-template <class Source>
-std::string shape_name(const Source& array) {
+inline std::string shape_name(const Array& array) {
   std::string name = "(";
   for (std::size_t i = 0; i < array.ndim(); ++i) {
     name += (i == 0 ? "" : ", ") + std::to_string(array.shape(i));
@@ -38,8 +36,7 @@ std::string shape_name(const Source& array) {
   return name + (array.ndim() == 1 ? ",)" : ")");
 }
 
-template <class Source>
-bool is_contiguous(const Source& array) {
+inline bool is_contiguous(const Array& array) {
   std::int64_t expected = 1;
   for (std::size_t i = array.ndim(); i-- > 0;) {
     if (array.shape(i) != 1 && array.stride(i) != expected) {
@@ -50,16 +47,16 @@ bool is_contiguous(const Source& array) {
   return true;
 }
 
-/// The values of `array`, after checking that they are T, in `dimensions` dimensions, one after the other in memory.
-template <class T, class Source>
-T* checked_data(const Source& array, const char* name, std::size_t dimensions) {
+/// The values of `array`, checked to be T, in `dimensions` dimensions, C-contiguous and aligned.
+template <class T>
+const T* checked_data(const Array& array, const char* name, std::size_t dimensions) {
   const auto aligned = reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) == 0;
   if (array.dtype() != nb::dtype<T>() || array.ndim() != dimensions || !is_contiguous(array) || !aligned) {
     reject(name, " must be a C-contiguous array of ", type_name(nb::dtype<T>()), " in ", dimensions,
            dimensions == 1 ? " dimension" : " dimensions", ", got ", type_name(array.dtype()), " of shape ",
            shape_name(array), is_contiguous(array) && aligned ? "" : ", not contiguous");
   }
-  return static_cast<T*>(const_cast<void*>(static_cast<const void*>(array.data())));
+  return static_cast<const T*>(array.data());
 }
 
 template <class T>

@@ -17,7 +17,7 @@ namespace {
 
 using namespace nb::literals;
 
-/// Without the GIL two threads could meet in one search; they take turns instead.
+/// A search guarded by a mutex: without the GIL two threads could enter it at once.
 class SharedSearch {
  public:
   explicit SharedSearch(BeamOptions options) : search_(std::move(options)) {}
@@ -57,9 +57,9 @@ bool advance(SharedSearch& shared, const Array& scores, const Array& candidates)
 }
 
 std::vector<std::vector<std::pair<std::vector<std::int64_t>, float>>> results(SharedSearch& shared) {
-  const auto found = shared.with([](BeamSearch& search) { return search.results(); });
+  const auto finished = shared.with([](BeamSearch& search) { return search.results(); });
   std::vector<std::vector<std::pair<std::vector<std::int64_t>, float>>> converted;
-  for (const std::vector<Hypothesis>& hypotheses : found) {
+  for (const std::vector<Hypothesis>& hypotheses : finished) {
     auto& source = converted.emplace_back();
     for (const Hypothesis& hypothesis : hypotheses) {
       source.emplace_back(hypothesis.tokens, hypothesis.score);
@@ -74,18 +74,18 @@ void register_beam_search(nb::module_& module) {
   nb::class_<SharedSearch>(module, "BeamSearch", "The bookkeeping of transformers' beam search over several sources.")
       .def(
           "__init__",
-          [](SharedSearch* self, std::int64_t sources, std::int64_t beams, std::int64_t returned, std::int64_t start,
-             std::vector<std::int64_t> eos, std::int64_t vocabulary, std::int64_t max_length, std::int64_t min_length,
-             std::int64_t no_repeat_ngram, double length_penalty, bool early_stopping) {
-            new (self) SharedSearch({sources, beams, returned, start, std::move(eos), vocabulary, max_length,
-                                     min_length, no_repeat_ngram, length_penalty, early_stopping});
+          [](SharedSearch* self, std::int64_t sources, std::int64_t num_beams, std::int64_t num_return_sequences,
+             std::int64_t start, std::vector<std::int64_t> eos, std::int64_t vocabulary, std::int64_t max_length,
+             std::int64_t min_length, std::int64_t no_repeat_ngram_size, double length_penalty, bool early_stopping) {
+            new (self) SharedSearch({sources, num_beams, num_return_sequences, start, std::move(eos), vocabulary,
+                                     max_length, min_length, no_repeat_ngram_size, length_penalty, early_stopping});
           },
-          "sources"_a, "beams"_a, "returned"_a, "start"_a, "eos"_a, "vocabulary"_a, "max_length"_a, "min_length"_a,
-          "no_repeat_ngram"_a, "length_penalty"_a, "early_stopping"_a)
+          "sources"_a, "num_beams"_a, "num_return_sequences"_a, "start"_a, "eos"_a, "vocabulary"_a, "max_length"_a,
+          "min_length"_a, "no_repeat_ngram_size"_a, "length_penalty"_a, "early_stopping"_a)
       .def(
           "wanted",
           [](SharedSearch& shared) { return shared.with([](BeamSearch& search) { return search.wanted(); }); },
-          "The candidates per beam that the next step must bring.")
+          "How many candidates per beam the next step needs.")
       .def(
           "tokens",
           [](SharedSearch& shared) {
@@ -104,11 +104,11 @@ void register_beam_search(nb::module_& module) {
       .def(
           "open",
           [](SharedSearch& shared) {
-            std::vector<std::int64_t> places = shared.with([](BeamSearch& search) { return search.open(); });
-            const std::size_t count = places.size();
-            return bindings::to_numpy(std::move(places), count);
+            std::vector<std::int64_t> positions = shared.with([](BeamSearch& search) { return search.open(); });
+            const std::size_t count = positions.size();
+            return bindings::to_numpy(std::move(positions), count);
           },
-          "[open sources] Their places among the open sources of the previous step.")
+          "[open sources] The position of each among the open sources of the previous step.")
       .def("advance", &advance, nb::arg("scores").noconvert(), nb::arg("candidates").noconvert(),
            "Take one step; True when every source is closed.")
       .def("results", &results, "Per source, best first: (tokens after the start token, score).");

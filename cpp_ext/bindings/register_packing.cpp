@@ -2,7 +2,6 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
-#include <span>
 
 #include "bindings/arrays.hpp"
 #include "bindings/register.hpp"
@@ -40,18 +39,6 @@ void register_packing(nb::module_& module) {
       },
       nb::arg("flat").noconvert(), nb::arg("offsets").noconvert(), nb::arg("rows").noconvert(), "width"_a, "fill"_a,
       "Copy rows of a ragged table into one batch: (ids, mask).");
-
-  module.def(
-      "unpad_rows",
-      [](const Array& padded, const Array& offsets, const Array& rows, const WritableArray& flat) {
-        const auto batch = as_matrix<float>(padded, "padded");
-        const auto extents = as_vector<std::int64_t>(offsets, "offsets");
-        const auto chosen = as_vector<std::int64_t>(rows, "rows");
-        const std::span<float> values(checked_data<float>(flat, "flat", 1), flat.shape(0));
-        unlocked([&] { unpad_rows(batch, extents, chosen, values); });
-      },
-      nb::arg("padded").noconvert(), nb::arg("offsets").noconvert(), nb::arg("rows").noconvert(),
-      nb::arg("flat").noconvert(), "Copy the rows of one batch, without their padding, to their places in `flat`.");
 }
 
 }  // namespace groundwire::bindings

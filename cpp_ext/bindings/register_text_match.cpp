@@ -12,14 +12,13 @@ namespace {
 
 using namespace nb::literals;
 
-/// What `\w` and `\s` mean to the running interpreter, whose Unicode version is not ours to choose. These look-ups in
-/// constant tables need no GIL.
+/// `\w` and `\s` by the Unicode version of the running interpreter. These look-ups in constant tables need no GIL.
 constexpr CharacterClasses kInterpreter = {
     [](char32_t c) { return c == U'_' || Py_UNICODE_ISALNUM(c); },
     [](char32_t c) { return Py_UNICODE_ISSPACE(c) != 0; },
 };
 
-/// The code points of text.lower(), by the interpreter's own rules: it knows the final sigma and letters that grow.
+/// The code points of text.lower(), by the interpreter's own rules: final sigma, and letters that become several.
 std::u32string lowered(const nb::str& text) {
   const nb::object lower = nb::handle(reinterpret_cast<PyObject*>(&PyUnicode_Type)).attr("lower")(text);
   const auto size = static_cast<std::size_t>(PyUnicode_GET_LENGTH(lower.ptr()));

@@ -22,12 +22,13 @@ void check_options(const BeamOptions& options) {
   };
   require(1 <= options.vocabulary && options.vocabulary <= std::numeric_limits<std::int32_t>::max(), "vocabulary is ",
           options.vocabulary, ", allowed are 1 to ", std::numeric_limits<std::int32_t>::max());
-  require(1 <= options.beams && options.beams <= options.vocabulary, "beams is ", options.beams,
+  require(1 <= options.num_beams && options.num_beams <= options.vocabulary, "num_beams is ", options.num_beams,
           ", allowed are 1 to the vocabulary of ", options.vocabulary);
-  require(1 <= options.sources && options.sources <= kMostBeams / options.beams, "sources is ", options.sources,
-          ", allowed are 1 to ", kMostBeams / options.beams, " at ", options.beams, " beams");
-  require(1 <= options.returned && options.returned <= options.beams, "returned is ", options.returned,
-          ", allowed are 1 to the number of beams, ", options.beams);
+  require(1 <= options.sources && options.sources <= kMostBeams / options.num_beams, "sources is ", options.sources,
+          ", allowed are 1 to ", kMostBeams / options.num_beams, " at ", options.num_beams, " beams");
+  require(1 <= options.num_return_sequences && options.num_return_sequences <= options.num_beams,
+          "num_return_sequences is ", options.num_return_sequences, ", allowed are 1 to num_beams, which is ",
+          options.num_beams);
   require_token("start", options.start);
   for (const std::int64_t token : options.eos) {
     require_token("eos", token);
@@ -38,7 +39,8 @@ void check_options(const BeamOptions& options) {
   require(options.max_length >= 2, "max_length is ", options.max_length,
           ", it must be at least 2: the start token and one more");
   require(options.min_length >= 0, "min_length is ", options.min_length, ", it must be at least 0");
-  require(options.no_repeat_ngram >= 0, "no_repeat_ngram is ", options.no_repeat_ngram, ", it must be at least 0");
+  require(options.no_repeat_ngram_size >= 0, "no_repeat_ngram_size is ", options.no_repeat_ngram_size,
+          ", it must be at least 0");
   require(std::isfinite(options.length_penalty), "length_penalty is ", options.length_penalty, ", it must be finite");
 }
 
@@ -46,8 +48,8 @@ void check_options(const BeamOptions& options) {
 
 BeamSearch::BeamSearch(BeamOptions options) : options_(std::move(options)) {
   check_options(options_);
-  beams_ = static_cast<std::size_t>(options_.beams);
-  // So many that, whatever number of them end, `beams` are left to go on with.
+  beams_ = static_cast<std::size_t>(options_.num_beams);
+  // Enough that num_beams continuations remain even if all the others end.
   kept_ = std::max<std::size_t>(2, 1 + options_.eos.size()) * beams_;
 
   const std::vector<std::int64_t> tokens = {options_.start};
@@ -77,19 +79,19 @@ std::vector<std::int64_t> BeamSearch::parents() const {
 }
 
 std::vector<std::int64_t> BeamSearch::open() const {
-  std::vector<std::int64_t> places;
-  std::ranges::transform(open_, std::back_inserter(places),
-                         [](const OpenSource& open) { return static_cast<std::int64_t>(open.previous_place); });
-  return places;
+  std::vector<std::int64_t> previous;
+  std::ranges::transform(open_, std::back_inserter(previous),
+                         [](const OpenSource& open) { return static_cast<std::int64_t>(open.previous_position); });
+  return previous;
 }
 
 bool BeamSearch::advance(const Candidates& candidates) {
   check(candidates);
   std::vector<OpenSource> still_open;
-  for (std::size_t place = 0; place < open_.size(); ++place) {
-    Source& source = sources_[open_[place].index];
-    if (step(source, best_continuations(source, candidates, place))) {
-      still_open.push_back({open_[place].index, place});
+  for (std::size_t position = 0; position < open_.size(); ++position) {
+    Source& source = sources_[open_[position].index];
+    if (step(source, best_continuations(source, candidates, position))) {
+      still_open.push_back({open_[position].index, position});
     }
   }
   open_ = std::move(still_open);
@@ -102,7 +104,7 @@ bool BeamSearch::advance(const Candidates& candidates) {
 std::vector<std::vector<Hypothesis>> BeamSearch::results() const {
   std::vector<std::vector<Hypothesis>> results;
   for (const Source& source : sources_) {
-    const auto count = std::min(static_cast<std::size_t>(options_.returned), source.finished.size());
+    const auto count = std::min(static_cast<std::size_t>(options_.num_return_sequences), source.finished.size());
     results.emplace_back(source.finished.begin(), source.finished.begin() + static_cast<std::ptrdiff_t>(count));
   }
   return results;
@@ -125,11 +127,11 @@ void BeamSearch::check(const Candidates& candidates) const {
 /// The best `kept_` continuations over all beams of a source; of equal scores the earlier beam, then the lower token
 /// comes first.
 std::vector<BeamSearch::Continuation> BeamSearch::best_continuations(const Source& source, const Candidates& candidates,
-                                                                     std::size_t place) const {
+                                                                     std::size_t position) const {
   std::vector<Continuation> continuations;
   for (std::size_t b = 0; b < source.running.size(); ++b) {
     const Beam& beam = source.running[b];
-    const std::size_t offset = (place * candidates.beams + b) * candidates.count;
+    const std::size_t offset = (position * candidates.beams + b) * candidates.count;
     for (std::size_t i = offset; i < offset + candidates.count; ++i) {
       const float score = beam.score + candidates.scores[i];
       const std::int64_t token = candidates.tokens[i];
@@ -146,7 +148,7 @@ std::vector<BeamSearch::Continuation> BeamSearch::best_continuations(const Sourc
   return continuations;
 }
 
-/// Replaces the running beams of a source, adds to its finished hypotheses, and tells whether it stays open.
+/// Replaces the running beams of a source, adds to its finished hypotheses, and returns whether the source stays open.
 bool BeamSearch::step(Source& source, const std::vector<Continuation>& continuations) const {
   const bool last = length_ + 1 >= static_cast<std::size_t>(options_.max_length);
   std::vector<Beam> running;
@@ -160,7 +162,7 @@ bool BeamSearch::step(Source& source, const std::vector<Continuation>& continuat
         running.push_back({std::move(tokens), std::move(banned), score, static_cast<std::int64_t>(parent)});
       }
     } else if (rank < beams_) {
-      // An end that ranks lower is dropped for good: only the `beams` best of a step may finish.
+      // Only the num_beams best continuations of a step may finish: an end token that ranks lower is discarded.
       finish(source, {{tokens.begin() + 1, tokens.end()}, penalized(score)});
     }
   }
@@ -168,15 +170,15 @@ bool BeamSearch::step(Source& source, const std::vector<Continuation>& continuat
   if (source.running.empty() || !can_improve(source)) {
     return false;
   }
-  // The model's batch is rectangular: places without a continuation carry a token that leads nowhere.
+  // The model's batch is rectangular: beams without a continuation carry the start token and a score of -inf.
   source.running.resize(beams_, {{options_.start}, {}, kImpossible, 0});
   return true;
 }
 
 void BeamSearch::finish(Source& source, Hypothesis hypothesis) const {
-  const auto place =
+  const auto position =
       std::ranges::upper_bound(source.finished, hypothesis.score, std::ranges::greater{}, &Hypothesis::score);
-  source.finished.insert(place, std::move(hypothesis));
+  source.finished.insert(position, std::move(hypothesis));
   if (source.finished.size() > beams_) {
     source.finished.pop_back();
   }
@@ -186,17 +188,17 @@ bool BeamSearch::can_improve(const Source& source) const {
   if (source.finished.size() < beams_) {
     return true;
   }
-  // As in transformers, the best running beam is judged as if it ended here, which is a guess, not a bound.
+  // As in transformers, the best running beam is scored as if it ended here: a heuristic, not a bound.
   return !options_.early_stopping && penalized(source.running.front().score) > source.finished.back().score;
 }
 
-/// The tokens that may not follow: those that would repeat an n-gram, and the ends before min_length.
+/// The tokens that may not follow: those that would repeat an n-gram, and the end tokens before min_length.
 std::vector<std::int64_t> BeamSearch::banned_after(const std::vector<std::int64_t>& tokens) const {
   std::vector<std::int64_t> banned;
   if (tokens.size() < static_cast<std::size_t>(options_.min_length)) {
     banned = options_.eos;
   }
-  const auto n = static_cast<std::size_t>(options_.no_repeat_ngram);
+  const auto n = static_cast<std::size_t>(options_.no_repeat_ngram_size);
   if (n > 0 && tokens.size() >= n) {
     const auto prefix = std::span(tokens).last(n - 1);
     for (std::size_t i = 0; i + n <= tokens.size(); ++i) {

@@ -1,7 +1,8 @@
-// The bookkeeping of beam search, as transformers 4.57 does it in GenerationMixin._beam_search.
+// The bookkeeping of beam search, as in GenerationMixin._beam_search of transformers 4.57.
 //
-// A model brings, for every beam of every open source, its best next tokens; this keeps the beams and the finished
-// hypotheses. Sources do not influence each other: one is dropped as soon as nothing can change its result any more.
+// The caller's model scores the next tokens of every beam of every open source; this class keeps the running beams and
+// the finished hypotheses. Sources do not influence each other. A source is closed as soon as no later step can change
+// its result.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +12,22 @@
 
 namespace groundwire {
 
-/// The limits are those the constructor of BeamSearch checks.
+/// The settings of a search. The constructor of BeamSearch checks the stated limits.
 struct BeamOptions {
-  std::int64_t sources;           // at least 1; sources * beams at most 2^20
-  std::int64_t beams;             // 1 to vocabulary; 1 is greedy search
-  std::int64_t returned;          // hypotheses per source, 1 to beams
-  std::int64_t start;             // the token every hypothesis begins with
-  std::vector<std::int64_t> eos;  // the tokens that end a hypothesis, without repeats; none: only max_length ends one
-  std::int64_t vocabulary;        // 1 to 2^31 - 1; tokens are 0 to vocabulary - 1
-  std::int64_t max_length;        // tokens including the start token, at least 2
-  std::int64_t min_length;        // no end before this many tokens, including the start token; 0: anywhere
-  std::int64_t no_repeat_ngram;   // no n-gram of this length twice in a hypothesis, start token included; 0: allowed
-  double length_penalty;          // a finished sum of log-probabilities is divided by (tokens after start) ** this
-  bool early_stopping;            // true: done with `beams` finished hypotheses; false: when none can improve them
+  std::int64_t sources;               // at least 1; sources * num_beams at most 2^20
+  std::int64_t num_beams;             // 1 to vocabulary; 1 is greedy search
+  std::int64_t num_return_sequences;  // hypotheses per source, 1 to num_beams
+  std::int64_t start;                 // the token every hypothesis begins with
+  std::vector<std::int64_t> eos;      // the tokens that end a hypothesis, without repeats; empty: only max_length does
+  std::int64_t vocabulary;            // 1 to 2^31 - 1; tokens are 0 to vocabulary - 1
+  std::int64_t max_length;            // tokens of a hypothesis, start token included (max_new_tokens + 1), at least 2
+  std::int64_t min_length;            // no end before this many tokens, start token included; 0: anywhere
+  std::int64_t no_repeat_ngram_size;  // no n-gram of this length twice in a hypothesis, start token included; 0: off
+  double length_penalty;              // a finished sum of log-probabilities is divided by (tokens after start) ** this
+  bool early_stopping;                // true: stop at num_beams finished hypotheses; false: when none can improve them
 };
 
-/// What the model brings for one step: [sources, beams, count] log-probabilities and their tokens.
+/// The model's output for one step: log-probabilities and their tokens, each [sources, beams, count].
 struct Candidates {
   std::span<const float> scores;
   std::span<const std::int64_t> tokens;
@@ -35,7 +36,8 @@ struct Candidates {
   std::size_t count;
 };
 
-/// `tokens` leave out the start token and include the end token; `score` is transformers' sequences_scores.
+/// A finished sequence: `tokens` without the start token and with the end token; `score` is transformers'
+/// sequences_scores.
 struct Hypothesis {
   std::vector<std::int64_t> tokens;
   float score;
@@ -45,34 +47,34 @@ class BeamSearch {
  public:
   explicit BeamSearch(BeamOptions options);
 
-  /// The candidates per beam, best first, that make the next step exact: those transformers looks at, and as many more
-  /// as a beam may not use because of no_repeat_ngram and min_length.
+  /// How many candidates per beam, best first, make the next step exact: as many as transformers considers, plus those
+  /// that no_repeat_ngram_size and min_length may rule out.
   std::int64_t wanted() const { return wanted_; }
 
   std::size_t open_sources() const { return open_.size(); }
-  /// 1 before the first step, when all beams of a source would be equal; `beams` afterwards.
+  /// 1 before the first step, when all beams of a source would be equal; num_beams afterwards.
   std::size_t open_beams() const { return width_; }
 
   /// [open_sources, open_beams] The last token of each beam.
   std::vector<std::int64_t> tokens() const;
   /// [open_sources, open_beams] The beam of the previous step that each continues.
   std::vector<std::int64_t> parents() const;
-  /// [open_sources] The place each open source had among the open sources of the previous step.
+  /// [open_sources] The position of each open source among the open sources of the previous step.
   std::vector<std::int64_t> open() const;
 
-  /// Takes one step and tells whether every source is closed. At least wanted() candidates per beam must be brought;
-  /// a score of NaN or -inf is one the model rules out. A rejected step changes nothing.
+  /// Takes one step and returns whether every source is closed. Requires at least wanted() candidates per beam. A score
+  /// of NaN or -inf rules a token out. A rejected step changes nothing.
   bool advance(const Candidates& candidates);
 
-  /// The best `returned` finished hypotheses of each source so far, best first. A closed source has fewer only if
-  /// blocked or ruled-out tokens left it no way to go on.
+  /// The best num_return_sequences finished hypotheses of each source so far, best first. A closed source has fewer
+  /// only if banned or ruled-out tokens left it no continuation.
   std::vector<std::vector<Hypothesis>> results() const;
 
  private:
   struct Beam {
     std::vector<std::int64_t> tokens;  // from the start token on
     std::vector<std::int64_t> banned;  // as next token; sorted
-    float score;                       // sum of log-probabilities; -inf marks a place that no continuation was left for
+    float score;                       // sum of log-probabilities; -inf marks a beam without a continuation
     std::int64_t parent;
   };
   struct Source {
@@ -81,7 +83,7 @@ class BeamSearch {
   };
   struct OpenSource {
     std::size_t index;
-    std::size_t previous_place;
+    std::size_t previous_position;
   };
   struct Continuation {
     float score;
@@ -91,7 +93,7 @@ class BeamSearch {
 
   void check(const Candidates& candidates) const;
   std::vector<Continuation> best_continuations(const Source& source, const Candidates& candidates,
-                                               std::size_t place) const;
+                                               std::size_t position) const;
   bool step(Source& source, const std::vector<Continuation>& continuations) const;
   void finish(Source& source, Hypothesis hypothesis) const;
   bool can_improve(const Source& source) const;
@@ -102,7 +104,7 @@ class BeamSearch {
 
   BeamOptions options_;
   std::size_t beams_;
-  std::size_t kept_;        // continuations per source that a step looks at
+  std::size_t kept_;        // continuations per source that a step considers
   std::size_t length_ = 1;  // tokens of every running beam, start token included
   std::size_t width_ = 1;
   std::int64_t wanted_ = 0;

@@ -1,4 +1,4 @@
-// How the core refuses an argument: one exception type, a message made of what was given and what is allowed.
+// Argument checks of the core: one exception type, whose message states what was given and what is allowed.
 #pragma once
 
 #include <sstream>
@@ -7,7 +7,7 @@
 
 namespace groundwire {
 
-/// Throws std::invalid_argument, Python's ValueError, with the parts joined as its message.
+/// Throws std::invalid_argument, which becomes Python's ValueError, with the joined parts as its message.
 template <class... Parts>
 [[noreturn]] void reject(const Parts&... parts) {
   std::ostringstream message;
@@ -15,7 +15,7 @@ template <class... Parts>
   throw std::invalid_argument(std::move(message).str());
 }
 
-/// Rejects unless `condition` holds. The message is only put together when it does not.
+/// Rejects unless `condition` holds. Builds the message only when it does not.
 template <class... Parts>
 void require(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]] {

@@ -1,4 +1,4 @@
-// A view of a row-major table that somebody else owns.
+// A non-owning view of a row-major table.
 #pragma once
 
 #include <cstddef>

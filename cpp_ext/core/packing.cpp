@@ -19,11 +19,11 @@ struct Extent {
   std::size_t size;
 };
 
-/// Where row `row` of a ragged table of `total` values lies, checked against the table and the batch width.
+/// The extent of row `row` in a ragged table of `total` values, checked against the table and the batch width.
 Extent extent(std::span<const std::int64_t> offsets, std::int64_t row, std::size_t total, std::size_t width) {
-  const std::size_t known = offsets.empty() ? 0 : offsets.size() - 1;
-  require(row >= 0 && static_cast<std::size_t>(row) < known, "rows names row ", row, ", but offsets describe ", known,
-          " rows");
+  const std::size_t described = offsets.empty() ? 0 : offsets.size() - 1;
+  require(row >= 0 && static_cast<std::size_t>(row) < described, "rows names row ", row, ", but offsets describe ",
+          described, " rows");
   const std::int64_t begin = offsets[static_cast<std::size_t>(row)];
   const std::int64_t end = offsets[static_cast<std::size_t>(row) + 1];
   require(0 <= begin && begin <= end && static_cast<std::uint64_t>(end) <= total, "offsets put row ", row, " at ",
@@ -81,20 +81,11 @@ PaddedRows pad_rows(std::span<const std::int64_t> flat, std::span<const std::int
                     std::vector<std::int64_t>(rows.size() * columns, 0)};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto [begin, size] = extent(offsets, rows[i], flat.size(), columns);
-    const auto place = static_cast<std::ptrdiff_t>(i * columns);
-    std::ranges::copy(flat.subspan(begin, size), padded.ids.begin() + place);
-    std::fill_n(padded.mask.begin() + place, size, std::int64_t{1});
+    const auto first = static_cast<std::ptrdiff_t>(i * columns);
+    std::ranges::copy(flat.subspan(begin, size), padded.ids.begin() + first);
+    std::fill_n(padded.mask.begin() + first, size, std::int64_t{1});
   }
   return padded;
-}
-
-void unpad_rows(Matrix<const float> padded, std::span<const std::int64_t> offsets, std::span<const std::int64_t> rows,
-                std::span<float> flat) {
-  require(rows.size() == padded.rows, "rows names ", rows.size(), " rows, but padded has ", padded.rows);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto [begin, size] = extent(offsets, rows[i], flat.size(), padded.cols);
-    std::ranges::copy(padded.row(i).first(size), flat.subspan(begin, size).begin());
-  }
 }
 
 }  // namespace groundwire

@@ -1,14 +1,12 @@
-// Packs token rows of many lengths into rectangular batches, and unpacks what a model made of them.
+// Packs token rows of many lengths into rectangular batches.
 //
-// The width a row is padded to is a function of its own length, and a batch holds rows of one width only: so a result
-// never depends on which other rows were in flight.
+// The padded width of a row is a function of its own length, and all rows of a batch have the same width. So a result
+// never depends on which other rows share the batch.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "core/matrix.hpp"
 
 namespace groundwire {
 
@@ -39,9 +37,5 @@ struct PaddedRows {
 /// Copies the given rows of a ragged table, where row r is flat[offsets[r] .. offsets[r + 1]), into a batch.
 PaddedRows pad_rows(std::span<const std::int64_t> flat, std::span<const std::int64_t> offsets,
                     std::span<const std::int64_t> rows, std::int64_t width, std::int64_t fill);
-
-/// The way back: copies the unpadded part of batch row i to the place of row rows[i] in `flat`.
-void unpad_rows(Matrix<const float> padded, std::span<const std::int64_t> offsets, std::span<const std::int64_t> rows,
-                std::span<float> flat);
 
 }  // namespace groundwire

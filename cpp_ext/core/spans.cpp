@@ -12,13 +12,14 @@ namespace {
 
 constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 
-float ranked(float value) {
+float nan_to_lowest(float value) {
   return std::isnan(value) ? kImpossible : value;
 }
 
-/// Never decreases when either logit grows, rounding and infinities included; best_spans relies on that.
-float joint(float start, float end) {
-  return ranked(start + end);
+/// The score of a span. It never decreases when either logit grows, rounding and infinities included: best_spans relies
+/// on that.
+float span_score(float start, float end) {
+  return nan_to_lowest(start + end);
 }
 
 void require_same_shape(Matrix<const float> start, Matrix<const float> end) {
@@ -30,7 +31,7 @@ void require_same_shape(Matrix<const float> start, Matrix<const float> end) {
 std::size_t first_maximum(std::span<const float> logits) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < logits.size(); ++i) {
-    if (ranked(logits[i]) > ranked(logits[best])) {
+    if (nan_to_lowest(logits[i]) > nan_to_lowest(logits[best])) {
       best = i;
     }
   }
@@ -40,7 +41,7 @@ std::size_t first_maximum(std::span<const float> logits) {
 std::vector<float> null_scores(Matrix<const float> start, Matrix<const float> end) {
   std::vector<float> scores(start.rows);
   for (std::size_t b = 0; b < start.rows; ++b) {
-    scores[b] = joint(ranked(start.row(b)[0]), ranked(end.row(b)[0]));
+    scores[b] = span_score(nan_to_lowest(start.row(b)[0]), nan_to_lowest(end.row(b)[0]));
   }
   return scores;
 }
@@ -64,25 +65,25 @@ void sliding_maximum(std::span<const float> values, std::size_t window, std::vec
   }
 }
 
-/// The n best spans of one row so far, best first, written straight into that row's places of the result.
+/// The n best spans of one row so far, best first, written straight into that row of the result.
 class Ranking {
  public:
   Ranking(std::span<std::int64_t> starts, std::span<std::int64_t> ends, std::span<float> scores)
       : starts_(starts), ends_(ends), scores_(scores) {}
 
-  /// What a span has to exceed. Spans are offered by start, then end, so an equal one comes too late.
+  /// The score that a span must exceed. Spans arrive by start, then end, so an equal score ranks lower.
   float threshold() const { return scores_.back(); }
 
   void insert(std::size_t start, std::size_t end, float score) {
-    std::size_t place = scores_.size() - 1;
-    for (; place > 0 && scores_[place - 1] < score; --place) {
-      starts_[place] = starts_[place - 1];
-      ends_[place] = ends_[place - 1];
-      scores_[place] = scores_[place - 1];
+    std::size_t position = scores_.size() - 1;
+    for (; position > 0 && scores_[position - 1] < score; --position) {
+      starts_[position] = starts_[position - 1];
+      ends_[position] = ends_[position - 1];
+      scores_[position] = scores_[position - 1];
     }
-    starts_[place] = static_cast<std::int64_t>(start);
-    ends_[place] = static_cast<std::int64_t>(end);
-    scores_[place] = score;
+    starts_[position] = static_cast<std::int64_t>(start);
+    ends_[position] = static_cast<std::int64_t>(end);
+    scores_[position] = score;
   }
 
  private:
@@ -107,7 +108,7 @@ Spans argmax_spans(Matrix<const float> start, Matrix<const float> end, std::span
     const std::size_t e = first_maximum(end.row(b).first(length));
     spans.starts[b] = static_cast<std::int64_t>(s);
     spans.ends[b] = static_cast<std::int64_t>(e);
-    spans.scores[b] = joint(ranked(start.row(b)[s]), ranked(end.row(b)[e]));
+    spans.scores[b] = span_score(nan_to_lowest(start.row(b)[s]), nan_to_lowest(end.row(b)[e]));
   }
   return spans;
 }
@@ -122,9 +123,9 @@ Spans best_spans(Matrix<const float> start, Matrix<const float> end, std::span<c
       std::numeric_limits<std::ptrdiff_t>::max() / sizeof(std::int64_t) / std::max<std::size_t>(1, start.rows);
   require(1 <= n && static_cast<std::uint64_t>(n) <= most, "n is ", n, ", allowed are 1 to ", most);
 
-  const auto places = static_cast<std::size_t>(n);
-  Spans spans{std::vector<std::int64_t>(start.rows * places, -1), std::vector<std::int64_t>(start.rows * places, -1),
-              std::vector<float>(start.rows * places, kImpossible), null_scores(start, end)};
+  const auto per_row = static_cast<std::size_t>(n);
+  Spans spans{std::vector<std::int64_t>(start.rows * per_row, -1), std::vector<std::int64_t>(start.rows * per_row, -1),
+              std::vector<float>(start.rows * per_row, kImpossible), null_scores(start, end)};
   std::vector<float> starts, ends, best_end;
   std::vector<std::size_t> scratch;
 
@@ -140,20 +141,20 @@ Spans best_spans(Matrix<const float> start, Matrix<const float> end, std::span<c
         static_cast<std::uint64_t>(max_tokens) < length ? static_cast<std::size_t>(max_tokens) : length;
     starts.resize(length);
     ends.resize(length);
-    std::ranges::transform(start.row(b).subspan(offset, length), starts.begin(), ranked);
-    std::ranges::transform(end.row(b).subspan(offset, length), ends.begin(), ranked);
+    std::ranges::transform(start.row(b).subspan(offset, length), starts.begin(), nan_to_lowest);
+    std::ranges::transform(end.row(b).subspan(offset, length), ends.begin(), nan_to_lowest);
     sliding_maximum(ends, window, best_end, scratch);
 
-    Ranking ranking(std::span(spans.starts).subspan(b * places, places),
-                    std::span(spans.ends).subspan(b * places, places),
-                    std::span(spans.scores).subspan(b * places, places));
+    Ranking ranking(std::span(spans.starts).subspan(b * per_row, per_row),
+                    std::span(spans.ends).subspan(b * per_row, per_row),
+                    std::span(spans.scores).subspan(b * per_row, per_row));
     for (std::size_t s = 0; s < length; ++s) {
       // Few starts get past this bound, so a row costs about O(T), not O(T * max_tokens).
-      if (joint(starts[s], best_end[s]) <= ranking.threshold()) {
+      if (span_score(starts[s], best_end[s]) <= ranking.threshold()) {
         continue;
       }
       for (std::size_t e = s; e < std::min(length, s + window); ++e) {
-        const float score = joint(starts[s], ends[e]);
+        const float score = span_score(starts[s], ends[e]);
         if (score > ranking.threshold()) {
           ranking.insert(offset + s, offset + e, score);
         }

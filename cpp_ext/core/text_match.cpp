@@ -30,7 +30,7 @@ std::vector<std::u32string_view> bag_of_words(std::u32string_view cleaned) {
 }  // namespace
 
 std::u32string clean(std::u32string_view lowered, CharacterClasses classes) {
-  // Punctuation goes first: "th-e" is a dropped word, and "in-our" is none.
+  // Punctuation is deleted first: "th-e" becomes a dropped word, and "in-our" does not.
   std::u32string text;
   text.reserve(lowered.size());
   std::ranges::copy_if(lowered, std::back_inserter(text), [](char32_t c) { return !is_punctuation(c); });

@@ -1,7 +1,7 @@
-// Compares a predicted with a reference answer: normalized text, exact match and token F1.
+// Compares a predicted answer with a reference answer: normalized text, exact match and token F1.
 //
-// Lower-casing and the classes of characters belong to the Unicode version of the caller's interpreter, so both come
-// in as arguments. Every text here is lower-cased code points, lone surrogates included.
+// Lower-casing and character classes depend on the Unicode version of the caller's interpreter, so the caller
+// lower-cases the texts and passes the classes. Every text here is lower-cased code points, lone surrogates included.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace groundwire {
 
-/// Which code points a regular expression over str takes for `\w` and for `\s`. Called without the interpreter's lock.
+/// Which code points match `\w` and `\s` in a regular expression over str. Called without the GIL.
 struct CharacterClasses {
   bool (*is_word)(char32_t);
   bool (*is_space)(char32_t);
 };
 
-/// Deletes ASCII punctuation, then puts a space for the words a, an, the, in, our, then squeezes and strips whitespace.
+/// Deletes ASCII punctuation, replaces the words a, an, the, in, our by a space, then squeezes and strips whitespace.
 std::u32string clean(std::u32string_view lowered, CharacterClasses classes);
 
 /// Whether two texts are equal once cleaned.

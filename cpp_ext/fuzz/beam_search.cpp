@@ -1,4 +1,4 @@
-// Beam search against a twin that takes one source at a time and looks at the whole vocabulary.
+// Beam search against a reference implementation that takes one source at a time and scores the whole vocabulary.
 
 #include "core/beam_search.hpp"
 
@@ -46,7 +46,7 @@ std::set<std::int64_t> slow_banned(const BeamOptions& options, const Tokens& pre
   if (static_cast<std::int64_t>(prefix.size()) < options.min_length) {
     banned.insert(options.eos.begin(), options.eos.end());
   }
-  const auto n = static_cast<std::ptrdiff_t>(options.no_repeat_ngram);
+  const auto n = static_cast<std::ptrdiff_t>(options.no_repeat_ngram_size);
   std::set<Tokens> seen;
   for (std::ptrdiff_t i = 0; n > 0 && i + n <= std::ssize(prefix); ++i) {
     seen.insert(Tokens(prefix.begin() + i, prefix.begin() + i + n));
@@ -62,7 +62,7 @@ std::set<std::int64_t> slow_banned(const BeamOptions& options, const Tokens& pre
 }
 
 std::vector<Hypothesis> slow_search(const BeamOptions& options, const Model& model, std::size_t source) {
-  const auto beams = static_cast<std::size_t>(options.beams);
+  const auto beams = static_cast<std::size_t>(options.num_beams);
   const std::size_t kept = std::max<std::size_t>(2, options.eos.size() + 1) * beams;
   std::vector<Hypothesis> running = {{{options.start}, 0.0F}};
   std::vector<Hypothesis> finished;
@@ -101,11 +101,11 @@ std::vector<Hypothesis> slow_search(const BeamOptions& options, const Model& mod
       break;
     }
   }
-  finished.resize(std::min(finished.size(), static_cast<std::size_t>(options.returned)));
+  finished.resize(std::min(finished.size(), static_cast<std::size_t>(options.num_return_sequences)));
   return finished;
 }
 
-/// Brings the `count` best tokens after every prefix, as a graph with top-k inside would.
+/// The `count` best tokens after every prefix, as a graph with top-k inside returns them.
 struct Step {
   std::vector<float> scores;
   Tokens tokens;
@@ -118,9 +118,9 @@ struct Step {
         for (std::int64_t token = 0; token < vocabulary; ++token) {
           row.emplace_back(model(static_cast<std::size_t>(sources[a]), prefix, token), token);
         }
-        std::ranges::stable_sort(row, [](const auto& one, const auto& other) {
-          return (std::isnan(one.first) ? kImpossible : one.first) >
-                 (std::isnan(other.first) ? kImpossible : other.first);
+        std::ranges::stable_sort(row, [](const auto& left, const auto& right) {
+          return (std::isnan(left.first) ? kImpossible : left.first) >
+                 (std::isnan(right.first) ? kImpossible : right.first);
         });
         for (std::size_t i = 0; i < count; ++i) {
           scores.push_back(row.at(i).first);
@@ -177,11 +177,11 @@ void check_search(Input& input, const BeamOptions& options) {
     Tokens open_sources;
     std::vector<std::vector<Tokens>> continued;
     for (std::size_t a = 0, i = 0; a < open.size(); ++a) {
-      const auto place = static_cast<std::size_t>(open[a]);
-      open_sources.push_back(sources.at(place));
+      const auto previous = static_cast<std::size_t>(open[a]);
+      open_sources.push_back(sources.at(previous));
       std::vector<Tokens>& beams = continued.emplace_back();
       for (std::size_t b = 0; b < search.open_beams(); ++b, ++i) {
-        beams.push_back(prefixes.at(place).at(static_cast<std::size_t>(parents.at(i))));
+        beams.push_back(prefixes.at(previous).at(static_cast<std::size_t>(parents.at(i))));
         beams.back().push_back(tokens.at(i));
       }
     }
@@ -194,11 +194,11 @@ void check_search(Input& input, const BeamOptions& options) {
   const std::vector<std::vector<Hypothesis>> results = search.results();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::vector<Hypothesis> slow = slow_search(options, model, i);
-    expect(results[i].size() == slow.size(), "as many hypotheses as the twin finds");
+    expect(results[i].size() == slow.size(), "as many hypotheses as the reference implementation finds");
     for (std::size_t h = 0; h < slow.size(); ++h) {
       expect(std::ranges::equal(results[i][h].tokens, Tokens(slow[h].tokens.begin() + 1, slow[h].tokens.end())) &&
                  results[i][h].score == slow[h].score,
-             "the hypotheses of the twin");
+             "the hypotheses of the reference implementation");
     }
   }
 }
@@ -207,15 +207,15 @@ BeamOptions options_from(Input& input) {
   BeamOptions options{};
   options.vocabulary = input.between(input.one_in(30) ? 0 : 2, 12);
   options.sources = input.between(input.one_in(30) ? 0 : 1, 3);
-  options.beams = input.between(input.one_in(30) ? 0 : 1, 4);
-  options.returned = input.between(input.one_in(30) ? 0 : 1, std::max<std::int64_t>(1, options.beams));
+  options.num_beams = input.between(input.one_in(30) ? 0 : 1, 4);
+  options.num_return_sequences = input.between(input.one_in(30) ? 0 : 1, std::max<std::int64_t>(1, options.num_beams));
   options.start = input.between(0, 1);
   for (std::int64_t i = input.between(0, 2); i > 0; --i) {
     options.eos.push_back(input.between(input.one_in(30) ? -1 : 0, 4));
   }
   options.max_length = input.between(input.one_in(30) ? 1 : 2, 9);
   options.min_length = input.between(input.one_in(30) ? -1 : 0, input.one_in(3) ? 10 : 1);
-  options.no_repeat_ngram = input.between(input.one_in(30) ? -1 : 0, 3);
+  options.no_repeat_ngram_size = input.between(input.one_in(30) ? -1 : 0, 3);
   constexpr double kPenalties[] = {0.0, 0.6, 1.0, 2.0, -1.0, 1e300};
   options.length_penalty = kPenalties[input.between(0, 5)];
   options.early_stopping = input.one_in(2);
@@ -225,10 +225,11 @@ BeamOptions options_from(Input& input) {
 bool allowed(const BeamOptions& options) {
   const auto is_token = [&](std::int64_t token) { return 0 <= token && token < options.vocabulary; };
   const std::set<std::int64_t> distinct(options.eos.begin(), options.eos.end());
-  return options.vocabulary >= 1 && options.sources >= 1 && options.beams >= 1 && options.beams <= options.vocabulary &&
-         options.returned >= 1 && options.returned <= options.beams && is_token(options.start) &&
+  return options.vocabulary >= 1 && options.sources >= 1 && options.num_beams >= 1 &&
+         options.num_beams <= options.vocabulary && options.num_return_sequences >= 1 &&
+         options.num_return_sequences <= options.num_beams && is_token(options.start) &&
          std::ranges::all_of(options.eos, is_token) && distinct.size() == options.eos.size() &&
-         options.max_length >= 2 && options.min_length >= 0 && options.no_repeat_ngram >= 0;
+         options.max_length >= 2 && options.min_length >= 0 && options.no_repeat_ngram_size >= 0;
 }
 
 }  // namespace

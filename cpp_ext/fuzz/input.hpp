@@ -1,4 +1,4 @@
-// What every fuzz target shares: turning bytes into arguments, and saying what went wrong.
+// Shared by every fuzz target: turns bytes into arguments, and reports what went wrong.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ class Input {
 
   bool one_in(std::int64_t n) { return between(1, n) == n; }
 
-  /// Mostly a coarse grid, so that sums tie; now and then a value that breaks careless code.
+  /// Mostly a coarse grid, so that sums tie; now and then an infinity, NaN or extreme value.
   float logit() {
     constexpr float kSpecial[] = {std::numeric_limits<float>::infinity(),  -std::numeric_limits<float>::infinity(),
                                   std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max(),

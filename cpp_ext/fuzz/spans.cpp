@@ -1,4 +1,4 @@
-// Answer spans against a twin that lists every span and sorts.
+// Answer spans against a reference implementation that lists every span and sorts.
 
 #include "core/spans.hpp"
 
@@ -40,12 +40,16 @@ struct Logits {
   Matrix<const float> ends() const { return {end.data(), rows, cols}; }
 
   float start_at(std::size_t b, std::int64_t i) const {
-    return known(start.at(b * cols + static_cast<std::size_t>(i)));
+    return nan_to_lowest(start.at(b * cols + static_cast<std::size_t>(i)));
   }
-  float end_at(std::size_t b, std::int64_t i) const { return known(end.at(b * cols + static_cast<std::size_t>(i))); }
-  float score(std::size_t b, std::int64_t s, std::int64_t e) const { return known(start_at(b, s) + end_at(b, e)); }
+  float end_at(std::size_t b, std::int64_t i) const {
+    return nan_to_lowest(end.at(b * cols + static_cast<std::size_t>(i)));
+  }
+  float score(std::size_t b, std::int64_t s, std::int64_t e) const {
+    return nan_to_lowest(start_at(b, s) + end_at(b, e));
+  }
 
-  static float known(float value) { return std::isnan(value) ? kImpossible : value; }
+  static float nan_to_lowest(float value) { return std::isnan(value) ? kImpossible : value; }
 };
 
 std::vector<Span> slow_best(const Logits& logits, std::size_t b, std::int64_t first, std::int64_t last,
@@ -81,12 +85,12 @@ void check_best(Input& input, const Logits& logits) {
   const bool refused = refuses([&] { fast = best_spans(logits.starts(), logits.ends(), first, last, max_tokens, n); });
   expect(refused != allowed, "best_spans refuses what is not allowed, and nothing else");
   for (std::size_t b = 0; allowed && b < logits.rows; ++b) {
-    const auto places = static_cast<std::size_t>(n);
-    const std::vector<Span> slow = slow_best(logits, b, first[b], last[b], max_tokens, places);
-    for (std::size_t i = 0; i < places; ++i) {
-      expect(fast.starts.at(b * places + i) == slow[i].start && fast.ends.at(b * places + i) == slow[i].end &&
-                 fast.scores.at(b * places + i) == slow[i].score,
-             "best_spans equals its twin");
+    const auto per_row = static_cast<std::size_t>(n);
+    const std::vector<Span> slow = slow_best(logits, b, first[b], last[b], max_tokens, per_row);
+    for (std::size_t i = 0; i < per_row; ++i) {
+      expect(fast.starts.at(b * per_row + i) == slow[i].start && fast.ends.at(b * per_row + i) == slow[i].end &&
+                 fast.scores.at(b * per_row + i) == slow[i].score,
+             "best_spans equals its reference implementation");
     }
     expect(fast.null_scores.at(b) == logits.score(b, 0, 0), "the null score is that of position 0");
   }

@@ -2,6 +2,6 @@
 
 from .fold import fold_transposes
 from .half import to_half
-from .int8 import Scheme, quantizable, quantize
+from .int8 import Scheme, list_quantizable, quantize
 
-__all__ = ["Scheme", "fold_transposes", "quantizable", "quantize", "to_half"]
+__all__ = ["Scheme", "fold_transposes", "list_quantizable", "quantize", "to_half"]

@@ -1,4 +1,4 @@
-"""Weights in the orientation their products need, each stored once."""
+"""Stores weights in the orientation that their products need, each once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def fold_transposes(model: ir.Model) -> None:
             continue
         assert weight.const_value is not None
         name = str(weight.name)
-        turned = ir.Value(name=f"{name}.T")
+        transposed = ir.Value(name=f"{name}.T")
         array = np.ascontiguousarray(weight.const_value.numpy().T)
-        turned.const_value = ir.tensor(array, name=name)
-        turned.dtype, turned.shape = turned.const_value.dtype, ir.Shape(array.shape)
-        graph.register_initializer(turned)
+        transposed.const_value = ir.tensor(array, name=name)
+        transposed.dtype, transposed.shape = transposed.const_value.dtype, ir.Shape(array.shape)
+        graph.register_initializer(transposed)
         for node in users:
-            ir.convenience.replace_all_uses_with(node.outputs[0], turned)
+            ir.convenience.replace_all_uses_with(node.outputs[0], transposed)
         graph.remove(users, safe=True)
         del graph.initializers[name]
-        turned.name = name
+        transposed.name = name
     common.RemoveUnusedNodesPass()(model)

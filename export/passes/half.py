@@ -1,9 +1,9 @@
 """float16 graphs for GPUs.
 
-Matrix products and what moves their results around run in float16. What loses there stays float32: norms that are
-spelled out in single operations (T5's), the residual stream such norms read, the softmax over the vocabulary, and the
-products a family says it must keep (T5's second feed-forward matrix overflows float16, which turns its encoder's output
-into NaN). LayerNormalization and Softmax take float16: ONNX Runtime computes them in float32 inside.
+Matrix products and the operations that move their results run in float16. Operations that lose accuracy there stay
+float32: norms made of single operations (T5's), the residual stream that such norms read, the softmax over the
+vocabulary, and the products that a family must keep (T5's second feed-forward matrix overflows float16, which turns its
+encoder's output into NaN). LayerNormalization and Softmax take float16: ONNX Runtime computes them in float32 inside.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SINGLE = frozenset(
     {"Pow", "ReduceMean", "Sqrt", "Reciprocal", "LogSoftmax", "TopK", "Range", "Cast", "ConstantOfShape", "CumSum"}
     | {"Log"}
 )
-"""Operations that stay float32, or whose attributes fix the type they put out."""
+"""Operations that stay float32, or whose attributes fix the type of their output."""
 _ELEMENTWISE = frozenset(
     {"Add", "Sub", "Mul", "Div", "Neg", "Min", "Max", "Where", "Clip", "Unsqueeze", "Expand"}
     | {"GatherElements", "Squeeze", "ScatterElements", "Exp", "ReduceMin", "Less", "GreaterOrEqual"}
@@ -45,7 +45,7 @@ class _Halver:
 
     def run(self) -> None:
         graph = self._graph
-        # Sizes may be named values (a batch, a width); only floats change type.
+        # Sizes (a batch, a width) may be values too; only floats change type.
         floats = {value for node in graph for value in node.outputs if value.dtype == ir.DataType.FLOAT}
         floats |= {value for value in graph.inputs if value.dtype == ir.DataType.FLOAT}
         self._given = {value for value in graph.inputs if not str(value.name).startswith(_STATES)}
@@ -70,7 +70,7 @@ class _Halver:
                 self._output(index, output, wanted)
 
     def _stays(self, node: ir.Node, floats: set[ir.Value]) -> bool:
-        """Whether ``node`` computes in float32; nodes before it in graph order are already decided."""
+        """Return whether ``node`` computes in float32; earlier nodes in graph order are already decided."""
         if node.op_type in _SINGLE:
             return True
         if node.op_type in ("MatMul", "Gemm"):
@@ -84,7 +84,7 @@ class _Halver:
         return value in self._given or value.producer() in self._single
 
     def _clip(self, value: ir.Value) -> None:
-        """Masks add the least float32, which float16 makes -inf, and 0 · -inf is NaN."""
+        """Clip a constant to float16: masks add the least float32, which would become -inf, and 0 · -inf is NaN."""
         assert value.const_value is not None
         array = value.const_value.numpy()
         if array.size and np.abs(array).max() > _LARGEST:
@@ -120,7 +120,7 @@ class _Halver:
 
 
 def _weights(node: ir.Node) -> list[str]:
-    """Names of the initializers a product reads, looking through a Transpose."""
+    """Return the names of the initializers that a product reads, looking through a Transpose."""
     names = []
     for value in node.inputs:
         producer = None if value is None else value.producer()

@@ -1,18 +1,18 @@
-"""The head of a language model: what a state says about one token, without an array of the whole vocabulary.
+"""The head of a language model: the log-probability of one token per state, without logits of the whole vocabulary.
 
 ``attach`` ends a graph with one of two heads. The *plain* one, for GPUs, is a product with the table, a log-softmax and
-a gather. The *streamed* one, for CPUs, reads the table block by block: each block's logits live in the cache, and only
-their log-sum and the logits of the tokens asked for leave it. What that saves, measured for 48 positions of BLOOM's
-table (250,880 × 1024, one busy core): 113 ms instead of 180, and 0.4 MB of logits instead of 48 (times the four or five
-copies that a log-softmax goes through).
+a gather. The *streamed* one, for CPUs, reads the table block by block: each block's logits stay in the cache, and only
+their log-sum and the logits of the target tokens leave it. Measured saving, for 48 positions of BLOOM's table (250,880
+× 1024, one busy core): 113 ms instead of 180, and 0.4 MB of logits instead of 48 (times the four or five copies that a
+log-softmax goes through).
 
 The table is one initializer [blocks, rows, d] that look-ups and head share: a block is the *left* operand of the
 integer product, so nothing is transposed, and since it is no constant of the product, ONNX Runtime packs no second
 copy. It is stored unsigned with zero point 128, because of the four combinations of signs only u8 · s8 has a fast
 kernel (relative times: u8 · s8 1, u8 · u8 1.4, s8 · s8 and s8 · u8 4.2).
 
-A streamed head is one node, a model-local function, so that passes replace it as a whole; ``stripes.py`` takes that of
-a large table out of the graph.
+A streamed head is one node, a model-local function, so that passes replace it as a whole; ``chunked_head.py``
+takes the head of a large table out of the graph.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _BLOCK = 2048
 """Rows of a block aimed at: with 400 positions 3 MB of logits, which still fit a cache."""
 _FEW, _MANY = 256, 1 << 16
 SHARED = 1 << 26
-"""Bytes up to which a table is stored signed, as the look-ups of other graphs store theirs: a bundle of one trunk then
-holds its word embeddings once. ONNX Runtime flips the sign bits when it loads the graph, into a copy; a larger table is
-stored as it is used, so that it stays mapped from the file."""
+"""Bytes up to which a table is stored signed, as the look-ups of other graphs store theirs: a bundle whose models share
+a backbone then holds its word embeddings once. ONNX Runtime flips the sign bits when it loads the graph, into a copy; a
+larger table is stored as it is used, so that it stays mapped from the file."""
 
 
 def attach(
@@ -51,25 +51,25 @@ def attach(
     targets = ir.Value(name="targets", type=ir.TensorType(ir.DataType.INT64), shape=ir.Shape(["scored"]))
     graph.inputs.append(targets)
     weight = graph.initializers[table] if isinstance(table, str) else initializer(graph, "head.weight", table)
-    result = (_streamed if streamed else _plain)(model, graph.outputs[0], targets, weight, bias)
+    result = (_add_streamed_head if streamed else _add_plain_head)(model, graph.outputs[0], targets, weight, bias)
     result.name, result.type, result.shape = "log_probs", ir.TensorType(ir.DataType.FLOAT), ir.Shape(["scored"])
     graph.outputs[0] = result
 
 
-def heads(graph: ir.Graph) -> list[ir.Node]:
-    """The float streamed heads of ``graph``; their inputs are hidden, targets, table, first, and perhaps bias."""
+def find_heads(graph: ir.Graph) -> list[ir.Node]:
+    """Return the float streamed heads of ``graph``; inputs are hidden, targets, table, first, and perhaps bias."""
     return [node for node in graph if node.domain == DOMAIN and node.op_type in ("Head", "BiasedHead")]
 
 
 def table_of(head: ir.Node) -> ir.Value:
-    """The table [blocks, rows, d] of a streamed head."""
+    """Return the table [blocks, rows, d] of a streamed head."""
     table = head.inputs[2]
     assert table is not None
     return table
 
 
-def unsigned(graph: ir.Graph, name: str, integers: npt.NDArray[np.int8]) -> ir.Value:
-    """The table ``integers`` shifted by ``ZERO``: flipping the highest bit adds 128."""
+def add_unsigned_table(graph: ir.Graph, name: str, integers: npt.NDArray[np.int8]) -> ir.Value:
+    """Add the table ``integers`` shifted by ``ZERO``: flipping the highest bit adds 128."""
     raw = integers.view(np.uint8)
     if integers.nbytes > SHARED:
         return initializer(graph, name, raw ^ np.uint8(ZERO))
@@ -81,14 +81,14 @@ def unsigned(graph: ir.Graph, name: str, integers: npt.NDArray[np.int8]) -> ir.V
     return value
 
 
-def int8_head(model: ir.Model, head: ir.Node, table: ir.Value, scale: ir.Value) -> ir.Node:
-    """The integer form of a float head: ``table`` uint8 [blocks, rows, d], ``scale`` float [blocks, rows]."""
+def call_int8_head(model: ir.Model, head: ir.Node, table: ir.Value, scale: ir.Value) -> ir.Node:
+    """Return the integer form of a float head: ``table`` uint8 [blocks, rows, d], ``scale`` float [blocks, rows]."""
     hidden, targets, _, first, *bias = head.inputs
     return call(model, f"{head.op_type.removesuffix('Head')}Int8Head", [hidden, targets, table, first, *bias, scale])
 
 
 def initializer(graph: ir.Graph, name: str, array: npt.NDArray[np.generic]) -> ir.Value:
-    """A new initializer."""
+    """Add an initializer to ``graph``."""
     value = ir.Value(name=name)
     value.const_value = ir.tensor(array, name=name)
     value.dtype, value.shape = value.const_value.dtype, ir.Shape(array.shape)
@@ -97,15 +97,15 @@ def initializer(graph: ir.Graph, name: str, array: npt.NDArray[np.generic]) -> i
 
 
 def block_rows(vocabulary: int) -> int:
-    """Rows of a block: of the divisors of ``vocabulary`` the nearest to 2,048.
+    """Return the rows of a block: the divisor of ``vocabulary`` that is nearest to 2,048.
 
-    A vocabulary without a useful divisor is one block: right, but with all its logits in memory at once.
+    A vocabulary without a useful divisor is one block: correct, but with all its logits in memory at once.
     """
     fits = [rows for rows in range(_FEW, min(vocabulary, _MANY) + 1) if vocabulary % rows == 0]
     return min(fits, key=lambda rows: abs(math.log(rows / _BLOCK)), default=vocabulary)
 
 
-def _plain(
+def _add_plain_head(
     model: ir.Model, hidden: ir.Value, targets: ir.Value, table: ir.Value, bias: npt.NDArray[np.float32] | None
 ) -> ir.Value:
     graph = model.graph
@@ -116,16 +116,16 @@ def _plain(
         return node.outputs[0]
 
     last = initializer(graph, "head.last_axis", np.array([-1], np.int64))
-    # A pass over prefixes asks about token -1; what it is told does not matter, but it must be a token.
-    asked = add("Max", targets, initializer(graph, "head.least", np.array(0, np.int64)))
+    # A pass over prefixes has the target -1; its log-probability is not used, but the index must be valid.
+    valid = add("Max", targets, initializer(graph, "head.least", np.array(0, np.int64)))
     logits = add("MatMul", hidden, add("Transpose", table, perm=[1, 0]))
     if bias is not None:
         logits = add("Add", logits, initializer(graph, "head.bias", bias))
-    chosen = add("GatherElements", add("LogSoftmax", logits, axis=-1), add("Unsqueeze", asked, last), axis=-1)
+    chosen = add("GatherElements", add("LogSoftmax", logits, axis=-1), add("Unsqueeze", valid, last), axis=-1)
     return add("Squeeze", chosen, last)
 
 
-def _streamed(
+def _add_streamed_head(
     model: ir.Model, hidden: ir.Value, targets: ir.Value, table: ir.Value, bias: npt.NDArray[np.float32] | None
 ) -> ir.Value:
     graph = model.graph
@@ -136,11 +136,11 @@ def _streamed(
     name = str(table.name)
     if all(node.op_type == "Gather" and index == 0 for node, index in users):
         del graph.initializers[name]
-    else:  # something else needs it as it is
+    else:  # another node reads the table in its own shape
         name, users = "head.weight", []
     stacked = initializer(graph, name, values.reshape(-1, rows, values.shape[1]))
     for node, _ in users:
-        _look_up(graph, node, stacked, rows)
+        _look_up_in_blocks(graph, node, stacked, rows)
     first = initializer(graph, "head.first", np.arange(0, len(values), rows))
     inputs = [hidden, targets, stacked, first]
     if bias is not None:
@@ -150,32 +150,32 @@ def _streamed(
     return node.outputs[0]
 
 
-def _look_up(graph: ir.Graph, gather: ir.Node, stacked: ir.Value, rows: int) -> None:
-    """Let a look-up in a table find its rows in the blocks."""
+def _look_up_in_blocks(graph: ir.Graph, gather: ir.Node, stacked: ir.Value, rows: int) -> None:
+    """Replace a look-up in a table by one in its blocks."""
     ids = gather.inputs[1]
     size = initializer(graph, f"{gather.outputs[0].name}.block_rows", np.array(rows, np.int64))
     last = initializer(graph, f"{gather.outputs[0].name}.last_axis", np.array([-1], np.int64))
     parts = [ir.node(op, [ids, size]) for op in ("Div", "Mod")]
     wide = [ir.node("Unsqueeze", [part.outputs[0], last]) for part in parts]
-    places = ir.node("Concat", [part.outputs[0] for part in wide], {"axis": -1})
-    found = ir.node("GatherND", [stacked, places.outputs[0]])
-    graph.insert_before(gather, [*parts, *wide, places, found])
+    indices = ir.node("Concat", [part.outputs[0] for part in wide], {"axis": -1})
+    lookup = ir.node("GatherND", [stacked, indices.outputs[0]])
+    graph.insert_before(gather, [*parts, *wide, indices, lookup])
     former = gather.outputs[0]
-    found.outputs[0].type, found.outputs[0].shape = former.type, former.shape
-    ir.convenience.replace_all_uses_with(former, found.outputs[0])
+    lookup.outputs[0].type, lookup.outputs[0].shape = former.type, former.shape
+    ir.convenience.replace_all_uses_with(former, lookup.outputs[0])
     graph.remove(gather, safe=True)
 
 
 def call(model: ir.Model, name: str, inputs: Sequence[ir.Value | None]) -> ir.Node:
-    """A node that calls one of the functions below, which the model gains."""
-    function = ir.from_proto(onnx.parser.parse_function(_text(name)))
+    """Return a node that calls one of the functions below, and add that function to ``model``."""
+    function = ir.from_proto(onnx.parser.parse_function(_write_function(name)))
     model.functions[function.identifier()] = function
     model.opset_imports[DOMAIN] = 1
     return ir.node(name, inputs, domain=DOMAIN)
 
 
 class _Form(NamedTuple):
-    """What a float and an integer head do differently, in lines of ONNX's text form."""
+    """The lines, in ONNX's text form, in which a float and an integer head differ."""
 
     once: str
     """Before the first block."""
@@ -183,8 +183,8 @@ class _Form(NamedTuple):
     """A block's products [rows, N]."""
 
 
-def _text(name: str) -> str:
-    """The function ``name`` in ONNX's text form: float or integer table, with or without a bias, folded or in parts."""
+def _write_function(name: str) -> str:
+    """Return the function ``name`` in ONNX's text form: float or int8, with or without bias, folded or in parts."""
     form = _INT8 if "Int8Head" in name else _FLOAT
     biased = name.startswith("Biased")
     scanned = {
@@ -236,9 +236,9 @@ _BLOCKS = """first_axis = Constant<value_ints: ints = [0]>()
         chosen = Where(inside_wide, there, nowhere)
         both = Concat<axis: int = 0>(total, chosen)
       }}>"""
-"""What looks roundabout keeps a position's number free of its batch-mates. Logits stand as [rows, N], because a sum
-over the last axis adds up in an order that depends on where in memory a position's logits begin. The sum of the one
-mass is there for its logarithm: Log takes values four by four or one by one, depending on their place, and rounds
+"""The indirect forms keep a position's number independent of its batch. Logits are [rows, N], because a sum over the
+last axis adds up in an order that depends on where in memory a position's logits begin. The sum of the single mass is
+there for its logarithm: Log takes values four by four or one by one, depending on their position, and rounds
 differently.
 """
 _FOLDED = """
@@ -265,7 +265,7 @@ _FOLDED = """
   >
 }}
 """
-"""A pass that only reads a prefix has no target of 0 or above; then the table is not read either."""
+"""A pass that only reads a prefix has no target of 0 or above; then it does not read the table."""
 _PARTS = """
 <domain: "groundwire", opset_import: ["" : 20, "com.microsoft" : 1]>
 {name} ({inputs}) => (parts)

@@ -1,7 +1,7 @@
-"""Encoders for BERTScore: cut behind the layer that serves best, then one ONNX graph.
+"""Embedders, the encoders of BERTScore: cut after the layer that agrees best with human ratings, one ONNX graph.
 
-Which layer that is, and what unrelated sentences score there, is known for the checkpoints that the authors of
-BERTScore measured; the table below has the common ones.
+The authors of BERTScore measured that layer, and the score of unrelated sentences there, for many checkpoints; the
+table below has the common ones.
 """
 
 from __future__ import annotations
@@ -10,59 +10,70 @@ from dataclasses import dataclass
 from typing import Any
 
 import onnx_ir as ir
+from transformers import AutoModel, RobertaTokenizerFast
 
+from groundwire.export.checkpoint import Checkpoint, load_pretrained, load_tokenizer
+from groundwire.export.options import RoleOptions
+from groundwire.export.texts import EXAMPLES
+from groundwire.export.verify.embedder import EmbedderReference
+from groundwire.export.verify.examples import batch_texts
+from groundwire.runtime.bundle import EmbedderRole, Template
 from groundwire.runtime.errors import ExportError
 
-from . import encoder
+from .encoder import build_encoder_graph
+from .kind import CommonFields, Conversion, ExportKind
 
+NAME = "embedder"
+CONTEXT = 64
+"""Tokens that neighbouring windows share, so that each token has context on both sides in one of them."""
 OUTPUT = "hidden"
 """The graph's output: float32 [B, T, D]."""
 
 
 @dataclass(frozen=True)
-class Known:
+class Published:
     """What is published about a checkpoint as an embedder."""
 
     layer: int
-    """The layer that agrees best with human judgement on WMT16."""
+    """The layer that agrees best with human ratings on WMT16."""
     baseline: tuple[float, float, float] | None
     """Precision, recall and F1 of random English sentence pairs at that layer."""
 
 
-KNOWN: dict[str, Known] = {
-    "albert-base-v2": Known(9, (0.56169736, 0.56174135, 0.56031275)),
-    "albert-xlarge-v2": Known(13, (0.28223696, 0.2822432, 0.27990422)),
-    "albert-xxlarge-v2": Known(8, (0.23694733, 0.2369875, 0.23519956)),
-    "bert-base-uncased": Known(9, (0.35375935, 0.3537393, 0.35219112)),
-    "bert-large-uncased": Known(18, (0.4278576, 0.42786714, 0.42646673)),
-    "bert-base-multilingual-cased": Known(9, (0.6320527, 0.6320019, 0.63146895)),
-    "distilbert-base-uncased": Known(5, (0.6666034, 0.66660464, 0.66620487)),
-    "distilroberta-base": Known(5, (0.84732, 0.84759504, 0.8473319)),
-    "roberta-base": Known(10, (0.8146725, 0.8146619, 0.814463)),
-    "roberta-large": Known(17, (0.83150584, 0.8314941, 0.83122575)),
-    "roberta-large-mnli": Known(19, (0.6901594, 0.69018, 0.6896288)),
-    "xlm-roberta-base": Known(9, (0.81658614, 0.8165717, 0.81639785)),
-    "xlm-roberta-large": Known(17, (0.85291016, 0.8529066, 0.8525485)),
-    "microsoft/mpnet-base": Known(8, None),
-    "microsoft/deberta-v3-base": Known(9, None),
-    "microsoft/deberta-v3-large": Known(12, None),
+PUBLISHED: dict[str, Published] = {
+    "albert-base-v2": Published(9, (0.56169736, 0.56174135, 0.56031275)),
+    "albert-xlarge-v2": Published(13, (0.28223696, 0.2822432, 0.27990422)),
+    "albert-xxlarge-v2": Published(8, (0.23694733, 0.2369875, 0.23519956)),
+    "bert-base-uncased": Published(9, (0.35375935, 0.3537393, 0.35219112)),
+    "bert-large-uncased": Published(18, (0.4278576, 0.42786714, 0.42646673)),
+    "bert-base-multilingual-cased": Published(9, (0.6320527, 0.6320019, 0.63146895)),
+    "distilbert-base-uncased": Published(5, (0.6666034, 0.66660464, 0.66620487)),
+    "distilroberta-base": Published(5, (0.84732, 0.84759504, 0.8473319)),
+    "roberta-base": Published(10, (0.8146725, 0.8146619, 0.814463)),
+    "roberta-large": Published(17, (0.83150584, 0.8314941, 0.83122575)),
+    "roberta-large-mnli": Published(19, (0.6901594, 0.69018, 0.6896288)),
+    "xlm-roberta-base": Published(9, (0.81658614, 0.8165717, 0.81639785)),
+    "xlm-roberta-large": Published(17, (0.85291016, 0.8529066, 0.8525485)),
+    "microsoft/mpnet-base": Published(8, None),
+    "microsoft/deberta-v3-base": Published(9, None),
+    "microsoft/deberta-v3-large": Published(12, None),
 }
 """By hub id. Source: the package bert-score 0.3.13 (MIT), ``utils.model2layers`` and ``rescale_baseline/en``."""
 _MOVED = ("albert/", "distilbert/", "google-bert/", "FacebookAI/")
-"""Organisations that the hub moved the ids without one to."""
+"""Organisations to which the hub moved ids that had none."""
 
 
-def known(source: str) -> Known | None:
-    """What is published about the checkpoint ``source``; None for any other, a local directory say."""
+def look_up_published(source: str) -> Published | None:
+    """Return what is published about the checkpoint ``source``; None for any other, such as a local directory."""
     for organisation in _MOVED:
         source = source.removeprefix(organisation)
-    return KNOWN.get(source)
+    return PUBLISHED.get(source)
 
 
-def cut(model: Any, layer: int) -> None:
-    """Leave the first ``layer`` layers of a transformers encoder, in place.
+def keep_layers(model: Any, layer: int) -> None:
+    """Keep the first ``layer`` layers of a transformers encoder, in place.
 
-    ExportError when it has fewer, or is none of the encoders whose layers can be told apart.
+    ExportError when it has fewer, or when its layers cannot be found.
     """
     config = model.config
     total = config.num_hidden_layers
@@ -75,14 +86,50 @@ def cut(model: Any, layer: int) -> None:
         stack.layer = stack.layer[:layer]
     else:
         raise ExportError(
-            f"{type(model).__name__} cannot be cut behind a layer; embedders are encoders like BERT, RoBERTa, XLM-R, "
+            f"{type(model).__name__} cannot be cut after a layer; embedders are encoders like BERT, RoBERTa, XLM-R, "
             "MPNet, DeBERTa-v2 and -v3, DistilBERT, or ALBERT with one group of layers."
         )
     config.num_hidden_layers = layer
 
 
-def graph(model: Any) -> ir.Model:
-    """The float32 graph: the inputs of ``encoder.graph``, the output ``hidden``."""
-    made = encoder.graph(model, "feature-extraction")
-    made.graph.outputs[0].name = OUTPUT
-    return made
+def build_embedder_graph(model: Any) -> ir.Model:
+    """Return the float32 graph: the inputs of ``build_encoder_graph``, and the output ``hidden``."""
+    model_graph = build_encoder_graph(model, "feature-extraction")
+    model_graph.graph.outputs[0].name = OUTPUT
+    return model_graph
+
+
+def _load(options: RoleOptions) -> Checkpoint:
+    return load_pretrained(NAME, options, AutoModel, reads_pooler=False, read_tokenizer=_read_tokenizer)
+
+
+def _read_tokenizer(options: RoleOptions) -> Any:
+    tokenizer = load_tokenizer(options)
+    if isinstance(tokenizer, RobertaTokenizerFast):
+        # bert-score puts a space before each text, so that its first word is tokenized like any other.
+        return load_tokenizer(options, add_prefix_space=True)
+    return tokenizer
+
+
+def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
+    file = f"{role}.onnx"
+    published = look_up_published(options.source)
+    layer = options.layer
+    if layer is None:
+        layer = published.layer if published else checkpoint.model.config.num_hidden_layers
+    baseline = options.baseline or (published.baseline if published and published.layer == layer else None)
+
+    def record(common: CommonFields) -> EmbedderRole:
+        return EmbedderRole(**common, graph=file, layer=layer, baseline=baseline, stride=CONTEXT)
+
+    keep_layers(checkpoint.model, layer)
+    return Conversion({file: build_embedder_graph(checkpoint.model)}, Template("{text}"), record)
+
+
+def _build_reference(checkpoint: Checkpoint, template: Template) -> EmbedderReference:
+    claims = ((example.claim, None) for example in EXAMPLES)
+    passages = dict.fromkeys((example.passage, None) for example in EXAMPLES)
+    return EmbedderReference(checkpoint, batch_texts(checkpoint, claims), batch_texts(checkpoint, passages))
+
+
+KIND = ExportKind(NAME, ("embedder",), _load, _convert, _build_reference)

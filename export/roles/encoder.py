@@ -1,4 +1,4 @@
-"""Encoder-only checkpoints (readers, classifiers, embedders) as one ONNX graph, through optimum's exporter."""
+"""Encoder-only checkpoints (extractive QA, classifiers, token classifiers, embedders) as one ONNX graph, by optimum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import onnx
 import onnx_ir as ir
 
-from groundwire.export.trace import OPSET, quiet, single_activations, straight, tidy
+from groundwire.export.trace import OPSET, quiet, tidy, with_single_activations, without_scripted_branch
 from groundwire.runtime.errors import ExportError
 
 Task = Literal["question-answering", "text-classification", "token-classification", "feature-extraction"]
@@ -21,8 +21,8 @@ OUTPUTS: dict[Task, tuple[str, ...]] = {
 }
 
 
-def graph(model: Any, task: Task) -> ir.Model:
-    """The float32 graph of a transformers model in evaluation mode.
+def build_encoder_graph(model: Any, task: Task) -> ir.Model:
+    """Return the float32 graph of a transformers model in evaluation mode.
 
     Inputs are ``input_ids``, ``attention_mask`` and, where the architecture has them, ``token_type_ids``, all int64
     [B, T]; outputs are float32. ExportError when optimum does not know the architecture.
@@ -40,7 +40,11 @@ def graph(model: Any, task: Task) -> ir.Model:
                 f"optimum cannot export {type(model).__name__} ({model.config.model_type!r}) for {task}: {error}"
             ) from error
         config = configure(model.config)
-        with tempfile.TemporaryDirectory(prefix="groundwire-") as folder, single_activations(model), straight(model):
+        with (
+            tempfile.TemporaryDirectory(prefix="groundwire-") as folder,
+            with_single_activations(model),
+            without_scripted_branch(model),
+        ):
             path = Path(folder, "model.onnx")
             _, outputs = export_pytorch(model, config, OPSET, path, do_constant_folding=False)
             exported = onnx.load(path)

@@ -13,20 +13,22 @@ from groundwire.export.store import RoleFiles
 from groundwire.runtime.bundle import SpansRole
 from groundwire.runtime.errors import ExportError
 
+from .kind import CopiedKind
+
 _CONFIG = "config.cfg"
 
 
-def files(role: str, options: RoleOptions) -> RoleFiles:
-    """The record and directory of the pipeline ``options.source``: a directory, or an installed spaCy package.
+def _copy(role: str, options: RoleOptions) -> RoleFiles:
+    """Return the record and directory of the pipeline ``options.source``: a directory, or an installed spaCy package.
 
-    Nothing of the pipeline is run. ExportError when there is no such pipeline.
+    The pipeline is not run. ExportError when there is no such pipeline.
     """
-    tree = _directory(options.source)
+    tree = _find_directory(options.source)
     record = SpansRole(source=Path(options.source).name, revision=options.revision, path=role)
-    return RoleFiles(record, tree=tree, finish=halve if options.half else _keep)
+    return RoleFiles(record, tree=tree, finish=halve_weights if options.half else _leave_unchanged)
 
 
-def halve(pipeline: Path) -> None:
+def halve_weights(pipeline: Path) -> None:
     """Round the weights in the model files of a pipeline's directory to half precision, in place."""
     for path in sorted(pipeline.glob("*/model")):
         content = srsly.msgpack_loads(path.read_bytes())
@@ -37,21 +39,24 @@ def halve(pipeline: Path) -> None:
         path.write_bytes(srsly.msgpack_dumps(content))
 
 
-def _keep(pipeline: Path) -> None:
-    """Leave the copy as it is."""
+def _leave_unchanged(pipeline: Path) -> None:
+    """Do nothing."""
 
 
-def _directory(source: str) -> Path:
+def _find_directory(source: str) -> Path:
     local = Path(source)
     if (local / _CONFIG).is_file():
         return local
-    found = importlib.util.find_spec(source) if source.isidentifier() else None
-    if found is not None and found.submodule_search_locations:
+    package = importlib.util.find_spec(source) if source.isidentifier() else None
+    if package is not None and package.submodule_search_locations:
         # An installed package keeps its pipeline in a folder that carries the version: en_core_web_sm-3.8.0.
-        for root in found.submodule_search_locations:
+        for root in package.submodule_search_locations:
             for config in sorted(Path(root).glob(f"*/{_CONFIG}")):
                 return config.parent
     raise ExportError(
         f"No spaCy pipeline {source!r}: it is neither a directory with a {_CONFIG} nor an installed package. "
         f"Install it (python -m spacy download {source}), or give a directory that nlp.to_disk wrote."
     )
+
+
+KIND = CopiedKind("spans", ("spans",), _copy)

@@ -1,8 +1,8 @@
 """Embedders against their checkpoints.
 
-What BERTScore sees is compared: of every token of a claim the best cosine in each passage, and of every token of a
-passage the best in each claim. The decision is the passage nearest to a claim, by the F1 of these cosines; for nearly
-all claims that is the passage they were written about.
+The numbers that BERTScore uses are compared: for every token of a claim the best cosine in each passage, and for every
+token of a passage the best in each claim. The decision is the passage nearest to a claim, by the F1 of these cosines;
+for nearly all claims that is the passage they were written about.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class EmbedderReference:
     def __init__(self, checkpoint: Checkpoint, claims: list[Batch], passages: list[Batch]) -> None:
         self._claims = claims
         self._passages = passages
-        self._outcome = fold(
+        self._outcome = compare_tokens(
             *(
                 [
-                    _texts(checkpoint.model(**tensors(checkpoint, batch)).last_hidden_state.numpy(), batch)
+                    _unit_vectors(checkpoint.model(**tensors(checkpoint, batch)).last_hidden_state.numpy(), batch)
                     for batch in side
                 ]
                 for side in (claims, passages)
@@ -54,25 +54,28 @@ class EmbedderReference:
     @staticmethod
     def _run(session: Session, claims: list[Batch], passages: list[Batch], extra: Arrays) -> Outcome:
         (output,) = session.outputs
-        return fold(
-            *([_texts(session({**batch, **extra})[output], batch) for batch in side] for side in (claims, passages))
+        return compare_tokens(
+            *(
+                [_unit_vectors(session({**batch, **extra})[output], batch) for batch in side]
+                for side in (claims, passages)
+            )
         )
 
 
-def fold(claims: Iterable[list[Vectors]], passages: Iterable[list[Vectors]]) -> Outcome:
-    """Best cosines and nearest passages; a text is its unit vectors [T, D]."""
-    ours, theirs = ([text for batch in side for text in batch] for side in (claims, passages))
-    table = np.concatenate(ours) @ np.concatenate(theirs).T
-    rows, columns = (np.cumsum([0, *map(len, side[:-1])]) for side in (ours, theirs))
+def compare_tokens(claims: Iterable[list[Vectors]], passages: Iterable[list[Vectors]]) -> Outcome:
+    """Return best cosines and nearest passages; a text is its unit vectors [T, D]."""
+    claim_texts, passage_texts = ([text for batch in side for text in batch] for side in (claims, passages))
+    table = np.concatenate(claim_texts) @ np.concatenate(passage_texts).T
+    rows, columns = (np.cumsum([0, *map(len, side[:-1])]) for side in (claim_texts, passage_texts))
     of_claims = np.maximum.reduceat(table, columns, axis=1)
     of_passages = np.maximum.reduceat(table, rows, axis=0)
-    precision = np.add.reduceat(of_claims, rows, axis=0) / np.array([[len(text)] for text in ours])
-    recall = np.add.reduceat(of_passages, columns, axis=1) / np.array([len(text) for text in theirs])
+    precision = np.add.reduceat(of_claims, rows, axis=0) / np.array([[len(text)] for text in claim_texts])
+    recall = np.add.reduceat(of_passages, columns, axis=1) / np.array([len(text) for text in passage_texts])
     total = precision + recall
-    # The harmonic mean but for its factor 2, and 0 where texts have nothing in common.
+    # The harmonic mean without its factor 2, and 0 where texts have nothing in common.
     f1 = np.divide(precision * recall, total, out=np.zeros_like(total), where=total > 0)
     return Outcome(np.concatenate([of_claims.ravel(), of_passages.ravel()]), f1.argmax(axis=1))
 
 
-def _texts(hidden: Vectors, batch: Batch) -> list[Vectors]:
+def _unit_vectors(hidden: Vectors, batch: Batch) -> list[Vectors]:
     return [unit(states[mask == 1]) for states, mask in zip(hidden, batch["attention_mask"], strict=True)]

@@ -1,8 +1,8 @@
-"""Generators against their checkpoints.
+"""Question and response generators against their checkpoints.
 
-Along the checkpoint's greedy path, fed to both, the log-probabilities of the checkpoint's 32 best tokens at every step
-are compared, which is what a beam search sees; the decision is the best token. A writer's graphs decode plainly here,
-both contexts as sources of their own: what its rule adds is float32 arithmetic on these numbers at every precision.
+Both follow the checkpoint's greedy path. The log-probabilities of the checkpoint's 32 best tokens at every step are
+compared, as a beam search reads them; the decision is the best token. A response generator's graphs decode plainly
+here, each context as a source: PMI-Decode's rule only adds float32 arithmetic on these numbers, at every precision.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SEEN = 32
 """Tokens per step whose log-probabilities are compared."""
 
 
-class GeneratorReference:
-    """A generator's greedy path and the log-probabilities along it."""
+class GenerationReference:
+    """A generating checkpoint's greedy path and the log-probabilities along it."""
 
     def __init__(self, checkpoint: Checkpoint, batches: list[Batch]) -> None:
         model = checkpoint.model
@@ -66,7 +66,7 @@ class GeneratorReference:
         encoder, decoder = (Session(graph) for graph in graphs)
         numbers, choices = [], []
         for batch, path, seen in zip(self._batches, self._paths, self._seen, strict=True):
-            steps = [_by_token(step) for step in self._walk(encoder, decoder, batch, path)]
+            steps = [_order_by_token(step) for step in self._walk(encoder, decoder, batch, path)]
             scores, live = np.concatenate(steps, axis=1), path >= 0
             numbers.append(np.take_along_axis(scores, seen, axis=-1)[live])
             choices.append(scores.argmax(-1)[live])
@@ -77,14 +77,14 @@ class GeneratorReference:
         encoder, decoder = sessions
         batch, path, seen = self._batches[0], self._paths[0], self._seen[0]
         steps = self._walk(encoder, decoder, {**batch, **extra[0]}, path, extra[1])
-        scores = np.concatenate([_by_token(step) for step in steps], axis=1)
+        scores = np.concatenate([_order_by_token(step) for step in steps], axis=1)
         probed: npt.NDArray[np.float32] = np.take_along_axis(scores, seen, axis=-1)[path >= 0].ravel()
         return probed
 
     def _walk(
         self, encoder: Session, decoder: Session, batch: Arrays, path: Ids, extra: Arrays = MappingProxyType({})
     ) -> Iterator[Arrays]:
-        """Outputs of every decoding step along ``path`` [B, S], whose unused tail is -1."""
+        """Yield the outputs of every decoding step along ``path`` [B, S], whose unused tail is -1."""
         sources = len(path)
         states: dict[str, npt.NDArray[Any]] = dict(encoder(batch))
         for name in decoder.inputs:
@@ -95,7 +95,7 @@ class GeneratorReference:
             "parents": np.zeros((sources, 1), np.int64),
             "cross_mask": batch["attention_mask"],
             "count": np.array([self._vocabulary]),
-            # A writer's graph takes these too, and with them is a plain decoder.
+            # A response generator's graph takes these too; with these values it decodes plainly.
             "alpha": np.zeros(sources, np.float32),
             "top_p": np.ones(sources, np.float32),
             "banned": np.full((sources, 1, 1), -1),
@@ -117,10 +117,10 @@ class _Encoded:
         self._mask = source["attention_mask"]
         self._encoded = self._model.get_encoder()(**source)
         self.first = torch.full((len(self._mask), 1), start_id(self._model))
-        """[B, 1] What is written behind."""
+        """[B, 1] The token before the first generated one."""
 
     def logits(self, path: torch.Tensor) -> torch.Tensor:
-        """[B, S, V] behind every token of ``path`` [B, S]."""
+        """Return logits [B, S, V] after every token of ``path`` [B, S]."""
         output: torch.Tensor = self._model(
             encoder_outputs=self._encoded, attention_mask=self._mask, decoder_input_ids=path, use_cache=False
         ).logits
@@ -128,7 +128,7 @@ class _Encoded:
 
 
 class _Prompted:
-    """The prompts of a causal model: the first pass reads all but their last tokens, and the step goes on from them."""
+    """The prompts of a causal model: the first pass reads all but the last token, and the steps continue from that."""
 
     def __init__(self, checkpoint: Checkpoint, batch: Batch) -> None:
         self._model = checkpoint.model
@@ -140,34 +140,34 @@ class _Prompted:
         self.first = self._ids.gather(1, self._last)
 
     def logits(self, path: torch.Tensor) -> torch.Tensor:
-        """As of ``_Encoded``. Nothing before the padding sees it."""
-        places = self._last + torch.arange(path.shape[1])
-        whole = torch.nn.functional.pad(self._ids, (0, path.shape[1])).scatter(1, places, path)
+        """As ``_Encoded.logits``. No token before the padding attends to it."""
+        positions = self._last + torch.arange(path.shape[1])
+        whole = torch.nn.functional.pad(self._ids, (0, path.shape[1])).scatter(1, positions, path)
         logits: torch.Tensor = self._model(input_ids=whole, use_cache=False).logits
-        return logits.gather(1, places.unsqueeze(-1).expand(-1, -1, logits.shape[-1]))
+        return logits.gather(1, positions.unsqueeze(-1).expand(-1, -1, logits.shape[-1]))
 
 
-def _by_token(step: Arrays) -> npt.NDArray[np.float32]:
-    """Log-probabilities [B, 1, V] in the order of the vocabulary."""
+def _order_by_token(step: Arrays) -> npt.NDArray[np.float32]:
+    """Return log-probabilities [B, 1, V] in the order of the vocabulary."""
     scores = np.empty_like(step["scores"])
     np.put_along_axis(scores, step["candidates"], step["scores"], axis=-1)
     return scores
 
 
 def start_id(model: Any) -> int:
-    """The token every target starts with; ExportError when the checkpoint names none."""
+    """Return the token that every target starts with; ExportError when the checkpoint does not name it."""
     for config in (model.generation_config, model.config):
         for name in ("decoder_start_token_id", "bos_token_id"):
-            found = getattr(config, name, None)
-            if found is not None:
-                return int(found)
+            token = getattr(config, name, None)
+            if token is not None:
+                return int(token)
     raise ExportError("The checkpoint names no decoder_start_token_id; set it in its generation_config.json.")
 
 
 def eos_ids(model: Any) -> tuple[int, ...]:
-    """The tokens that end a target; ExportError when the checkpoint names none."""
+    """Return the tokens that end a target; ExportError when the checkpoint names none."""
     for config in (model.generation_config, model.config):
-        found = getattr(config, "eos_token_id", None)
-        if found is not None:
-            return tuple(found) if isinstance(found, (list, tuple)) else (int(found),)
+        tokens = getattr(config, "eos_token_id", None)
+        if tokens is not None:
+            return tuple(tokens) if isinstance(tokens, (list, tuple)) else (int(tokens),)
     raise ExportError("The checkpoint names no eos_token_id; set it in its generation_config.json.")

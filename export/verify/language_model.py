@@ -1,7 +1,7 @@
 """Language models against their checkpoints.
 
-Every claim of the fixed texts is scored behind its own passage and behind another one, and the log-probabilities of its
-tokens are compared. The decision is which of the two passages makes the claim more probable: what PMI asks.
+Every claim of the fixed texts is scored after its own passage and after another one, and the log-probabilities of its
+tokens are compared. The decision is which of the two passages makes the claim more probable, as in PMI.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from .outcome import Outcome
 SOURCES = 8
 """Passages per batch."""
 APART = len(EXAMPLES) // 2
-"""A claim's other passage stands this many examples further on, round the end."""
+"""A claim's other passage is this many examples later, wrapping round at the end."""
 
 Scores = list[npt.NDArray[np.float32]]
 """Log-probabilities [M] of each text's tokens, text after text."""
 
 
 @dataclass(frozen=True)
-class Source:
+class PassageTokens:
     """The ids of a passage, and of its own claim and another's."""
 
     number: int
@@ -55,56 +55,56 @@ class LanguageModelReference:
                 ids = torch.tensor([source.passage + claim])
                 logits = checkpoint.model(input_ids=ids, use_cache=False).logits[0, len(source.passage) - 1 : -1]
                 scores.append(logits.log_softmax(-1).gather(1, torch.tensor(claim)[:, None])[:, 0].numpy())
-        self._outcome = self._fold(scores)
+        self._outcome = self._collect(scores)
 
     def compare(self, graphs: Sequence[ir.Model]) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
         session = Session(graph)
         return self._outcome.parity(
-            self._fold([score for batch in self._batches for score in score_all(session, batch)])
+            self._collect([score for batch in self._batches for score in score_all(session, batch)])
         )
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``: the first batch."""
         return np.concatenate(score_all(sessions[0], self._batches[0], extra[0]))
 
-    def _fold(self, scores: Scores) -> Outcome:
+    def _collect(self, scores: Scores) -> Outcome:
         means = np.array([score.mean() for score in scores]).reshape(-1, 2)
         numbers = [source.number for batch in self._batches for source in batch]
-        own, other = np.empty(len(numbers)), np.empty(len(numbers))
-        own[numbers] = means[:, 0]
-        other[[_partner(number) for number in numbers]] = means[:, 1]
-        return Outcome(np.concatenate(scores), (own > other).astype(np.int64))
+        given_own, given_other = np.empty(len(numbers)), np.empty(len(numbers))
+        given_own[numbers] = means[:, 0]
+        given_other[[_partner(number) for number in numbers]] = means[:, 1]
+        return Outcome(np.concatenate(scores), (given_own > given_other).astype(np.int64))
 
 
-def score_all(session: Session, batch: Sequence[Source], extra: Arrays = MappingProxyType({})) -> Scores:
-    """The log-probabilities of a batch's claims by either kind of graph."""
+def score_all(session: Session, batch: Sequence[PassageTokens], extra: Arrays = MappingProxyType({})) -> Scores:
+    """Return the log-probabilities of a batch's claims by a graph with cached keys and values, or one without."""
     texts = [claim for source in batch for claim in source.claims]
     if "past_mask" in session.inputs:
         read = [source.passage[:-1] for source in batch]
-        tokens, mask = _padded(read)
+        tokens, mask = _pad(read)
         first = {"tokens": tokens[:, None], "past_mask": np.zeros((len(batch), 1), np.int64)}
         nothing = {"rows": np.array([0]), "targets": np.array([-1])}
         grown = session({**first, **nothing, **_empty(session, len(batch)), **extra})
         new = [[source.passage[-1], *claim[:-1]] for source in batch for claim in source.claims]
-        tokens, _ = _padded(new)
+        tokens, _ = _pad(new)
         width = tokens.shape[1]
         rows = [index * width + np.arange(len(claim)) for index, claim in enumerate(texts)]
         feeds: dict[str, npt.NDArray[Any]] = {"tokens": tokens.reshape(len(batch), -1, width), "past_mask": mask}
         feeds |= {name.replace("present", "past"): grown[name] for name in grown if name != "log_probs"}
     else:
-        ids, mask = _padded([source.passage + claim[:-1] for source in batch for claim in source.claims])
+        ids, mask = _pad([source.passage + claim[:-1] for source in batch for claim in source.claims])
         ends = np.arange(len(ids)) * ids.shape[1] + mask.sum(1)
         rows = [end - len(claim) + np.arange(len(claim)) for end, claim in zip(ends, texts, strict=True)]
         feeds = {"input_ids": ids, "attention_mask": mask}
     feeds |= {"rows": np.concatenate(rows), "targets": np.concatenate([np.array(text) for text in texts])}
-    found = session({**feeds, **extra})["log_probs"]
-    return np.split(found, np.cumsum([len(text) for text in texts])[:-1])
+    log_probs = session({**feeds, **extra})["log_probs"]
+    return np.split(log_probs, np.cumsum([len(text) for text in texts])[:-1])
 
 
-def _sources(tokenizer: Tokenizer, max_tokens: int) -> list[Source]:
-    """All texts by the length of their passages; a passage that would fill a small window is cut."""
+def _sources(tokenizer: Tokenizer, max_tokens: int) -> list[PassageTokens]:
+    """Return all texts by the length of their passages; a passage that would fill a small window is cut."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
@@ -113,30 +113,31 @@ def _sources(tokenizer: Tokenizer, max_tokens: int) -> list[Source]:
 
     claims = [ids(example.claim)[: max_tokens // 2] for example in EXAMPLES]
     passages = [ids(f"{example.passage}\n")[: max_tokens - max_tokens // 2] for example in EXAMPLES]
-    found = [
-        Source(number, passage, (claims[number], claims[_partner(number)])) for number, passage in enumerate(passages)
+    sources = [
+        PassageTokens(number, passage, (claims[number], claims[_partner(number)]))
+        for number, passage in enumerate(passages)
     ]
-    return sorted(found, key=lambda source: len(source.passage))
+    return sorted(sources, key=lambda source: len(source.passage))
 
 
 def _partner(number: int) -> int:
     return (number + APART) % len(EXAMPLES)
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
+def _pad(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
     ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
     mask = np.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
-        mask[place, : len(row)] = 1
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
     return ids, mask
 
 
 def _empty(session: Session, sources: int) -> Mapping[str, npt.NDArray[Any]]:
-    """A past of one position that nothing sees."""
-    found = {}
+    """Return a past of one masked position."""
+    past = {}
     for name in session.inputs:
         if name.startswith("past.key") or name.startswith("past.value"):
             _, heads, _, width = session.shape(name)
-            found[name] = np.zeros((sources, heads, 1, width), session.dtype(name))
-    return found
+            past[name] = np.zeros((sources, heads, 1, width), session.dtype(name))
+    return past

@@ -1,4 +1,4 @@
-"""What a model says on the fixed texts, and how two of them are compared."""
+"""The outputs of a model on the fixed texts, and how those of two models are compared."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from groundwire.runtime.bundle import Parity
 
 @dataclass(frozen=True)
 class Outcome:
-    """Numbers to compare by error, and choices to compare by equality."""
+    """Logits, compared by their error, and decisions, compared by equality."""
 
     logits: npt.NDArray[np.float32]
     """All compared logits, [N]."""
     decisions: Ids
     """[M]"""
     spans: Ids | None = None
-    """Best start and end of every text, [M, 2]; readers only."""
+    """Best start and end of every text, [M, 2]; extractive QA only."""
 
     def parity(self, other: Outcome) -> Parity:
-        """The certificate of ``other``, an exported graph, against this, its checkpoint."""
+        """Return the parity report of ``other``, an exported graph, against this, its checkpoint."""
         spans = None
         if self.spans is not None and other.spans is not None:
             spans = float((self.spans == other.spans).all(axis=1).mean())
@@ -42,12 +42,12 @@ class Outcome:
 
 
 class Reference(Protocol):
-    """A checkpoint's answers on the fixed texts."""
+    """A checkpoint's outputs on the fixed texts."""
 
     def compare(self, graphs: Sequence[ir.Model]) -> Parity:
-        """The certificate of ``graphs``: one for a reader or classifier, encoder and decoder for a generator."""
+        """Return the parity report of ``graphs``, which are in the order of ``Conversion.graphs``."""
         ...
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
-        """The logits of loaded graphs on a few of the texts, each graph fed its ``extra`` inputs too."""
+        """Return the logits of loaded graphs on a few of the texts; each graph gets its ``extra`` inputs too."""
         ...

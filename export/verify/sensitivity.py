@@ -1,10 +1,10 @@
-"""Which weights int8 hurts most: the order in which mixed precision gives them back their floats.
+"""Ranks weights by the error that int8 brings: the order in which mixed precision keeps them in float.
 
 Every weight is tried alone: the rest of the model is float, and its effect is the change of the logits. The error that
 a product makes by itself is no guide: in a trained six-layer classifier the product with the smallest one (0.7 % of its
 own output) moved the logits most, because it writes next to an outlier of the residual stream.
 
-One session per weight would be slow, so both forms of every product stand in one graph, behind a switch.
+One session per weight would be slow, so one graph has both forms of every product, selected by a switch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.export.passes.int8 import DEFAULT, Quantizer, Scheme, quantizable
+from groundwire.export.passes.int8 import DEFAULT, Quantizer, Scheme, list_quantizable
 from groundwire.export.session import Session
 
 from .outcome import Reference
@@ -24,16 +24,16 @@ SWITCHES = "int8.switches"
 """Input of a switching graph: for each weight, whether it is int8; bool [N]."""
 
 
-def by_sensitivity(
+def rank_by_sensitivity(
     graphs: Sequence[ir.Model], reference: Reference, scheme: Scheme = DEFAULT
 ) -> list[tuple[float, str]]:
-    """(effect, weight name) of every weight of the float ``graphs`` that int8 takes, largest effect first.
+    """Return (effect, weight name) of every weight of the float ``graphs`` that int8 takes, largest effect first.
 
     The effect is the root mean square change of the logits on a few of the fixed texts.
     """
-    made = [switching(graph, scheme) for graph in graphs]
-    sessions = [Session(graph) for graph, _ in made]
-    names = [weights for _, weights in made]
+    switched = [add_switches(graph, scheme) for graph in graphs]
+    sessions = [Session(graph) for graph, _ in switched]
+    names = [weights for _, weights in switched]
 
     def logits(chosen: str | None) -> npt.NDArray[np.float32]:
         switches = [{SWITCHES: np.array([name == chosen for name in weights])} for weights in names]
@@ -45,16 +45,16 @@ def by_sensitivity(
     return sorted(((effect, name) for name, effect in effects.items()), reverse=True)
 
 
-def switching(graph: ir.Model, scheme: Scheme = DEFAULT) -> tuple[ir.Model, list[str]]:
-    """A copy of ``graph`` with both forms of its weights, and their names in the order of the switches."""
+def add_switches(graph: ir.Model, scheme: Scheme = DEFAULT) -> tuple[ir.Model, list[str]]:
+    """Return a copy of ``graph`` with both forms of its weights, and their names in the order of the switches."""
     copy = graph.clone()
-    names = quantizable(copy, scheme)
+    names = list_quantizable(copy, scheme)
     _Switcher(copy, scheme, names).run()
     return copy, names
 
 
 class _Switcher(Quantizer):
-    """Puts the int8 form of a weight beside the float one instead of in its place."""
+    """Adds the int8 form of a weight beside the float one instead of replacing it."""
 
     def __init__(self, model: ir.Model, scheme: Scheme, names: list[str]) -> None:
         super().__init__(model, scheme)

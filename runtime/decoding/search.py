@@ -121,14 +121,14 @@ def search(
     beam = BeamSearch(num_beams=1, num_return_sequences=1) if isinstance(decoding, Greedy) else decoding
     found = _native.BeamSearch(
         sources=len(windows),
-        beams=beam.num_beams,
-        returned=beam.num_return_sequences,
+        num_beams=beam.num_beams,
+        num_return_sequences=beam.num_return_sequences,
         start=language.start,
         eos=list(language.eos),
         vocabulary=language.vocabulary,
         max_length=decoding.max_new_tokens + 1,  # the native search counts the start token
         min_length=0 if step.follows else _min_length(decoding),
-        no_repeat_ngram=0 if step.follows else decoding.no_repeat_ngram_size,
+        no_repeat_ngram_size=0 if step.follows else decoding.no_repeat_ngram_size,
         length_penalty=beam.length_penalty,
         early_stopping=beam.early_stopping,
     )

@@ -1,9 +1,10 @@
-"""Encoder-decoders as two graphs: the source encoded once, and one decoding step of all beams.
+"""Generating models as two graphs: the source encoded once, and one decoding step of all beams.
 
-``split`` knows the families; ``graphs`` traces both halves and gives them the signatures of docs/architecture.md.
+``split_model`` knows the families; ``build_generation_graphs`` traces both halves and gives them the signatures of
+docs/architecture.md.
 """
 
-from .family import Halves, split
-from .graphs import graphs
+from .family import Halves, split_model
+from .graphs import build_generation_graphs
 
-__all__ = ["Halves", "graphs", "split"]
+__all__ = ["Halves", "build_generation_graphs", "split_model"]

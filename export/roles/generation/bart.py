@@ -6,16 +6,16 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from .step import Attention, Layer, Step
+from .step import Step, StepAttention, StepLayer
 
 _OFFSET = 2  # BART's position table keeps two rows for a padding scheme it no longer uses
 
 
-def step(model: Any) -> Step:
-    """The decoding step of a BART checkpoint."""
+def build_bart_step(model: Any) -> Step:
+    """Return the decoding step of a BART checkpoint."""
     decoder, config = model.model.decoder, model.config
     layers = [
-        Layer(
+        StepLayer(
             _attention(layer.self_attn),
             _attention(layer.encoder_attn),
             nn.Sequential(layer.fc1, layer.activation_fn, layer.fc2),
@@ -34,8 +34,10 @@ def step(model: Any) -> Step:
     )
 
 
-def _attention(block: Any) -> Attention:
-    return Attention(block.q_proj, block.k_proj, block.v_proj, block.out_proj, block.num_heads, float(block.scaling))
+def _attention(block: Any) -> StepAttention:
+    return StepAttention(
+        block.q_proj, block.k_proj, block.v_proj, block.out_proj, block.num_heads, float(block.scaling)
+    )
 
 
 class _Embed(nn.Module):
@@ -49,8 +51,8 @@ class _Embed(nn.Module):
         )
 
     def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
-        place = nn.functional.embedding(position + _OFFSET, self.positions.weight)
-        embedded: Tensor = self.norm(self.table(tokens) + place)
+        embedded_positions = nn.functional.embedding(position + _OFFSET, self.positions.weight)
+        embedded: Tensor = self.norm(self.table(tokens) + embedded_positions)
         return embedded
 
 

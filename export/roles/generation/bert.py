@@ -6,14 +6,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from .step import Attention, Layer, Step
+from .step import Step, StepAttention, StepLayer
 
 
-def step(model: Any) -> Step:
-    """The decoding step of an ``EncoderDecoderModel`` whose decoder is a ``BertLMHeadModel``."""
+def build_bert_step(model: Any) -> Step:
+    """Return the decoding step of an ``EncoderDecoderModel`` whose decoder is a ``BertLMHeadModel``."""
     decoder, config = model.decoder, model.config.decoder
     layers = [
-        Layer(
+        StepLayer(
             _attention(layer.attention),
             _attention(layer.crossattention),
             nn.Sequential(layer.intermediate.dense, layer.intermediate.intermediate_act_fn, layer.output.dense),
@@ -32,10 +32,12 @@ def step(model: Any) -> Step:
     )
 
 
-def _attention(block: Any) -> Attention:
-    own = block.self
-    scale = float(own.attention_head_size) ** -0.5
-    return Attention(own.query, own.key, own.value, block.output.dense, own.num_attention_heads, scale)
+def _attention(block: Any) -> StepAttention:
+    attention = block.self
+    scale = float(attention.attention_head_size) ** -0.5
+    return StepAttention(
+        attention.query, attention.key, attention.value, block.output.dense, attention.num_attention_heads, scale
+    )
 
 
 class _Embed(nn.Module):
@@ -45,6 +47,6 @@ class _Embed(nn.Module):
         self.types, self.norm = embeddings.token_type_embeddings, embeddings.LayerNorm
 
     def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
-        place = self.positions(position) + self.types.weight[0]
-        embedded: Tensor = self.norm(self.words(tokens) + place)
+        offset = self.positions(position) + self.types.weight[0]
+        embedded: Tensor = self.norm(self.words(tokens) + offset)
         return embedded

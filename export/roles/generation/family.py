@@ -1,4 +1,4 @@
-"""Which family a generating checkpoint belongs to, and what its two halves are."""
+"""Splits a generating checkpoint into its two halves, by its family."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch import nn
 from groundwire.runtime.errors import ExportError
 
 from . import bart, bert, gpt2, t5
-from .step import Source, Step
+from .step import SourceEncoder, Step
 
 
 @dataclass(frozen=True)
 class Halves:
-    """The two modules of a generator, ready to be traced."""
+    """The two modules of a generating model, ready to be traced."""
 
     source: nn.Module
     """From ids and mask [B, T] to keys and values [B, H, T, D] of every layer."""
@@ -24,17 +24,17 @@ class Halves:
     """Whether the encoder reads ``token_type_ids``."""
 
 
-def split(model: Any) -> Halves:
-    """The halves of a transformers model in evaluation mode; ExportError for a family not known here.
+def split_model(model: Any) -> Halves:
+    """Return the halves of a transformers model in evaluation mode; ExportError for an unsupported family.
 
-    Those of a causal model are the pass over its prompt and the step behind it.
+    Those of a causal model are the pass over its prompt and the step after it.
     """
     config = model.config
     match config.model_type:
         case "t5" | "mt5":
-            step = t5.step(model)
+            step = t5.build_t5_step(model)
         case "bart":
-            step = bart.step(model)
+            step = bart.build_bart_step(model)
         case "encoder-decoder" if (config.encoder.model_type, config.decoder.model_type) == ("bert", "bert"):
             for half in (config.encoder, config.decoder):
                 if getattr(half, "position_embedding_type", "absolute") != "absolute":
@@ -42,9 +42,9 @@ def split(model: Any) -> Halves:
                         f"The BERT half of this checkpoint has {half.position_embedding_type!r} positions; only "
                         "'absolute' ones can be exported."
                     )
-            step = bert.step(model)
+            step = bert.build_bert_step(model)
         case "gpt2" if not config.add_cross_attention:
-            step = gpt2.step(model)
+            step = gpt2.build_gpt2_step(model)
             return Halves(gpt2.Prompt(step).eval(), step.eval(), token_types=False)
         case other:
             raise ExportError(
@@ -53,4 +53,4 @@ def split(model: Any) -> Halves:
             )
     bridge = getattr(model, "enc_to_dec_proj", None)
     token_types = getattr(getattr(config, "encoder", config), "type_vocab_size", 0) > 1
-    return Halves(Source(model.get_encoder(), step, bridge).eval(), step.eval(), token_types)
+    return Halves(SourceEncoder(model.get_encoder(), step, bridge).eval(), step.eval(), token_types)

@@ -1,7 +1,7 @@
 """GPT-2 as two halves: the pass over a prompt, and the step that goes on from it.
 
-The keys and values of the prompt stand where an encoder's cross-attention would, so that one step after another reads
-them once for all beams, and everything above the graphs treats both kinds of model alike.
+The keys and values of the prompt take the inputs of an encoder's cross-attention, so that each step reads them once for
+all beams, and all code above the graphs treats both kinds of model alike.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import torch
 from torch import Tensor, nn
 
 from groundwire.export.roles.language_model import gpt2
-from groundwire.export.roles.language_model.decoder import MASKED, Layer
+from groundwire.export.roles.language_model.decoder import MASKED, CausalLayer
 
-from .step import Attention, JointLayer, Step
+from .step import JointLayer, Step, StepAttention
 
 
-def step(model: Any) -> Step:
-    """The decoding step of a GPT-2 checkpoint."""
-    decoder = gpt2.decoder(model)
+def build_gpt2_step(model: Any) -> Step:
+    """Return the decoding step of a GPT-2 checkpoint."""
+    decoder = gpt2.build_gpt2_decoder(model)
     layers = []
-    for layer in cast(list[Layer], list(decoder.layers)):
-        own = layer.attention
+    for layer in cast(list[CausalLayer], list(decoder.layers)):
+        causal = layer.attention
         # The scale is part of the query's projection.
-        attention = Attention(own.query, own.key, own.value, own.output, own.heads, scale=1.0)
+        attention = StepAttention(causal.query, causal.key, causal.value, causal.output, causal.heads, scale=1.0)
         layers.append(JointLayer(attention, layer.feed_forward, (layer.attention_norm, layer.feed_forward_norm)))
     return Step(
         decoder.embed,
@@ -33,7 +33,7 @@ def step(model: Any) -> Step:
         bias=None,
         vocabulary=model.config.vocab_size,
         head_dim=decoder.head_dim,
-        behind_source=True,
+        continues_source=True,
     )
 
 
@@ -46,11 +46,11 @@ class Prompt(nn.Module):
         self.layers = nn.ModuleList(step.blocks())
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
-        """Layer by layer, keys and values [B, H, T, D] of the prompts ``input_ids`` [B, T], padded on the right."""
+        """Return, layer by layer, keys and values [B, H, T, D] of the right-padded prompts ``input_ids`` [B, T]."""
         width = input_ids.shape[1]
-        place = torch.arange(width)
-        x = self.embed(input_ids, place)
-        later = (place.unsqueeze(0) > place.unsqueeze(1)).to(torch.float32)
+        positions = torch.arange(width)
+        x = self.embed(input_ids, positions)
+        later = (positions.unsqueeze(0) > positions.unsqueeze(1)).to(torch.float32)
         padding = 1.0 - attention_mask.to(torch.float32)[:, None, None, :]
         bias = torch.maximum(later[None, None], padding) * MASKED
         states: list[Tensor] = []
@@ -59,7 +59,7 @@ class Prompt(nn.Module):
             normed = layer.own_norm(x)
             key, value = layer.own.states(normed)
             states += (key, value)
-            if index < len(layers) - 1:  # nothing reads what the last layer would make of them
-                x = x + layer.own.cross(normed, key, value, bias)
+            if index < len(layers) - 1:  # nothing reads the output of the last layer
+                x = x + layer.own.attend_source(normed, key, value, bias)
                 x = x + layer.feed_forward(layer.feed_forward_norm(x))
         return tuple(states)

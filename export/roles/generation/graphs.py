@@ -1,4 +1,4 @@
-"""The two ONNX graphs of a generator, with the signatures of docs/architecture.md."""
+"""The two ONNX graphs of a generating model, with the signatures of docs/architecture.md."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import torch
 
 from groundwire.export.trace import trace
 
-from .contrast import with_contrast
+from .contrast import add_contrast
 from .family import Halves
 from .step import Step
 
 
-def graphs(halves: Halves, *, contrast: bool = False) -> tuple[ir.Model, ir.Model]:
-    """Encoder and decoder step graphs, float32; with ``contrast`` the step judges tokens by PMI-Decode's rule."""
-    finished = with_contrast if contrast else _with_candidates
-    return _encoder(halves), finished(_decoder(halves.step), halves.step.vocabulary)
+def build_generation_graphs(halves: Halves, *, contrast: bool = False) -> tuple[ir.Model, ir.Model]:
+    """Return encoder and decoder step, float32; with ``contrast`` the step scores tokens by PMI-Decode's rule."""
+    add_outputs = add_contrast if contrast else _add_candidates
+    return _trace_encoder(halves), add_outputs(_trace_decoder(halves.step), halves.step.vocabulary)
 
 
-def _encoder(halves: Halves) -> ir.Model:
+def _trace_encoder(halves: Halves) -> ir.Model:
     batch, width = {0: "batch", 1: "tokens"}, (2, 5)
     names = ["input_ids", "attention_mask", *(["token_type_ids"] if halves.token_types else [])]
     states = {0: "batch", 2: "tokens"}
@@ -29,7 +29,7 @@ def _encoder(halves: Halves) -> ir.Model:
     )
 
 
-def _decoder(step: Step) -> ir.Model:
+def _trace_decoder(step: Step) -> ir.Model:
     # All example sizes differ and none is 1, so that the tracer takes none for a constant or a broadcast.
     sources, beams, before, past, width = 2, 3, 4, 6, 5
     ids = {0: "sources", 1: "beams"}
@@ -41,8 +41,8 @@ def _decoder(step: Step) -> ir.Model:
     outputs = [("logits", ids)]
     for index in range(len(step.layers)):
         for part in ("key", "value"):
-            own = torch.zeros(sources, before, step.heads, past, step.head_dim)
-            inputs.append((f"past.{part}.{index}", own, {0: "sources", 1: "before", 3: "past"}))
+            kept = torch.zeros(sources, before, step.heads, past, step.head_dim)
+            inputs.append((f"past.{part}.{index}", kept, {0: "sources", 1: "before", 3: "past"}))
             outputs.append((f"present.{part}.{index}", {0: "sources", 1: "beams", 3: "present"}))
         for part in ("key", "value"):
             cross = torch.zeros(sources, step.heads, width, step.head_dim)
@@ -50,7 +50,7 @@ def _decoder(step: Step) -> ir.Model:
     return trace(step, inputs, outputs)
 
 
-def _with_candidates(model: ir.Model, vocabulary: int) -> ir.Model:
+def _add_candidates(model: ir.Model, vocabulary: int) -> ir.Model:
     """Replace the logits by the ``count`` best log-probabilities of every beam and their tokens."""
     graph = model.graph
     logits = graph.outputs[0]

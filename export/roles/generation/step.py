@@ -1,11 +1,11 @@
 """One decoding step of an encoder-decoder, the same for every family: the hottest graph of the engine.
 
-A family (t5.py, bart.py, bert.py, gpt2.py) only says which of a checkpoint's modules play which part. Three things
-differ from the checkpoints' own decoders, all to save memory traffic, which is what a step costs:
+A family (t5.py, bart.py, bert.py, gpt2.py) only maps a checkpoint's modules to the parts below. Three things differ
+from the checkpoints' own decoders, all to save memory traffic, which dominates the cost of a step:
 
 - beams are query positions: the cross-attention keys of a source are read once for all its beams;
 - a beam is one position, so self-attention needs no transposition: ``[B, K, H·D]`` is ``[B, K, H, 1, D]``;
-- the kept keys are reordered by ``parents`` here, so nothing but token ids travels between two steps.
+- the cached keys are reordered by ``parents`` here, so only token ids travel between two steps.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from groundwire.export.roles.language_model.decoder import MASKED
 
 
 class _Reorder(torch.autograd.Function):
-    """``past[b, parents[b, k]]`` for all b, k: [B, J, ...] by [B, K] → [B, K, ...].
+    """Return ``past[b, parents[b, k]]`` for all b, k: [B, J, ...] by [B, K] → [B, K, ...].
 
-    One GatherND copies whole rows and, unlike anything that reshapes, takes a past of no positions as it is.
+    One GatherND copies whole rows and, unlike a reshape, accepts a past of no positions.
     """
 
     @staticmethod
@@ -36,7 +36,7 @@ class _Reorder(torch.autograd.Function):
 
 
 class _Split(torch.autograd.Function):
-    """``x.reshape(x.shape[0], x.shape[1], *rest)``, with a constant shape in the graph.
+    """Return ``x.reshape(x.shape[0], x.shape[1], *rest)``, with a constant shape in the graph.
 
     Traced as it is, each reshape would compute its sizes with half a dozen tiny nodes at every step.
     """
@@ -60,7 +60,7 @@ def _split(x: Tensor, rest: tuple[int, ...]) -> Tensor:
     return parts
 
 
-class Attention(nn.Module):
+class StepAttention(nn.Module):
     """The four projections of an attention block; ``scale`` multiplies the products of queries and keys."""
 
     def __init__(
@@ -71,24 +71,24 @@ class Attention(nn.Module):
         self.heads = heads
         self.scale = scale
 
-    def own(
+    def attend_self(
         self, x: Tensor, past: tuple[Tensor, Tensor], parents: Tensor, bias: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Each beam over its own past and itself → output [B, K, d] and the grown keys and values [B, K, H, P+1, D]."""
+        """Attend from each beam to its past and itself → output [B, K, d], grown keys and values [B, K, H, P+1, D]."""
         shape = (self.heads, 1, -1)
-        key = self._grown(past[0], parents, _split(self.key(x), shape))
-        value = self._grown(past[1], parents, _split(self.value(x), shape))
+        key = self._append_states(past[0], parents, _split(self.key(x), shape))
+        value = self._append_states(past[1], parents, _split(self.value(x), shape))
         mixed = self._mix(_split(self.query(x), shape), key, value, bias)
         return self.output(_split(mixed, (-1,))), key, value
 
-    def cross(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        """All beams of a source over its keys and values [B, H, T, D] → [B, K, d]."""
+    def attend_source(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """Attend from all beams of a source to its keys and values [B, H, T, D] → [B, K, d]."""
         query = _split(self.query(x), (self.heads, -1)).transpose(1, 2)
         mixed = self._mix(query, key, value, mask)
         output: Tensor = self.output(_split(mixed.transpose(1, 2), (-1,)))
         return output
 
-    def joint(
+    def attend_jointly(
         self,
         x: Tensor,
         past: tuple[Tensor, Tensor],
@@ -96,13 +96,13 @@ class Attention(nn.Module):
         memory: tuple[Tensor, Tensor],
         mask: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As ``own``, and in the same softmax over the keys and values [B, H, T, D] of the source.
+        """As ``attend_self``, with one softmax that also covers the keys and values [B, H, T, D] of the source.
 
-        Those are read once for all its beams here too.
+        They are read once for all beams of the source here too.
         """
         shape = (self.heads, 1, -1)
-        key = self._grown(past[0], parents, _split(self.key(x), shape))
-        value = self._grown(past[1], parents, _split(self.value(x), shape))
+        key = self._append_states(past[0], parents, _split(self.key(x), shape))
+        value = self._append_states(past[1], parents, _split(self.value(x), shape))
         query = _split(self.query(x), shape)
         before = query.squeeze(3).transpose(1, 2) @ memory[0].transpose(-1, -2) + mask
         within = query @ key.transpose(-1, -2)
@@ -113,7 +113,7 @@ class Attention(nn.Module):
         return self.output(_split(mixed, (-1,))), key, value
 
     def states(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values [B, H, T, D] of an encoded source [B, T, d]."""
+        """Return the keys and values [B, H, T, D] of an encoded source [B, T, d]."""
         shape = (self.heads, -1)
         key, value = _split(self.key(source), shape), _split(self.value(source), shape)
         return key.transpose(1, 2), value.transpose(1, 2)
@@ -127,25 +127,25 @@ class Attention(nn.Module):
         return scores.softmax(-1) @ value
 
     @staticmethod
-    def _grown(past: Tensor, parents: Tensor, new: Tensor) -> Tensor:
+    def _append_states(past: Tensor, parents: Tensor, new: Tensor) -> Tensor:
         kept = _reorder(past, parents)
         return torch.cat((kept, new), dim=3)
 
 
-class Layer(nn.Module):
+class StepLayer(nn.Module):
     """Self-attention, cross-attention and feed-forward, each with a residual and a norm before or after it."""
 
     def __init__(
         self,
-        own: Attention,
-        cross: Attention,
+        own_attention: StepAttention,
+        cross_attention: StepAttention,
         feed_forward: nn.Module,
         norms: tuple[nn.Module, nn.Module, nn.Module],
         *,
         norm_first: bool,
     ) -> None:
         super().__init__()
-        self.own, self.cross, self.feed_forward = own, cross, feed_forward
+        self.own, self.cross, self.feed_forward = own_attention, cross_attention, feed_forward
         self.own_norm, self.cross_norm, self.feed_forward_norm = norms
         self.norm_first = norm_first
 
@@ -158,24 +158,26 @@ class Layer(nn.Module):
         source: tuple[Tensor, Tensor],
         mask: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The layer's output [B, K, d] and its grown keys and values."""
+        """Return the layer's output [B, K, d] and its grown keys and values."""
         if self.norm_first:
-            change, key, value = self.own.own(self.own_norm(x), past, parents, bias)
+            change, key, value = self.own.attend_self(self.own_norm(x), past, parents, bias)
             x = x + change
-            x = x + self.cross.cross(self.cross_norm(x), *source, mask)
+            x = x + self.cross.attend_source(self.cross_norm(x), *source, mask)
             return x + self.feed_forward(self.feed_forward_norm(x)), key, value
-        change, key, value = self.own.own(x, past, parents, bias)
+        change, key, value = self.own.attend_self(x, past, parents, bias)
         x = self.own_norm(x + change)
-        x = self.cross_norm(x + self.cross.cross(x, *source, mask))
+        x = self.cross_norm(x + self.cross.attend_source(x, *source, mask))
         return self.feed_forward_norm(x + self.feed_forward(x)), key, value
 
 
 class JointLayer(nn.Module):
-    """A layer of a causal model: attention over the source and the own past at once, and feed-forward."""
+    """A layer of a causal model: attention over the source and its own past at once, and feed-forward."""
 
-    def __init__(self, own: Attention, feed_forward: nn.Module, norms: tuple[nn.Module, nn.Module]) -> None:
+    def __init__(
+        self, own_attention: StepAttention, feed_forward: nn.Module, norms: tuple[nn.Module, nn.Module]
+    ) -> None:
         super().__init__()
-        self.own, self.feed_forward = own, feed_forward
+        self.own, self.feed_forward = own_attention, feed_forward
         self.own_norm, self.feed_forward_norm = norms
 
     def forward(
@@ -187,8 +189,8 @@ class JointLayer(nn.Module):
         source: tuple[Tensor, Tensor],
         mask: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As ``Layer``; ``bias`` is of models whose positions are relative, which none of these is."""
-        change, key, value = self.own.joint(self.own_norm(x), past, parents, source, mask)
+        """As ``StepLayer``; ``bias`` is unused, because causal models here have no relative positions."""
+        change, key, value = self.own.attend_jointly(self.own_norm(x), past, parents, source, mask)
         x = x + change
         return x + self.feed_forward(self.feed_forward_norm(x)), key, value
 
@@ -196,21 +198,21 @@ class JointLayer(nn.Module):
 class Step(nn.Module):
     """A decoder as a function of one new token per beam.
 
-    ``embed`` maps (tokens [B, K], position [1]) to [B, K, d], or position [B, 1] with ``behind_source``; ``bias`` maps
-    the number of past positions to the position bias of self-attention [H, 1, P+1], or is None; ``head`` maps [B, K, d]
-    to logits [B, K, V].
+    ``embed`` maps (tokens [B, K], position [1]) to [B, K, d], or position [B, 1] with ``continues_source``; ``bias``
+    maps the number of past positions to the position bias of self-attention [H, 1, P+1], or is None; ``head`` maps [B,
+    K, d] to logits [B, K, V].
     """
 
     def __init__(
         self,
         embed: nn.Module,
-        layers: Sequence[Layer | JointLayer],
+        layers: Sequence[StepLayer | JointLayer],
         head: nn.Module,
         *,
         bias: nn.Module | None,
         vocabulary: int,
         head_dim: int,
-        behind_source: bool = False,
+        continues_source: bool = False,
     ) -> None:
         super().__init__()
         self.embed, self.head, self.bias = embed, head, bias
@@ -218,15 +220,15 @@ class Step(nn.Module):
         self.vocabulary = vocabulary
         self.head_dim = head_dim
         self.heads = layers[0].own.heads
-        self.behind_source = behind_source
+        self.continues_source = continues_source
         """Whether positions go on from the source's, as in a causal model, whose source is its prompt."""
 
-    def blocks(self) -> list[Layer | JointLayer]:
-        """The layers, in order."""
-        return cast(list[Layer | JointLayer], list(self.layers))
+    def blocks(self) -> list[StepLayer | JointLayer]:
+        """Return the layers, in order."""
+        return cast(list[StepLayer | JointLayer], list(self.layers))
 
     def forward(self, tokens: Tensor, parents: Tensor, cross_mask: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
-        """Logits [B, K, V], then every layer's keys and values [B, K, H, P+1, D].
+        """Return logits [B, K, V], then every layer's keys and values [B, K, H, P+1, D].
 
         ``states`` are, layer by layer, past keys, past values [B, J, H, P, D], cross keys, cross values [B, H, T, D].
         """
@@ -234,7 +236,7 @@ class Step(nn.Module):
         mask = (1.0 - cross_mask.to(torch.float32)[:, None, None, :]) * MASKED
         bias = None if self.bias is None else self.bias(past)
         position = torch.arange(past, past + 1)
-        if self.behind_source:
+        if self.continues_source:
             position = position + cross_mask.sum(1, keepdim=True)
         x = self.embed(tokens, position)
         grown: list[Tensor] = []
@@ -245,19 +247,19 @@ class Step(nn.Module):
         return self.head(x), *grown
 
 
-class Source(nn.Module):
+class SourceEncoder(nn.Module):
     """The encoder, up to the cross-attention keys and values of every decoder layer."""
 
     def __init__(self, encoder: nn.Module, step: Step, bridge: nn.Module | None = None) -> None:
         super().__init__()
         self.encoder = encoder
         self.bridge = bridge
-        self.crosses = nn.ModuleList(cast(Layer, layer).cross for layer in step.blocks())
+        self.crosses = nn.ModuleList(cast(StepLayer, layer).cross for layer in step.blocks())
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, *token_type_ids: Tensor) -> tuple[Tensor, ...]:
-        """Layer by layer, keys and values [B, H, T, D] of the sources ``input_ids`` [B, T]."""
+        """Return, layer by layer, keys and values [B, H, T, D] of the sources ``input_ids`` [B, T]."""
         kinds = {"token_type_ids": token_type_ids[0]} if token_type_ids else {}
         source = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **kinds)[0]
         if self.bridge is not None:
             source = self.bridge(source)
-        return tuple(state for cross in self.crosses for state in cast(Attention, cross).states(source))
+        return tuple(state for cross in self.crosses for state in cast(StepAttention, cross).states(source))

@@ -1,4 +1,4 @@
-"""T5 and its kin: RMS norm before each block, unscaled attention with a learned relative bias."""
+"""T5 and mT5: RMS norm before each block, unscaled attention with a learned relative bias."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .step import Attention, Layer, Step
+from .step import Step, StepAttention, StepLayer
 
 
-def step(model: Any) -> Step:
-    """The decoding step of a T5 or mT5 checkpoint: v1.0 (ReLU, tied head) and v1.1 (gated, own head)."""
+def build_t5_step(model: Any) -> Step:
+    """Return the decoding step of a T5 or mT5 checkpoint: v1.0 (ReLU, tied head) and v1.1 (gated, separate head)."""
     decoder, config = model.decoder, model.config
     layers = [
-        Layer(
+        StepLayer(
             _attention(block.layer[0].SelfAttention),
             _attention(block.layer[1].EncDecAttention),
             block.layer[2].DenseReluDense,
@@ -33,8 +33,8 @@ def step(model: Any) -> Step:
     )
 
 
-def _attention(block: Any) -> Attention:
-    return Attention(block.q, block.k, block.v, block.o, block.n_heads, scale=1.0)
+def _attention(block: Any) -> StepAttention:
+    return StepAttention(block.q, block.k, block.v, block.o, block.n_heads, scale=1.0)
 
 
 class _Embed(nn.Module):

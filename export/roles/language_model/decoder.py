@@ -1,11 +1,11 @@
-"""A causal decoder over prefixes it has read already and the texts behind them, the same for every family.
+"""A causal decoder over prefixes that it has read already and the texts after them, the same for every family.
 
-A family (gpt2.py, bloom.py) only says which of a checkpoint's modules play which part. What differs from the
-checkpoints' own code saves memory traffic:
+A family (gpt2.py, bloom.py) only maps a checkpoint's modules to the parts below. What differs from the checkpoints' own
+code saves memory traffic:
 
-- all texts behind a prefix are queries of one product with the prefix's keys, which are never copied per text;
-- what a text adds is attended to on its own, and the two sets of scores meet in one softmax;
-- the final states are taken at the scored positions only, so the vocabulary never meets the others.
+- all texts after a prefix are queries of one product with the prefix's keys, which are never copied per text;
+- attention over a text's own tokens is a second product, and one softmax covers both sets of scores;
+- the final states are taken at the scored positions only, so the head never computes the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MASKED = -30000.0
 """Added to the score of a masked position: exp() of it is 0 whatever the other scores are, and float16 holds it."""
 
 
-class Attention(nn.Module):
+class CausalAttention(nn.Module):
     """The four projections of an attention block; the scale of the scores is part of ``query``."""
 
     def __init__(self, query: nn.Linear, key: nn.Linear, value: nn.Linear, output: nn.Linear, heads: int) -> None:
@@ -31,7 +31,7 @@ class Attention(nn.Module):
     def forward(
         self, x: Tensor, past_key: Tensor, past_value: Tensor, bias: Tensor, texts: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Texts [S, C·T, d] over the past [S, H, P, D] of their prefix and over themselves.
+        """Attend from texts [S, C·T, d] to the past [S, H, P, D] of their prefix and to themselves.
 
         ``bias`` [S, H or 1, 1, T, P + T] is added to the scores; ``texts`` is C. Returns the output [S, C·T, d] and the
         texts' own keys and values [S, H, C·T, D].
@@ -39,54 +39,54 @@ class Attention(nn.Module):
         sources, tokens, _ = x.shape
         past, width = past_key.shape[2], tokens // texts
         query, key, value = (self._split(part(x)) for part in (self.query, self.key, self.value))
-        apart = (sources, self.heads, texts, width, -1)
-        before = (query @ past_key.transpose(-1, -2)).reshape(apart)
-        within = query.reshape(apart) @ key.reshape(apart).transpose(-1, -2)
+        by_text = (sources, self.heads, texts, width, -1)
+        before = (query @ past_key.transpose(-1, -2)).reshape(by_text)
+        within = query.reshape(by_text) @ key.reshape(by_text).transpose(-1, -2)
         weights = (torch.cat((before, within), dim=-1) + bias).softmax(-1)
         before, within = torch.split(weights, [past, width], dim=-1)
         mixed = before.reshape(sources, self.heads, tokens, -1) @ past_value
-        mixed = mixed + (within @ value.reshape(apart)).reshape(sources, self.heads, tokens, -1)
+        mixed = mixed + (within @ value.reshape(by_text)).reshape(sources, self.heads, tokens, -1)
         return self.output(mixed.transpose(1, 2).reshape(sources, tokens, -1)), key, value
 
     def _split(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
 
 
-class Layer(nn.Module):
-    """Attention and feed-forward, each behind a norm and beside a residual."""
+class CausalLayer(nn.Module):
+    """Attention and feed-forward, each with a norm before it and a residual."""
 
     def __init__(
         self,
-        attention: Attention,
+        attention: CausalAttention,
         feed_forward: nn.Module,
         norms: tuple[nn.Module, nn.Module],
         *,
-        residual_behind_norm: bool = False,
+        residual_after_norm: bool = False,
     ) -> None:
         super().__init__()
         self.attention, self.feed_forward = attention, feed_forward
         self.attention_norm, self.feed_forward_norm = norms
-        self.residual_behind_norm = residual_behind_norm
+        self.residual_after_norm = residual_after_norm
 
     def forward(
         self, x: Tensor, past_key: Tensor, past_value: Tensor, bias: Tensor, texts: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As ``Attention``: the layer's output [S, C·T, d], its keys and its values."""
+        """As ``CausalAttention``: the layer's output [S, C·T, d], its keys and its values."""
         normed = self.attention_norm(x)
         change, key, value = self.attention(normed, past_key, past_value, bias, texts)
-        x = (normed if self.residual_behind_norm else x) + change
+        x = (normed if self.residual_after_norm else x) + change
         normed = self.feed_forward_norm(x)
-        return (normed if self.residual_behind_norm else x) + self.feed_forward(normed), key, value
+        return (normed if self.residual_after_norm else x) + self.feed_forward(normed), key, value
 
 
-class Decoder(nn.Module):
+class CausalDecoder(nn.Module):
     """A causal model without its head.
 
     ``embed`` maps (tokens [S, C, T], positions [S, 1, T]) to [S, C, T, d]; ``slopes`` [H] are those of ALiBi, None for
     models whose positions are embedded.
     """
 
-    def __init__(self, embed: nn.Module, layers: Sequence[Layer], norm: nn.Module, slopes: Tensor | None) -> None:
+    def __init__(self, embed: nn.Module, layers: Sequence[CausalLayer], norm: nn.Module, slopes: Tensor | None) -> None:
         super().__init__()
         self.embed, self.norm = embed, norm
         self.layers = nn.ModuleList(layers)
@@ -96,10 +96,10 @@ class Decoder(nn.Module):
         self.slopes = None if slopes is None else nn.Parameter(slopes, requires_grad=False)
 
     def forward(self, tokens: Tensor, past_mask: Tensor, rows: Tensor, *past: Tensor) -> tuple[Tensor, ...]:
-        """Final states [N, d] at ``rows`` of the flattened [S, C, T], then every layer's new keys and values.
+        """Return final states [N, d] at ``rows`` of the flattened [S, C, T], then every layer's new keys and values.
 
         ``past`` are, layer by layer, keys and values [S, H, P, D], real where ``past_mask`` [S, P] is 1: a prefix fills
-        its row from the left. A text stands right behind its prefix, so its position is their number and not P.
+        its row from the left. A text follows its prefix directly, so its first position is their number and not P.
         """
         sources, texts, width = tokens.shape
         read = past_mask.sum(1, keepdim=True)
@@ -107,21 +107,22 @@ class Decoder(nn.Module):
         bias = self._bias(past_mask, positions)
         x = self.embed(tokens, positions.unsqueeze(1)).reshape(sources, texts * width, -1)
         grown: list[Tensor] = []
-        for index, layer in enumerate(cast(list[Layer], list(self.layers))):
+        for index, layer in enumerate(cast(list[CausalLayer], list(self.layers))):
             x, key, value = layer(x, past[2 * index], past[2 * index + 1], bias, texts)
             grown += (key, value)
         return self.norm(x.reshape(sources * texts * width, -1)[rows]), *grown
 
     def _bias(self, past_mask: Tensor, positions: Tensor) -> Tensor:
-        """What is added to the scores: [S, H or 1, 1, T, P + T], the causal mask and ALiBi in one.
+        """Return what is added to the scores: [S, H or 1, 1, T, P + T], the causal mask and ALiBi in one.
 
-        Padding behind a text needs no mask: nothing before it sees it. ALiBi counts from the query, as a difference,
-        where the checkpoints count from the start; the softmax is the same and float16 keeps near positions apart.
+        Padding after a text needs no mask: no earlier token attends to it. ALiBi counts from the query, as a
+        difference, where the checkpoints count from the start; the softmax is the same and float16 keeps near positions
+        apart.
         """
         sources, past = past_mask.shape
         width = positions.shape[1]
-        place = torch.arange(width)
-        causal = (place.unsqueeze(0) <= place.unsqueeze(1)).to(torch.int64)
+        index = torch.arange(width)
+        causal = (index.unsqueeze(0) <= index.unsqueeze(1)).to(torch.int64)
         seen = torch.cat(
             (past_mask.unsqueeze(1).expand(sources, width, past), causal.unsqueeze(0).expand(sources, width, width)),
             dim=-1,
@@ -135,9 +136,9 @@ class Decoder(nn.Module):
 
 
 def linear(weight: Tensor, bias: Tensor | None, scale: float = 1.0) -> nn.Linear:
-    """A projection with weight [out, in], both parts times ``scale``."""
-    made = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
-    made.weight = nn.Parameter((weight.detach() * scale).contiguous(), requires_grad=False)
+    """Return a projection with weight [out, in], both parts times ``scale``."""
+    projection = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    projection.weight = nn.Parameter((weight.detach() * scale).contiguous(), requires_grad=False)
     if bias is not None:
-        made.bias = nn.Parameter((bias.detach() * scale).contiguous(), requires_grad=False)
-    return made
+        projection.bias = nn.Parameter((bias.detach() * scale).contiguous(), requires_grad=False)
+    return projection

@@ -1,4 +1,4 @@
-"""GPT-2: learned positions, norms before the blocks, weights stored the other way round (``Conv1D``)."""
+"""GPT-2: learned positions, norms before the blocks, weights stored transposed (``Conv1D``)."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from .decoder import Attention, Decoder, Layer, linear
+from .decoder import CausalAttention, CausalDecoder, CausalLayer, linear
 
 
-def decoder(model: Any) -> Decoder:
-    """The decoder of a GPT-2 checkpoint."""
-    trunk = model.transformer
+def build_gpt2_decoder(model: Any) -> CausalDecoder:
+    """Return the decoder of a GPT-2 checkpoint."""
+    backbone = model.transformer
     layers = [
-        Layer(
+        CausalLayer(
             _attention(block.attn, index),
-            nn.Sequential(_turned(block.mlp.c_fc), block.mlp.act, _turned(block.mlp.c_proj)),
+            nn.Sequential(_transpose_linear(block.mlp.c_fc), block.mlp.act, _transpose_linear(block.mlp.c_proj)),
             (block.ln_1, block.ln_2),
         )
-        for index, block in enumerate(trunk.h)
+        for index, block in enumerate(backbone.h)
     ]
-    return Decoder(_Embed(trunk), layers, trunk.ln_f, slopes=None)
+    return CausalDecoder(_Embed(backbone), layers, backbone.ln_f, slopes=None)
 
 
-def _attention(block: Any, index: int) -> Attention:
+def _attention(block: Any, index: int) -> CausalAttention:
     scale = float(block.head_dim) ** -0.5 if block.scale_attn_weights else 1.0
     if block.scale_attn_by_inverse_layer_idx:
         scale /= index + 1
@@ -31,20 +31,20 @@ def _attention(block: Any, index: int) -> Attention:
     query, key, value = (
         linear(weight, bias, factor) for weight, bias, factor in zip(weights, biases, (scale, 1.0, 1.0), strict=True)
     )
-    return Attention(query, key, value, _turned(block.c_proj), block.num_heads)
+    return CausalAttention(query, key, value, _transpose_linear(block.c_proj), block.num_heads)
 
 
-def _turned(layer: Any) -> nn.Linear:
+def _transpose_linear(layer: Any) -> nn.Linear:
     return linear(layer.weight.t(), layer.bias)
 
 
 class _Embed(nn.Module):
-    def __init__(self, trunk: Any) -> None:
+    def __init__(self, backbone: Any) -> None:
         super().__init__()
-        self.words, self.positions = trunk.wte, trunk.wpe
+        self.words, self.positions = backbone.wte, backbone.wpe
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        # Only padding can stand beyond the last position.
-        place = positions.clamp(max=self.positions.num_embeddings - 1)
-        embedded: Tensor = self.words(tokens) + self.positions(place)
+        # Only padding can be beyond the last position.
+        known = positions.clamp(max=self.positions.num_embeddings - 1)
+        embedded: Tensor = self.words(tokens) + self.positions(known)
         return embedded

@@ -14,12 +14,12 @@ from groundwire.export.trace import trace
 from groundwire.runtime.errors import ExportError
 
 from . import bloom, gpt2
-from .decoder import Decoder
-from .whole import traceable_masks, whole
+from .decoder import CausalDecoder
+from .whole import traceable_masks, wrap_model
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScoringGraph:
     """A float32 graph that scores texts, and the sizes of the keys and values it takes and gives."""
 
     graph: ir.Model
@@ -29,11 +29,11 @@ class Scoring:
     head_dim: int = 0
 
 
-def scoring(model: Any, *, streamed: bool) -> Scoring:
-    """The graph of a transformers causal language model in evaluation mode.
+def build_scoring_graph(model: Any, *, streamed: bool) -> ScoringGraph:
+    """Return the graph of a transformers causal language model in evaluation mode.
 
     ``streamed`` gives it the head for CPUs, which reads the vocabulary block by block (passes/head.py). ExportError for
-    a model that is not causal or that no head can be told from.
+    a model that is not causal, or whose head cannot be identified.
     """
     head = model.get_output_embeddings()
     if head is None or getattr(head, "weight", None) is None or head.weight.ndim != 2:
@@ -43,21 +43,23 @@ def scoring(model: Any, *, streamed: bool) -> Scoring:
         )
     match model.config.model_type:
         case "gpt2" if not model.config.add_cross_attention:
-            decoder = gpt2.decoder(model).eval()
+            decoder = gpt2.build_gpt2_decoder(model).eval()
         case "bloom":
-            decoder = bloom.decoder(model).eval()
+            decoder = bloom.build_bloom_decoder(model).eval()
         case _:
-            module = whole(model)
+            module = wrap_model(model)
             with traceable_masks():
-                graph = trace(module, _whole_inputs(), [("hidden", {0: "scored"})])
-            return Scoring(_with_head(graph, module, head, streamed))
+                graph = trace(module, _full_text_inputs(), [("hidden", {0: "scored"})])
+            return ScoringGraph(_attach_head(graph, module, head, streamed))
     graph = trace(decoder, _decoder_inputs(decoder), _decoder_outputs(decoder))
-    return Scoring(_with_head(graph, decoder, head, streamed), len(decoder.layers), decoder.heads, decoder.head_dim)
+    return ScoringGraph(
+        _attach_head(graph, decoder, head, streamed), len(decoder.layers), decoder.heads, decoder.head_dim
+    )
 
 
-def _with_head(graph: ir.Model, module: nn.Module, head: Any, streamed: bool) -> ir.Model:
+def _attach_head(graph: ir.Model, module: nn.Module, head: Any, streamed: bool) -> ir.Model:
     bias = getattr(head, "bias", None)
-    # A tied head's weight is in the graph already, under the name of the look-up that reads it.
+    # A tied head's weight is in the graph already, under the name of the embedding that reads it.
     names = (name for name, parameter in module.named_parameters(remove_duplicate=False) if parameter is head.weight)
     tied = next((name for name in names if name in graph.graph.initializers), None)
     attach(graph, tied or head.weight.detach().numpy(), None if bias is None else bias.detach().numpy(), streamed)
@@ -68,7 +70,7 @@ def _with_head(graph: ir.Model, module: nn.Module, head: Any, streamed: bool) ->
 _SOURCES, _TEXTS, _WIDTH, _PAST, _SCORED = 2, 3, 5, 7, 4
 
 
-def _decoder_inputs(decoder: Decoder) -> list[tuple[str, Tensor, dict[int, str]]]:
+def _decoder_inputs(decoder: CausalDecoder) -> list[tuple[str, Tensor, dict[int, str]]]:
     inputs = [
         ("tokens", torch.ones(_SOURCES, _TEXTS, _WIDTH, dtype=torch.int64), {0: "sources", 1: "texts", 2: "width"}),
         ("past_mask", torch.ones(_SOURCES, _PAST, dtype=torch.int64), {0: "sources", 1: "past"}),
@@ -81,13 +83,13 @@ def _decoder_inputs(decoder: Decoder) -> list[tuple[str, Tensor, dict[int, str]]
     return inputs
 
 
-def _decoder_outputs(decoder: Decoder) -> list[tuple[str, dict[int, str]]]:
+def _decoder_outputs(decoder: CausalDecoder) -> list[tuple[str, dict[int, str]]]:
     present = {0: "sources", 2: "present"}
     names = [f"present.{part}.{index}" for index in range(len(decoder.layers)) for part in ("key", "value")]
     return [("hidden", {0: "scored"}), *((name, present) for name in names)]
 
 
-def _whole_inputs() -> list[tuple[str, Tensor, dict[int, str]]]:
+def _full_text_inputs() -> list[tuple[str, Tensor, dict[int, str]]]:
     batch = {0: "batch", 1: "width"}
     return [
         ("input_ids", torch.arange(1, 1 + _SOURCES * _WIDTH).reshape(_SOURCES, _WIDTH), batch),

@@ -1,4 +1,4 @@
-"""Any causal model as transformers runs it: prefix and text together, no keys and values kept."""
+"""Any causal model as transformers runs it: prefix and text together, without cached keys and values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from groundwire.export.trace import quiet
 from groundwire.runtime.errors import ExportError
 
 
-class Whole(nn.Module):
-    """The transformers model up to its final states, which are what its head is given."""
+class WholeModel(nn.Module):
+    """The transformers model up to its final states, the input of its head."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -23,12 +23,12 @@ class Whole(nn.Module):
         self.takes_positions = "position_ids" in inspect.signature(model.forward).parameters
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, rows: Tensor) -> Tensor:
-        """Final states [N, d] at ``rows`` of the flattened [B, T]."""
+        """Return final states [N, d] at ``rows`` of the flattened [B, T]."""
         hidden, _ = self.states(input_ids, attention_mask)
         return hidden.reshape(-1, hidden.shape[-1])[rows]
 
     def states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Final states [B, T, d], and the logits the model makes of them."""
+        """Return final states [B, T, d], and the logits that the model computes from them."""
         positions = {}
         if self.takes_positions:
             positions["position_ids"] = (attention_mask.cumsum(1) - 1).clamp(min=0)
@@ -42,31 +42,31 @@ class Whole(nn.Module):
 
 
 @torch.no_grad()
-def whole(model: Any) -> Whole:
-    """Wrap a causal model; ExportError for one that is none, or that changes its logits behind the head."""
+def wrap_model(model: Any) -> WholeModel:
+    """Wrap a causal model; ExportError for a model that is not causal, or that changes its logits after the head."""
     name = f"{type(model).__name__} ({model.config.model_type!r})"
-    made = Whole(model).eval()
+    wrapped = WholeModel(model).eval()
     ids = torch.arange(8).unsqueeze(0) % model.config.vocab_size
     other = torch.cat((ids[:, :-1], ids[:, :1]), dim=1)
     with quiet():
-        hidden, logits = made.states(ids, torch.ones_like(ids))
-        changed, _ = made.states(other, torch.ones_like(ids))
+        hidden, logits = wrapped.states(ids, torch.ones_like(ids))
+        changed, _ = wrapped.states(other, torch.ones_like(ids))
     if not torch.allclose(hidden[:, :-1], changed[:, :-1], atol=1e-5):
         raise ExportError(
-            f"{name} is not causal: a token changes what stands before it. Give a causal language model, such as "
+            f"{name} is not causal: a token changes the states before it. Give a causal language model, such as "
             "bigscience/bloom-560m or gpt2."
         )
     if not torch.allclose(model.get_output_embeddings()(hidden), logits.to(hidden.dtype), atol=1e-4, rtol=1e-4):
         raise ExportError(
-            f"{name} changes its logits behind the head (a cap or a scale), which the exported head does not know. "
-            "Give a model whose logits are its head's."
+            f"{name} changes its logits after the head (a cap or a scale), which the exported head does not do. "
+            "Give a model whose logits are the output of its head."
         )
-    return made
+    return wrapped
 
 
 @contextmanager
 def traceable_masks() -> Iterator[None]:
-    """Let transformers build its masks without vmap, which cannot be traced (optimum's own remedy)."""
+    """Let transformers build its masks without vmap, which cannot be traced (as optimum does)."""
     from optimum.exporters.onnx.model_patcher import eager_mask_without_vmap
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 

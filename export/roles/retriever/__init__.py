@@ -1,10 +1,10 @@
 """Neural Path Hunter's entity retriever: its PyTorch model (``model.py``) and its three graphs (``graphs.py``).
 
-``run.py`` lets the runtime's code run either, so what is measured of a model is what its bundle does.
+``run.py`` runs either with the runtime's code, so that measurements of a model hold for its bundle too.
 """
 
-from .graphs import graphs
+from .graphs import build_retriever_graphs
 from .model import EntityRetriever, RetrieverConfig
 from .run import record, retriever_of
 
-__all__ = ["EntityRetriever", "RetrieverConfig", "graphs", "record", "retriever_of"]
+__all__ = ["EntityRetriever", "RetrieverConfig", "build_retriever_graphs", "record", "retriever_of"]

@@ -50,20 +50,20 @@ Norway|language|Norwegian"""
 
 
 def calls() -> list[Retrieve]:
-    """Two calls per fact: its object is asked for, and both of its ends are."""
+    """Return two calls per fact: one masks its object, the other both subject and object."""
     facts = [Triple(*line.split("|")) for line in _FACTS.splitlines()]
     return [_call(facts, number, both=both) for number in range(len(facts)) for both in (False, True)]
 
 
 def _call(facts: list[Triple], number: int, *, both: bool) -> Retrieve:
     fact = facts[number]
-    # Those next to it in the table are mostly about the same thing.
+    # Neighbouring facts in the table mostly have the same subject.
     shown = tuple(facts[(number + step) % len(facts)] for step in (-2, -1, 0, 1, 2, 5))
-    question, told = (text.format(s=fact.subject, o=fact.object) for text in _PHRASES[fact.predicate])
-    ends = sorted((fact.subject, fact.object), key=told.index) if both else [fact.object]
-    mentions = tuple((told.index(end), told.index(end) + len(end)) for end in ends)
-    # A name is scored with its anchor, in either order the same: both orders in one set would tie.
+    question, answer = (text.format(s=fact.subject, o=fact.object) for text in _PHRASES[fact.predicate])
+    ends = sorted((fact.subject, fact.object), key=answer.index) if both else [fact.object]
+    mentions = tuple((answer.index(end), answer.index(end) + len(end)) for end in ends)
+    # A name and its anchor score the same in either order: both orders in one set would tie.
     objects = tuple(Candidate(triple.subject, triple.object) for triple in shown)
     subjects = tuple(Candidate(triple.object, triple.subject) for triple in shown)
     candidates = tuple(subjects if end == fact.subject else objects for end in ends)
-    return Retrieve((question,), shown, told, mentions, candidates, top=len(shown))
+    return Retrieve((question,), shown, answer, mentions, candidates, top=len(shown))

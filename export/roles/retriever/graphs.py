@@ -42,12 +42,12 @@ class _Memory(nn.Module):
 
 
 def modules(model: EntityRetriever) -> tuple[nn.Module, nn.Module, nn.Module]:
-    """What the graphs are made of: encoder, query and memory, each as a module of its own in evaluation mode."""
+    """Return the modules to trace: encoder, query and memory, in evaluation mode."""
     return _Encoder(model).eval(), _Query(model).eval(), _Memory(model).eval()
 
 
-def graphs(model: EntityRetriever) -> tuple[ir.Model, ir.Model, ir.Model]:
-    """The float32 graphs of the encoder, the query and the memory."""
+def build_retriever_graphs(model: EntityRetriever) -> tuple[ir.Model, ir.Model, ir.Model]:
+    """Return the float32 graphs of the encoder, the query and the memory."""
     ids = torch.ones(_ROWS, _WIDTH, dtype=torch.int64)
     text = {0: "rows", 1: "tokens"}
     names = ("input_ids", "attention_mask", "token_type_ids")

@@ -11,11 +11,11 @@
     score(anchor, i, candidate) = Σ e_anchor · q_i · e_candidate / √width                     (DistMult)
 
 The paper's models are RoBERTa and GPT-2. Here both are small and share one table of words. The causal model's layers
-are GPT-2's: norms before the blocks, so that what stands at a slot reaches the query as it is.
+are GPT-2's: norms before the blocks, so that the vector at a slot reaches the query unchanged.
 
-Departures, each because a small model must learn it from few steps: the memory is normalised, with a bias that starts
-at 1, so that DistMult starts as a product of query and entity instead of one of three texts; entities can be remembered
-with the triples that join them to their anchor (``paths``).
+Differences from the paper, each because a small model must learn from few steps: the memory is normalised, with a bias
+that starts at 1, so that DistMult starts as a product of query and entity instead of one of three texts; entities can
+be remembered with the triples that join them to their anchor (``paths``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RetrieverConfig:
 
 
 class Block(nn.Module):
-    """A layer of GPT-2: causal attention and feed-forward, each behind a norm and beside a residual."""
+    """A layer of GPT-2: causal attention and feed-forward, each with a norm before it and a residual."""
 
     def __init__(self, width: int, heads: int, inner: int, eps: float) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Block(nn.Module):
         self.grow, self.shrink = nn.Linear(width, inner), nn.Linear(inner, width)
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        """States [B, T, D]; ``bias`` [T, T] is added to the scores."""
+        """Return states [B, T, D]; ``bias`` [T, T] is added to the scores."""
         batch, tokens, width = x.shape
         normed = self.attention_norm(x)
         query, key, value = (
@@ -83,7 +83,7 @@ class Block(nn.Module):
 
 
 class Causal(nn.Module):
-    """The causal language model, without words of its own."""
+    """The causal language model, without word embeddings of its own."""
 
     def __init__(self, config: RetrieverConfig, bert: BertConfig) -> None:
         super().__init__()
@@ -95,11 +95,11 @@ class Causal(nn.Module):
         )
 
     def forward(self, words: Tensor) -> Tensor:
-        """States [B, T, D] of word vectors [B, T, D]; right padding needs no mask."""
+        """Return states [B, T, D] of word vectors [B, T, D]; right padding needs no mask."""
         tokens = words.shape[1]
-        place = torch.arange(tokens, device=words.device)
-        x = self.norm_in(words + self.positions(place))
-        bias = (place.unsqueeze(0) > place.unsqueeze(1)).to(torch.float32) * -1e9
+        index = torch.arange(tokens, device=words.device)
+        x = self.norm_in(words + self.positions(index))
+        bias = (index.unsqueeze(0) > index.unsqueeze(1)).to(torch.float32) * -1e9
         for block in self.blocks:
             x = block(x, bias)
         states: Tensor = self.norm_out(x)
@@ -133,21 +133,21 @@ class EntityRetriever(nn.Module):
         return int(self.bert.hidden_size)
 
     def states(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """Hidden states [B, T, D] of the masked text; of "w/o MLM" the learned constant everywhere."""
+        """Return hidden states [B, T, D] of the masked text; of "w/o MLM" the learned constant everywhere."""
         if not self.config.masked:
-            # It reads nothing, but its graph has the inputs of the others.
+            # The inputs are not used, but its graph must have them.
             nothing = 0 * (input_ids + attention_mask + token_type_ids)
             return self.blank + nothing.unsqueeze(-1).to(self.blank.dtype)
         hidden: Tensor = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
         return hidden
 
     def words(self, ids: Tensor) -> Tensor:
-        """Word vectors [B, T, D]."""
+        """Return word vectors [B, T, D]."""
         vectors: Tensor = self.encoder.embeddings.word_embeddings(ids)
         return vectors
 
     def read(self, input_ids: Tensor, slots: Tensor, pairs: Tensor) -> Tensor:
-        """Causal states [B, T, D] of a text whose mentions stand in slots.
+        """Return causal states [B, T, D] of a text whose mentions are slots.
 
         ``slots`` [B, T] is 0 at words and k at the k-th mention's slot; ``pairs`` [B, M, 2 D] hold the entity chosen
         before each mention beside the mention's own state.
@@ -160,13 +160,13 @@ class EntityRetriever(nn.Module):
         return states
 
     def query(self, input_ids: Tensor, slots: Tensor, pairs: Tensor, last: Tensor) -> Tensor:
-        """As ``read``, but only the state [B, D] at the place ``last`` [B] of each text."""
+        """As ``read``, but only the state [B, D] at the position ``last`` [B] of each text."""
         states = self.read(input_ids, slots, pairs)
         index = last.reshape(-1, 1, 1).expand(-1, 1, self.width)
         return states.gather(1, index).reshape(-1, self.width)
 
     def remember(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """The memory's vectors [N, D] of entities' texts [N, T]."""
+        """Return the memory's vectors [N, D] of entities' texts [N, T]."""
         states = self.causal(self.words(input_ids))
         mask = attention_mask.unsqueeze(-1).to(states.dtype)
         if self.config.memory_pooling == "max":
@@ -177,7 +177,8 @@ class EntityRetriever(nn.Module):
         return vectors
 
     def pool(self, hidden: Tensor, members: Tensor) -> Tensor:
-        """Mentions [B, M, D] of states [B, T, D]: ``members`` [B, T] is k at a word piece of the k-th mention, else 0.
+        """Return mentions [B, M, D] of states [B, T, D]: ``members`` [B, T] is k at a word piece of the k-th mention,
+        else 0.
 
         Mentions that a text lacks are zeros.
         """
@@ -192,12 +193,12 @@ class EntityRetriever(nn.Module):
         return mean
 
     def logits(self, states: Tensor) -> Tensor:
-        """Of the next word, [..., V]."""
-        found: Tensor = self.decode(states) @ self.encoder.embeddings.word_embeddings.weight.t() + self.frequency
-        return found
+        """Return logits of the next word, [..., V]."""
+        logits: Tensor = self.decode(states) @ self.encoder.embeddings.word_embeddings.weight.t() + self.frequency
+        return logits
 
-    def cut(self, positions: int) -> None:
-        """Leave the first ``positions`` rows of both tables of positions: what no window reaches is not stored."""
+    def keep_positions(self, positions: int) -> None:
+        """Keep the first ``positions`` rows of both position tables: positions beyond the window are not stored."""
         embeddings = self.encoder.embeddings
         kept = min(positions, self.bert.max_position_embeddings)
         for owner, name in ((embeddings, "position_embeddings"), (self.causal, "positions")):
@@ -218,13 +219,13 @@ class EntityRetriever(nn.Module):
         """Read what ``save`` wrote, in evaluation mode; OSError, KeyError or ValueError for anything else."""
         content = json.loads((folder / CONFIG).read_text())
         if content.pop("architectures", None) != [cls.__name__]:
-            raise ValueError(f"{folder / CONFIG} describes no {cls.__name__}.")
+            raise ValueError(f"{folder / CONFIG} does not describe an {cls.__name__}.")
         model = cls(RetrieverConfig(**content))
         model.load_state_dict(load_file(folder / WEIGHTS))
         return model.eval()
 
 
 def distmult(anchors: Tensor, queries: Tensor, entities: Tensor) -> Tensor:
-    """Scores [...] of vectors [..., D] that broadcast against each other."""
+    """Return scores [...] of vectors [..., D] that broadcast against each other."""
     scores: Tensor = (anchors * queries * entities).sum(-1) / anchors.shape[-1] ** 0.5
     return scores

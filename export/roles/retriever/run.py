@@ -29,7 +29,7 @@ PROFILE = DeviceProfile.of("cpu", 1)
 
 
 class Runs:
-    """A function of arrays in place of a session."""
+    """A function of arrays with the interface of a session."""
 
     def __init__(self, inputs: Sequence[str], run: Callable[[Mapping[str, Array]], list[Array]]) -> None:
         self.inputs = tuple(inputs)
@@ -44,16 +44,17 @@ def retriever_of(
     sessions: Sequence[Session] = (),
     extra: Sequence[Arrays] = (),
 ) -> Retriever:
-    """The runtime's retriever over ``model``, or over ``sessions`` of its graphs, each fed its ``extra`` inputs too.
+    """Return the runtime's retriever over ``model``, or over ``sessions`` of its graphs, each fed its ``extra`` inputs
+    too.
 
     ``tokenizer`` is the content of a ``tokenizer.json``.
     """
     runs: list[Runs] = []
     if sessions:
         for session, more in zip(sessions, extra or [{}] * len(sessions), strict=True):
-            runs.append(_of_session(session, more))
+            runs.append(_wrap_session(session, more))
     else:
-        runs = [_of_module(module, inputs) for module, inputs in zip(modules(model), INPUTS, strict=True)]
+        runs = [_wrap_module(module, inputs) for module, inputs in zip(modules(model), INPUTS, strict=True)]
     encoder, query, memory = runs
     return Retriever(
         role, (encoder, query, memory), TextEncoder(Tokenizer.from_str(tokenizer), role.max_tokens), PROFILE
@@ -61,14 +62,14 @@ def retriever_of(
 
 
 def record(model: EntityRetriever, tokenizer: str, max_tokens: int | None = None) -> RetrieverRole:
-    """The role of a model that stands in no bundle; ``max_tokens`` is the configuration's where it is None.
+    """Return the role's record of a model without a bundle; ``max_tokens`` None takes the configuration's.
 
-    ExportError when the tokenizer has no mask.
+    ExportError when the tokenizer has no mask token.
     """
     config = model.config
     mask_id = Tokenizer.from_str(tokenizer).token_to_id(MASK)
     if mask_id is None:
-        raise ExportError(f"The tokenizer has no {MASK}, which stands in place of a mention; give a BERT tokenizer.")
+        raise ExportError(f"The tokenizer has no {MASK}, which replaces a mention; give a BERT tokenizer.")
     return RetrieverRole(
         source="",
         architecture=type(model).__name__,
@@ -87,20 +88,20 @@ def record(model: EntityRetriever, tokenizer: str, max_tokens: int | None = None
     )
 
 
-def _of_session(session: Session, extra: Arrays) -> Runs:
+def _wrap_session(session: Session, extra: Arrays) -> Runs:
     def run(feeds: Mapping[str, Array]) -> list[Array]:
-        found = session({**feeds, **extra})
-        return [found[name] for name in session.outputs]
+        outputs = session({**feeds, **extra})
+        return [outputs[name] for name in session.outputs]
 
     return Runs(session.inputs, run)
 
 
-def _of_module(module: torch.nn.Module, inputs: Sequence[str]) -> Runs:
-    place = next(module.parameters()).device
+def _wrap_module(module: torch.nn.Module, inputs: Sequence[str]) -> Runs:
+    device = next(module.parameters()).device
 
     @torch.inference_mode()
     def run(feeds: Mapping[str, Array]) -> list[Array]:
-        given = (torch.from_numpy(np.ascontiguousarray(feeds[name])).to(place) for name in inputs)
+        given = (torch.from_numpy(np.ascontiguousarray(feeds[name])).to(device) for name in inputs)
         return [module(*given).float().cpu().numpy()]
 
     return Runs(inputs, run)

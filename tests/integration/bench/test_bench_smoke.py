@@ -37,7 +37,7 @@ def test_native(tmp_path: Path) -> None:
 
 
 def test_native_refuses_to_time_a_wrong_answer() -> None:
-    with pytest.raises(WrongAnswer, match="native gives 1, the twin 2"):
+    with pytest.raises(WrongAnswer, match="native gives 1, the reference implementation 2"):
         native.measure(Case("one", "", lambda: 1, lambda: 2, int), 1, 0.1)
 
 
@@ -59,10 +59,10 @@ def test_paper_size(tmp_path: Path, work: Path) -> None:
 @pytest.mark.slow
 def test_decoding(tmp_path: Path, work: Path) -> None:
     decoding.main(work=work, tiny=True, repeats=1, tokens=4, dialogues=2, out=tmp_path / "decoding.json")
-    one, two = written(tmp_path / "decoding.json")["results"]["throughput"]
-    assert (one["dialogues"], two["dialogues"]) == (1, 2)
-    assert all(side["tokens_per_s"] > 0 for each in (one, two) for side in each["sides"].values())
-    assert set(one["sides"]) == {"pmi", "plain", "bare", "wide"}
+    single, several = written(tmp_path / "decoding.json")["results"]["throughput"]
+    assert (single["dialogues"], several["dialogues"]) == (1, 2)
+    assert all(side["tokens_per_s"] > 0 for throughput in (single, several) for side in throughput["sides"].values())
+    assert set(single["sides"]) == {"pmi", "plain", "bare", "wide"}
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_compact(tmp_path: Path, work: Path) -> None:
     assert results["latency"]["total"]["repeats"] == len(examples())
     assert results["latency"]["stages"]["qg"]["calls"] > 0
     assert [way["way"] for way in results["throughput"]] == ["one at a time", "score_many", "8 threads"]
-    assert results["twin"]["engine"]["repeats"] == results["twin"]["peer"]["repeats"] == 3
+    assert results["pytorch"]["engine"]["repeats"] == results["pytorch"]["peer"]["repeats"] == 3
     assert results["growth"]["points"][-1]["requests"] == results["growth"]["requests"]
 
 
@@ -113,9 +113,9 @@ def test_batching(tmp_path: Path) -> None:
     batching.main(threads=2, repeats=1, size=2, out=tmp_path / "batching.json")
     results = written(tmp_path / "batching.json")["results"]
     assert {"qg", "qa", "nli", "lm"} <= set(results["roles"])
-    for own in results["roles"].values():
-        assert [one["calls"] for one in own] == list(batching.SIZES[: len(own)])
-    assert [one["pools"] for one in results["pools"]] == [1, 2]
+    for timings in results["roles"].values():
+        assert [row["calls"] for row in timings] == list(batching.SIZES[: len(timings)])
+    assert [row["pools"] for row in results["pools"]] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -16,17 +16,17 @@ def test_graph(tmp_path: Path) -> None:
     parts = tmp_path / "data"
     parts.mkdir()
     rows = graph.synthetic(tiny=True)
-    for place, part in enumerate(("train", "dev", "test")):
-        lines = "".join(json.dumps(row) + "\n" for row in rows[place::3])
+    for number, part in enumerate(("train", "dev", "test")):
+        lines = "".join(json.dumps(row) + "\n" for row in rows[number::3])
         (parts / f"fb15k237_{part}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     graph.main(data=parts, tiny=True, out=tmp_path / "graph.json")
     made, joined = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))["results"]
     assert (made["name"], joined["name"]) == ("made", "FB15k-237")
-    for one in (made, joined):
-        assert (one["triples"], one["entities"]) == (3000, 300)
-        assert one["linked"] == 1
-        assert one["peak_mb"] > one["graph_mb"] > 0
-        assert one["two_hops"]["repeats"] == one["two_hops_scipy"]["repeats"] == 20
+    for measured in (made, joined):
+        assert (measured["triples"], measured["entities"]) == (3000, 300)
+        assert measured["linked"] == 1
+        assert measured["peak_mb"] > measured["graph_mb"] > 0
+        assert measured["two_hops"]["repeats"] == measured["two_hops_scipy"]["repeats"] == 20
 
 
 def test_a_wrong_neighbourhood_is_not_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

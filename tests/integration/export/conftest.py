@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.export import checkpoint
 from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.options import Kind, RoleOptions
+from groundwire.export.options import RoleOptions
+from groundwire.export.roles.registry import KINDS
 from tests.support import models
 
-Loader = Callable[[Kind, str], Checkpoint]
-_WRITE: dict[Kind, Callable[[Path, str], Path]] = {
+Loader = Callable[[str, str], Checkpoint]
+_WRITE: dict[str, Callable[[Path, str], Path]] = {
     "extractive_qa": models.reader,
     "classifier": models.classifier,
     "question_generator": models.generator,
@@ -23,11 +23,11 @@ _WRITE: dict[Kind, Callable[[Path, str], Path]] = {
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind, str], Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
     """The directory of a tiny checkpoint by kind and family."""
     root = tmp_path_factory.mktemp("checkpoints")
 
-    def get(kind: Kind, family: str) -> Path:
+    def get(kind: str, family: str) -> Path:
         path = root / f"{kind}-{family}"
         return path if path.exists() else _WRITE[kind](path, family)
 
@@ -35,13 +35,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind, str], Pa
 
 
 @pytest.fixture(scope="session")
-def load(folder: Callable[[Kind, str], Path]) -> Loader:
+def load(folder: Callable[[str, str], Path]) -> Loader:
     """A tiny checkpoint, loaded."""
-    made: dict[tuple[Kind, str], Checkpoint] = {}
+    made: dict[tuple[str, str], Checkpoint] = {}
 
-    def get(kind: Kind, family: str) -> Checkpoint:
+    def get(kind: str, family: str) -> Checkpoint:
         if (kind, family) not in made:
-            made[kind, family] = checkpoint.load(kind, RoleOptions(str(folder(kind, family))))
+            made[kind, family] = KINDS[kind].load(RoleOptions(str(folder(kind, family))))
         return made[kind, family]
 
     return get

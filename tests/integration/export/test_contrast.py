@@ -1,4 +1,4 @@
-"""PMI-Decode's rule as it stands in the step graph, on logits given to it, against the formula token by token."""
+"""PMI-Decode's rule in the step graph, on given logits, against the formula token by token."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 import pytest
 
-from groundwire.export.roles.generation.contrast import FLOOR, NUCLEUS, with_contrast
+from groundwire.export.roles.generation.contrast import FLOOR, NUCLEUS, add_contrast
 from groundwire.export.session import Session
 from tests.reference.pmi_decode import contrast
 
@@ -27,7 +27,7 @@ def rule(vocabulary: int) -> Session:
     logits = node.outputs[0]
     logits.type, logits.shape = given.type, given.shape
     graph = ir.Graph([given], [logits], nodes=[node], opset_imports={"": 20}, name="rule")
-    return Session(with_contrast(ir.Model(graph, ir_version=10), vocabulary))
+    return Session(add_contrast(ir.Model(graph, ir_version=10), vocabulary))
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +40,12 @@ def small() -> Session:
     return rule(4)
 
 
-def judge(
+def score_tokens(
     session: Session, contexts: list[Array], alpha: list[float], top_p: list[float], banned: Array | None = None
 ) -> dict[str, Array]:
     """The graph's outputs in the order of the vocabulary, [B, K, V] each; ``contexts`` are logits [B, K, V]."""
     sources, beams, vocabulary = contexts[0].shape
-    found = session(
+    outputs = session(
         {
             "given": np.concatenate(contexts).astype(np.float32),
             "count": np.array([vocabulary]),
@@ -54,10 +54,10 @@ def judge(
             "banned": np.full((sources, beams, 1), -1) if banned is None else banned,
         }
     )
-    order = np.argsort(found["candidates"], axis=-1)
-    ordered = np.sort(found["scores"], axis=-1)[..., ::-1]
-    assert np.array_equal(ordered, found["scores"]) or np.isnan(found["scores"]).any()
-    return {name: np.take_along_axis(found[name], order, axis=-1) for name in ("scores", "log_probs", "cpmi")}
+    order = np.argsort(outputs["candidates"], axis=-1)
+    ordered = np.sort(outputs["scores"], axis=-1)[..., ::-1]
+    assert np.array_equal(ordered, outputs["scores"]) or np.isnan(outputs["scores"]).any()
+    return {name: np.take_along_axis(outputs[name], order, axis=-1) for name in ("scores", "log_probs", "cpmi")}
 
 
 def log_softmax(logits: Array) -> Array:
@@ -74,15 +74,15 @@ def test_the_formula(large: Session, spread: float) -> None:
     given, alone = (spread * rng.standard_normal((len(pairs), 2, VOCABULARY)) for _ in range(2))
     given[:, 0, :40] = alone[:, 0, 20:60] = NONE  # some ruled out by one, some by both
     alone[:, :, 40:60] = 0.0
-    found = judge(large, [given, alone], *map(list, zip(*pairs, strict=True)))
+    outputs = score_tokens(large, [given, alone], *map(list, zip(*pairs, strict=True)))
     a, b = log_softmax(given), log_softmax(alone)
-    assert not any(np.isnan(values).any() for values in found.values())
+    assert not any(np.isnan(values).any() for values in outputs.values())
     for row, (alpha, mass) in enumerate(pairs):
         for beam in range(2):
             want = contrast(a[row, beam].tolist(), b[row, beam].tolist(), alpha, mass)
-            np.testing.assert_allclose(found["scores"][row, beam], want, atol=2e-4)
-    np.testing.assert_allclose(found["log_probs"], a, atol=2e-5)
-    kept = np.isfinite(found["scores"]).sum(-1)
+            np.testing.assert_allclose(outputs["scores"][row, beam], want, atol=2e-4)
+    np.testing.assert_allclose(outputs["log_probs"], a, atol=2e-5)
+    kept = np.isfinite(outputs["scores"]).sum(-1)
     assert kept.min() >= 1
     assert (kept > NUCLEUS).any()
     assert (kept < NUCLEUS).any()
@@ -93,8 +93,8 @@ def test_plain_decoding_is_exact(large: Session) -> None:
     rng = np.random.default_rng(4)
     given, alone = rng.standard_normal((2, 3, 2, VOCABULARY))
     alone[0, 0, 0] = NONE
-    single = judge(large, [given], [0.0] * 3, [1.0] * 3)
-    double = judge(large, [given, alone], [0.0] * 3, [1.0] * 3)
+    single = score_tokens(large, [given], [0.0] * 3, [1.0] * 3)
+    double = score_tokens(large, [given, alone], [0.0] * 3, [1.0] * 3)
     assert np.array_equal(single["scores"], single["log_probs"])
     assert np.array_equal(single["scores"], double["scores"])
 
@@ -128,19 +128,19 @@ def test_by_hand(
 ) -> None:
     with np.errstate(divide="ignore"):
         logits = [np.log(np.array([[row]])) for row in (given, alone)]
-    found = judge(small, logits, [alpha], [top_p])
-    # FLOOR leaves a few decimals.
-    np.testing.assert_allclose(found["scores"][0, 0], scores, atol=1e-3, rtol=1e-4)
-    np.testing.assert_allclose(found["cpmi"][0, 0], cpmi, atol=1e-3, rtol=1e-4)
+    outputs = score_tokens(small, logits, [alpha], [top_p])
+    # FLOOR leaves only a few exact decimals.
+    np.testing.assert_allclose(outputs["scores"][0, 0], scores, atol=1e-3, rtol=1e-4)
+    np.testing.assert_allclose(outputs["cpmi"][0, 0], cpmi, atol=1e-3, rtol=1e-4)
 
 
 def test_banned_tokens_leave_room_for_others(small: Session) -> None:
     """What is banned is out before the top-p set is taken, so that something is left."""
     given = np.log(np.array([[[0.7, 0.2, 0.07, 0.03], [0.7, 0.2, 0.07, 0.03]]]))
     banned = np.array([[[0, -1], [0, 1]]])
-    found = judge(small, [given, np.zeros_like(given)], [0.0], [0.6], banned)
-    assert np.isfinite(found["scores"][0]).tolist() == [[False, True, False, False], [False, False, True, False]]
-    assert found["scores"][0, 0, 1] == pytest.approx(np.log(0.2), abs=1e-5)  # not made up for
+    outputs = score_tokens(small, [given, np.zeros_like(given)], [0.0], [0.6], banned)
+    assert np.isfinite(outputs["scores"][0]).tolist() == [[False, True, False, False], [False, False, True, False]]
+    assert outputs["scores"][0, 0, 1] == pytest.approx(np.log(0.2), abs=1e-5)  # not made up for
 
 
 @pytest.mark.parametrize("context", [0, 1])
@@ -148,10 +148,10 @@ def test_what_is_not_a_number_is_seen(small: Session, context: int) -> None:
     """Whatever the tokens that are looked at, one of their numbers is NaN or above all."""
     logits = [np.zeros((2, 1, 4)), np.zeros((2, 1, 4))]
     logits[context][0, 0, 2] = np.nan
-    found = judge(small, logits, [0.25, 0.25], [0.6, 0.6])
-    seen = np.isnan(found["scores"][0]) | np.isnan(found["cpmi"][0]) | (found["scores"][0] == np.inf)
+    outputs = score_tokens(small, logits, [0.25, 0.25], [0.6, 0.6])
+    seen = np.isnan(outputs["scores"][0]) | np.isnan(outputs["cpmi"][0]) | (outputs["scores"][0] == np.inf)
     assert seen.all()
-    assert all(np.isfinite(values[1]).all() for values in found.values())
+    assert all(np.isfinite(values[1]).all() for values in outputs.values())
 
 
 def test_sources_do_not_see_each_other(large: Session) -> None:
@@ -159,7 +159,7 @@ def test_sources_do_not_see_each_other(large: Session) -> None:
     rng = np.random.default_rng(5)
     given, alone = rng.standard_normal((2, 2, 3, VOCABULARY))
     given[1] *= 6.0
-    together = judge(large, [given, alone], [0.25, 0.5], [0.9, 0.6])
+    together = score_tokens(large, [given, alone], [0.25, 0.5], [0.9, 0.6])
     for row, (alpha, mass) in enumerate(((0.25, 0.9), (0.5, 0.6))):
-        one = judge(large, [given[row : row + 1], alone[row : row + 1]], [alpha], [mass])
-        assert all(np.array_equal(one[name][0], together[name][row]) for name in one)
+        alone_outputs = score_tokens(large, [given[row : row + 1], alone[row : row + 1]], [alpha], [mass])
+        assert all(np.array_equal(alone_outputs[name][0], together[name][row]) for name in alone_outputs)

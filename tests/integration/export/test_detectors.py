@@ -1,4 +1,4 @@
-"""Detectors and taggers: their labels, templates and separators, against transformers' own pipelines."""
+"""Detectors and token classifiers: their labels, templates and separators, against transformers' own pipelines."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 
 from groundwire.engine import DetectorExplanation, Engine
 from groundwire.export import RoleOptions, export_role, labels, preset
-from groundwire.export.options import Kind
+from groundwire.export.roles.registry import find_kind
 from groundwire.runtime.bundle import ClassifierRole, TokenClassifierRole
 from groundwire.runtime.errors import ExportError
 from tests.support import models
 
-Folder = Callable[[Kind, str], Path]
+Folder = Callable[[str, str], Path]
 SENTENCES = list(models.sentences())
 VITAMINC = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 
@@ -34,21 +34,21 @@ VITAMINC = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
     ],
 )
 def test_supported_labels_by_their_usual_names(given: tuple[str, ...], expected: tuple[str, ...]) -> None:
-    assert labels.supported("detector.x", given, None) == expected
+    assert labels.find_supported_labels("detector.x", given, None) == expected
 
 
 @pytest.mark.parametrize(
     ("names", "given", "message"),
     [
-        (("yes", "no"), None, "cannot be told"),
+        (("yes", "no"), None, "names do not show"),
         (("yes", "no"), ("maybe",), "maybe"),
-        (("yes", "no"), ("yes", "no"), "cannot be told"),
-        (("supported", "correct"), None, "cannot be told"),
+        (("yes", "no"), ("yes", "no"), "names do not show"),
+        (("supported", "correct"), None, "names do not show"),
     ],
 )
 def test_labels_are_never_guessed(names: tuple[str, ...], given: tuple[str, ...] | None, message: str) -> None:
     with pytest.raises(ExportError, match=message):
-        labels.supported("detector.x", names, given)
+        labels.find_supported_labels("detector.x", names, given)
 
 
 @pytest.mark.parametrize("family", ["albert", "bert", "roberta", "deberta"])
@@ -61,12 +61,13 @@ def test_a_detector_says_what_the_pipeline_says(tmp_path: Path, family: str) -> 
         for knowledge, response in zip(SENTENCES, SENTENCES[3:] + SENTENCES[:3], strict=True):
             score = engine.score(response, knowledge, metrics=["detector.v"])
             expected = {
-                found["label"]: found["score"] for found in reference({"text": knowledge, "text_pair": response})
+                prediction["label"]: prediction["score"]
+                for prediction in reference({"text": knowledge, "text_pair": response})
             }
             explanation = score.metrics["detector.v"].explanation
             assert isinstance(explanation, DetectorExplanation)
-            (judged,) = explanation.judged
-            assert judged.probabilities == pytest.approx(expected, abs=1e-5)
+            (unit,) = explanation.judged  # terms: literal
+            assert unit.probabilities == pytest.approx(expected, abs=1e-5)
             assert score.value == pytest.approx(expected["SUPPORTS"], abs=1e-5)
             assert explanation.decision == (
                 "consistent" if max(expected, key=lambda name: expected[name]) == "SUPPORTS" else "inconsistent"
@@ -94,9 +95,9 @@ def test_one_separator_is_the_text_joined_by_the_end_token(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("family", list(models.TAGGERS))
-def test_taggers_export(tmp_path: Path, family: str, precision: str) -> None:
-    source = models.tagger(tmp_path / "checkpoint", family)
+@pytest.mark.parametrize("family", list(models.TAGGERS))  # terms: literal
+def test_token_classifiers_export(tmp_path: Path, family: str, precision: str) -> None:
+    source = models.tagger(tmp_path / "checkpoint", family)  # terms: literal
     options = RoleOptions(str(source), precision=precision)  # type: ignore[arg-type]
     role = export_role("token_classifier", options, tmp_path / "bundle").manifest.roles["token_classifier"]
     assert isinstance(role, TokenClassifierRole)
@@ -112,14 +113,12 @@ PARTS = ("paper-q2", "paper-pmi", "paper-detectors")
 
 @pytest.mark.parametrize("name", ["paper-detectors", "minicheck", "lettucedetect", "nli-deberta"])
 def test_presets_name_roles_that_exist(name: str) -> None:
-    from groundwire.export.options import kind_of
-
     roles = preset(name)
     assert roles
     for role, options in roles.items():
-        assert kind_of(role) in ("classifier", "tagger")
+        assert find_kind(role).name in ("classifier", "token_classifier")
         if options.labels and role != "nli":
-            assert labels.supported(role, options.labels, options.supported)
+            assert labels.find_supported_labels(role, options.labels, options.supported)
 
 
 def test_one_preset_has_the_models_of_all_papers() -> None:

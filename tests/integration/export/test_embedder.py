@@ -1,4 +1,4 @@
-"""Embedders: cut, exported and certified against transformers."""
+"""Embedders: cut, exported and verified against transformers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ from transformers import (
 )
 
 from groundwire.export import Gate, RoleOptions, checkpoint, export_role, override
-from groundwire.export.options import Kind, kind_of
 from groundwire.export.passes import fold_transposes, quantize, to_half
 from groundwire.export.roles import embedder
+from groundwire.export.roles.registry import KINDS, find_kind
 from groundwire.export.session import Session
 from groundwire.export.texts import EXAMPLES
-from groundwire.export.verify import reference
-from groundwire.export.verify.embedder import fold
+from groundwire.export.verify.embedder import compare_tokens
 from groundwire.runtime.bundle import Bundle, EmbedderRole, Template
 from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.models.embedder import unit
@@ -42,7 +41,7 @@ from .test_encoder import inputs
 from .test_pipeline import command
 
 FAMILIES = list(models.EMBEDDERS)
-Folder = Callable[[Kind, str], Path]
+Folder = Callable[[str, str], Path]
 LOOSE = Gate(decision_agreement=0.3, max_error=3.0)
 """Random weights round badly; what int8 does to trained ones is in docs/decisions.md."""
 
@@ -55,15 +54,15 @@ def role_of(bundle: Bundle) -> EmbedderRole:
 
 def fresh(folder: Folder, family: str) -> checkpoint.Checkpoint:
     """A checkpoint that may be cut: the shared ones are left whole."""
-    return checkpoint.load("embedder", RoleOptions(str(folder("embedder", family))))
+    return KINDS["embedder"].load(RoleOptions(str(folder("embedder", family))))
 
 
 @pytest.mark.parametrize("layer", [1, 2, 3])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_cut_graph_gives_that_layers_states(folder: Folder, load: Loader, family: str, layer: int) -> None:
     cut = fresh(folder, family)
-    embedder.cut(cut.model, layer)
-    session = Session(embedder.graph(cut.model))
+    embedder.keep_layers(cut.model, layer)
+    session = Session(embedder.build_embedder_graph(cut.model))
     assert session.outputs == ["hidden"]
     for rows, width in ((4, 13), (2, 9)):
         batch = inputs(rows, width, pad=cut.pad_id)
@@ -71,12 +70,12 @@ def test_a_cut_graph_gives_that_layers_states(folder: Folder, load: Loader, fami
             output = load("embedder", family).model(
                 **{name: torch.from_numpy(batch[name]) for name in session.inputs}, output_hidden_states=True
             )
-        found, real = session(batch)["hidden"], batch["attention_mask"] == 1
-        assert found.dtype == np.float32
-        np.testing.assert_allclose(found[real], output.hidden_states[layer].numpy()[real], atol=5e-5)
+        hidden, real = session(batch)["hidden"], batch["attention_mask"] == 1
+        assert hidden.dtype == np.float32
+        np.testing.assert_allclose(hidden[real], output.hidden_states[layer].numpy()[real], atol=5e-5)
 
 
-def test_a_family_whose_layers_stand_elsewhere() -> None:
+def test_a_family_whose_layers_have_another_name() -> None:
     torch.manual_seed(0)
     config = DistilBertConfig(vocab_size=300, dim=32, n_layers=3, n_heads=4, hidden_dim=64, max_position_embeddings=32)
     model = DistilBertModel(config).eval()
@@ -84,15 +83,15 @@ def test_a_family_whose_layers_stand_elsewhere() -> None:
     with torch.inference_mode():
         ids, mask = (torch.from_numpy(batch[name]) for name in ("input_ids", "attention_mask"))
         expected = model(ids, attention_mask=mask, output_hidden_states=True).hidden_states[2].numpy()
-    embedder.cut(model, 2)
-    found, real = Session(embedder.graph(model))(batch)["hidden"], batch["attention_mask"] == 1
-    np.testing.assert_allclose(found[real], expected[real], atol=1e-5)
+    embedder.keep_layers(model, 2)
+    hidden, real = Session(embedder.build_embedder_graph(model))(batch)["hidden"], batch["attention_mask"] == 1
+    np.testing.assert_allclose(hidden[real], expected[real], atol=1e-5)
 
 
 @pytest.mark.parametrize("layer", [-1, 0, 4])
 def test_a_layer_that_is_not_there(folder: Folder, layer: int) -> None:
     with pytest.raises(ExportError, match=f"layer={layer}; BertModel has the layers 1 to 3"):
-        embedder.cut(fresh(folder, "bert").model, layer)
+        embedder.keep_layers(fresh(folder, "bert").model, layer)
 
 
 def test_what_cannot_be_cut_is_refused() -> None:
@@ -100,13 +99,13 @@ def test_what_cannot_be_cut_is_refused() -> None:
     bart = BartModel(BartConfig(**small, encoder_attention_heads=2, decoder_attention_heads=2))
     grouped = AlbertModel(AlbertConfig(vocab_size=50, hidden_size=16, num_hidden_groups=2, num_attention_heads=2))
     for model in (bart, grouped):
-        with pytest.raises(ExportError, match="cannot be cut behind a layer"):
-            embedder.cut(model, 1)
+        with pytest.raises(ExportError, match="cannot be cut after a layer"):
+            embedder.keep_layers(model, 1)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None:
-    graph = embedder.graph(load("embedder", family).model)
+    graph = embedder.build_embedder_graph(load("embedder", family).model)
     fold_transposes(graph)
     exact, batch = Session(graph.clone())(inputs(9))["hidden"], inputs(9)
     quantize(graph)
@@ -121,15 +120,15 @@ def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_half_is_near(load: Loader, family: str) -> None:
-    graph = embedder.graph(load("embedder", family).model)
+    graph = embedder.build_embedder_graph(load("embedder", family).model)
     fold_transposes(graph)
     exact = Session(graph.clone())(inputs())["hidden"]
     to_half(graph)
     weights = [value.const_value for value in graph.graph.initializers.values() if value.const_value is not None]
     assert {weight.dtype for weight in weights if weight.size > 500} == {ir.DataType.FLOAT16}
-    found = Session(graph)(inputs())["hidden"]
-    assert found.dtype == np.float32
-    assert np.sqrt(np.square(found - exact).mean()) < 0.01 * exact.std()
+    hidden = Session(graph)(inputs())["hidden"]
+    assert hidden.dtype == np.float32
+    assert np.sqrt(np.square(hidden - exact).mean()) < 0.01 * exact.std()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
@@ -166,10 +165,10 @@ def test_another_source_forgets_layer_and_baseline() -> None:
     assert (other.layer, other.baseline) == (None, None)
 
 
-def test_what_is_known_is_what_bert_score_says() -> None:
+def test_published_values_equal_those_of_bert_score() -> None:
     """Layers and baselines, compared with the package's own tables."""
     tables = Path(bert_score.__file__).parent / "rescale_baseline" / "en"
-    for name, known in embedder.KNOWN.items():
+    for name, known in embedder.PUBLISHED.items():
         assert known.layer == model2layers[name]
         path = tables / f"{name}.tsv"
         assert (known.baseline is not None) == path.exists(), name
@@ -188,15 +187,15 @@ def test_what_is_known_is_what_bert_score_says() -> None:
     ],
 )
 def test_known_checkpoints(source: str, layer: int) -> None:
-    found = embedder.known(source)
-    assert found is not None
-    assert found.layer == layer
-    assert embedder.known(f"someone/{source}") is None
+    published = embedder.look_up_published(source)
+    assert published is not None
+    assert published.layer == layer
+    assert embedder.look_up_published(f"someone/{source}") is None
 
 
 def test_the_recommended_layer_is_the_default(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = str(folder("embedder", "roberta"))
-    monkeypatch.setitem(embedder.KNOWN, source, embedder.Known(2, (0.5, 0.5, 0.5)))
+    monkeypatch.setitem(embedder.PUBLISHED, source, embedder.Published(2, (0.5, 0.5, 0.5)))
     options = RoleOptions(source, precision="fp32")
     role = role_of(export_role("embedder", options, tmp_path / "b"))
     assert (role.layer, role.baseline) == (2, (0.5, 0.5, 0.5))
@@ -205,13 +204,13 @@ def test_the_recommended_layer_is_the_default(folder: Folder, tmp_path: Path, mo
 
 
 def test_the_first_word_of_roberta_is_like_any_other(folder: Folder) -> None:
-    own, other = (
+    embedding, answering = (
         fresh(folder, "roberta"),
-        checkpoint.load("extractive_qa", RoleOptions(str(folder("extractive_qa", "roberta")))),
+        KINDS["extractive_qa"].load(RoleOptions(str(folder("extractive_qa", "roberta")))),
     )
-    found, usual = (json.loads(each.tokenizer) for each in (own, other))
+    spaced, usual = (json.loads(checkpoint.tokenizer) for checkpoint in (embedding, answering))
     for part in ("pre_tokenizer", "post_processor"):
-        assert (found[part]["add_prefix_space"], usual[part]["add_prefix_space"]) == (True, False)
+        assert (spaced[part]["add_prefix_space"], usual[part]["add_prefix_space"]) == (True, False)
 
 
 def test_a_checkpoint_with_a_head_and_without_a_pooler_will_do(load: Loader, tmp_path: Path) -> None:
@@ -219,40 +218,40 @@ def test_a_checkpoint_with_a_head_and_without_a_pooler_will_do(load: Loader, tmp
     model = BertForMaskedLM(whole.model.config)
     model.save_pretrained(tmp_path / "c")
     models.word_pieces().save_pretrained(tmp_path / "c")
-    loaded = checkpoint.load("embedder", RoleOptions(str(tmp_path / "c")))
+    loaded = KINDS["embedder"].load(RoleOptions(str(tmp_path / "c")))
     name = "encoder.layer.0.output.dense.weight"
     assert torch.equal(loaded.model.state_dict()[name], model.bert.state_dict()[name])
 
 
 def test_the_gate_sees_a_wrong_graph(folder: Folder, load: Loader) -> None:
     loaded = load("embedder", "bert")
-    judge = reference("embedder", loaded, Template("{text}"))
-    graph = embedder.graph(loaded.model)
-    right = judge.compare([graph])
+    reference = KINDS["embedder"].reference(loaded, Template("{text}"))
+    graph = embedder.build_embedder_graph(loaded.model)
+    right = reference.compare([graph])
     assert right.decision_agreement == 1
     assert right.max_logit_error < 1e-5
     bias = graph.graph.initializers["encoder.layer.2.output.LayerNorm.bias"]
     assert bias.const_value is not None
     bias.const_value = ir.tensor(np.zeros_like(bias.const_value.numpy()))
-    assert Gate.exact().failures(judge.compare([graph]))
+    assert Gate.exact().failures(reference.compare([graph]))
     other = fresh(folder, "bert")
-    embedder.cut(other.model, 1)
-    wrong = judge.compare([embedder.graph(other.model)])
+    embedder.keep_layers(other.model, 1)
+    wrong = reference.compare([embedder.build_embedder_graph(other.model)])
     assert wrong.decision_agreement < 0.9
     assert Gate().failures(wrong)
 
 
 def test_an_export_that_disagrees_is_refused(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = embedder.graph
+    build = embedder.build_embedder_graph
 
     def broken(model: object) -> ir.Model:
-        graph = made(model)
+        graph = build(model)
         for value in graph.graph.initializers.values():
             if value.const_value is not None and str(value.name).endswith("LayerNorm.weight"):
                 value.const_value = ir.tensor(value.const_value.numpy()[::-1].copy())
         return graph
 
-    monkeypatch.setattr(embedder, "graph", broken)
+    monkeypatch.setattr(embedder, "build_embedder_graph", broken)
     with pytest.raises(ParityError, match="decision agreement"):
         export_role("embedder", RoleOptions(str(folder("embedder", "bert")), precision="fp32"), tmp_path / "b")
 
@@ -262,27 +261,27 @@ def test_nearest_passages_by_hand() -> None:
     between = unit(np.array([[1.0, 1.0]]))[0]
     claims = [[np.stack([east, north]), north[None]], [between[None]]]
     passages = [[east[None], np.stack([north, north])], [np.stack([east, north, north])]]
-    found = fold(claims, passages)
+    outcome = compare_tokens(claims, passages)
     # The first claim has both directions, as the last passage; the second is all north.
-    assert found.decisions.tolist()[:2] == [2, 1]
+    assert outcome.decisions.tolist()[:2] == [2, 1]
     half = pytest.approx(np.sqrt(0.5))
-    of_claims = found.logits[: 4 * 3].reshape(4, 3)
+    of_claims = outcome.logits[: 4 * 3].reshape(4, 3)
     assert of_claims[0].tolist() == [1, 0, 1]
     assert of_claims[1].tolist() == [0, 1, 1]
     assert of_claims[3].tolist() == [half, half, half]
-    of_passages = found.logits[4 * 3 :].reshape(3, 6)
+    of_passages = outcome.logits[4 * 3 :].reshape(3, 6)
     assert of_passages[1].tolist() == [0, 1, 1, 0, 1, 1]
 
 
 def test_the_fixed_texts_have_passages_to_tell_apart() -> None:
     assert len({example.passage for example in EXAMPLES}) == 32
-    assert kind_of("embedder") == "embedder"
+    assert find_kind("embedder").name == "embedder"
 
 
 def test_command(folder: Folder, tmp_path: Path) -> None:
     arguments = ["--source", str(folder("embedder", "albert")), "--out", str(tmp_path / "b"), "--precision", "fp32"]
     output = command("embedder", *arguments, "--layer", "2")
-    assert "embedder embedder-albert fp32 (passed: 100.0% of decisions" in output
+    assert "embedder embedder-albert fp32 (passed: 100.0% of decisions equal" in output
     assert role_of(Bundle.open(tmp_path / "b")).layer == 2
     with pytest.raises(ExportError, match="--layer belong to one role"):
         command("paper-q2", "--layer", "2", "--out", str(tmp_path / "c"))

@@ -1,4 +1,4 @@
-"""Readers and classifiers of every family, in every precision, against transformers."""
+"""Extractive QA models and classifiers of every family, in every precision, against transformers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 import torch
 from transformers import DistilBertConfig, DistilBertForQuestionAnswering
 
-from groundwire.export.options import Kind
 from groundwire.export.passes import fold_transposes, quantize, to_half
 from groundwire.export.roles import encoder
 from groundwire.export.session import Session
@@ -20,15 +19,15 @@ from groundwire.runtime.errors import ExportError
 from .conftest import Loader
 
 Array = npt.NDArray[Any]
-KINDS: tuple[Kind, ...] = ("reader", "classifier")
+KINDS: tuple[str, ...] = ("extractive_qa", "classifier")
 CASES = [(kind, family) for kind in KINDS for family in ("albert", "bert", "roberta")]
-TASKS: dict[Kind, encoder.Task] = {"reader": "question-answering", "classifier": "text-classification"}
-_GRAPHS: dict[tuple[Kind, str], ir.Model] = {}
+TASKS: dict[str, encoder.Task] = {"extractive_qa": "question-answering", "classifier": "text-classification"}
+_GRAPHS: dict[tuple[str, str], ir.Model] = {}
 
 
-def graph_of(load: Loader, kind: Kind, family: str) -> ir.Model:
+def graph_of(load: Loader, kind: str, family: str) -> ir.Model:
     if (kind, family) not in _GRAPHS:
-        graph = encoder.graph(load(kind, family).model, TASKS[kind])
+        graph = encoder.build_encoder_graph(load(kind, family).model, TASKS[kind])
         fold_transposes(graph)
         _GRAPHS[kind, family] = graph
     return _GRAPHS[kind, family].clone()
@@ -46,26 +45,26 @@ def inputs(rows: int = 4, width: int = 13, pad: int = 1) -> dict[str, Array]:
 def expected(model: Any, session: Session, batch: dict[str, Array]) -> list[Array]:
     with torch.inference_mode():
         output = model(**{name: torch.from_numpy(batch[name]) for name in session.inputs})
-    found = (output.start_logits, output.end_logits) if hasattr(output, "start_logits") else (output.logits,)
-    return [values.numpy() for values in found]
+    logits = (output.start_logits, output.end_logits) if hasattr(output, "start_logits") else (output.logits,)
+    return [values.numpy() for values in logits]
 
 
 @pytest.mark.parametrize(("kind", "family"), CASES)
-def test_fp32_equals_the_checkpoint(load: Loader, kind: Kind, family: str) -> None:
+def test_fp32_equals_the_checkpoint(load: Loader, kind: str, family: str) -> None:
     session = Session(graph_of(load, kind, family))
     assert tuple(session.outputs) == encoder.OUTPUTS[TASKS[kind]]
     for rows, width in ((4, 13), (1, 5), (2, 1)):
         batch = inputs(max(rows, 2), width)
-        for found, want in zip(
+        for actual, want in zip(
             session(batch).values(), expected(load(kind, family).model, session, batch), strict=True
         ):
-            assert found.dtype == np.float32
-            real = batch["attention_mask"] == 1 if kind == "reader" else slice(None)
-            np.testing.assert_allclose(found[real], want[real], atol=5e-5)
+            assert actual.dtype == np.float32
+            real = batch["attention_mask"] == 1 if kind == "extractive_qa" else slice(None)
+            np.testing.assert_allclose(actual[real], want[real], atol=5e-5)
 
 
 @pytest.mark.parametrize(("kind", "family"), CASES)
-def test_int8_is_near_and_ignores_batch_mates(load: Loader, kind: Kind, family: str) -> None:
+def test_int8_is_near_and_ignores_batch_mates(load: Loader, kind: str, family: str) -> None:
     graph = graph_of(load, kind, family)
     quantize(graph)
     assert sum(node.op_type == "MatMulIntegerToFloat" for node in graph.graph) >= 12
@@ -81,38 +80,38 @@ def test_int8_is_near_and_ignores_batch_mates(load: Loader, kind: Kind, family: 
     loud["input_ids"][5:] = 199
     for name, values in session(loud).items():
         assert np.array_equal(values[:5], together[name][:5])
-    for found, want in zip(together.values(), expected(load(kind, family).model, session, batch), strict=True):
-        assert np.sqrt(np.square(found - want).mean()) < 0.12 * want.std()
+    for actual, want in zip(together.values(), expected(load(kind, family).model, session, batch), strict=True):
+        assert np.sqrt(np.square(actual - want).mean()) < 0.12 * want.std()
 
 
 @pytest.mark.parametrize(("kind", "family"), CASES)
-def test_half_is_near(load: Loader, kind: Kind, family: str) -> None:
+def test_half_is_near(load: Loader, kind: str, family: str) -> None:
     graph = graph_of(load, kind, family)
     to_half(graph)
     weights = [value.const_value for value in graph.graph.initializers.values() if value.const_value is not None]
     assert {weight.dtype for weight in weights if weight.size > 500} == {ir.DataType.FLOAT16}
     session = Session(graph)
     batch = inputs()
-    for found, want in zip(session(batch).values(), expected(load(kind, family).model, session, batch), strict=True):
-        assert found.dtype == np.float32
-        assert np.isfinite(found).all()
-        real = batch["attention_mask"] == 1 if kind == "reader" else slice(None)
-        np.testing.assert_allclose(found[real], want[real], atol=0.02 * max(1.0, want.std()))
+    for actual, want in zip(session(batch).values(), expected(load(kind, family).model, session, batch), strict=True):
+        assert actual.dtype == np.float32
+        assert np.isfinite(actual).all()
+        real = batch["attention_mask"] == 1 if kind == "extractive_qa" else slice(None)
+        np.testing.assert_allclose(actual[real], want[real], atol=0.02 * max(1.0, want.std()))
 
 
 def test_another_architecture_goes_through_optimum() -> None:
     torch.manual_seed(0)
     config = DistilBertConfig(vocab_size=300, dim=32, n_layers=2, n_heads=4, hidden_dim=64, max_position_embeddings=32)
     model = DistilBertForQuestionAnswering(config).eval()
-    session = Session(encoder.graph(model, "question-answering"))
+    session = Session(encoder.build_encoder_graph(model, "question-answering"))
     batch = inputs()
-    for found, want in zip(session(batch).values(), expected(model, session, batch), strict=True):
-        np.testing.assert_allclose(found, want, atol=1e-5)
+    for actual, want in zip(session(batch).values(), expected(model, session, batch), strict=True):
+        np.testing.assert_allclose(actual, want, atol=1e-5)
 
 
 def test_an_architecture_optimum_does_not_know() -> None:
     config = DistilBertConfig(vocab_size=300, dim=32, n_layers=1, n_heads=4, hidden_dim=64)
     model = DistilBertForQuestionAnswering(config).eval()
-    model.config.model_type = "nobody-knows"
+    model.config.model_type = "unknown-type"
     with pytest.raises(ExportError, match="optimum cannot export DistilBertForQuestionAnswering"):
-        encoder.graph(model, "question-answering")
+        encoder.build_encoder_graph(model, "question-answering")

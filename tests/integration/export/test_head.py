@@ -12,7 +12,7 @@ import onnx_ir as ir
 import pytest
 
 from groundwire.export.passes import Scheme, head, quantize
-from groundwire.export.passes.chunked_head import TABLE, split
+from groundwire.export.passes.chunked_head import TABLE, split_head
 from groundwire.export.session import Session
 from groundwire.runtime.ort.chunked_head import folded
 from groundwire.runtime.ort.session import DeviceProfile
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 class Head(NamedTuple):
-    """States, targets, table and bias of a head that stands alone."""
+    """States, targets, table and bias of a head without a model."""
 
     states: Array
     targets: Array
@@ -64,14 +64,14 @@ def test_heads_equal_a_whole_softmax(vocabulary: int, bias: bool) -> None:
     given = lone(vocabulary, bias=bias)
     feeds = {"hidden": given.states, "targets": given.targets}
     for streamed in (True, False):
-        found = Session(given.graph(streamed=streamed))(feeds)["log_probs"]
-        np.testing.assert_allclose(found, given.expected(), atol=2e-5)
+        log_probs = Session(given.graph(streamed=streamed))(feeds)["log_probs"]
+        np.testing.assert_allclose(log_probs, given.expected(), atol=2e-5)
     graph = given.graph(streamed=True)
     assert_alone_as_together(graph, given)
     quantize(graph, scheme=Scheme(min_table=1))
     assert [node.op_type for node in graph.graph][-1] == ("BiasedInt8Head" if bias else "Int8Head")
-    found = Session(graph)(feeds)["log_probs"]
-    np.testing.assert_allclose(found, given.expected(), atol=0.3)
+    log_probs = Session(graph)(feeds)["log_probs"]
+    np.testing.assert_allclose(log_probs, given.expected(), atol=0.3)
     assert_alone_as_together(graph, given)
 
 
@@ -92,12 +92,12 @@ def assert_alone_as_together(graph: ir.Model, given: Head) -> None:
 def test_a_large_head_becomes_a_graph_of_its_own(vocabulary: int, bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(head, "SHARED", 1000)
     given = lone(vocabulary, bias=bias)
-    one = given.graph(streamed=True)
-    assert split(one) is None  # float
-    one.graph.inputs[0].name = "states"
-    quantize(one, scheme=Scheme(min_table=1))
-    body = one.clone()
-    alone = split(body)
+    single = given.graph(streamed=True)
+    assert split_head(single) is None  # float
+    single.graph.inputs[0].name = "states"
+    quantize(single, scheme=Scheme(min_table=1))
+    body = single.clone()
+    alone = split_head(body)
     assert alone is not None
     assert [[value.name for value in values] for values in (body.graph.inputs, body.graph.outputs)] == [
         ["states"],
@@ -113,33 +113,33 @@ def test_a_large_head_becomes_a_graph_of_its_own(vocabulary: int, bias: bool, mo
         (parts,) = session.run(asked)
         table = alone.graph.initializers[TABLE].const_value.numpy()
         for block in range(len(table)):
-            stripe = {TABLE: table[block : block + 1], "blocks": np.array([block])}
-            assert np.array_equal(session.run({**asked, **stripe})[0], parts[block : block + 1])
+            chunk = {TABLE: table[block : block + 1], "blocks": np.array([block])}
+            assert np.array_equal(session.run({**asked, **chunk})[0], parts[block : block + 1])
     assert parts.shape == (len(table), 2, 640)
-    expected = Session(one)({"states": given.states, "targets": given.targets})["log_probs"]
+    expected = Session(single)({"states": given.states, "targets": given.targets})["log_probs"]
     np.testing.assert_allclose(folded(parts), expected, atol=1e-5)
 
 
 def test_the_head_of_a_small_table_stays() -> None:
     graph = lone(4 * 2048, bias=False).graph(streamed=True)
     quantize(graph, scheme=Scheme(min_table=1))
-    assert split(graph) is None
+    assert split_head(graph) is None
     assert [value.name for value in graph.graph.outputs] == ["log_probs"]
 
 
 def test_a_head_survives_logits_that_exp_does_not() -> None:
     given = lone(4 * 2048, bias=False, loud=300.0)
-    found = Session(given.graph(streamed=True))({"hidden": given.states, "targets": given.targets})["log_probs"]
+    log_probs = Session(given.graph(streamed=True))({"hidden": given.states, "targets": given.targets})["log_probs"]
     assert given.expected().min() < -1000
-    np.testing.assert_allclose(found, given.expected(), rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(log_probs, given.expected(), rtol=1e-5, atol=1e-3)
 
 
 def test_a_head_without_targets_reads_no_table() -> None:
     """States that would make every number NaN do not."""
     given = lone(4 * 2048, bias=False)
     states = np.full((2, 16), np.nan, np.float32)
-    found = Session(given.graph(streamed=True))({"hidden": states, "targets": np.array([-1, -1])})["log_probs"]
-    assert found.tolist() == [0.0, 0.0]
+    log_probs = Session(given.graph(streamed=True))({"hidden": states, "targets": np.array([-1, -1])})["log_probs"]
+    assert log_probs.tolist() == [0.0, 0.0]
 
 
 def test_a_nan_reaches_the_log_probabilities() -> None:
@@ -147,8 +147,8 @@ def test_a_nan_reaches_the_log_probabilities() -> None:
     graph = given.graph(streamed=True)
     quantize(graph, scheme=Scheme(min_table=1))
     given.states[1, 3] = np.nan
-    found = Session(graph)({"hidden": given.states, "targets": given.targets})["log_probs"]
-    assert np.isnan(found).tolist() == [False, True, *[False] * 638]
+    log_probs = Session(graph)({"hidden": given.states, "targets": given.targets})["log_probs"]
+    assert np.isnan(log_probs).tolist() == [False, True, *[False] * 638]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import onnx_ir as ir
 import pytest
 from onnx import helper
 
-from groundwire.export.passes import Scheme, fold_transposes, quantizable, quantize
+from groundwire.export.passes import Scheme, fold_transposes, list_quantizable, quantize
 from groundwire.export.passes.int8 import rows_to_int8
 from groundwire.export.session import Session
 from groundwire.export.trace import tidy
@@ -49,7 +49,7 @@ def random(*shape: int) -> Array:
     return RNG.normal(size=shape).astype(np.float32)
 
 
-def test_weights_behind_identity_are_quantized() -> None:
+def test_weights_after_identity_are_quantized() -> None:
     """ALBERT: every layer but the first reaches the shared weights through an Identity node."""
     nodes = [
         node("MatMul", "x w", "a"),
@@ -134,7 +134,7 @@ def test_an_input_is_quantized_once_for_all_its_products() -> None:
 
 @pytest.mark.parametrize(("activation", "zero"), [(None, 128), ("Relu", 0), ("Gelu", 16)])
 @pytest.mark.parametrize("form", ["MatMul", "Gemm"])
-def test_products_equal_the_slow_twin(activation: str | None, zero: int, form: str) -> None:
+def test_products_equal_the_reference_implementation(activation: str | None, zero: int, form: str) -> None:
     weight, bias = random(16, 24), random(24)
     inputs = "a" if activation else "x"
     nodes = [node(activation, "x", "a")] if activation else []
@@ -150,32 +150,34 @@ def test_products_equal_the_slow_twin(activation: str | None, zero: int, form: s
         tap = model([node(activation, "x", "y")], {}, columns=16)
         middle = Session(tap)({"x": x})["y"]
     quantize(graph)
-    found = Session(graph)({"x": x})["y"]
+    outputs = Session(graph)({"x": x})["y"]
     expected = np.array([reference.product(row, weight.T.tolist(), zero) for row in middle.tolist()])
     expected += bias if form == "Gemm" else 0
     # A value on the edge of two levels may fall either way in float32: allow one level of one token.
     edge = np.maximum(np.abs(middle).max(axis=1, keepdims=True), 3.0) / 127 * np.abs(weight).max()
-    assert (np.abs(found - expected) <= 1e-5 * np.abs(expected) + 1e-6 + edge * (np.abs(found - expected) > 1e-3)).all()
-    assert np.median(np.abs(found - expected)) < 1e-4
+    assert (
+        np.abs(outputs - expected) <= 1e-5 * np.abs(expected) + 1e-6 + edge * (np.abs(outputs - expected) > 1e-3)
+    ).all()
+    assert np.median(np.abs(outputs - expected)) < 1e-4
 
 
 def test_a_row_of_zeros_gives_zero() -> None:
     graph = model([node("MatMul", "x w", "y")], {"w": random(16, 24)})
     quantize(graph)
-    found = Session(graph)({"x": np.zeros((2, 16), np.float32)})["y"]
-    assert np.array_equal(found, np.zeros((2, 24)))
+    outputs = Session(graph)({"x": np.zeros((2, 16), np.float32)})["y"]
+    assert np.array_equal(outputs, np.zeros((2, 24)))
 
 
 def test_heads_and_activations_stay_float() -> None:
     nodes = [node("MatMul", "x w", "h"), node("MatMul", "h head", "y")]
     graph = model(nodes, {"w": random(16, 24), "head": random(24, 2)}, columns=2)
-    assert quantizable(graph) == ["w"]
+    assert list_quantizable(graph) == ["w"]
     quantize(graph)
     assert ops(graph)["MatMul"] == 1
 
 
 def test_zero_points_spend_the_range_on_values_that_occur() -> None:
-    """Behind a GELU the asymmetric zero point halves the error of the symmetric one."""
+    """After a GELU the asymmetric zero point halves the error of the symmetric one."""
     weight, x = random(64, 24), random(200, 64)
     exact = Session(model([node("Gelu", "x", "a"), node("MatMul", "a w", "y")], {"w": weight}, width=64))({"x": x})["y"]
 

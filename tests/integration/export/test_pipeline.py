@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 from groundwire.export import Gate, RoleOptions, Title, export_bundle, export_role, store
 from groundwire.export.commands import app
-from groundwire.export.options import Kind
+from groundwire.export.roles.registry import KINDS
 from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
 from tests.support import models
 
-Folder = Callable[[Kind, str], Path]
+Folder = Callable[[str, str], Path]
 LOOSE = Gate(decision_agreement=0.5, span_agreement=0.3, max_error=2.0)
 """Random weights round badly; what int8 does to trained ones is measured where there are some."""
 PAIR = Template("{answer}", "{context}")
@@ -38,13 +38,11 @@ def external(bundle: Bundle, graph: str) -> dict[str, int]:
     }
 
 
-def test_a_bundle_of_one_trunk(folder: Folder, tmp_path: Path) -> None:
-    """As the embedded bundle: reader, classifier and both halves of the generator share the word embeddings."""
+def test_a_bundle_with_one_backbone(folder: Folder, tmp_path: Path) -> None:
+    """As in the embedded bundle, extractive QA, classifier and both halves of the generator share word embeddings."""
     words = torch.randn(models.word_pieces().vocab_size, models.HIDDEN)
-    for kind, name in (("reader", "qa"), ("classifier", "nli"), ("generator", "qg")):
-        from groundwire.export import checkpoint
-
-        loaded = checkpoint.load(kind, RoleOptions(str(folder(kind, "bert"))))  # type: ignore[arg-type]
+    for kind, name in (("extractive_qa", "qa"), ("classifier", "nli"), ("question_generator", "qg")):
+        loaded = KINDS[kind].load(RoleOptions(str(folder(kind, "bert"))))  # type: ignore[arg-type]
         for module in loaded.model.modules():
             if hasattr(module, "word_embeddings"):
                 module.word_embeddings.weight.data.copy_(words)
@@ -136,7 +134,7 @@ def test_a_checkpoint_without_a_head_is_refused(tmp_path: Path) -> None:
     config = BertConfig(vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
     BertModel(config).save_pretrained(tmp_path / "c")
     tokenizer.save_pretrained(tmp_path / "c")
-    with pytest.raises(ExportError, match=r"lacks weights that a reader needs \(qa_outputs.bias, qa_outputs.weight\)"):
+    with pytest.raises(ExportError, match=r"the kind extractive_qa needs \(qa_outputs.bias, qa_outputs.weight\)"):
         export_role("qa", RoleOptions(str(tmp_path / "c")), tmp_path / "b")
 
 
@@ -166,7 +164,7 @@ def test_command(folder: Folder, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="does not say what its logits mean"):
         command(*arguments)
     output = command(*arguments, "--labels", "contradiction, entailment,neutral", "--max-tokens", "32")
-    assert "nli plain fp32 (passed: 100.0% of decisions" in output
+    assert "nli plain fp32 (passed: 100.0% of decisions equal" in output
     role = Bundle.open(tmp_path / "b").manifest.roles["nli"]
     assert isinstance(role, ClassifierRole)
     assert (role.labels, role.max_tokens) == (("contradiction", "entailment", "neutral"), 32)

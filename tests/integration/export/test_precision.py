@@ -10,12 +10,12 @@ import onnx_ir as ir
 import pytest
 
 from groundwire.export.options import Gate, RoleOptions
-from groundwire.export.passes import fold_transposes, quantizable, quantize
+from groundwire.export.passes import fold_transposes, list_quantizable, quantize
 from groundwire.export.precision import lower
 from groundwire.export.roles import encoder, generation
+from groundwire.export.roles.registry import KINDS
 from groundwire.export.session import Arrays, Session
-from groundwire.export.verify import reference
-from groundwire.export.verify.sensitivity import SWITCHES, by_sensitivity, switching
+from groundwire.export.verify.sensitivity import SWITCHES, add_switches, rank_by_sensitivity
 from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ParityError
 
@@ -23,7 +23,7 @@ from .conftest import Loader
 from .test_encoder import inputs
 
 
-class Judge:
+class FragileReference:
     """A reference that fails every graph in which one of ``fragile`` weights is not float."""
 
     def __init__(self, fragile: Sequence[str], broken: bool = False) -> None:
@@ -45,7 +45,7 @@ class Judge:
 
 @pytest.fixture(scope="module")
 def graph(load: Loader) -> ir.Model:
-    made = encoder.graph(load("extractive_qa", "bert").model, "question-answering")
+    made = encoder.build_encoder_graph(load("extractive_qa", "bert").model, "question-answering")
     fold_transposes(made)
     return made
 
@@ -55,53 +55,53 @@ def ops(graph: ir.Model) -> set[str]:
 
 
 def test_int8_that_passes_stays_int8(graph: ir.Model) -> None:
-    done = lower([graph], Judge([]), RoleOptions("x"))
-    assert (done.precision, done.parity.kept_float, done.parity.gate) == ("int8", (), "passed")
-    assert "MatMulIntegerToFloat" in ops(done.graphs[0])
+    lowered = lower([graph], FragileReference([]), RoleOptions("x"))
+    assert (lowered.precision, lowered.parity.kept_float, lowered.parity.gate) == ("int8", (), "passed")
+    assert "MatMulIntegerToFloat" in ops(lowered.graphs[0])
     assert "MatMulIntegerToFloat" not in ops(graph), "the float graph is not changed"
 
 
 @pytest.mark.parametrize("rank", [0, 2, 5])
 def test_mixed_keeps_the_sensitive_weights_and_few_others(graph: ir.Model, rank: int) -> None:
-    order = [name for _, name in by_sensitivity([graph], Judge([]))]
-    judge = Judge([order[rank]])
-    done = lower([graph], judge, RoleOptions("x"))
-    assert done.precision == "mixed"
-    assert done.parity.gate == "passed"
-    assert order[rank] in done.parity.kept_float
-    assert set(done.parity.kept_float) <= set(order[: rank + 1])
+    order = [name for _, name in rank_by_sensitivity([graph], FragileReference([]))]
+    reference = FragileReference([order[rank]])
+    lowered = lower([graph], reference, RoleOptions("x"))
+    assert lowered.precision == "mixed"
+    assert lowered.parity.gate == "passed"
+    assert order[rank] in lowered.parity.kept_float
+    assert set(lowered.parity.kept_float) <= set(order[: rank + 1])
     # Three large ones are tried in int8 again; the sensitive one may be among them and stays.
-    assert len(done.parity.kept_float) <= max(1, rank + 1 - 2), "large ones that came along are int8 again"
-    weights = done.graphs[0].graph.initializers
-    assert {name for name in order if name in weights} == set(done.parity.kept_float)
-    assert judge.compared <= 12
+    assert len(lowered.parity.kept_float) <= max(1, rank + 1 - 2), "large ones that came along are int8 again"
+    weights = lowered.graphs[0].graph.initializers
+    assert {name for name in order if name in weights} == set(lowered.parity.kept_float)
+    assert reference.compared <= 12
 
 
 def test_int8_that_cannot_be_mended_becomes_fp32(graph: ir.Model) -> None:
-    done = lower([graph], Judge(quantizable(graph)), RoleOptions("x"))
-    assert (done.precision, done.parity.kept_float) == ("fp32", ())
-    assert "MatMulIntegerToFloat" not in ops(done.graphs[0])
+    lowered = lower([graph], FragileReference(list_quantizable(graph)), RoleOptions("x"))
+    assert (lowered.precision, lowered.parity.kept_float) == ("fp32", ())
+    assert "MatMulIntegerToFloat" not in ops(lowered.graphs[0])
 
 
 def test_fp16_that_fails_becomes_fp32(graph: ir.Model) -> None:
-    assert lower([graph], Judge([]), RoleOptions("x", precision="fp16")).precision == "fp16"
+    assert lower([graph], FragileReference([]), RoleOptions("x", precision="fp16")).precision == "fp16"
     strict = RoleOptions("x", precision="fp16", gate=Gate(max_error=1e-9))
-    assert lower([graph], Judge([]), strict).precision == "fp32"
+    assert lower([graph], FragileReference([]), strict).precision == "fp32"
 
 
 def test_a_wrong_conversion_is_not_saved(graph: ir.Model) -> None:
     with pytest.raises(ParityError, match=r"int8: decision agreement 0\.500.*fp32: decision.*--allow-unverified"):
-        lower([graph], Judge([], broken=True), RoleOptions("random/weights"))
+        lower([graph], FragileReference([], broken=True), RoleOptions("random/weights"))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
 def test_waived_only_by_the_flag(graph: ir.Model, precision: str) -> None:
     options = RoleOptions("x", precision=precision, allow_unverified=True)  # type: ignore[arg-type]
-    judge = Judge([], broken=True)
-    done = lower([graph], judge, options)
-    assert (done.precision, done.parity.gate) == (precision, "waived")
-    assert judge.compared == 1, "nothing else is tried"
-    assert lower([graph], Judge([]), options).parity.gate == "passed"
+    reference = FragileReference([], broken=True)
+    lowered = lower([graph], reference, options)
+    assert (lowered.precision, lowered.parity.gate) == (precision, "waived")
+    assert reference.compared == 1, "nothing else is tried"
+    assert lower([graph], FragileReference([]), options).parity.gate == "passed"
 
 
 @pytest.mark.parametrize(
@@ -121,23 +121,23 @@ def test_gate(parity: dict[str, float], failures: list[str]) -> None:
 
 
 def test_sensitivity_is_the_effect_of_one_weight(graph: ir.Model) -> None:
-    """Behind its switch a weight does what it does when it is the only int8 one."""
-    ranked = by_sensitivity([graph], Judge([]))
+    """A switched weight has the same effect as when it is the only int8 weight."""
+    ranked = rank_by_sensitivity([graph], FragileReference([]))
     names = [name for _, name in ranked]
-    assert sorted(names) == sorted(quantizable(graph))
+    assert sorted(names) == sorted(list_quantizable(graph))
     assert [effect for effect, _ in ranked] == sorted((effect for effect, _ in ranked), reverse=True)
     exact = Session(graph)(inputs())
     for effect, name in (ranked[0], ranked[4], ranked[-1]):
         alone = graph.clone()
         quantize(alone, frozenset(names) - {name})
-        found = Session(alone)(inputs())
-        error = np.concatenate([found[output] - exact[output] for output in exact])
+        outputs = Session(alone)(inputs())
+        error = np.concatenate([outputs[output] - exact[output] for output in exact])
         assert effect == pytest.approx(np.sqrt(np.square(error).mean()), rel=0.02)
 
 
 def test_switches_leave_the_float_graph_as_it_was(graph: ir.Model) -> None:
     before = graph.graph.num_nodes()
-    made, names = switching(graph)
+    made, names = add_switches(graph)
     assert graph.graph.num_nodes() == before
     off = Session(made)({**inputs(), SWITCHES: np.zeros(len(names), bool)})
     for name, values in Session(graph)(inputs()).items():
@@ -147,11 +147,11 @@ def test_switches_leave_the_float_graph_as_it_was(graph: ir.Model) -> None:
 def test_a_generator_can_be_mixed(load: Loader) -> None:
     """The effect of an encoder's weight is measured through the decoder."""
     loaded = load("question_generator", "t5")
-    pair = generation.graphs(generation.split(loaded.model))
+    pair = generation.build_generation_graphs(generation.split_model(loaded.model))
     for part in pair:
         fold_transposes(part)
     template = Template("answer: {answer}  context: {context}")
-    ranked = by_sensitivity(pair, reference("generator", loaded, template))
+    ranked = rank_by_sensitivity(pair, KINDS["question_generator"].reference(loaded, template))
     names = {name for _, name in ranked}
-    assert names == set(quantizable(pair[0])) | set(quantizable(pair[1]))
+    assert names == set(list_quantizable(pair[0])) | set(list_quantizable(pair[1]))
     assert all(effect > 0 for effect, _ in ranked)

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 from groundwire.export import PRESETS, RoleOptions, labels, override, preset, tokens
-from groundwire.export.options import kind_of, wanted
+from groundwire.export.options import check_precision
+from groundwire.export.roles.registry import KINDS, find_kind
 from groundwire.export.texts import EXAMPLES
-from groundwire.export.verify import fill
+from groundwire.export.verify.examples import fill_template
 from groundwire.runtime.bundle import Template
 from groundwire.runtime.errors import ExportError
 from tests.support import models
 
 
 @pytest.mark.parametrize(
-    ("role", "own", "given", "expected"),
+    ("role", "named", "given", "expected"),
     [
         ("nli", ["ENTAILMENT", "neutral", "Contradiction"], None, ("entailment", "neutral", "contradiction")),
         ("nli", ["contradict", "entail", "neutral"], None, ("contradiction", "entailment", "neutral")),
@@ -28,12 +29,12 @@ from tests.support import models
         ("detector.x", ["LABEL_0", "LABEL_1"], ["good", "bad"], ("good", "bad")),
     ],
 )
-def test_labels(role: str, own: list[str], given: list[str] | None, expected: tuple[str, ...]) -> None:
-    assert labels.read(role, dict(enumerate(own)), given) == expected
+def test_labels(role: str, named: list[str], given: list[str] | None, expected: tuple[str, ...]) -> None:
+    assert labels.read_labels(role, dict(enumerate(named)), given) == expected
 
 
 @pytest.mark.parametrize(
-    ("role", "own", "given", "message"),
+    ("role", "named", "given", "message"),
     [
         ("nli", ["LABEL_0", "LABEL_1", "LABEL_2"], None, "does not say what its logits mean"),
         ("detector.x", ["LABEL_0", "LABEL_1"], None, r"--labels contradiction,entailment,neutral"),
@@ -42,9 +43,9 @@ def test_labels(role: str, own: list[str], given: list[str] | None, expected: tu
         ("detector.x", ["a", "b"], ["same", "same"], "Labels must differ"),
     ],
 )
-def test_labels_are_never_guessed(role: str, own: list[str], given: list[str] | None, message: str) -> None:
+def test_labels_are_never_guessed(role: str, named: list[str], given: list[str] | None, message: str) -> None:
     with pytest.raises(ExportError, match=message):
-        labels.read(role, dict(enumerate(own)), given)
+        labels.read_labels(role, dict(enumerate(named)), given)
 
 
 def test_tokenizer_without_truncation_and_padding() -> None:
@@ -88,8 +89,8 @@ def test_texts_are_complete() -> None:
 def test_templates_are_filled() -> None:
     example = EXAMPLES[0]
     template = Template("answer: {answer}  context: {context}")
-    assert fill(template, example) == (f"answer: {example.answer}  context: {example.passage}", None)
-    assert fill(Template("{premise}", "{hypothesis}"), example) == (example.passage, example.claim)
+    assert fill_template(template, example) == (f"answer: {example.answer}  context: {example.passage}", None)
+    assert fill_template(Template("{premise}", "{hypothesis}"), example) == (example.passage, example.claim)
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("paper-q2")])
@@ -119,13 +120,20 @@ def test_overriding_a_role() -> None:
         override(roles, "lm", precision="fp16")
 
 
+@pytest.mark.parametrize("role", [role for kind in KINDS.values() for role in kind.roles])
+def test_every_role_has_one_kind(role: str) -> None:
+    (kind,) = (kind for kind in KINDS.values() if kind.fills(role.replace("NAME", "mine")))
+    assert role in kind.roles
+    assert KINDS[kind.name] is kind
+
+
 def test_unknown_names() -> None:
     with pytest.raises(ExportError, match=r"Unknown preset 'q3'; presets are paper-q2, paper-q2-small"):
         preset("q3")
-    with pytest.raises(ExportError, match=r"Unknown role 'judge'; roles are qa, qg, nli, detector.NAME, .*embedder"):
-        kind_of("judge")
-    assert kind_of("critic") == "tagger"
+    with pytest.raises(ExportError, match=r"Unknown role 'poet'; roles are qa, qg, nli, detector.NAME, .*embedder"):
+        find_kind("poet")
+    assert find_kind("critic").name == "token_classifier"
     with pytest.raises(ExportError, match=r"Unknown role 'detector.'"):
-        kind_of("detector.")
+        find_kind("detector.")
     with pytest.raises(ExportError, match=r"Unknown precision 'int4'; choose fp32, fp16 or int8"):
-        wanted("int4")
+        check_precision("int4")

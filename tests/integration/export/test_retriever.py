@@ -1,4 +1,4 @@
-"""Exporting entity retrievers: precision, certificates, shared words, and what is refused."""
+"""Exporting entity retrievers: precision, parity reports, shared words, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import onnx_ir as ir
 import pytest
 
 from groundwire.export import RoleOptions, export_role
-from groundwire.export.passes.int8 import quantizable
-from groundwire.export.roles.retriever import EntityRetriever, calls, graphs
+from groundwire.export.passes.int8 import list_quantizable
+from groundwire.export.roles.retriever import EntityRetriever, build_retriever_graphs, calls
 from groundwire.runtime.bundle import RetrieverRole
 from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.models.cloze import check
@@ -28,7 +28,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return retrievers.save(tmp_path_factory.mktemp("retriever") / "checkpoint")
 
 
-def test_int8_is_certified_on_all_three_graphs(checkpoint: Path, tmp_path: Path) -> None:
+def test_int8_is_verified_on_all_three_graphs(checkpoint: Path, tmp_path: Path) -> None:
     made = export_role("retriever", RoleOptions(str(checkpoint), allow_unverified=True), tmp_path / "bundle")
     role = made.manifest.roles["retriever"]
     assert isinstance(role, RetrieverRole)
@@ -42,12 +42,12 @@ def test_int8_is_certified_on_all_three_graphs(checkpoint: Path, tmp_path: Path)
 
 def test_every_graph_has_the_one_table_of_words(checkpoint: Path) -> None:
     model = EntityRetriever.load(checkpoint)
-    for graph in graphs(model):
+    for graph in build_retriever_graphs(model):
         table = graph.graph.initializers[TABLE].const_value
         assert table is not None
         assert np.array_equal(table.numpy(), model.encoder.embeddings.word_embeddings.weight.detach().numpy())
         assert isinstance(graph, ir.Model)
-        assert quantizable(graph)
+        assert list_quantizable(graph)
 
 
 def test_positions_that_no_window_reaches_are_not_stored(checkpoint: Path, tmp_path: Path) -> None:
@@ -62,14 +62,16 @@ def test_positions_that_no_window_reaches_are_not_stored(checkpoint: Path, tmp_p
     assert 60 <= int(table.shape[0]) <= 64  # type: ignore[arg-type]
     # A text as long as the window is padded to a width that has positions.
     long = retrievers.call(triples=tuple(Triple(f"film {n}", "by", "x") for n in range(40)))
-    (found,) = Retriever.load(made, role, DeviceProfile.of("cpu", 1)).run([long], 1)
-    assert isinstance(found, tuple), found
+    (retrieved,) = Retriever.load(made, role, DeviceProfile.of("cpu", 1)).run([long], 1)
+    assert isinstance(retrieved, tuple), retrieved
 
 
 def test_a_wrong_graph_is_not_saved(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The graphs of another model in place of the checkpoint's."""
     other = EntityRetriever.load(retrievers.save(tmp_path / "other", seed=5))
-    monkeypatch.setattr("groundwire.export.roles.retriever.graphs", lambda model: graphs(other))
+    monkeypatch.setattr(
+        "groundwire.export.roles.retriever.kind.build_retriever_graphs", lambda model: build_retriever_graphs(other)
+    )
     with pytest.raises(ParityError, match="do not agree with the checkpoint"):
         export_role("retriever", RoleOptions(str(checkpoint), precision="fp32"), tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()
@@ -104,6 +106,6 @@ def test_the_fixed_calls_make_sense() -> None:
     assert len(made) == 64
     for call in made:
         check(call)
-        for (start, end), own in zip(call.mentions, call.candidates, strict=True):
-            assert call.response[start:end] in [candidate.entity for candidate in own]
-            assert len(set(own)) == len(own)
+        for (start, end), candidates in zip(call.mentions, call.candidates, strict=True):
+            assert call.response[start:end] in [candidate.entity for candidate in candidates]
+            assert len(set(candidates)) == len(candidates)

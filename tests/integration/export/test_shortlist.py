@@ -13,7 +13,7 @@ import pytest
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.options import read_shortlist
 from groundwire.export.passes import quantize
-from groundwire.export.passes.shortlist import shorten
+from groundwire.export.passes.shortlist import shorten_head
 from groundwire.export.pipeline import shorten_role
 from groundwire.export.roles import generation
 from groundwire.export.verify.generation import start_id
@@ -32,10 +32,10 @@ from groundwire.runtime.local import LocalRuntime
 from tests.support import models
 
 from .conftest import Loader
-from .test_generator import Array, Stepper, batch_of, graphs
+from .test_question_generator import Array, Stepper, batch_of, graphs
 
-USUAL = (2, 3, 40, 41, 150, 190)
-UNREAD = (0, 7)
+FREQUENT = (2, 3, 40, 41, 150, 190)
+UNCOPIED = (0, 7)
 WORDS = ("the", "what", "?")
 
 
@@ -45,18 +45,18 @@ def pairs(load: Loader, family: str) -> tuple[tuple[ir.Model, ir.Model], tuple[i
     for graph in whole:
         quantize(graph)
     short = whole[0].clone(), whole[1].clone()
-    shorten(*short, USUAL, UNREAD)
+    shorten_head(*short, FREQUENT, UNCOPIED)
     return whole, short
 
 
 def by_token(step: dict[str, Array], vocabulary: int) -> Array:
     """Scores in the order of the vocabulary [B, K, V]; -inf for what is no candidate."""
     table = np.full((*step["scores"].shape[:2], vocabulary), -np.inf)
-    for place in np.ndindex(*step["scores"].shape):
-        at = (*place[:2], step["candidates"][place])
+    for index in np.ndindex(*step["scores"].shape):
+        at = (*index[:2], step["candidates"][index])
         # A token is a candidate once.
-        assert np.isneginf(table[at]) or np.isneginf(step["scores"][place])
-        table[at] = max(table[at], step["scores"][place])
+        assert np.isneginf(table[at]) or np.isneginf(step["scores"][index])
+        table[at] = max(table[at], step["scores"][index])
     return table
 
 
@@ -65,15 +65,15 @@ def test_scores_are_those_of_the_whole_head_among_fewer(load: Loader, family: st
     loaded = load("question_generator", family)
     batch, start = batch_of(loaded), start_id(loaded.model)
     batch["input_ids"][0, 3] = batch["input_ids"][0, 1]  # twice
-    batch["input_ids"][0, 4], batch["input_ids"][2, 0] = USUAL[2], UNREAD[1]
+    batch["input_ids"][0, 4], batch["input_ids"][2, 0] = FREQUENT[2], UNCOPIED[1]
     whole, short = (Stepper(pair, batch, start) for pair in pairs(load, family))
-    vocabulary = generation.split(loaded.model).step.vocabulary
+    vocabulary = generation.split_model(loaded.model).step.vocabulary
     for _ in range(3):
         wide, narrow = whole.step(vocabulary), short.step(vocabulary)
         everything, few = by_token(wide, vocabulary), by_token(narrow, vocabulary)
         for source, ids in enumerate(batch["input_ids"]):
             read = set(ids[batch["attention_mask"][source] == 1].tolist())
-            allowed = sorted({*USUAL, *(read - set(UNREAD))})
+            allowed = sorted({*FREQUENT, *(read - set(UNCOPIED))})
             assert np.flatnonzero(np.isfinite(few[source, 0])).tolist() == allowed
             logits = np.array([everything[source, :, token] for token in allowed]).T
             difference = few[source][:, allowed] - logits
@@ -91,8 +91,8 @@ def test_missing_candidates_are_ruled_out(load: Loader) -> None:
     stepper = Stepper(pairs(load, "bert")[1], batch_of(loaded), start_id(loaded.model))
     step = stepper.step(150)
     assert step["scores"].shape == step["candidates"].shape == (3, 1, 150)
-    assert np.isfinite(step["scores"]).sum(-1).max() <= len(USUAL) + 9
-    assert np.isneginf(step["scores"][:, :, len(USUAL) + 9 :]).all()
+    assert np.isfinite(step["scores"]).sum(-1).max() <= len(FREQUENT) + 9
+    assert np.isneginf(step["scores"][:, :, len(FREQUENT) + 9 :]).all()
     assert step["candidates"].min() >= 0
 
 
@@ -111,13 +111,13 @@ def test_a_source_brings_its_own_tokens_alone(load: Loader) -> None:
 def test_other_heads_are_refused(load: Loader) -> None:
     whole = graphs(load("question_generator", "bert"), "bert")
     with pytest.raises(ExportError, match="head is int8"):
-        shorten(*whole, USUAL, UNREAD)
+        shorten_head(*whole, FREQUENT, UNCOPIED)
     for graph in whole:
         quantize(graph)
-    with pytest.raises(ExportError, match="tokens from 0 to"):
-        shorten(*whole, (1, 10**6), UNREAD)
-    with pytest.raises(ExportError, match="tokens from 0 to"):
-        shorten(*whole, (), UNREAD)
+    with pytest.raises(ExportError, match="token ids from 0 to"):
+        shorten_head(*whole, (1, 10**6), UNCOPIED)
+    with pytest.raises(ExportError, match="token ids from 0 to"):
+        shorten_head(*whole, (), UNCOPIED)
 
 
 @pytest.fixture(scope="module")
@@ -139,17 +139,19 @@ DECODINGS: tuple[Decoding, ...] = (
 )
 
 
-@pytest.mark.parametrize("decoding", DECODINGS, ids=lambda one: f"{type(one).__name__}{getattr(one, 'beams', '')}")
+@pytest.mark.parametrize(
+    "decoding", DECODINGS, ids=lambda decoding: f"{type(decoding).__name__}{getattr(decoding, 'num_beams', '')}"
+)
 def test_texts_are_made_of_the_source_and_the_list(bundles: tuple[Path, Path], decoding: Decoding) -> None:
     text = "the band was in paris"  # words of one piece each
     call = GenerateQuestions("paris", text, decoding)
     runtime = LocalRuntime.load(str(bundles[1]), "cpu", threads=1)
-    (found,) = runtime.run("qg", [call], 64)
-    assert isinstance(found, tuple)
+    (questions,) = runtime.run("qg", [call], 64)
+    assert isinstance(questions, tuple)
     allowed = {*text.split(), *WORDS, "answer", "context", ":"}  # those of the template are the source's too
-    for one in found:
-        assert isinstance(one, GeneratedQuestion)
-        assert set(re.findall(r"\w+|\S", one.text)) <= allowed
+    for question in questions:
+        assert isinstance(question, GeneratedQuestion)
+        assert set(re.findall(r"\w+|\S", question.text)) <= allowed
 
 
 def test_a_bundle_shortened_later_is_the_same(bundles: tuple[Path, Path], tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_a_bundle_shortened_later_is_the_same(bundles: tuple[Path, Path], tmp_pa
 
 
 def test_what_cannot_be_shortened_is_said(bundles: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="no 'unheard-of'"):
+    with pytest.raises(ExportError, match="no token 'unheard-of'"):
         shorten_role(bundles[0], "qg", ("the", "unheard-of"))
     with pytest.raises(ExportError, match="no question generator 'qa'"):
         shorten_role(bundles[0], "qa", WORDS)

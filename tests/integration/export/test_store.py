@@ -78,9 +78,9 @@ def test_equal_bytes_are_stored_once_in_whatever_shape(tmp_path: Path) -> None:
     graphs["a.onnx"].graph.register_initializer(extra)
     bundle = write(tmp_path / "b", Title("t"), {"qa": RoleFiles(role("qa").record, graphs, role("qa").tokenizer)})
     assert (bundle.directory / store.WEIGHTS).stat().st_size == TABLE.nbytes
-    found = ir.load(bundle.file("a.onnx")).graph.initializers
+    initializers = ir.load(bundle.file("a.onnx")).graph.initializers
     for name, array in (("t0", TABLE), ("square", square)):
-        held = found[name].const_value
+        held = initializers[name].const_value
         assert held is not None
         assert np.array_equal(held.numpy(), array)
 
@@ -104,7 +104,7 @@ def test_a_bundle_of_small_graphs_has_no_weights_file(tmp_path: Path) -> None:
 
 
 def test_equal_tokenizers_are_stored_once_and_outlive_the_role_they_are_named_after(tmp_path: Path) -> None:
-    def told(bundle: Bundle) -> dict[str, str]:
+    def read_tokenizers(bundle: Bundle) -> dict[str, str]:
         records = {
             name: record for name, record in bundle.manifest.roles.items() if isinstance(record, ExtractiveQARole)
         }
@@ -113,9 +113,9 @@ def test_equal_tokenizers_are_stored_once_and_outlive_the_role_they_are_named_af
     out = tmp_path / "b"
     first = write(out, Title("t"), {"qa": role("qa"), "qa2": role("qa2"), "qa3": role("qa3", tokenizer="[]")})
     assert {name for name in first.manifest.files if "tokenizer" in name} == {"qa.tokenizer.json", "qa3.tokenizer.json"}
-    assert told(first) == {"qa": "{}", "qa2": "{}", "qa3": "[]"}
+    assert read_tokenizers(first) == {"qa": "{}", "qa2": "{}", "qa3": "[]"}
     second = write(out, Title("t"), {"qa": role("qa", tokenizer="[1]")}, force=True)
-    assert told(second) == {"qa": "[1]", "qa2": "{}", "qa3": "[]"}
+    assert read_tokenizers(second) == {"qa": "[1]", "qa2": "{}", "qa3": "[]"}
     second.verify()
 
 
@@ -133,7 +133,7 @@ def test_adding_and_replacing_roles(tmp_path: Path) -> None:
     np.testing.assert_array_equal(run(second, "qa2"), TABLE[:3] * 3)
     third = write(out, Title("t"), {"qa2": role("qa2", TABLE * 5)}, force=True)
     np.testing.assert_array_equal(run(third, "qa2"), TABLE[:3] * 5)
-    assert (out / store.WEIGHTS).stat().st_size == 2 * TABLE.nbytes, "weights that nobody uses are dropped"
+    assert (out / store.WEIGHTS).stat().st_size == 2 * TABLE.nbytes, "unused weights are dropped"
     third.verify()
 
 

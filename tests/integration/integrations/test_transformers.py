@@ -1,4 +1,4 @@
-"""The logits processor inside ``generate``, against a twin that reads everything again for every token."""
+"""The logits processor inside ``generate``, against a reference that reads everything again for every token."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Family(NamedTuple):
     given: Any
     alone: Any
     """Both contexts of both sources, padded: input_ids and attention_mask."""
-    twins: list[pmi_decode.Twin]
+    references: list[pmi_decode.Twin]  # terms: literal
     starts: list[int]
     eos: tuple[int, ...]
     width: int
@@ -65,7 +65,7 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         model,
         given,
         alone,
-        [pmi_decode.Twin(model, *pair) for pair in zip(*rows, strict=True)],
+        [pmi_decode.Twin(model, *pair) for pair in zip(*rows, strict=True)],  # terms: literal
         [row[-1] if start is None else start for row in rows[0]],
         (model.generation_config.eos_token_id,),
         given.input_ids.shape[1] if causal else 1,
@@ -73,38 +73,38 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def write(family: Family, alpha: float, top_p: float, **options: Any) -> list[list[int]]:
-    """What ``generate`` adds for each source, without padding behind the end token."""
+    """What ``generate`` adds for each source, without padding after the end token."""
     rule = PMILogitsProcessor(
-        family.model, family.alone.input_ids, family.alone.attention_mask, alpha=alpha, top_p=top_p
+        family.model, family.alone.input_ids, family.alone.attention_mask, alpha=alpha, pmi_top_p=top_p
     )
     out = family.model.generate(**family.given, logits_processor=[rule], max_new_tokens=NEW, **options)
     return [ended(row[family.width :].tolist(), family.eos) for row in out]
 
 
 def ended(ids: list[int], eos: tuple[int, ...]) -> list[int]:
-    places = [place for place, token in enumerate(ids) if token in eos]
-    return ids[: places[0] + 1] if places else ids
+    ends = [index for index, token in enumerate(ids) if token in eos]
+    return ids[: ends[0] + 1] if ends else ids
 
 
-def test_greedy_search_gives_the_twins_tokens(family: Family) -> None:
+def test_greedy_search_gives_the_tokens_of_the_reference(family: Family) -> None:
     written = set()
     for alpha, top_p in GRID:
-        found = write(family, alpha, top_p, do_sample=False)
+        sequences = write(family, alpha, top_p, do_sample=False)
         expected = [
-            twin.greedy(start, family.eos, alpha, top_p, NEW)
-            for twin, start in zip(family.twins, family.starts, strict=True)
+            reference.greedy(start, family.eos, alpha, top_p, NEW)
+            for reference, start in zip(family.references, family.starts, strict=True)
         ]
-        assert found == expected, (alpha, top_p)
-        written.add(str(found))
+        assert sequences == expected, (alpha, top_p)
+        written.add(str(sequences))
     assert len(written) > 3, "the settings must matter, or this test compares nothing"
 
 
-def test_beam_search_gives_the_twins_best_sequence(family: Family) -> None:
+def test_beam_search_gives_the_best_sequence_of_the_reference(family: Family) -> None:
     for alpha, top_p in GRID[1::2]:
-        found = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS)
-        for twin, start, tokens in zip(family.twins, family.starts, found, strict=True):
+        sequences = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS)
+        for reference, start, tokens in zip(family.references, family.starts, sequences, strict=True):
             options = Options(BEAMS, 1, start, family.eos, NEW + 1, 0, 0, 1.0, False)
-            (best, _), *_ = beam_search(twin.scores(alpha, top_p), options)
+            (best, _), *_ = beam_search(reference.scores(alpha, top_p), options)
             assert tokens == best, (alpha, top_p)
 
 
@@ -120,16 +120,16 @@ def test_alpha_0_and_top_p_1_is_plain_decoding(family: Family) -> None:
 def test_what_is_sampled_is_in_the_top_p_set(family: Family, beams: int) -> None:
     torch.manual_seed(1)
     options = {"num_beams": beams, "num_return_sequences": BEAMS}
-    found = write(family, 0.5, 0.6, do_sample=True, top_k=0, **options)
-    for row, tokens in enumerate(found):
-        twin, start = family.twins[row // BEAMS], family.starts[row // BEAMS]
-        scores = twin.scores(0.5, 0.6)
+    sequences = write(family, 0.5, 0.6, do_sample=True, top_k=0, **options)
+    for row, tokens in enumerate(sequences):
+        reference, start = family.references[row // BEAMS], family.starts[row // BEAMS]
+        scores = reference.scores(0.5, 0.6)
         assert all(scores((start, *tokens[:at]))[token] > -math.inf for at, token in enumerate(tokens))
 
 
-def test_the_twin_is_asked_about_both_contexts(family: Family) -> None:
-    twin, start = family.twins[0], family.starts[0]
-    given, without = (twin.log_probs(context, (start,)) for context in (0, 1))
+def test_the_reference_reads_both_contexts(family: Family) -> None:
+    reference, start = family.references[0], family.starts[0]
+    given, without = (reference.log_probs(context, (start,)) for context in (0, 1))
     assert abs(given - without).max() > 0.01
 
 
@@ -146,13 +146,13 @@ def test_the_rule_is_the_formula_also_with_impossible_tokens(
     if any((row == -math.inf).all() for row in rows):
         return
     given, without = (torch.log_softmax(row, -1) for row in rows)
-    found = contrast(given[None], without[None], alpha, top_p)[0]
-    assert not found.isnan().any()
+    scores = contrast(given[None], without[None], alpha, top_p)[0]
+    assert not scores.isnan().any()
     bounded = without.clamp(min=FLOOR)
     expected = pmi_decode.contrast(given.tolist(), bounded.tolist(), alpha, top_p)
-    assert found.tolist() == pytest.approx(expected)
+    assert scores.tolist() == pytest.approx(expected)
     shifted = contrast(given[None] + 3.0, without[None], alpha, top_p)[0]
-    assert shifted.tolist() == pytest.approx((found + 3.0).tolist()), "logits are as good"
+    assert shifted.tolist() == pytest.approx((scores + 3.0).tolist()), "logits are as good"
 
 
 IMPOSSIBLE = -math.inf
@@ -173,18 +173,18 @@ IMPOSSIBLE = -math.inf
     ],
 )
 def test_impossible_tokens(a: list[float], b: list[float], alpha: float, expected: list[float]) -> None:
-    found = contrast(torch.tensor([a]), torch.tensor([b]), alpha, 1.0)[0].tolist()
-    assert found == pytest.approx(expected)
+    scores = contrast(torch.tensor([a]), torch.tensor([b]), alpha, 1.0)[0].tolist()
+    assert scores == pytest.approx(expected)
 
 
 def test_blocked_words_stay_blocked_and_beams_keep_their_scores(family: Family) -> None:
     """Blocking takes words out before the set is taken, and beams compare scores of the whole vocabulary."""
     alpha, top_p = 0.5, 0.6
-    found = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS, min_new_tokens=3)
-    for twin, start, tokens in zip(family.twins, family.starts, found, strict=True):
+    sequences = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS, min_new_tokens=3)
+    for reference, start, tokens in zip(family.references, family.starts, sequences, strict=True):
 
-        def scores(prefix: tuple[int, ...], twin: pmi_decode.Twin = twin) -> Any:
-            a, b = (twin.log_probs(context, prefix).copy() for context in (0, 1))
+        def scores(prefix: tuple[int, ...], reference: pmi_decode.Twin = reference) -> Any:  # terms: literal
+            a, b = (reference.log_probs(context, prefix).copy() for context in (0, 1))
             if len(prefix) <= 3:
                 a[list(family.eos)] = -math.inf
             lost = float(np.log(np.exp(a).sum()))
@@ -211,7 +211,7 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Any:
     [
         ({"alpha": 1.5}, r"alpha=1\.5; allowed are 0 \(plain decoding\) to 1"),
         ({"alpha": float("nan")}, "alpha=nan"),
-        ({"top_p": 0.0}, r"top_p=0\.0; allowed is above 0 up to 1"),
+        ({"pmi_top_p": 0.0}, r"pmi_top_p=0\.0; allowed is above 0 up to 1"),
         ({"unconditional_mask": torch.tensor([[1, 1, 0]])}, "padded on the right"),
         ({"unconditional_mask": torch.tensor([[0, 0, 0]])}, "a token in every row"),
         ({"unconditional_mask": torch.tensor([[1, 1]])}, r"shape \(1, 3\) and its mask \(1, 2\)"),

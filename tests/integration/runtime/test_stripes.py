@@ -13,7 +13,7 @@ from onnxruntime import OrtValue
 
 from groundwire.export import RoleOptions, export_role, store
 from groundwire.export.passes import head, quantize
-from groundwire.export.passes.chunked_head import split
+from groundwire.export.passes.chunked_head import split_head
 from groundwire.export.store import RoleFiles, Title
 from groundwire.runtime.bundle import MANIFEST, Bundle, Head, LanguageModelRole
 from groundwire.runtime.calls import ScoreText, TextScored
@@ -153,7 +153,7 @@ def test_pages_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     model = given.graph(streamed=True)
     model.graph.inputs[0].name = "states"
     quantize(model)
-    graph = split(model)
+    graph = split_head(model)
     assert graph is not None
     bundle = store.write(tmp_path / "b", Title("t"), {"lm": head_alone(graph)})
     one = ChunkedHead.load(bundle, record(bundle)[1], PROFILE)

@@ -53,7 +53,7 @@ def test_the_processor_writes_what_the_runtime_writes(zoo: Zoo, family: str) -> 
     behind = given["input_ids"].shape[1] if causal else 1
     seen = set()
     for (alpha, top_p), beams in itertools.product(SETTINGS, (1, 3)):
-        rule = PMILogitsProcessor(model, alone["input_ids"], alone["attention_mask"], alpha=alpha, top_p=top_p)
+        rule = PMILogitsProcessor(model, alone["input_ids"], alone["attention_mask"], alpha=alpha, pmi_top_p=top_p)
         out = model.generate(
             **given,
             logits_processor=[rule],

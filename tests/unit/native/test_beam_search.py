@@ -17,14 +17,14 @@ Model = Callable[[int, reference.Prefix], np.ndarray]
 START, EOS = 0, 1
 DEFAULTS: dict[str, Any] = {
     "sources": 1,
-    "beams": 2,
-    "returned": 2,
+    "num_beams": 2,
+    "num_return_sequences": 2,
     "start": START,
     "eos": [EOS],
     "vocabulary": 6,
     "max_length": 6,
     "min_length": 0,
-    "no_repeat_ngram": 0,
+    "no_repeat_ngram_size": 0,
     "length_penalty": 1.0,
     "early_stopping": True,
 }
@@ -45,8 +45,11 @@ def drive(
         closed = search.advance(np.take_along_axis(scores, order, axis=-1), order)
         steps = zip(search.open().tolist(), search.tokens().tolist(), search.parents().tolist(), strict=True)
         continued = [
-            (owners[place], [(*prefixes[place][parent], token) for token, parent in zip(last, parents, strict=True)])
-            for place, last, parents in steps
+            (
+                owners[previous],
+                [(*prefixes[previous][parent], token) for token, parent in zip(last, parents, strict=True)],
+            )
+            for previous, last, parents in steps
         ]
         owners = [owner for owner, _ in continued]
         prefixes = [beams for _, beams in continued]
@@ -67,46 +70,48 @@ def random_model(seed: int, vocabulary: int, coarse: bool) -> Model:
 
 
 @st.composite
-def options(draw: st.DrawFn) -> dict[str, Any]:
+def search_settings(draw: st.DrawFn) -> dict[str, Any]:
     vocabulary = draw(st.integers(2, 10))
     beams = draw(st.integers(1, min(4, vocabulary)))
     return {
         "sources": draw(st.integers(1, 3)),
-        "beams": beams,
-        "returned": draw(st.integers(1, beams)),
+        "num_beams": beams,
+        "num_return_sequences": draw(st.integers(1, beams)),
         "start": draw(st.integers(0, vocabulary - 1)),
         "eos": draw(st.lists(st.integers(0, vocabulary - 1), max_size=2, unique=True)),
         "vocabulary": vocabulary,
         "max_length": draw(st.integers(2, 8)),
         "min_length": draw(st.integers(0, 5)),
-        "no_repeat_ngram": draw(st.integers(0, 3)),
+        "no_repeat_ngram_size": draw(st.integers(0, 3)),
         "length_penalty": draw(st.sampled_from([0.0, 0.6, 1.0, 2.0, -0.5])),
         "early_stopping": draw(st.booleans()),
     }
 
 
-@given(options(), st.integers(0, 2**32), st.booleans(), st.integers(0, 3))
-def test_equals_its_twin(settings: dict[str, Any], seed: int, coarse: bool, extra: int) -> None:
+@given(search_settings(), st.integers(0, 2**32), st.booleans(), st.integers(0, 3))
+def test_equals_its_reference_implementation(settings: dict[str, Any], seed: int, coarse: bool, extra: int) -> None:
     model = random_model(seed, settings["vocabulary"], coarse)
-    found = drive(_native.BeamSearch(**settings), model, settings["sources"], extra)
+    hypotheses = drive(_native.BeamSearch(**settings), model, settings["sources"], extra)
     shared = {key: value for key, value in settings.items() if key not in ("sources", "vocabulary")}
-    twin = reference.Options(**{**shared, "eos": tuple(settings["eos"])})
+    options = reference.Options(**{**shared, "eos": tuple(settings["eos"])})
     for source in range(settings["sources"]):
-        expected = reference.beam_search(lambda prefix, source=source: model(source, prefix), twin)
-        assert [tokens for tokens, _ in found[source]] == [tokens for tokens, _ in expected]
-        np.testing.assert_allclose([score for _, score in found[source]], [score for _, score in expected], rtol=1e-6)
+        expected = reference.beam_search(lambda prefix, source=source: model(source, prefix), options)
+        assert [tokens for tokens, _ in hypotheses[source]] == [tokens for tokens, _ in expected]
+        np.testing.assert_allclose(
+            [score for _, score in hypotheses[source]], [score for _, score in expected], rtol=1e-6
+        )
 
 
-@given(options(), st.integers(0, 2**32))
+@given(search_settings(), st.integers(0, 2**32))
 def test_one_beam_is_greedy_search(settings: dict[str, Any], seed: int) -> None:
-    settings |= {"beams": 1, "returned": 1, "sources": 1}
+    settings |= {"num_beams": 1, "num_return_sequences": 1, "sources": 1}
     model = random_model(seed, settings["vocabulary"], coarse=False)
     prefix: reference.Prefix = (settings["start"],)
-    twin = reference.Options(**{k: settings[k] for k in reference.Options._fields})
+    options = reference.Options(**{k: settings[k] for k in reference.Options._fields})
     total = 0.0
     while len(prefix) < settings["max_length"] and prefix[-1] not in settings["eos"] * (len(prefix) > 1):
         scores = model(0, prefix)
-        scores[list(reference.banned(prefix, twin))] = -np.inf
+        scores[list(reference.banned(prefix, options))] = -np.inf
         if scores.max() == -np.inf:
             break
         total += float(scores.max())
@@ -133,7 +138,7 @@ def test_a_search_by_hand() -> None:
     assert search.open().tolist() == [0]
 
     assert not search.advance(*step({2: -1.0, 3: -2.0, EOS: -3.0}))
-    # EOS ranks third of the two best, so it is dropped for good.
+    # EOS ranks third and only the two best may finish, so it is discarded.
     assert (search.tokens().tolist(), search.parents().tolist()) == ([[2, 3]], [[0, 0]])
 
     assert not search.advance(*step({4: -4.0}, {5: -0.5, EOS: -1.0}))
@@ -146,9 +151,11 @@ def test_a_search_by_hand() -> None:
     assert search.results() == [[([3, 5, EOS], -1.0), ([3, EOS], -1.5)]]
 
 
-def test_blocked_ngrams_are_paid_for_in_wanted() -> None:
-    search = _native.BeamSearch(**DEFAULTS | {"beams": 1, "returned": 1, "no_repeat_ngram": 1, "max_length": 4})
-    assert search.wanted() == 3, "two, and the start token that may not come again"
+def test_wanted_includes_banned_ngrams() -> None:
+    search = _native.BeamSearch(
+        **DEFAULTS | {"num_beams": 1, "num_return_sequences": 1, "no_repeat_ngram_size": 1, "max_length": 4}
+    )
+    assert search.wanted() == 3, "two, and the start token, which may not be repeated"
     search.advance(*step({START: -0.1, 2: -1.0, 3: -2.0}))
     assert search.wanted() == 4
     search.advance(*step({2: -0.1, START: -0.2, 3: -1.0}))
@@ -157,7 +164,7 @@ def test_blocked_ngrams_are_paid_for_in_wanted() -> None:
 
 
 def test_ends_are_banned_before_min_length() -> None:
-    search = _native.BeamSearch(**DEFAULTS | {"beams": 1, "returned": 1, "min_length": 2})
+    search = _native.BeamSearch(**DEFAULTS | {"num_beams": 1, "num_return_sequences": 1, "min_length": 2})
     assert search.wanted() == 3
     search.advance(*step({EOS: -0.1, 2: -3.0}))
     assert search.wanted() == 2
@@ -166,7 +173,7 @@ def test_ends_are_banned_before_min_length() -> None:
 
 
 def test_wanted_is_capped_at_the_vocabulary() -> None:
-    assert _native.BeamSearch(**DEFAULTS | {"beams": 4, "vocabulary": 5}).wanted() == 5
+    assert _native.BeamSearch(**DEFAULTS | {"num_beams": 4, "vocabulary": 5}).wanted() == 5
 
 
 def test_a_dead_end_gives_fewer_hypotheses() -> None:
@@ -178,8 +185,8 @@ def test_a_dead_end_gives_fewer_hypotheses() -> None:
     assert search.results() == [[]]
 
 
-def test_places_without_a_continuation_never_return() -> None:
-    search = _native.BeamSearch(**DEFAULTS | {"beams": 3, "returned": 3, "max_length": 3})
+def test_beams_without_a_continuation_never_finish() -> None:
+    search = _native.BeamSearch(**DEFAULTS | {"num_beams": 3, "num_return_sequences": 3, "max_length": 3})
     assert not search.advance(*step({2: -1.0}))
     assert search.tokens().tolist() == [[2, START, START]]
     assert search.advance(*step({3: -1.0}, {4: 0.0}, {5: 0.0}))
@@ -191,16 +198,16 @@ def test_places_without_a_continuation_never_return() -> None:
     [
         ({"sources": 0}, "sources is 0, allowed are 1 to 524288 at 2 beams"),
         ({"sources": 2**40}, "sources is 1099511627776"),
-        ({"beams": 0}, "beams is 0, allowed are 1 to the vocabulary of 6"),
-        ({"beams": 7}, "beams is 7, allowed are 1 to the vocabulary of 6"),
-        ({"returned": 3}, "returned is 3, allowed are 1 to the number of beams, 2"),
+        ({"num_beams": 0}, "num_beams is 0, allowed are 1 to the vocabulary of 6"),
+        ({"num_beams": 7}, "num_beams is 7, allowed are 1 to the vocabulary of 6"),
+        ({"num_return_sequences": 3}, "num_return_sequences is 3, allowed are 1 to num_beams, which is 2"),
         ({"start": 6}, "start is 6, allowed are 0 to 5"),
         ({"eos": [1, -1]}, "eos is -1, allowed are 0 to 5"),
         ({"eos": [1, 1]}, "eos names a token twice"),
         ({"vocabulary": 0}, "vocabulary is 0"),
         ({"max_length": 1}, "max_length is 1, it must be at least 2"),
         ({"min_length": -1}, "min_length is -1"),
-        ({"no_repeat_ngram": -1}, "no_repeat_ngram is -1"),
+        ({"no_repeat_ngram_size": -1}, "no_repeat_ngram_size is -1"),
         ({"length_penalty": math.nan}, "length_penalty is nan, it must be finite"),
         ({"length_penalty": math.inf}, "length_penalty is inf"),
     ],
@@ -239,7 +246,7 @@ def test_a_refused_step_changes_nothing(scores: np.ndarray, candidates: np.ndarr
     assert (search.wanted(), search.tokens().tolist()) == (4, [[START]])
 
 
-def test_a_closed_search_takes_no_step() -> None:
+def test_a_closed_search_refuses_a_step() -> None:
     search = _native.BeamSearch(**DEFAULTS)
     assert search.advance(*step({EOS: -1.0}))
     with pytest.raises(ValueError, match="every source is closed"):
@@ -247,7 +254,7 @@ def test_a_closed_search_takes_no_step() -> None:
 
 
 def test_threads_take_turns() -> None:
-    search = _native.BeamSearch(**DEFAULTS | {"sources": 8, "beams": 4, "eos": [], "max_length": 400})
+    search = _native.BeamSearch(**DEFAULTS | {"sources": 8, "num_beams": 4, "eos": [], "max_length": 400})
     scores = np.full((8, 4, 6), -1.0, dtype=np.float32)
     candidates = np.broadcast_to(np.arange(6), scores.shape).copy()
     search.advance(scores[:, :1].copy(), candidates[:, :1].copy())

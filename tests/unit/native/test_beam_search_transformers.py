@@ -1,4 +1,4 @@
-"""BeamSearch under a small random T5 finds what the model's own generate() finds."""
+"""BeamSearch over a small random T5 returns the sequences of the model's own generate()."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LENGTHS = (3, 9, 5, 1, 7)
 CASES: list[dict[str, Any]] = [
     {},
     {"early_stopping": True},
-    {"no_repeat_ngram": 2, "early_stopping": True},
-    {"no_repeat_ngram": 3},
-    {"no_repeat_ngram": 1, "min_length": 6},
+    {"no_repeat_ngram_size": 2, "early_stopping": True},
+    {"no_repeat_ngram_size": 3},
+    {"no_repeat_ngram_size": 1, "min_length": 6},
     {"length_penalty": 0.6},
     {"length_penalty": 2.0, "early_stopping": True},
-    {"length_penalty": 2.0, "no_repeat_ngram": 2},
+    {"length_penalty": 2.0, "no_repeat_ngram_size": 2},
     {"min_length": 5, "early_stopping": True},
-    {"min_length": 8, "no_repeat_ngram": 2, "length_penalty": 0.6},
+    {"min_length": 8, "no_repeat_ngram_size": 2, "length_penalty": 0.6},
     {"max_length": 4},
     {"eos": [EOS, SECOND_EOS], "early_stopping": True},
-    {"eos": [EOS, SECOND_EOS], "min_length": 4, "no_repeat_ngram": 2},
+    {"eos": [EOS, SECOND_EOS], "min_length": 4, "no_repeat_ngram_size": 2},
 ]
 
 
@@ -60,7 +60,7 @@ def model() -> T5ForConditionalGeneration:
     # In double precision, so that generate()'s cache and the recomputed prefixes here give the same float32 logits.
     model = T5ForConditionalGeneration(config).double().eval()
     with torch.no_grad():
-        # Weights as drawn say the same after every prefix and hardly ever end.
+        # With the weights as drawn, every prefix gives the same logits and sequences hardly ever end.
         for weight in model.parameters():
             weight.mul_(2)
         model.lm_head.weight.mul_(1.5)
@@ -108,25 +108,27 @@ def generate(
     model: T5ForConditionalGeneration, batch: tuple[torch.Tensor, torch.Tensor], settings: dict[str, Any]
 ) -> tuple[list[list[int]], np.ndarray | None]:
     ids, mask = batch
-    found = model.generate(
+    generated = model.generate(
         input_ids=ids,
         attention_mask=mask,
-        num_beams=settings["beams"],
-        num_return_sequences=settings["returned"],
+        num_beams=settings["num_beams"],
+        num_return_sequences=settings["num_return_sequences"],
         eos_token_id=settings["eos"],
         max_length=settings["max_length"],
         min_length=settings["min_length"],
-        no_repeat_ngram_size=settings["no_repeat_ngram"],
+        no_repeat_ngram_size=settings["no_repeat_ngram_size"],
         return_dict_in_generate=True,
         output_scores=True,
         do_sample=False,
-        **({name: settings[name] for name in ("length_penalty", "early_stopping")} if settings["beams"] > 1 else {}),
+        **(
+            {name: settings[name] for name in ("length_penalty", "early_stopping")} if settings["num_beams"] > 1 else {}
+        ),
     )
     sequences = []
-    for row in found.sequences[:, 1:].tolist():
-        ends = [place for place, token in enumerate(row) if token in settings["eos"]]
+    for row in generated.sequences[:, 1:].tolist():
+        ends = [position for position, token in enumerate(row) if token in settings["eos"]]
         sequences.append(row[: ends[0] + 1] if ends else row)
-    scores = found.sequences_scores.numpy() if settings["beams"] > 1 else None
+    scores = generated.sequences_scores.numpy() if settings["num_beams"] > 1 else None
     return sequences, scores
 
 
@@ -134,32 +136,32 @@ DEFAULTS: dict[str, Any] = {
     "eos": [EOS],
     "max_length": 14,
     "min_length": 0,
-    "no_repeat_ngram": 0,
+    "no_repeat_ngram_size": 0,
     "length_penalty": 1.0,
     "early_stopping": False,
 }
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(f"{k}={v}" for k, v in case.items()) or "defaults")
-@pytest.mark.parametrize(("beams", "returned"), [(1, 1), (4, 1), (4, 3), (5, 5)])
+@pytest.mark.parametrize(("num_beams", "num_return_sequences"), [(1, 1), (4, 1), (4, 3), (5, 5)])
 def test_equals_generate(
     model: T5ForConditionalGeneration,
     batch: tuple[torch.Tensor, torch.Tensor],
     case: dict[str, Any],
-    beams: int,
-    returned: int,
+    num_beams: int,
+    num_return_sequences: int,
 ) -> None:
-    settings = DEFAULTS | {"beams": beams, "returned": returned} | case
+    settings = DEFAULTS | {"num_beams": num_beams, "num_return_sequences": num_return_sequences} | case
     sequences, scores = generate(model, batch, settings)
-    found = [pair for source in search(model, batch, settings) for pair in source]
-    assert [tokens for tokens, _ in found] == sequences
+    hypotheses = [pair for source in search(model, batch, settings) for pair in source]
+    assert [tokens for tokens, _ in hypotheses] == sequences
     if scores is not None:
-        np.testing.assert_allclose([score for _, score in found], scores, atol=1e-4, rtol=0)
+        np.testing.assert_allclose([score for _, score in hypotheses], scores, atol=1e-4, rtol=0)
 
 
-def test_the_random_model_puts_the_search_to_work(
+def test_the_random_model_gives_varied_hypotheses(
     model: T5ForConditionalGeneration, batch: tuple[torch.Tensor, torch.Tensor]
 ) -> None:
-    found = search(model, batch, DEFAULTS | {"beams": 4, "returned": 4})
-    assert len({len(tokens) for source in found for tokens, _ in source}) > 4
-    assert len({tuple(tokens) for source in found for tokens, _ in source}) > 12
+    results = search(model, batch, DEFAULTS | {"num_beams": 4, "num_return_sequences": 4})
+    assert len({len(tokens) for source in results for tokens, _ in source}) > 4
+    assert len({tuple(tokens) for source in results for tokens, _ in source}) > 12

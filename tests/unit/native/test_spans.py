@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 from groundwire.runtime import _native
 from tests.reference import spans as reference
 
-# A coarse grid makes ties; the rest is whatever a broken graph may bring.
+# A coarse grid makes ties; the rest is any float32, as a broken graph may return.
 LOGITS = st.one_of(st.integers(-12, 12).map(lambda value: value / 4), st.floats(width=32))
 NAN, INF = math.nan, math.inf
 
@@ -36,11 +36,11 @@ def logits(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     ("start", "end", "length", "expected"),
     [
         ([1, 5, 2], [0, 1, 7], 3, (1, 2, 12.0, 1.0)),
-        # Independent: the end may lie before the start.
+        # Independent: the end may precede the start.
         ([0, 1, 9], [0, 8, 1], 3, (2, 1, 17.0, 0.0)),
         # The first of equal maxima; "no answer" is both at position 0.
         ([4, 4, 4], [4, 4, 4], 3, (0, 0, 8.0, 8.0)),
-        # Padding is not looked at.
+        # Padding is ignored.
         ([1, 2, 9], [1, 2, 9], 2, (1, 1, 4.0, 2.0)),
         ([NAN, -2, NAN], [-INF, NAN, -3], 3, (1, 2, -5.0, -INF)),
         ([NAN, NAN], [NAN, NAN], 2, (0, 0, -INF, -INF)),
@@ -50,12 +50,14 @@ def logits(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 def test_argmax_spans(
     start: list[float], end: list[float], length: int, expected: tuple[int, int, float, float]
 ) -> None:
-    found = _native.argmax_spans(f32([start]), f32([end]), i64([length]))
-    assert tuple(part[0] for part in found) == expected
+    spans = _native.argmax_spans(f32([start]), f32([end]), i64([length]))
+    assert tuple(part[0] for part in spans) == expected
 
 
 @given(logits(), st.data())
-def test_argmax_spans_equals_its_twin(pair: tuple[np.ndarray, np.ndarray], data: st.DataObject) -> None:
+def test_argmax_spans_equals_its_reference_implementation(
+    pair: tuple[np.ndarray, np.ndarray], data: st.DataObject
+) -> None:
     start, end = pair
     rows, positions = start.shape
     lengths = data.draw(st.lists(st.integers(1, positions), min_size=rows, max_size=rows))
@@ -98,14 +100,14 @@ def test_equal_scores_come_in_order_of_start_then_end() -> None:
     ]
 
 
-def test_a_broken_logit_never_makes_a_span() -> None:
+def test_a_nan_logit_is_never_part_of_a_span() -> None:
     start, end = f32([[0, NAN, -INF, 1]]), f32([[0, 1, 1, NAN]])
     starts, ends, scores, _ = _native.best_spans(start, end, i64([1]), i64([3]), 3, 1)
     assert (starts.item(), ends.item(), scores.item()) == (-1, -1, -INF)
 
 
 @given(logits(), st.integers(1, 24), st.integers(1, 12), st.data())
-def test_best_spans_equals_its_twin(
+def test_best_spans_equals_its_reference_implementation(
     pair: tuple[np.ndarray, np.ndarray], max_tokens: int, n: int, data: st.DataObject
 ) -> None:
     start, end = pair
@@ -116,8 +118,8 @@ def test_best_spans_equals_its_twin(
     assert starts.shape == ends.shape == scores.shape == (rows, n)
     for b in range(rows):
         row = start[b].tolist(), end[b].tolist()
-        found = list(zip(starts[b].tolist(), ends[b].tolist(), scores[b].tolist(), strict=True))
-        assert found == reference.best_spans(*row, first[b], last[b], max_tokens, n)
+        spans = list(zip(starts[b].tolist(), ends[b].tolist(), scores[b].tolist(), strict=True))
+        assert spans == reference.best_spans(*row, first[b], last[b], max_tokens, n)
         assert nulls[b] == reference.null_score(*row)
 
 

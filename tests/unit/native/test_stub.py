@@ -1,4 +1,4 @@
-"""runtime/_native.pyi says what the module has."""
+"""runtime/_native.pyi declares what the module defines."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def parameters(function: ast.FunctionDef) -> list[str]:
     return [argument.arg for argument in function.args.args]
 
 
-def declared() -> dict[str, list[str]]:
-    found = {}
+def read_stub() -> dict[str, list[str]]:
+    signatures = {}
     for node in ast.parse(STUB.read_text("utf-8")).body:
         if isinstance(node, ast.FunctionDef):
-            found[node.name] = parameters(node)
+            signatures[node.name] = parameters(node)
         elif isinstance(node, ast.ClassDef):
             methods = [method for method in node.body if isinstance(method, ast.FunctionDef)]
-            found |= {f"{node.name}.{method.name}": parameters(method) for method in methods}
-    return found
+            signatures |= {f"{node.name}.{method.name}": parameters(method) for method in methods}
+    return signatures
 
 
-def bound(function: Any) -> list[str]:
+def read_binding(function: Any) -> list[str]:
     ((signature, *_),) = function.__nb_signature__
     return re.findall(r"\bself\b|\w+(?=: )", signature)
 
@@ -36,11 +36,11 @@ def bound(function: Any) -> list[str]:
 def test_the_stub_names_every_function_and_parameter() -> None:
     search = vars(_native.BeamSearch)
     methods = [name for name in search if not name.startswith("_") or name == "__init__"]
-    found = {f"BeamSearch.{name}": bound(search[name]) for name in methods}
+    signatures = {f"BeamSearch.{name}": read_binding(search[name]) for name in methods}
     functions = {name: value for name, value in vars(_native).items() if not name.startswith("_")}
     del functions["BeamSearch"]
-    found |= {name: bound(value) for name, value in functions.items()}
-    assert found == declared()
+    signatures |= {name: read_binding(value) for name, value in functions.items()}
+    assert signatures == read_stub()
 
 
 def test_everything_has_a_docstring() -> None:

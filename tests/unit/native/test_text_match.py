@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from groundwire.runtime import _native
 from tests.reference import text_match as reference
 
-# Any str, lone surrogates included, and much of what the definition treats in a special way.
+# Any str, lone surrogates included, and many characters that the definition treats specially.
 ANY = st.text(st.characters(categories=None, exclude_categories=()))
 PLAIN = ["a", "an", "the", "in", "our", "The", "inn", "x", "7", " ", "\t", "\x1c", "\xa0", "\u2003", ".", "-", "_", "'"]
 ODD = ["\u0301", "\u0130", "\u03a3", "\ufb01", "\u00b2", "\u4e00", "\U0001f600", "\ud800", "\udfff"]
@@ -24,12 +24,12 @@ TEXTS = st.one_of(SPECIAL, ANY)
         ("", ""),
         ("The U.S. in 1999", "us 1999"),
         ("  a  an\tthe\nin our ", ""),
-        # Punctuation goes first: it can make a dropped word, or hide one.
+        # Punctuation is deleted first: that can make a dropped word, or hide one.
         ("th-e end", "end"),
         ("in-our house", "inour house"),
         ("an_a", "ana"),
         ("Theodore's inn", "theodores inn"),
-        # A combining mark is no word character, so the word before it is whole.
+        # A combining mark is not a word character, so it ends the word before it.
         ("a\u0301b", "\u0301b"),
         ("ΣΟΦΟΣ", "σοφο\u03c2"),
         ("İn", "i̇n"),
@@ -45,14 +45,14 @@ def test_clean(text: str, cleaned: str) -> None:
 
 @given(TEXTS)
 @example("\x00the\x00")
-def test_clean_equals_its_twin(text: str) -> None:
+def test_clean_equals_its_reference_implementation(text: str) -> None:
     assert _native.clean(text) == reference.clean(text)
 
 
-def test_clean_equals_its_twin_on_every_code_point() -> None:
+def test_clean_equals_its_reference_implementation_on_every_code_point() -> None:
     for first in range(0, sys.maxunicode + 1, 1 << 14):
         text = "".join(f"{chr(c)}an{chr(c)} x" for c in range(first, min(first + (1 << 14), sys.maxunicode + 1)))
-        # A bool, because a diff of texts this long never ends.
+        # A bool, because pytest's diff of texts this long never ends.
         equal = _native.clean(text) == reference.clean(text)
         assert equal, f"differs between U+{first:04X} and U+{first + (1 << 14) - 1:04X}"
 
@@ -79,7 +79,7 @@ WORDS = st.lists(st.sampled_from(["x", "y", "z", "the", "X.", "\u00e9", "\ud800"
 
 
 @given(st.one_of(WORDS, TEXTS), st.one_of(WORDS, TEXTS))
-def test_token_f1_and_exact_match_equal_their_twins(a: str, b: str) -> None:
+def test_token_f1_and_exact_match_equal_their_reference_implementations(a: str, b: str) -> None:
     assert _native.token_f1(a, b) == reference.token_f1(a, b)
     assert _native.exact_match(a, b) == reference.exact_match(a, b)
 

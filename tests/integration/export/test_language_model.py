@@ -1,4 +1,4 @@
-"""The one graph of a language model against transformers: prefixes read once, texts behind them."""
+"""The one graph of a language model against transformers: prefixes read once, then the texts after them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from transformers import AutoModel, AutoModelForCausalLM, BertConfig, BertLMHead
 
 from groundwire.export import Gate, RoleOptions, export_bundle, export_role, store
 from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.options import Kind
-from groundwire.export.passes import fold_transposes, head, quantizable, quantize, to_half
+from groundwire.export.passes import fold_transposes, head, list_quantizable, quantize, to_half
 from groundwire.export.roles import language_model
+from groundwire.export.roles.registry import KINDS
 from groundwire.export.session import Session
-from groundwire.export.verify import reference
 from groundwire.runtime.bundle import LanguageModelRole, Template
 from groundwire.runtime.errors import ExportError, ParityError
 from tests.support import models
@@ -29,20 +28,20 @@ from .conftest import Loader
 Array = npt.NDArray[Any]
 WITH_PAST = ("gpt2", "bloom")
 FAMILIES = tuple(models.LANGUAGE_MODELS)
-_MADE: dict[tuple[str, bool], language_model.Scoring] = {}
+_MADE: dict[tuple[str, bool], language_model.ScoringGraph] = {}
 
 
-def made(loaded: Checkpoint, family: str, *, streamed: bool = True) -> language_model.Scoring:
+def made(loaded: Checkpoint, family: str, *, streamed: bool = True) -> language_model.ScoringGraph:
     """The float graph of a family, traced once and never changed."""
     if (family, streamed) not in _MADE:
-        scoring = language_model.scoring(loaded.model, streamed=streamed)
+        scoring = language_model.build_scoring_graph(loaded.model, streamed=streamed)
         fold_transposes(scoring.graph)
         _MADE[family, streamed] = scoring
     return _MADE[family, streamed]
 
 
 class Case(NamedTuple):
-    """Prefixes, and as many texts behind each; ids."""
+    """Prefixes, and the same number of texts after each; ids."""
 
     prefixes: list[list[int]]
     texts: list[list[list[int]]]
@@ -58,13 +57,13 @@ def case(vocabulary: int, lengths: tuple[int, ...] = (11, 16, 1), texts: int = 3
 
 def expected(model: Any, given: Case) -> Array:
     """Log-probabilities [S, C, T] by the checkpoint, each text read alone from scratch."""
-    found = []
+    log_probs = []
     for prefix, texts in zip(given.prefixes, given.texts, strict=True):
         for text in texts:
             with torch.inference_mode():
                 logits = model(torch.tensor([prefix + text])).logits[0, len(prefix) - 1 : -1]
-            found.append(logits.log_softmax(-1)[range(len(text)), text].numpy())
-    return np.stack(found).reshape(len(given.prefixes), -1, len(given.texts[0][0]))
+            log_probs.append(logits.log_softmax(-1)[range(len(text)), text].numpy())
+    return np.stack(log_probs).reshape(len(given.prefixes), -1, len(given.texts[0][0]))
 
 
 def scored(graph: ir.Model, given: Case, *, spare: int = 5) -> Array:
@@ -88,8 +87,8 @@ def scored(graph: ir.Model, given: Case, *, spare: int = 5) -> Array:
             ids[row, : len(line)], mask[row, : len(line)] = line, 1
         starts = [row * ids.shape[1] + len(line) - width for row, line in enumerate(whole)]
         asked = filled(np.concatenate([start + np.arange(width) for start in starts]), given)
-        found = session({"input_ids": ids, "attention_mask": mask, **asked})["log_probs"]
-        return found[:count].reshape(sources, -1, width)
+        log_probs = session({"input_ids": ids, "attention_mask": mask, **asked})["log_probs"]
+        return log_probs[:count].reshape(sources, -1, width)
     read = np.full((sources, max(map(len, given.prefixes)) - 1 + spare), 9)
     mask = np.zeros_like(read)
     for row, prefix in enumerate(given.prefixes):
@@ -103,8 +102,8 @@ def scored(graph: ir.Model, given: Case, *, spare: int = 5) -> Array:
     nothing = {"past_mask": np.zeros((sources, 3), np.int64), "rows": np.array([0]), "targets": np.array([-1])}
     states = session({"tokens": read[:, None], **nothing, **noise})
     past = {name.replace("present", "past"): states[name] for name in states if name.startswith("present")}
-    found = session({"tokens": tokens, "past_mask": mask, **filled(rows, given), **past})["log_probs"]
-    return found[:count].reshape(new.shape)
+    log_probs = session({"tokens": tokens, "past_mask": mask, **filled(rows, given), **past})["log_probs"]
+    return log_probs[:count].reshape(new.shape)
 
 
 def filled(rows: Array, given: Case) -> dict[str, Array]:
@@ -117,8 +116,8 @@ def filled(rows: Array, given: Case) -> dict[str, Array]:
 def test_log_probabilities_are_those_of_transformers(load: Loader, family: str, streamed: bool) -> None:
     loaded = load("language_model", family)
     given = case(loaded.model.config.vocab_size)
-    found = scored(made(loaded, family, streamed=streamed).graph, given)
-    np.testing.assert_allclose(found, expected(loaded.model, given), atol=1e-4)
+    log_probs = scored(made(loaded, family, streamed=streamed).graph, given)
+    np.testing.assert_allclose(log_probs, expected(loaded.model, given), atol=1e-4)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -161,21 +160,21 @@ def test_half_gives_float32_log_probabilities(load: Loader, family: str) -> None
     graph = made(loaded, family, streamed=False).graph.clone()
     to_half(graph, loaded.float_modules)
     given = case(loaded.model.config.vocab_size)
-    found = scored(graph, given)
-    np.testing.assert_allclose(found, expected(loaded.model, given), atol=0.1)
-    assert found.dtype == np.float32
-    # Half precision near -10 has steps of 2 ** -7: rounding behind the softmax would show.
-    assert (np.abs(found * 128 - np.rint(found * 128)) > 1e-3).mean() > 0.5
+    log_probs = scored(graph, given)
+    np.testing.assert_allclose(log_probs, expected(loaded.model, given), atol=0.1)
+    assert log_probs.dtype == np.float32
+    # Half precision near -10 has steps of 2 ** -7: rounding after the softmax would show.
+    assert (np.abs(log_probs * 128 - np.rint(log_probs * 128)) > 1e-3).mean() > 0.5
     states = [value.dtype for value in graph.graph.outputs if str(value.name).startswith("present")]
     assert set(states) == ({ir.DataType.FLOAT16} if family in WITH_PAST else set())
 
 
 def test_a_tied_table_is_stored_once_and_never_transposed(load: Loader) -> None:
-    """Look-up and head read one initializer; nothing of its size stands beside it."""
+    """Look-up and head read one initializer; no other initializer is as large."""
     loaded = load("language_model", "bloom")
     table = loaded.model.transformer.word_embeddings.weight
     graph = made(loaded, "bloom").graph.clone()
-    assert "embed.words.weight" in quantizable(graph)
+    assert "embed.words.weight" in list_quantizable(graph)
     quantize(graph)
     stored, scale = (graph.graph.initializers[f"embed.words.weight.{part}"] for part in ("int8", "scale"))
     held = [value for value in graph.graph.initializers.values() if value.const_value.size >= table.numel()]
@@ -203,8 +202,8 @@ def test_a_large_table_is_stored_as_it_is_used(load: Loader, monkeypatch: pytest
     assert np.array_equal(scored(large, given), scored(small, given))
 
 
-def test_a_bundle_of_one_trunk_holds_its_words_once(
-    folder: Callable[[Kind, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_bundle_with_one_backbone_stores_its_word_embeddings_once(
+    folder: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A classifier's look-up and a language model's blocks are the same bytes of weights.bin."""
     monkeypatch.setattr(store, "INLINE_BYTES", 1024)
@@ -220,17 +219,17 @@ def test_a_bundle_of_one_trunk_holds_its_words_once(
         "lm": RoleOptions(str(tmp_path / "lm"), gate=loose, max_tokens=models.MAX_TOKENS),
     }
     bundle = export_bundle(roles, tmp_path / "b")
-    places = []
+    extents = []
     for role, name in (("nli", "bert.embeddings.word_embeddings.weight"), ("lm", "embed.words.weight")):
         tensor = ir.load(bundle.file(f"{role}.onnx")).graph.initializers[f"{name}.int8"].const_value
         assert isinstance(tensor, ir.ExternalTensor)
-        places.append((tensor.offset, tensor.length))
-    assert places == [(places[0][0], words.numel())] * 2
+        extents.append((tensor.offset, tensor.length))
+    assert extents == [(extents[0][0], words.numel())] * 2
 
 
 def test_a_head_of_its_own_leaves_the_embeddings_alone(load: Loader) -> None:
     graph = made(load("language_model", "llama"), "llama").graph.clone()
-    names = quantizable(graph)
+    names = list_quantizable(graph)
     assert {"head.weight", "model.model.embed_tokens.weight"} < set(names)
     quantize(graph, frozenset({"head.weight"}))
     assert "head.weight" in graph.graph.initializers
@@ -252,20 +251,20 @@ def test_a_kept_table_stays_float_in_both_places(load: Loader) -> None:
 def test_parity_of_exact_and_of_broken_graphs(load: Loader, family: str) -> None:
     loaded = load("language_model", family)
     graph = made(loaded, family).graph
-    parity = reference("lm", loaded, Template("{text}")).compare((graph,))
+    parity = KINDS["language_model"].reference(loaded, Template("{text}")).compare((graph,))
     assert parity.max_logit_error < 1e-3
     assert (parity.decision_agreement, parity.texts) == (1.0, 64)
     assert Gate.exact().failures(parity) == []
     broken = graph.clone()
-    name = next(name for name in quantizable(broken) if "embed" in name)
+    name = next(name for name in list_quantizable(broken) if "embed" in name)
     table = broken.graph.initializers[name]
     table.const_value = ir.tensor(np.roll(table.const_value.numpy(), 1, axis=-1), name=name)
-    found = reference("lm", loaded, Template("{text}")).compare((broken,))
-    assert found.decision_agreement < 0.9
-    assert len(Gate().failures(found)) == 2
+    parity = KINDS["language_model"].reference(loaded, Template("{text}")).compare((broken,))
+    assert parity.decision_agreement < 0.9
+    assert len(Gate().failures(parity)) == 2
 
 
-def test_end_to_end(folder: Callable[[Kind, str], Path], tmp_path: Path) -> None:
+def test_end_to_end(folder: Callable[[str, str], Path], tmp_path: Path) -> None:
     loose = Gate(decision_agreement=0.5, max_error=2.0)
     roles = {}
     for family in ("bloom", "opt"):
@@ -284,7 +283,7 @@ def test_end_to_end(folder: Callable[[Kind, str], Path], tmp_path: Path) -> None
     assert roles["bloom"].pad_id == 3
 
 
-def test_mixed_precision_finds_what_hurts(folder: Callable[[Kind, str], Path], tmp_path: Path) -> None:
+def test_mixed_precision_finds_what_hurts(folder: Callable[[str, str], Path], tmp_path: Path) -> None:
     """A gate between int8's error and float's: some weights come back, and not all."""
     source = str(folder("language_model", "gpt2"))
     whole = export_role("lm", RoleOptions(source, gate=Gate(0.5, 0.5, 2.0)), tmp_path / "a").manifest.roles["lm"]
@@ -325,9 +324,7 @@ def capped(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("build", "message"), [(bert, "is not causal"), (capped, "changes its logits behind the head")]
-)
+@pytest.mark.parametrize(("build", "message"), [(bert, "is not causal"), (capped, "changes its logits after the head")])
 def test_models_that_cannot_score_are_refused(build: Callable[[Path], Path], message: str, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=message):
         export_role("lm", RoleOptions(str(build(tmp_path / "c"))), tmp_path / "b")
@@ -335,19 +332,19 @@ def test_models_that_cannot_score_are_refused(build: Callable[[Path], Path], mes
 
 
 def test_a_wrong_conversion_is_not_saved(
-    folder: Callable[[Kind, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The slopes of ALiBi halved: the gate of fp32 sees it."""
     from groundwire.export.roles.language_model import bloom
 
-    right = bloom.decoder
+    right = bloom.build_bloom_decoder
 
     def wrong(model: Any) -> Any:
         decoder = right(model)
         decoder.slopes.data *= 0.5
         return decoder
 
-    monkeypatch.setattr(bloom, "decoder", wrong)
+    monkeypatch.setattr(bloom, "build_bloom_decoder", wrong)
     with pytest.raises(ParityError, match="do not agree with the checkpoint"):
         export_role("lm", RoleOptions(str(folder("language_model", "bloom")), precision="fp32"), tmp_path / "b")
 
@@ -359,15 +356,15 @@ def test_other_scalings_of_gpt2(tmp_path: Path) -> None:
         folder, scale_attn_by_inverse_layer_idx=True, scale_attn_weights=False, attn_implementation="eager"
     ).eval()
     given = case(model.config.vocab_size)
-    scoring = language_model.scoring(model, streamed=True)
+    scoring = language_model.build_scoring_graph(model, streamed=True)
     np.testing.assert_allclose(scored(scoring.graph, given), expected(model, given), atol=1e-4)
 
 
-def test_bloom_with_residuals_behind_the_norm(tmp_path: Path) -> None:
+def test_bloom_with_residuals_after_the_norm(tmp_path: Path) -> None:
     folder = models.language_model(tmp_path / "c", "bloom")
     model = AutoModelForCausalLM.from_pretrained(
         folder, apply_residual_connection_post_layernorm=True, attn_implementation="eager"
     ).eval()
     given = case(model.config.vocab_size)
-    scoring = language_model.scoring(model, streamed=True)
+    scoring = language_model.build_scoring_graph(model, streamed=True)
     np.testing.assert_allclose(scored(scoring.graph, given), expected(model, given), atol=1e-4)

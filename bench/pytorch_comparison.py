@@ -1,7 +1,8 @@
 """The engine against Q² in PyTorch on the checkpoints its bundle was made from, one call at a time.
 
-The twin is ``tests/reference/q2.py``. Both sides score the same text with the same options, so each stops asking where
-its own models say so; trained weights make that nearly the same place.
+The reference implementation is ``tests/reference/q2.py``. Both sides score the same text with the same options, and
+each stops asking questions when its own models find one valid; with trained weights that is nearly always the same
+question.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .common import Timing, check, in_turn, timed
 from .dialogues import Dialogue
 
 
-class Twin(msgspec.Struct, frozen=True):
+class PyTorchComparison(msgspec.Struct, frozen=True):
     """Both sides over the same responses, one at a time, in turns."""
 
     engine: Timing
@@ -35,7 +36,7 @@ class Twin(msgspec.Struct, frozen=True):
 
 def measure(
     engine: Engine, bundle: Bundle, checkpoints: Path, options: Options, dialogues: Sequence[Dialogue], threads: int
-) -> Twin:
+) -> PyTorchComparison:
     """Score every dialogue on both sides; ``checkpoints`` holds the directories qg, qa and nli."""
     import torch
 
@@ -61,14 +62,14 @@ def measure(
     for turn, dialogue in enumerate([dialogues[0], *dialogues]):
         values = []
         for side in in_turn(sides, turn):
-            # The twin reads one window, so the passages are joined, for both sides.
+            # The reference implementation reads one window, so the passages are joined, for both sides.
             took, value = timed(partial(sides[side], dialogue.response, " ".join(dialogue.knowledge)))
             spent[side].append(took)
             values.append(value)
         gaps.append(abs(values[0] - values[1]))
     # The first response is scored twice; the first time is the warm-up.
-    timings = {side: Timing.of(found[1:]) for side, found in spent.items()}
-    return Twin(
+    timings = {side: Timing.of(samples[1:]) for side, samples in spent.items()}
+    return PyTorchComparison(
         timings["engine"],
         timings["peer"],
         timings["peer"].p50_ms / timings["engine"].p50_ms,

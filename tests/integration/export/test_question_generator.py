@@ -34,7 +34,7 @@ def family(request: pytest.FixtureRequest) -> str:
 def graphs(loaded: Checkpoint, family: str) -> tuple[ir.Model, ir.Model]:
     """Float graphs of a family, traced once."""
     if family not in _GRAPHS:
-        pair = generation.graphs(generation.split(loaded.model))
+        pair = generation.build_generation_graphs(generation.split_model(loaded.model))
         for graph in pair:
             fold_transposes(graph)
         _GRAPHS[family] = pair
@@ -86,7 +86,7 @@ def batch_of(loaded: Checkpoint, rows: int = 3, width: int = 9) -> dict[str, Arr
 
 
 def log_probabilities(loaded: Checkpoint, batch: dict[str, Array], source: int, sequence: Array) -> Array:
-    """What the checkpoint says about the token after ``sequence``, computed from scratch."""
+    """Return the checkpoint's log-probabilities of the token after ``sequence``, computed from scratch."""
     rows = {name: tensor[source : source + 1] for name, tensor in tensors(loaded, batch).items()}
     with torch.inference_mode():
         output = loaded.model(
@@ -110,8 +110,8 @@ def test_greedy_steps_are_transformers_generate(load: Loader, family: str) -> No
         expected = loaded.model.generate(
             **tensors(loaded, batch), num_beams=1, do_sample=False, max_new_tokens=10, use_cache=True
         ).numpy()
-    found = stepper.sequences[:, 0, : expected.shape[1]]
-    for row, want in zip(found, expected, strict=True):
+    sequences = stepper.sequences[:, 0, : expected.shape[1]]
+    for row, want in zip(sequences, expected, strict=True):
         ends = np.flatnonzero(np.isin(want[1:], eos_ids(loaded.model)))
         length = ends[0] + 2 if len(ends) else len(want)
         assert row[:length].tolist() == want[:length].tolist()
@@ -142,7 +142,7 @@ def test_beams_follow_their_parents(load: Loader, family: str) -> None:
 def test_signature(load: Loader, family: str) -> None:
     loaded = load("question_generator", family)
     encoder, decoder = graphs(loaded, family)
-    layers = len(generation.split(loaded.model).step.layers)
+    layers = len(generation.split_model(loaded.model).step.layers)
     names = [value.name for value in decoder.graph.outputs]
     assert names == ["scores", "candidates", *(f"present.{p}.{i}" for i in range(layers) for p in ("key", "value"))]
     assert [value.name for value in encoder.graph.outputs] == [
@@ -159,19 +159,19 @@ def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None
     for graph in pair:
         quantize(graph)
     batch = batch_of(loaded)
-    vocabulary = generation.split(loaded.model).step.vocabulary
+    vocabulary = generation.split_model(loaded.model).step.vocabulary
 
     def run(rows: slice) -> list[tuple[Array, Array]]:
         part = {name: values[rows] for name, values in batch.items()}
         stepper = Stepper(pair, part, start_id(loaded.model))
-        found = []
+        outputs = []
         for step in range(4):
             output = stepper.step(vocabulary)
-            found.append((output["scores"], output["candidates"]))
+            outputs.append((output["scores"], output["candidates"]))
             # The same choices whatever the batch: beams 0, 1 of source b continue with fixed tokens.
             tokens = np.tile(np.array([[7 + step, 11 + step]]), (len(part["input_ids"]), 1))
             stepper.choose(np.zeros_like(tokens) if step == 0 else np.array([[1, 0]]).repeat(len(tokens), 0), tokens)
-        return found
+        return outputs
 
     together, alone = run(slice(None)), [run(slice(i, i + 1)) for i in range(3)]
     for step, (scores, candidates) in enumerate(together):
@@ -219,4 +219,4 @@ def test_unknown_family_is_named() -> None:
             model_type = "pegasus"
 
     with pytest.raises(ExportError, match=r"'pegasus'.*Supported: t5, mt5, bart"):
-        generation.split(Model())
+        generation.split_model(Model())

@@ -1,7 +1,7 @@
 """Entity retrievers against their checkpoints.
 
-Compared are the scores of all candidates of all mentions; the decision is the candidate chosen. The runtime's own code
-runs both sides, so an error in what stands between the graphs shows in its tests and not here.
+The scores of all candidates of all mentions are compared; the decision is the chosen candidate. The runtime's own code
+runs both sides, so an error in the code between the graphs shows in the runtime's tests and not here.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.roles.retriever.calls import calls
-from groundwire.export.roles.retriever.run import record, retriever_of
 from groundwire.export.session import Arrays, Session
+from groundwire.export.verify.outcome import Outcome
 from groundwire.runtime.bundle import Parity
-from groundwire.runtime.calls import Retrieve
+from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.errors import ExportError, GroundwireError
 from groundwire.runtime.models.retriever import Retriever
 
-from .outcome import Outcome
+from .calls import calls
+from .run import record, retriever_of
 
 PROBED = 8
 """Calls that sensitivity is measured on."""
@@ -33,7 +33,7 @@ class RetrieverReference:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._model, self._tokenizer = checkpoint.model, checkpoint.tokenizer
         self._role = record(checkpoint.model, checkpoint.tokenizer, checkpoint.max_tokens)
-        self._outcome = _outcome(retriever_of(self._model, self._role, self._tokenizer), calls())
+        self._outcome = _collect(retriever_of(self._model, self._role, self._tokenizer), calls())
 
     def compare(self, graphs: Sequence[ir.Model]) -> Parity:
         """As ``Reference.compare``: encoder, query and memory."""
@@ -43,18 +43,18 @@ class RetrieverReference:
         """As ``Reference.probe``."""
         return self._run(sessions, calls()[:PROBED], extra).logits
 
-    def _run(self, sessions: Sequence[Session], asked: list[Retrieve], extra: Sequence[Arrays]) -> Outcome:
-        return _outcome(retriever_of(self._model, self._role, self._tokenizer, sessions, extra), asked)
+    def _run(self, sessions: Sequence[Session], requests: list[Retrieve], extra: Sequence[Arrays]) -> Outcome:
+        return _collect(retriever_of(self._model, self._role, self._tokenizer, sessions, extra), requests)
 
 
-def _outcome(retriever: Retriever, asked: list[Retrieve]) -> Outcome:
+def _collect(retriever: Retriever, requests: list[Retrieve]) -> Outcome:
     scores: list[float] = []
     decisions: list[int] = []
-    for call, found in zip(asked, retriever.run(asked, 1), strict=True):
-        if isinstance(found, GroundwireError):
-            raise ExportError(f"The retriever fails on a fixed text: {found}") from found
-        for own, retrieved in zip(call.candidates, found, strict=True):
-            by_candidate = {(one.anchor, one.entity): one.score for one in retrieved}
-            scores += [by_candidate[one.anchor, one.entity] for one in own]
-            decisions.append(own.index(type(own[0])(retrieved[0].anchor, retrieved[0].entity)))
+    for call, result in zip(requests, retriever.run(requests, 1), strict=True):
+        if isinstance(result, GroundwireError):
+            raise ExportError(f"The retriever fails on a fixed text: {result}") from result
+        for candidates, retrieved in zip(call.candidates, result, strict=True):
+            by_candidate = {Candidate(entity.anchor, entity.entity): entity.score for entity in retrieved}
+            scores += [by_candidate[candidate] for candidate in candidates]
+            decisions.append(candidates.index(Candidate(retrieved[0].anchor, retrieved[0].entity)))
     return Outcome(np.array(scores, dtype=np.float32), np.array(decisions, dtype=np.int64))

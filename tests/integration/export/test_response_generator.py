@@ -1,4 +1,4 @@
-"""Exports of role ``generator``: encoder-decoders and causal models that write responses."""
+"""Response generators: encoder-decoders and causal models."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ import typer
 from typer.testing import CliRunner
 
 from groundwire.export import RoleOptions, export_role, preset
-from groundwire.export.checkpoint import load as load_checkpoint
 from groundwire.export.commands import app
-from groundwire.export.options import PROMPT, Gate, Kind, kind_of
+from groundwire.export.options import PROMPT, Gate
 from groundwire.export.passes import fold_transposes, to_half
 from groundwire.export.roles import generation
+from groundwire.export.roles.registry import KINDS, find_kind
 from groundwire.export.session import Session
-from groundwire.export.verify import reference
 from groundwire.runtime.bundle import Bundle, ResponseGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
 from tests.support import models
 
-Folder = Callable[[Kind, str], Path]
+Folder = Callable[[str, str], Path]
 READ = Template("".join(PROMPT), "".join(PROMPT[1:]))
 
 
 @pytest.fixture(scope="module")
 def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.language_model(tmp_path_factory.mktemp("writer") / "my-gpt2", "gpt2")
+    return models.language_model(tmp_path_factory.mktemp("generator") / "my-gpt2", "gpt2")
 
 
 def test_the_command_makes_a_bundle(gpt2: Path, tmp_path: Path) -> None:
@@ -53,7 +52,7 @@ def test_the_command_makes_a_bundle(gpt2: Path, tmp_path: Path) -> None:
     assert (tmp_path / "b" / role.decoder).is_file()
 
 
-def test_what_a_generator_does_not_take(gpt2: Path, tmp_path: Path) -> None:
+def test_options_that_a_response_generator_refuses(gpt2: Path, tmp_path: Path) -> None:
     program = typer.Typer()
     program.add_typer(app, name="export")
     command = ["export", "nli", "--source", str(gpt2), "--out", str(tmp_path / "b"), "--prompt", "{history}"]
@@ -66,16 +65,18 @@ def test_what_a_generator_does_not_take(gpt2: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"'bloom'.*Supported: t5, mt5, bart, gpt2"):
         export_role("generator", RoleOptions(str(bloom)), tmp_path / "b")
     assert not (tmp_path / "b").exists()
-    assert kind_of("generator") == "writer"
+    assert find_kind("generator").name == "response_generator"
     assert "generator" not in preset("paper-pmi")
 
 
-def test_the_certificate_knows_other_weights(gpt2: Path, tmp_path: Path) -> None:
-    loaded = load_checkpoint("writer", RoleOptions(str(gpt2)))
-    judge = reference("writer", loaded, READ)
-    other = load_checkpoint("writer", RoleOptions(str(models.language_model(tmp_path / "other", "gpt2", seed=1))))
+def test_the_parity_report_detects_other_weights(gpt2: Path, tmp_path: Path) -> None:
+    kind = KINDS["response_generator"]
+    loaded = kind.load(RoleOptions(str(gpt2)))
+    reference = kind.reference(loaded, READ)
+    other = kind.load(RoleOptions(str(models.language_model(tmp_path / "other", "gpt2", seed=1))))
     right, wrong = (
-        judge.compare(generation.graphs(generation.split(each.model), contrast=True)) for each in (loaded, other)
+        reference.compare(generation.build_generation_graphs(generation.split_model(checkpoint.model), contrast=True))
+        for checkpoint in (loaded, other)
     )
     assert not Gate.exact().failures(right)
     assert Gate().failures(wrong)
@@ -84,13 +85,13 @@ def test_the_certificate_knows_other_weights(gpt2: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("family", ["gpt2", "bart"])
 def test_half_keeps_the_rule_in_float32(gpt2: Path, folder: Folder, family: str) -> None:
     """Only keys and values travel in float16; alpha, top_p and all numbers of the rule do not."""
-    loaded = load_checkpoint(
-        "writer", RoleOptions(str(gpt2 if family == "gpt2" else folder("question_generator", family)))
+    loaded = KINDS["response_generator"].load(
+        RoleOptions(str(gpt2 if family == "gpt2" else folder("question_generator", family)))
     )
-    halves = generation.split(loaded.model)
-    found = []
+    halves = generation.split_model(loaded.model)
+    cpmi = []
     for half in (False, True):
-        encoder, decoder = (graph.clone() for graph in generation.graphs(halves, contrast=True))
+        encoder, decoder = (graph.clone() for graph in generation.build_generation_graphs(halves, contrast=True))
         for graph in (encoder, decoder):
             fold_transposes(graph)
             if half:
@@ -114,9 +115,9 @@ def test_half_keeps_the_rule_in_float32(gpt2: Path, folder: Folder, family: str)
         output = step({**feeds, **states, **dict.fromkeys([n for n in step.inputs if n.startswith("past.")], past)})
         assert output["present.key.0"].dtype == kind
         assert output["scores"].dtype == output["cpmi"].dtype == np.float32
-        found.append(np.take_along_axis(output["cpmi"], np.argsort(output["candidates"], axis=-1), axis=-1))
+        cpmi.append(np.take_along_axis(output["cpmi"], np.argsort(output["candidates"], axis=-1), axis=-1))
         assert np.isfinite(output["scores"][1]).all()
         assert not np.isfinite(output["scores"][0]).all()
-    finite = np.isfinite(found[0])
-    assert np.array_equal(finite, np.isfinite(found[1]))
-    np.testing.assert_allclose(found[1][finite], found[0][finite], atol=0.1)
+    finite = np.isfinite(cpmi[0])
+    assert np.array_equal(finite, np.isfinite(cpmi[1]))
+    np.testing.assert_allclose(cpmi[1][finite], cpmi[0][finite], atol=0.1)

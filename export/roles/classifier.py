@@ -1,0 +1,43 @@
+"""Classifiers of text pairs: NLI models and detectors, one ONNX graph."""
+
+from __future__ import annotations
+
+from transformers import AutoModelForSequenceClassification
+
+from groundwire.export.checkpoint import Checkpoint, load_pretrained
+from groundwire.export.labels import find_supported_labels, read_labels
+from groundwire.export.options import PAIR_TEMPLATE, RoleOptions
+from groundwire.export.verify.encoder import EncoderReference
+from groundwire.export.verify.examples import fill_batches
+from groundwire.runtime.bundle import ClassifierRole, Template
+
+from .encoder import build_encoder_graph
+from .kind import CommonFields, Conversion, ExportKind
+
+NAME = "classifier"
+
+
+def _load(options: RoleOptions) -> Checkpoint:
+    return load_pretrained(NAME, options, AutoModelForSequenceClassification)
+
+
+def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
+    file = f"{role}.onnx"
+    labels = read_labels(role, checkpoint.model.config.id2label, options.labels)
+    supported = () if role == "nli" else find_supported_labels(role, labels, options.supported)
+    template = options.template or PAIR_TEMPLATE
+
+    def record(common: CommonFields) -> ClassifierRole:
+        return ClassifierRole(
+            **common, graph=file, labels=labels, template=template, supported=supported, unit=options.unit
+        )
+
+    graph = build_encoder_graph(checkpoint.model, "text-classification")
+    return Conversion({file: graph}, template, record)
+
+
+def _build_reference(checkpoint: Checkpoint, template: Template) -> EncoderReference:
+    return EncoderReference(checkpoint, fill_batches(checkpoint, template), "label")
+
+
+KIND = ExportKind(NAME, ("nli", "detector.NAME"), _load, _convert, _build_reference)

@@ -1,0 +1,93 @@
+"""What the exporter knows about a kind of model; each module of a kind ends with such a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypedDict
+
+import onnx_ir as ir
+import torch
+
+from groundwire.export.checkpoint import Checkpoint
+from groundwire.export.options import RoleOptions
+from groundwire.export.store import RoleFiles
+from groundwire.export.trace import quiet
+from groundwire.export.verify.outcome import Reference
+from groundwire.runtime.bundle import Parity, Precision, Role, Template
+
+ANY_NAME = "NAME"
+"""A placeholder for any name at the end of a role: ``detector.NAME``."""
+
+
+class CommonFields(TypedDict):
+    """The fields of a role's record that every exported model has."""
+
+    source: str
+    revision: str | None
+    architecture: str
+    precision: Precision
+    tokenizer: str
+    max_tokens: int
+    pad_id: int
+    parity: Parity
+
+
+def _keep_files(files: RoleFiles) -> RoleFiles:
+    return files
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A checkpoint as float32 graphs, and what its role's record will say."""
+
+    graphs: Mapping[str, ir.Model]
+    """By file name, in the order in which ``Reference.compare`` takes them."""
+    template: Template
+    """How the fixed texts of the parity check become model inputs."""
+    record: Callable[[CommonFields], Role]
+    """Makes the role's record of the common fields, once precision and parity are known."""
+    finish: Callable[[RoleFiles], RoleFiles] = _keep_files
+    """Applies the passes that come after the parity check, to graphs that it has passed."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model and the roles it may fill."""
+
+    name: str
+    roles: tuple[str, ...]
+    """Names of roles; ``detector.NAME`` is any role whose name begins with ``detector.``."""
+
+    def fills(self, role: str) -> bool:
+        """Return whether a model of this kind may fill ``role``."""
+        for name in self.roles:
+            prefix = name.removesuffix(ANY_NAME)
+            if role == name or (prefix != name and role.startswith(prefix) and role != prefix):
+                return True
+        return False
+
+
+@dataclass(frozen=True)
+class ExportKind(Kind):
+    """A kind whose checkpoints become ONNX graphs that are compared with the checkpoint."""
+
+    load: Callable[[RoleOptions], Checkpoint]
+    """Loads a checkpoint; ExportError when it is missing or of another kind."""
+    convert: Callable[[str, Checkpoint, RoleOptions], Conversion]
+    """Converts the checkpoint of a role; ExportError when the options or the labels do not fit it."""
+    build_reference: Callable[[Checkpoint, Template], Reference]
+    """Runs the checkpoint on the fixed texts, in inference mode."""
+
+    def reference(self, checkpoint: Checkpoint, template: Template) -> Reference:
+        """Run the checkpoint on the fixed texts, filled into ``template`` by the kinds that use one."""
+        with torch.inference_mode(), quiet():
+            return self.build_reference(checkpoint, template)
+
+
+@dataclass(frozen=True)
+class CopiedKind(Kind):
+    """A kind that is copied into the bundle without being run."""
+
+    copy: Callable[[str, RoleOptions], RoleFiles]
+    """Describes the files of a role; ExportError when the source is missing."""

@@ -1,0 +1,80 @@
+"""Response generators: encoder-decoders or causal language models as two graphs, with PMI-Decode's rule in the step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+from groundwire.export.checkpoint import Checkpoint, count_decoder_positions, load_pretrained
+from groundwire.export.options import PROMPT, RoleOptions
+from groundwire.export.texts import EXAMPLES
+from groundwire.export.verify.examples import batch_texts, fill_template
+from groundwire.export.verify.generation import STEPS, GenerationReference, eos_ids, start_id
+from groundwire.runtime.bundle import ResponseGeneratorRole, Template
+from groundwire.runtime.errors import ExportError, InvalidRequest
+from groundwire.runtime.models.prompt import KNOWLEDGE, check_prompt
+
+from .generation import build_generation_graphs, split_model
+from .kind import CommonFields, Conversion, ExportKind
+
+NAME = "response_generator"
+
+
+class _AutoModel:
+    """Loads an encoder-decoder or a causal language model, whichever the checkpoint is."""
+
+    @staticmethod
+    def from_pretrained(source: str, *, revision: str | None, **settings: Any) -> Any:
+        config = AutoConfig.from_pretrained(source, revision=revision)
+        auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        return auto_class.from_pretrained(source, revision=revision, **settings)
+
+
+def _load(options: RoleOptions) -> Checkpoint:
+    return load_pretrained(NAME, options, _AutoModel, reads_pooler=False)
+
+
+def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
+    if options.template is not None:
+        raise ExportError("A generator reads its prompt in pieces, not a template; give --prompt PIECE (prompt=(…)).")
+    prompt = options.prompt or PROMPT
+    try:
+        check_prompt(prompt)
+    except InvalidRequest as error:
+        raise ExportError(str(error)) from error
+    model, step_file, encoder_file = checkpoint.model, f"{role}.decoder.onnx", f"{role}.encoder.onnx"
+    halves = split_model(model)
+    causal = halves.step.continues_source
+
+    def record(common: CommonFields) -> ResponseGeneratorRole:
+        return ResponseGeneratorRole(
+            **common,
+            encoder=encoder_file,
+            decoder=step_file,
+            prompt=prompt,
+            causal=causal,
+            eos_ids=eos_ids(model),
+            start_id=None if causal else start_id(model),
+            vocabulary=halves.step.vocabulary,
+            layers=len(halves.step.layers),
+            heads=halves.step.heads,
+            head_dim=halves.step.head_dim,
+            positions=count_decoder_positions(model.config),
+        )
+
+    encoder, step = build_generation_graphs(halves, contrast=True)
+    # The two parts of this template are not a pair: they are the contexts with and without the knowledge.
+    contexts = Template("".join(prompt), "".join(piece for piece in prompt if KNOWLEDGE not in piece))
+    return Conversion({encoder_file: encoder, step_file: step}, contexts, record)
+
+
+def _build_reference(checkpoint: Checkpoint, template: Template) -> GenerationReference:
+    """Every other text is read without the knowledge: ``template`` has the two contexts in place of a pair."""
+    contexts = [Template(text) for text in (template.first, template.second) if text is not None]
+    texts = (fill_template(contexts[number % 2], example) for number, example in enumerate(EXAMPLES))
+    # A causal model's sources share its positions with what is written after them.
+    return GenerationReference(checkpoint, batch_texts(checkpoint, texts, checkpoint.max_tokens - STEPS))
+
+
+KIND = ExportKind(NAME, ("generator",), _load, _convert, _build_reference)
