@@ -212,14 +212,16 @@ def _decoding_table(
     ] = "compact",
     count: Annotated[int, typer.Option(help="Contexts.", min=1)] = 150,
     method: Annotated[str, typer.Option(help="As for `groundwire generate`.")] = "beam_sampling",
-    max_tokens: Annotated[int, typer.Option(help="Tokens of a response.", min=1)] = 40,
+    max_new_tokens: Annotated[int, typer.Option(help="Tokens of a response.", min=1)] = 40,
     seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
 ) -> None:
     """Faithfulness and relevance of generated responses at every alpha and top-p."""
     from .generator import decoding_table
 
     chosen: Any = method
-    setup = decoding_table.Setup(generator, rows, scorer, count, method=chosen, max_tokens=max_tokens, seed=seed)
+    setup = decoding_table.Setup(
+        generator, rows, scorer, count, method=chosen, max_new_tokens=max_new_tokens, seed=seed
+    )
     decoding_table.write(setup, out)
 
 

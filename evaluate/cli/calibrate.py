@@ -10,7 +10,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from groundwire.engine.cli import common
+from groundwire.engine.cli import display
+from groundwire.engine.cli import options as cli_options
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.features import features
 from groundwire.runtime.errors import InvalidRequest
@@ -30,8 +31,8 @@ def calibrate(
     ],
     out: Annotated[Path | None, typer.Option(help="Write the calibration here.", dir_okay=False)] = None,
     save: Annotated[bool, typer.Option("--save", help="Write it into the bundle's manifest.")] = False,
-    bundle: common.BundleOption = "compact",
-    metrics: common.MetricsOption = None,
+    bundle: cli_options.BundleOption = "compact",
+    metrics: cli_options.MetricsOption = None,
     apart_from: Annotated[
         list[Path] | None,
         typer.Option(help="Leave out rows that share knowledge with this set, on which you will test; repeatable."),
@@ -40,8 +41,8 @@ def calibrate(
         Path | None,
         typer.Option(help="Directory that keeps the scores, so that a stopped run goes on; default: beside --out."),
     ] = None,
-    device: common.DeviceOption = "auto",
-    threads: common.ThreadsOption = None,
+    device: cli_options.DeviceOption = "auto",
+    threads: cli_options.ThreadsOption = None,
     workers: commands.WorkersOption = 1,
     verifiable: Annotated[
         float | None, typer.Option(help="Verifiability below which nothing is called inconsistent.", min=0, max=1)
@@ -77,8 +78,8 @@ def calibrate(
         for name, rows in sets.items()
     }
     with commands.progress() as watch:
-        names = common.metric_names(metrics) or ("all",)
-        settings = Settings(bundle, common.device_choice(device), threads, names, workers=workers)
+        names = cli_options.parse_metrics(metrics) or ("all",)
+        settings = Settings(bundle, cli_options.parse_device(device), threads, names, workers=workers)
         scored = score_sets(sets, kept, settings, watch)
         watch("fitting", 0, 0)
         found = examples(sets, scored.sets)
@@ -86,7 +87,7 @@ def calibrate(
         choice = Choice(verifiable=verifiable, seed=seed)
         fitted = fit(found, computed, choice)
         others = leave_one_out(found, {name: name for name in sets}, choice) if len(sets) > 1 else {}
-    console = common.stdout()
+    console = display.output_console()
     console.print(_weights(fitted))
     console.print(_profiles(fitted))
     for name, scorer in others.items():

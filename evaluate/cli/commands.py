@@ -13,7 +13,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from groundwire.engine.cli import common
+from groundwire.engine.cli import display
+from groundwire.engine.cli import options as cli_options
 from groundwire.evaluate import require
 from groundwire.runtime.errors import InvalidRequest
 
@@ -42,14 +43,14 @@ def evaluate(
         typer.Argument(help="Labelled sets: JSON Lines, CSV, or the format their authors publish.", metavar="DATA"),
     ],
     out: OutOption,
-    metrics: common.MetricsOption = None,
+    metrics: cli_options.MetricsOption = None,
     bundle: Annotated[str | None, typer.Option(help="A bundle's name or directory; default: compact.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or tensorrt; default: auto.")] = None,
-    threads: common.ThreadsOption = None,
+    threads: cli_options.ThreadsOption = None,
     workers: WorkersOption = 1,
     decoding: Annotated[str | None, typer.Option(help="How questions are generated; default: beam.")] = None,
     questions: Annotated[str | None, typer.Option(help="single or all valid ones of a span; default: single.")] = None,
-    personal: common.PersonalOption = False,
+    personal: cli_options.PersonalOption = False,
     calibration: Annotated[
         Path | None, typer.Option(help="Draw the verdicts with this file, not with the bundle's calibration.")
     ] = None,
@@ -128,7 +129,7 @@ def compare(
     found = compare_runs(
         Run.load(a, scores_a),
         Run.load(b, scores_b),
-        metrics=common.metric_names(metrics),
+        metrics=cli_options.parse_metrics(metrics),
         repeats=repeats,
         seed=seed,
     )
@@ -197,10 +198,10 @@ def _settings(
     told = decoding is not None or questions is not None or personal
     return Settings(
         bundle=bundle,
-        device=None if device is None else common.device_choice(device),
+        device=None if device is None else cli_options.parse_device(device),
         threads=threads,
-        metrics=common.metric_names(metrics),
-        options=common.make_options(decoding or "beam", questions or "single", personal, None) if told else None,
+        metrics=cli_options.parse_metrics(metrics),
+        options=cli_options.make_options(decoding or "beam", questions or "single", personal, None) if told else None,
         calibration=calibration,
         workers=workers,
     )
@@ -210,7 +211,7 @@ def _settings(
 def progress() -> Iterator[Watch]:
     """A bar for the set that is being scored; nothing of it stays, and nothing appears where no terminal is."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not common.interactive()) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not display.is_interactive()) as bar:
         task = bar.add_task("", total=None)
 
         def watch(name: str, done: int, total: int) -> None:
@@ -220,7 +221,7 @@ def progress() -> Iterator[Watch]:
 
 
 def _show(results: Results, report: Path) -> None:
-    console = common.stdout()
+    console = display.output_console()
     for found in results.sets:
         labels = ", ".join(f"{count} {label}" for label, count in found.labels.items() if count)
         console.print(f"[bold]{escape(found.name)}[/]: {found.rows} rows ({labels})")
@@ -275,7 +276,7 @@ def _interval(one: Estimate | None) -> str:
 
 
 def _show_comparison(found: Comparison) -> None:
-    console = common.stdout()
+    console = display.output_console()
     table = Table()
     for title in ("set", "metric", "figure"):
         table.add_column(title, no_wrap=True)

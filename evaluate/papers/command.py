@@ -49,9 +49,9 @@ def command(
         groundwire tables q2-3 runs/q2 --data data/q2
     """
     # Here and not above: the command line loads this module while it is itself being loaded.
-    from groundwire.engine.cli import common
+    from groundwire.engine.cli import display
 
-    console = common.stdout()
+    console = display.output_console()
     if table is None:
         for one in TABLES.values():
             console.print(f"[bold]{one.id:16}[/]{escape(PAPERS[one.paper])}, table {one.number}: {escape(one.title)}")

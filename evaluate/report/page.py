@@ -20,7 +20,7 @@ from typing import NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from groundwire.engine.cli.common import REASONS
+from groundwire.engine.cli.display import REASONS
 from groundwire.engine.metrics import METRICS
 from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Mistake, Results, SetFigures
 from groundwire.runtime.errors import InvalidRequest

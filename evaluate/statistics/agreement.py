@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from groundwire.engine.cli.common import UNBOUNDED
+from groundwire.engine.cli.display import UNBOUNDED
 from groundwire.evaluate.scores.metric_values import FUSED, Column
 
 from .estimates import Bools, Floats, areas, classification, estimate, pearson

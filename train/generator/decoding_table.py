@@ -25,8 +25,8 @@ from typing import Any, get_args
 from rich.console import Console
 from rich.progress import track
 
-from groundwire.engine import Engine, GeneratedResponse
-from groundwire.engine.generation.settings import Method
+from groundwire.engine import Engine, GeneratedResponse, GenerationOptions
+from groundwire.engine.generation.options import Method
 from groundwire.train.common.corpus import read_rows
 
 METRICS = ("pmi", "overlap_precision", "nli")
@@ -47,10 +47,10 @@ class Setup:
     count: int = 150
     """Contexts, the first of the file."""
     alphas: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
-    top_ps: tuple[float, ...] = (0.6, 0.75, 0.9)
+    pmi_top_ps: tuple[float, ...] = (0.6, 0.75, 0.9)
     method: Method = "beam_sampling"
     """The paper's table is of beam sampling with 4 beams."""
-    max_tokens: int = 40
+    max_new_tokens: int = 40
     seed: int = 0
 
 
@@ -85,7 +85,7 @@ class Cell:
     """One pair of settings."""
 
     alpha: float
-    top_p: float
+    pmi_top_p: float
     pmi: Mean
     """PMI-Faith, nats per token."""
     pmi_normalised: float | None
@@ -97,7 +97,7 @@ class Cell:
     """Nats per token that the generator itself gives the response, with the knowledge."""
     words: float
     unfinished: float
-    """Share of responses that ``max_tokens`` ended."""
+    """Share of responses that ``max_new_tokens`` ended."""
     examples: tuple[str, ...]
 
 
@@ -119,12 +119,12 @@ def measure(setup: Setup) -> Iterator[Cell]:
     given = list(itertools.islice(contexts(setup.rows), setup.count))
     if not given:
         raise ValueError(f"{setup.rows} has no context with knowledge and history.")
-    grid = list(itertools.product(setup.top_ps, setup.alphas))
+    grid = list(itertools.product(setup.pmi_top_ps, setup.alphas))
     with Engine.load(setup.scorer, extra=[setup.generator]) as engine, ThreadPoolExecutor(AT_ONCE) as pool:
         scale = engine.calibration.scales.get("pmi") if engine.calibration else None
-        for top_p, alpha in track(grid, "generating", console=Console(stderr=True), transient=True):
-            responses = list(pool.map(_writer(engine, setup, alpha, top_p), given))
-            yield _cell(alpha, top_p, given, responses, rouge, (scale.low, scale.high) if scale else None)
+        for pmi_top_p, alpha in track(grid, "generating", console=Console(stderr=True), transient=True):
+            responses = list(pool.map(_writer(engine, setup, alpha, pmi_top_p), given))
+            yield _cell(alpha, pmi_top_p, given, responses, rouge, (scale.low, scale.high) if scale else None)
 
 
 def report(setup: Setup, cells: Sequence[Cell]) -> dict[str, Any]:
@@ -151,9 +151,9 @@ def markdown(cells: Sequence[Cell]) -> str:
         f"|---|---|{'---|' * len(alphas)}",
     ]
     for name, shown in figures.items():
-        for top_p in sorted({cell.top_p for cell in cells}):
-            row = {cell.alpha: shown(cell) for cell in cells if cell.top_p == top_p}
-            lines.append(f"| {name} | {top_p:g} | {' | '.join(row[alpha] for alpha in alphas)} |")
+        for pmi_top_p in sorted({cell.pmi_top_p for cell in cells}):
+            row = {cell.alpha: shown(cell) for cell in cells if cell.pmi_top_p == pmi_top_p}
+            lines.append(f"| {name} | {pmi_top_p:g} | {' | '.join(row[alpha] for alpha in alphas)} |")
             name = ""
     return "\n".join(lines)
 
@@ -169,17 +169,15 @@ def write(setup: Setup, out: Path) -> None:
     print(markdown(cells))
 
 
-def _writer(engine: Engine, setup: Setup, alpha: float, top_p: float) -> Callable[[Context], GeneratedResponse | None]:
+def _writer(
+    engine: Engine, setup: Setup, alpha: float, pmi_top_p: float
+) -> Callable[[Context], GeneratedResponse | None]:
     def of(context: Context) -> GeneratedResponse | None:
         found = engine.generate(
             context.knowledge,
             context.history,
-            alpha=alpha,
-            top_p=top_p,
-            method=setup.method,
+            GenerationOptions(alpha, pmi_top_p, setup.method, seed=setup.seed, max_new_tokens=setup.max_new_tokens),
             metrics=METRICS,
-            seed=setup.seed,
-            max_tokens=setup.max_tokens,
         )
         return found.responses[0] if found.text.strip() else None
 
@@ -188,7 +186,7 @@ def _writer(engine: Engine, setup: Setup, alpha: float, top_p: float) -> Callabl
 
 def _cell(
     alpha: float,
-    top_p: float,
+    pmi_top_p: float,
     given: Sequence[Context],
     responses: Sequence[GeneratedResponse | None],
     rouge: Callable[[str, str], float],
@@ -205,7 +203,7 @@ def _cell(
     pmi = Mean.of(values["pmi"])
     return Cell(
         alpha=alpha,
-        top_p=top_p,
+        pmi_top_p=pmi_top_p,
         pmi=pmi,
         pmi_normalised=None if scale is None else round((pmi.value - scale[0]) / (scale[1] - scale[0]), 4),
         overlap_precision=Mean.of(values["overlap_precision"]),
