@@ -20,8 +20,8 @@ from typing import NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from groundwire.engine.cli.display import REASONS
 from groundwire.engine.metrics import METRICS
+from groundwire.engine.schema.explanations import REASONS
 from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Mistake, Results, SetFigures
 from groundwire.runtime.errors import InvalidRequest
 

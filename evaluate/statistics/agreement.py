@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from groundwire.engine.cli.display import UNBOUNDED
+from groundwire.engine.metrics import find
 from groundwire.evaluate.scores.metric_values import FUSED, Column
 
 from .estimates import Bools, Floats, areas, classification, estimate, pearson
@@ -32,7 +32,8 @@ class Threshold(NamedTuple):
 
 def bounded(metric: str) -> bool:
     """Whether the metric's values go from 0 to 1, so that 0.5 can be a threshold."""
-    return metric not in UNBOUNDED
+    known = find(metric)
+    return known is None or known.bounds == (0.0, 1.0)
 
 
 def probability(metric: str) -> bool:
