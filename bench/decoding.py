@@ -5,10 +5,10 @@
 Exports BART-large (12 + 12 layers of 1,024, 50,265 tokens) at int8 into the work directory, without the parity gate,
 which would take many minutes and is meaningless for random weights, and decodes with four beams in turns:
 
-- pmi: alpha 0.25 and top_p 0.6, both contexts in one batch;
-- plain: the same graph at alpha 0 and top_p 1, one context;
+- pmi: alpha 0.25 and pmi_top_p 0.6, both contexts in one batch;
+- plain: the same graph at alpha 0 and pmi_top_p 1, one context;
 - bare: a decoder step without the contrast, as question generators have;
-- wide: top_p 0.99, whose sets go beyond the first tokens, so that every step sorts the vocabulary.
+- wide: pmi_top_p 0.99, whose sets go beyond the first tokens, so that every step sorts the vocabulary.
 
 A word is a token here, no response ends early, and the logits are as peaked as those of a trained model.
 """
@@ -165,7 +165,7 @@ def random_calls(count: int, words: tuple[int, int], tokens: int, vocabulary: in
 
 def without_contrast(calls: Sequence[Generate]) -> list[Generate]:
     """Return the same dialogues without the contrast."""
-    return [msgspec.structs.replace(call, alpha=0.0, top_p=1.0) for call in calls]
+    return [msgspec.structs.replace(call, alpha=0.0, pmi_top_p=1.0) for call in calls]
 
 
 def questions(calls: Sequence[Generate]) -> list[GenerateQuestions]:
@@ -181,9 +181,9 @@ def verify(generator: ResponseGenerator, bare: QuestionGenerator, calls: Sequenc
         bare.run(questions(calls), 1),
         generator.run(calls, 1),
     )
-    nearly = generator.run([msgspec.structs.replace(call, alpha=1e-7, top_p=1.0) for call in calls], 1)
+    nearly = generator.run([msgspec.structs.replace(call, alpha=1e-7, pmi_top_p=1.0) for call in calls], 1)
     # With random weights the source hardly matters, so only CPMI alone is certain to change the text.
-    purely = generator.run([msgspec.structs.replace(call, alpha=1.0, top_p=1.0) for call in calls], 1)
+    purely = generator.run([msgspec.structs.replace(call, alpha=1.0, pmi_top_p=1.0) for call in calls], 1)
     for call, *outcomes in zip(calls, alone, asked, contrasted, nearly, purely, strict=True):
         plain, bare_text, pmi, beside, cpmi_only = (
             outcome[0] if isinstance(outcome, tuple) else outcome for outcome in outcomes
@@ -206,7 +206,7 @@ def throughput(
     generator: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int, repeats: int
 ) -> Throughput:
     """Time all ways of decoding the calls together."""
-    wide = [msgspec.structs.replace(call, top_p=0.99) for call in calls]
+    wide = [msgspec.structs.replace(call, pmi_top_p=0.99) for call in calls]
     without, asked = without_contrast(calls), questions(calls)
     runs: Runs = {
         "pmi": lambda: generator.run(calls, 1),

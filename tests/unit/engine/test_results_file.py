@@ -1,4 +1,4 @@
-"""A results file that goes on, cuts off half a line, and touches nothing that is not its own."""
+"""A results file continues a run, cuts off an incomplete line, and does not change other files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
     assert read(path) == [Line(1, "a\u2028b")]
     file.append(Line(2, "c"))
     file.close()
-    assert [one.line for one in read(path)] == [1, 2]
+    assert [entry.line for entry in read(path)] == [1, 2]
 
 
 @pytest.mark.parametrize("rest", ['{"line":2,"made_', '{"', '{"line":2,"made_with":"s"}'])
@@ -54,7 +54,7 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path: Path, text:
 def test_settings_are_not_mixed(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text('{"line":1,"made_with":"s"}\n{"line":2,"made_with":"t"}\n')
-    with pytest.raises(InvalidRequest, match=r"made with other settings \(t\); now they are s"):
+    with pytest.raises(InvalidRequest, match=r"made with other settings: t\. The settings now are s"):
         ResultsFile(path, Line).check("s")
     path.write_text('{"line":1,"made_with":"s"}\n')
     ResultsFile(path, Line).check("s")
