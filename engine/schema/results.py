@@ -15,8 +15,9 @@ from .explanations import UnsupportedSpan as UnsupportedSpan
 
 Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"]
 """``scored``: the value counts. ``nothing_to_verify``: the metric found nothing that it can check. ``truncated``: the
-texts exceed what may be read. ``deadline``, ``cancelled``: the request was stopped. ``failed``: a model failed. ``invalid``:
-the input is not usable (only in ``score_many``, which goes on; ``score`` raises). Only ``scored`` carries a value."""
+texts exceed what may be read. ``deadline``, ``cancelled``: the request was stopped. ``failed``: a model failed.
+``invalid``: the input is not usable (only in ``score_many``, which goes on; ``score`` raises). Only ``scored`` carries
+a value."""
 
 
 class Request(Record, frozen=True):

@@ -65,7 +65,9 @@ def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pyt
     """The fake model writes "wasps make honey" whatever it is asked, and takes all of it for neutral."""
     fake = FakeRuntime({"generator": writer, "lm": language_model, "nli": label})
     monkeypatch.setattr(Engine, "load", lambda scorer, extra: Engine(fake))
-    setup = TableSetup(tmp_path, write(tmp_path / "rows.jsonl", ROWS), alphas=(0.0, 1.0), pmi_top_ps=(0.6,), method="beam")
+    setup = TableSetup(
+        tmp_path, write(tmp_path / "rows.jsonl", ROWS), alphas=(0.0, 1.0), pmi_top_ps=(0.6,), method="beam"
+    )
     first, second = measure_cells(setup)
     assert (first.alpha, second.alpha, first.pmi_top_p) == (0.0, 1.0, 0.6)
     assert first.rouge_l.value == pytest.approx((2 / 3 + 0) / 2, abs=1e-4)
@@ -112,7 +114,7 @@ def test_the_command_on_real_models(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     rows, out = write(tmp_path / "rows.jsonl", ROWS), tmp_path / "table.json"
     given = ["decoding-table", "--generator", str(generator), "--rows", str(rows), "--out", str(out)]
-    done = CliRunner().invoke(app, [*given, "--method", "greedy", "--max-tokens", "8"])
+    done = CliRunner().invoke(app, [*given, "--method", "greedy", "--max-new-tokens", "8"])
     assert done.exit_code == 0, (done.output, done.exception)
     report = json.loads(out.read_text())
     assert report["setup"]["method"] == "greedy"
