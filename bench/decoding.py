@@ -5,10 +5,10 @@
 Exports BART-large (12 + 12 layers of 1,024, 50,265 tokens) at int8 into the work directory, without the parity gate,
 which would take many minutes and mean nothing, and decodes with four beams in turns:
 
-- pmi: alpha 0.25 and top_p 0.6, both contexts in one batch;
-- plain: the same graph at alpha 0 and top_p 1, one context;
+- pmi: alpha 0.25 and pmi_top_p 0.6, both contexts in one batch;
+- plain: the same graph at alpha 0 and pmi_top_p 1, one context;
 - bare: a decoder step that knows no contrast, the one questions are generated with;
-- wide: top_p 0.99, whose sets go beyond the first tokens, so that every step sorts the vocabulary.
+- wide: pmi_top_p 0.99, whose sets go beyond the first tokens, so that every step sorts the vocabulary.
 
 A word is a token here, no response ends early, and the logits are as peaked as those of a trained model.
 """
@@ -164,7 +164,7 @@ def made_up(count: int, words: tuple[int, int], tokens: int, vocabulary: int) ->
 
 def plain(calls: Sequence[Generate]) -> list[Generate]:
     """The same dialogues without the contrast."""
-    return [msgspec.structs.replace(call, alpha=0.0, top_p=1.0) for call in calls]
+    return [msgspec.structs.replace(call, alpha=0.0, pmi_top_p=1.0) for call in calls]
 
 
 def questions(calls: Sequence[Generate]) -> list[GenerateQuestions]:
@@ -176,9 +176,9 @@ def questions(calls: Sequence[Generate]) -> list[GenerateQuestions]:
 def verify(writer: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int) -> None:
     """Both graphs decode the same at alpha 0; the contrast is the formula, and changes what is written."""
     alone, asked, judged = writer.run(plain(calls), 1), bare.run(questions(calls), 1), writer.run(calls, 1)
-    nearly = writer.run([msgspec.structs.replace(call, alpha=1e-7, top_p=1.0) for call in calls], 1)
+    nearly = writer.run([msgspec.structs.replace(call, alpha=1e-7, pmi_top_p=1.0) for call in calls], 1)
     # Random weights hardly read their source, so only CPMI alone is sure to write something else.
-    purely = writer.run([msgspec.structs.replace(call, alpha=1.0, top_p=1.0) for call in calls], 1)
+    purely = writer.run([msgspec.structs.replace(call, alpha=1.0, pmi_top_p=1.0) for call in calls], 1)
     for call, *found in zip(calls, alone, asked, judged, nearly, purely, strict=True):
         one, other, pmi, both, pure = (outcome[0] if isinstance(outcome, tuple) else outcome for outcome in found)
         check(isinstance(other, GeneratedQuestion), f"no response: {other!r}")
@@ -196,7 +196,7 @@ def throughput(
     writer: ResponseGenerator, bare: QuestionGenerator, calls: Sequence[Generate], tokens: int, repeats: int
 ) -> Throughput:
     """Time all ways of decoding the calls together."""
-    wide = [msgspec.structs.replace(call, top_p=0.99) for call in calls]
+    wide = [msgspec.structs.replace(call, pmi_top_p=0.99) for call in calls]
     without, asked = plain(calls), questions(calls)
     runs: Runs = {
         "pmi": lambda: writer.run(calls, 1),

@@ -129,9 +129,9 @@ def _critique(engine: Engine, graph: KnowledgeGraph, row: Dialogue) -> Callable[
 
 
 def _link(graph: KnowledgeGraph, row: Dialogue) -> Callable[[], object]:
-    from groundwire.engine.nph.context import around
+    from groundwire.engine.nph.context import build_context
 
-    return lambda: around(graph, row.response, row.history, 1)
+    return lambda: build_context(graph, row.response, row.history, 1)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,9 @@ from groundwire.runtime.errors import (
 from groundwire.runtime.triples import Triple
 
 from .api import Engine
+from .generation.options import GenerationOptions
 from .generation.pipeline import GenerationStream
-from .generation.records import GeneratedResponse, GeneratedToken, Generation, GenerationOptions
+from .generation.records import GeneratedResponse, GeneratedToken, Generation
 from .kg import KnowledgeGraph, Linked, Problem, Subgraph
 from .metrics import GROUPS, METRICS
 from .nph.records import Alternative, Change, Critique, Refinement

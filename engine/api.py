@@ -7,19 +7,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import Any, Self
 
 from groundwire.runtime.calibration import Calibration
-from groundwire.runtime.calls import Call, Decoding
+from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.session import DeviceChoice
 from groundwire.runtime.protocol import Runtime
 from groundwire.runtime.triples import Triple
 
+from .generation.options import GenerationOptions
 from .generation.pipeline import GenerationPipeline, GenerationStream
 from .generation.records import Generation
-from .generation.settings import MAX_TOKENS, Method, make_settings
+from .generation.settings import Settings, make_settings
 from .kg import KnowledgeGraph
 from .nph.pipeline import NphPipeline
 from .nph.records import Critique, Refinement
@@ -251,105 +252,68 @@ class Engine:
         settings = RefineOptions(hops, top, type_aware, min_probability)
         return self._nph.refine(response, history, triples, graph, settings, self._check_options(options))
 
-    @overload
     def generate(
         self,
         knowledge: Knowledge,
         history: Sequence[str],
+        generation: GenerationOptions = GenerationOptions(),  # noqa: B008 - a frozen record
         *,
-        alpha: float = ...,
-        top_p: float = ...,
-        method: Method | Decoding = ...,
-        n: int = ...,
-        n_candidates: int | None = ...,
-        metrics: Sequence[str] | str | None = ...,
-        stream: Literal[False] = ...,
-        seed: int = ...,
-        max_tokens: int = ...,
-        options: Options | None = ...,
-    ) -> Generation: ...
-
-    @overload
-    def generate(
-        self,
-        knowledge: Knowledge,
-        history: Sequence[str],
-        *,
-        alpha: float = ...,
-        top_p: float = ...,
-        method: Method | Decoding = ...,
-        stream: Literal[True],
-        seed: int = ...,
-        max_tokens: int = ...,
-        options: Options | None = ...,
-    ) -> GenerationStream: ...
-
-    def generate(
-        self,
-        knowledge: Knowledge,
-        history: Sequence[str],
-        *,
-        alpha: float = 0.25,
-        top_p: float = 0.6,
-        method: Method | Decoding = "beam",
-        n: int = 1,
-        n_candidates: int | None = None,
         metrics: Sequence[str] | str | None = None,
-        stream: bool = False,
-        seed: int = 0,
-        max_tokens: int = MAX_TOKENS,
         options: Options | None = None,
-    ) -> Generation | GenerationStream:
-        """Write responses to ``history`` that rest on ``knowledge``: PMI-Decode, by the model of role ``generator``.
+    ) -> Generation:
+        """Generate responses to ``history`` that rest on ``knowledge``: PMI-Decode, by the model of role ``generator``.
 
-        At every step the next token is judged by ``alpha · cpmi + (1 − alpha) · log_prob`` (CPMI: how much more
-        probable the knowledge makes it) among the most probable tokens that together have ``top_p``. ``alpha`` 0 is the
-        model's plain decoding, 1 asks PMI alone; the defaults are what the paper recommends to stay relevant.
-        ``method`` is ``greedy``, ``beam`` (4 beams, or ``n`` if more), ``sampling``, ``nucleus`` (sampling from the
-        0.9 most probable), ``beam_sampling``, or a decoding record, which then also says the length. What is drawn
-        depends on ``seed`` and the texts alone. ``max_tokens`` (1–1,023) bounds a response.
-
-        ``n`` best responses are returned. With ``metrics``, or with ``n_candidates``, that many are written, scored by
-        the metrics (default: the bundle's own, as for ``score``) and ranked, the most faithful first: by the verdict's
-        probability, else by the first metric. With ``stream`` the text of one response comes piece by piece: as it is
-        decoded for ``greedy``, ``sampling`` and ``nucleus``, and at the end for beams. Raises InvalidRequest for
-        unusable input; what happens to a valid request is a status.
+        ``generation`` says how. With ``metrics``, or with ``GenerationOptions.n_candidates``, the metrics score every
+        candidate (default: the bundle's own, as for ``score``) and the most faithful come first: by the verdict's
+        probability, else by the first metric. Raises InvalidRequest for unusable input; what happens to a valid request
+        is a status.
         """
-        options = self._check_options(options)
-        self._generation.needs_generator()
-        checks = self.metric_names(metrics) if metrics is not None or n_candidates is not None else ()
-        settings = make_settings(
-            knowledge, history, alpha, top_p, method, n, n_candidates, seed, max_tokens, options, checked=bool(checks)
-        )
-        if not stream:
-            return self._generation.write(settings, checks, options)
-        if checks:
-            raise InvalidRequest("stream=True writes without checking; leave metrics and n_candidates out.")
-        return self._generation.stream(settings, options)
+        return self._generation.generate(*self._generation_request(knowledge, history, generation, metrics, options))
 
     async def agenerate(
         self,
         knowledge: Knowledge,
         history: Sequence[str],
+        generation: GenerationOptions = GenerationOptions(),  # noqa: B008 - a frozen record
         *,
-        alpha: float = 0.25,
-        top_p: float = 0.6,
-        method: Method | Decoding = "beam",
-        n: int = 1,
-        n_candidates: int | None = None,
         metrics: Sequence[str] | str | None = None,
-        seed: int = 0,
-        max_tokens: int = MAX_TOKENS,
         options: Options | None = None,
     ) -> Generation:
-        """``generate`` for asyncio; cancelling the awaiting task gives the request up."""
+        """``generate`` for asyncio; cancelling the awaiting task cancels the request."""
+        request = self._generation_request(knowledge, history, generation, metrics, options)
+        return await self._generation.agenerate(*request)
+
+    def generate_stream(
+        self,
+        knowledge: Knowledge,
+        history: Sequence[str],
+        generation: GenerationOptions = GenerationOptions(),  # noqa: B008 - a frozen record
+        *,
+        options: Options | None = None,
+    ) -> GenerationStream:
+        """Generate one response and yield its text piece by piece; the stream's ``result`` is the Generation.
+
+        Greedy search and sampling yield each piece as it is decoded, beam methods yield the text at the end. Nothing is
+        checked by metrics: InvalidRequest if ``generation`` has ``n_candidates`` or ``n`` above 1, and for unusable
+        input as in ``generate``.
+        """
         options = self._check_options(options)
-        self._generation.needs_generator()
-        checks = self.metric_names(metrics) if metrics is not None or n_candidates is not None else ()
-        settings = make_settings(
-            knowledge, history, alpha, top_p, method, n, n_candidates, seed, max_tokens, options, checked=bool(checks)
-        )
-        return await self._generation.awrite(settings, checks, options)
+        self._generation.check_roles()
+        return self._generation.stream(make_settings(knowledge, history, generation, options), options)
+
+    def _generation_request(
+        self,
+        knowledge: Knowledge,
+        history: Sequence[str],
+        generation: GenerationOptions,
+        metrics: Sequence[str] | str | None,
+        options: Options | None,
+    ) -> tuple[Settings, tuple[str, ...], Options]:
+        options = self._check_options(options)
+        self._generation.check_roles()
+        settings = make_settings(knowledge, history, generation, options, has_metrics=metrics is not None)
+        is_checked = metrics is not None or generation.n_candidates is not None
+        return settings, self.metric_names(metrics) if is_checked else (), options
 
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""

@@ -39,9 +39,9 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
     """Scores the next token by ``alpha · (a − b) + (1 − alpha) · a`` among the most probable ones, −inf outside.
 
     Here a is its log-probability with the knowledge, as ``generate`` computes it, b the one without, which this object
-    computes, and the tokens that count are the fewest whose a together reach ``top_p``. Source: Nandwani et al. 2023,
-    §4.2, and the authors' code. Made for one ``generate`` call of a causal model or an encoder-decoder, with any of
-    greedy search, beam search, sampling and beam sampling: it keeps the keys and values of the context without the
+    computes, and the tokens that count are the fewest whose a together reach ``pmi_top_p``. Source: Nandwani et al.
+    2023, §4.2, and the authors' code. Made for one ``generate`` call of a causal model or an encoder-decoder, with any
+    of greedy search, beam search, sampling and beam sampling: it keeps the keys and values of the context without the
     knowledge itself, and finds out which of them each beam continues from the tokens alone. Warpers (temperature,
     top-k, top-p) see its scores; what transformers forbids before it (repeated n-grams) stays forbidden, and the set is
     taken from the rest.
@@ -54,16 +54,16 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
         unconditional_mask: Tensor | None = None,
         *,
         alpha: float = 0.25,
-        top_p: float = 0.6,
+        pmi_top_p: float = 0.6,
     ) -> None:
         """What ``model`` (the one that generates, or another with its vocabulary) reads without the knowledge.
 
         ``unconditional_ids`` int64 [B, T], one row for each of ``generate``'s sources in their order: the encoder's
         input, or the causal model's prompt, which is padded on the left. ``unconditional_mask`` [B, T] has 1 on the
-        tokens; None takes all. ``alpha`` 0–1 and ``top_p``, above 0 up to 1, have the paper's recommended values; at
-        ``alpha`` 0 the context is not read. Raises InvalidRequest for a value out of its range.
+        tokens; None takes all. ``alpha`` 0–1 and ``pmi_top_p``, above 0 up to 1, have the paper's recommended values;
+        at ``alpha`` 0 the context is not read. Raises InvalidRequest for a value out of its range.
         """
-        check(alpha, top_p)
+        check(alpha, pmi_top_p)
         mask = torch.ones_like(unconditional_ids) if unconditional_mask is None else unconditional_mask
         if unconditional_ids.ndim != 2 or mask.shape != unconditional_ids.shape or not bool(mask.any(1).all()):
             raise InvalidRequest(
@@ -77,7 +77,7 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
                 "(tokenizer.padding_side = 'left')."
             )
         self.alpha = alpha
-        self.top_p = top_p
+        self.pmi_top_p = pmi_top_p
         self._context = _Paired(model, unconditional_ids, mask) if paired else _Causal(model, unconditional_ids, mask)
         self._seen: Tensor | None = None
 
@@ -88,7 +88,7 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
         each row, and so does then what is returned, which changes no choice.
         """
         without = self._without(input_ids) if self.alpha > 0 else None
-        return contrast(scores.float(), without, self.alpha, self.top_p).to(scores.dtype)
+        return contrast(scores.float(), without, self.alpha, self.pmi_top_p).to(scores.dtype)
 
     def _without(self, input_ids: Tensor) -> Tensor:
         """b [B · K, V], and the kept keys and values moved to the rows that continue them."""
@@ -100,20 +100,20 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
         return torch.log_softmax(self._context.logits.float(), dim=-1)
 
 
-def contrast(given: Tensor, without: Tensor | None, alpha: float, top_p: float) -> Tensor:
-    """The rule: ``alpha · (given − without) + (1 − alpha) · given`` in the ``top_p`` set of ``given``, −inf outside.
+def contrast(given: Tensor, without: Tensor | None, alpha: float, pmi_top_p: float) -> Tensor:
+    """``alpha · (given − without) + (1 − alpha) · given`` in the ``pmi_top_p`` set of ``given``, −inf outside.
 
     Both are log-probabilities [..., V], or ``given`` that and a number for each row; ``without`` may be None at
     ``alpha`` 0, where it counts for nothing. The set is that of ``given``'s softmax. A token that is impossible with
     the knowledge stays so, whatever it is without.
     """
-    check(alpha, top_p)
+    check(alpha, pmi_top_p)
     kept = given > -_INFINITE
-    if top_p < 1:
+    if pmi_top_p < 1:
         shares, order = torch.log_softmax(given, dim=-1).sort(dim=-1, descending=True, stable=True)
         mass = shares.exp().cumsum(-1)
         before = torch.nn.functional.pad(mass[..., :-1], (1, 0))
-        kept &= torch.zeros_like(kept).scatter(-1, order, before < top_p)
+        kept &= torch.zeros_like(kept).scatter(-1, order, before < pmi_top_p)
     if alpha == 0:
         value = given
     elif without is None:
@@ -123,12 +123,12 @@ def contrast(given: Tensor, without: Tensor | None, alpha: float, top_p: float) 
     return value.masked_fill(~kept, -_INFINITE)
 
 
-def check(alpha: float, top_p: float) -> None:
+def check(alpha: float, pmi_top_p: float) -> None:
     """Raise InvalidRequest for a value outside its range."""
     if not 0 <= alpha <= 1:
         raise InvalidRequest(f"alpha={alpha}; allowed are 0 (plain decoding) to 1 (PMI alone).")
-    if not 0 < top_p <= 1:
-        raise InvalidRequest(f"top_p={top_p}; allowed is above 0 up to 1 (all tokens).")
+    if not 0 < pmi_top_p <= 1:
+        raise InvalidRequest(f"pmi_top_p={pmi_top_p}; allowed is above 0 up to 1 (all tokens).")
 
 
 class _Context(ABC):

@@ -197,7 +197,8 @@ class Generate(msgspec.Struct, frozen=True):
 
     PMI-Decode (Nandwani et al. 2023, §4.2): the next token is judged by ``alpha * cpmi + (1 - alpha) * log_prob``, both
     given everything before it, where CPMI is its log-probability with the knowledge minus that without. ``alpha`` 0
-    with ``top_p`` 1 is the plain decoding of the model; at ``alpha`` 0 the context without the knowledge is not read.
+    with ``pmi_top_p`` 1 is the plain decoding of the model; at ``alpha`` 0 the context without the knowledge is not
+    read.
     """
 
     knowledge: tuple[str, ...]
@@ -206,8 +207,8 @@ class Generate(msgspec.Struct, frozen=True):
     """Turns, the oldest first, joined by a line break; may be empty."""
     decoding: Decoding = FAITHFUL
     alpha: float = 0.25
-    """Weight of CPMI, 0 to 1. The paper recommends 0.25 with ``top_p`` 0.6."""
-    top_p: float = 0.6
+    """Weight of CPMI, 0 to 1. The paper recommends 0.25 with ``pmi_top_p`` 0.6."""
+    pmi_top_p: float = 0.6
     """Above 0 up to 1: CPMI chooses among the most probable tokens (with the knowledge) that together have this
     probability; at least one, and all of them at 1."""
 

@@ -1,7 +1,7 @@
-"""The ``groundwire`` command; ``program`` puts it together.
+"""The ``groundwire`` command; ``program`` assembles it.
 
-``app`` and ``main`` are imported on first use: a package above the engine takes its options from ``common``, and must
-not have its own commands added while it is imported itself.
+``app`` and ``main`` are imported on first use: packages above the engine import option types from here, and must not
+have their own commands loaded while they are being imported themselves.
 """
 
 from __future__ import annotations

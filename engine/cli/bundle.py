@@ -1,4 +1,4 @@
-"""``groundwire bundle``: look at a bundle and check it."""
+"""``groundwire bundle``: shows what a bundle contains, and verifies its files."""
 
 from __future__ import annotations
 
@@ -8,24 +8,29 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from groundwire.runtime.bundle import Bundle, SpansRole
+from groundwire.runtime.bundle import Bundle, Parity, SpansRole
 
-from . import common
+from . import display
 
-app = typer.Typer(help="Look at a bundle, or check its files.", no_args_is_help=True)
-Where = Annotated[str, typer.Argument(help="An embedded bundle's name, or a bundle directory.")]
+app = typer.Typer(help="Show what a bundle contains, or verify its files.", no_args_is_help=True)
+BundleArgument = Annotated[str, typer.Argument(help="Name of an embedded bundle, or a bundle directory.")]
 
 
 @app.command()
-def inspect(where: Where = "compact") -> None:
-    """Show the roles of a bundle, their checkpoints and how far the graphs are from them."""
-    opened = Bundle.open(where)
-    manifest = opened.manifest
-    size = manifest.size / 1e6
-    console = common.stdout()
+def inspect(bundle: BundleArgument = "compact") -> None:
+    """Show the roles of a bundle, their checkpoints, and how closely the exported graphs match them.
+
+    The column `parity` reports the comparison with the checkpoint that export made: its gate, the share of equal
+    decisions and spans, and the largest logit error beside the standard deviation of the logits.
+
+        groundwire bundle inspect compact
+        groundwire bundle inspect my-bundle
+    """
+    manifest = Bundle.open(bundle).manifest
+    console = display.output_console()
     console.print(
-        f"[bold]{escape(manifest.name)}[/] {escape(manifest.version)}  {size:.1f} MB  digest {manifest.digest()}  "
-        f"schema {manifest.schema}  {escape(manifest.license)}"
+        f"[bold]{escape(manifest.name)}[/] {escape(manifest.version)}  {manifest.size / 1e6:.1f} MB  "
+        f"digest {manifest.digest()}  schema {manifest.schema}  {escape(manifest.license)}"
     )
     table = Table(expand=True)
     for title in ("role", "checkpoint", "architecture", "precision", "parity"):
@@ -33,21 +38,28 @@ def inspect(where: Where = "compact") -> None:
     for name, role in manifest.roles.items():
         if isinstance(role, SpansRole):
             table.add_row(name, escape(role.source), "spaCy", "", "")
-            continue
-        parity = "none"
-        if role.parity is not None:
-            agree = f"{role.parity.decision_agreement:.1%} of decisions"
-            if role.parity.span_agreement is not None:
-                agree += f", {role.parity.span_agreement:.1%} of spans"
-            error = f"error {role.parity.max_logit_error:.3f} (std {role.parity.logit_std:.2f})"
-            parity = f"{role.parity.gate}: {agree}, {error}"
-        table.add_row(name, escape(role.source), escape(role.architecture), role.precision, parity)
+        else:
+            parity = _format_parity(role.parity)
+            table.add_row(name, escape(role.source), escape(role.architecture), role.precision, parity)
     console.print(table)
 
 
 @app.command()
-def verify(where: Where = "compact") -> None:
-    """Compare every file of a bundle with its digest; exit code 1 names the first that differs."""
-    opened = Bundle.open(where)
+def verify(bundle: BundleArgument = "compact") -> None:
+    """Compare every file of a bundle with its digest; the exit code is 1 if one differs, and the message names it.
+
+    groundwire bundle verify my-bundle
+    """
+    opened = Bundle.open(bundle)
     opened.verify()
-    common.stdout().print(f"[green]intact[/]: {len(opened.manifest.files)} files, digest {opened.manifest.digest()}")
+    files, digest = len(opened.manifest.files), opened.manifest.digest()
+    display.output_console().print(f"[green]intact[/]: {files} files, digest {digest}")
+
+
+def _format_parity(parity: Parity | None) -> str:
+    if parity is None:
+        return "none"
+    agreement = f"{parity.decision_agreement:.1%} of decisions"
+    if parity.span_agreement is not None:
+        agreement += f", {parity.span_agreement:.1%} of spans"
+    return f"{parity.gate}: {agreement}, error {parity.max_logit_error:.3f} (std {parity.logit_std:.2f})"

@@ -1,10 +1,11 @@
-"""``groundwire explain``: one response, looked at closely."""
+"""``groundwire explain``: shows how the score of one response comes about."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
@@ -12,9 +13,8 @@ from rich.text import Text
 
 from groundwire.engine.api import Engine
 from groundwire.engine.schema.explanations import Comparison, Q2Explanation
-from groundwire.engine.schema.results import MetricResult
 
-from . import common
+from . import display, options
 
 DISCARDED = {
     "personal": "about the speakers",
@@ -25,53 +25,60 @@ DISCARDED = {
 
 def explain(
     response: Annotated[str, typer.Argument(help="The response to check.")],
-    knowledge: Annotated[list[str], typer.Option("--knowledge", "-k", help="A passage; repeat for several.")],
+    knowledge: Annotated[
+        list[str], typer.Option("--knowledge", "-k", help="A passage of knowledge; repeat for several.")
+    ],
     history: Annotated[
-        list[str] | None, typer.Option("--history", "-h", help="An utterance before; repeat, oldest first.")
+        list[str] | None,
+        typer.Option("--history", "-h", help="An utterance before the response; repeat for several, oldest first."),
     ] = None,
-    metrics: common.MetricsOption = None,
-    bundle: common.BundleOption = "compact",
-    device: common.DeviceOption = "auto",
-    decoding: common.DecodingOption = "beam",
-    questions: common.QuestionsOption = "single",
-    personal: common.PersonalOption = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the Score as JSON.")] = False,
+    metrics: options.MetricsOption = None,
+    bundle: options.BundleOption = "compact",
+    device: options.DeviceOption = "auto",
+    decoding: options.DecodingOption = "beam",
+    questions: options.QuestionsOption = "single",
+    personal: options.PersonalOption = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the Score record as JSON.")] = False,
 ) -> None:
-    """Show a response with its unsupported words marked, and the questions below.
+    """Score one response and show how the score comes about.
 
-    groundwire explain "Elvis was born in 1936." -k "Elvis Presley was born on January 8, 1935."
+    Prints the verdict with its probability and threshold, the response with its unsupported words in ⟦brackets⟧, each
+    metric's value, and for Q² every question with the answer that the knowledge gives.
+
+        groundwire explain "Elvis was born in 1936." -k "Elvis Presley was born on January 8, 1935."
+        groundwire explain "Elvis was born in 1936." -k "Elvis Presley was born in 1935." --metrics all --json
     """
-    options = common.make_options(decoding, questions, personal, None)
-    names = common.metric_names(metrics)
-    with Engine.load(bundle, common.device_choice(device)) as engine:
-        score = engine.score(response, knowledge, history=history or (), metrics=names, options=options)
+    request_options = options.make_options(decoding, questions, personal, None)
+    names = options.parse_metrics(metrics)
+    with Engine.load(bundle, options.parse_device(device)) as engine:
+        score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
     if json:
         typer.echo(score.to_json())
         return
-    console = common.stdout()
+    console = display.output_console()
     verdict = score.verdict
     if verdict.threshold is not None:
-        line = f"({verdict.profile} draws the line at {verdict.threshold:.2f})"
-        console.print(f"verdict: {common.verdict_of(score)} [dim]{line}[/]")
+        note = f"(consistent from {verdict.threshold:.2f}, profile {verdict.profile})"
+        console.print(f"verdict: {display.format_verdict(score)} [dim]{note}[/]")
     elif engine.calibration is not None:
-        console.print(f"verdict: {common.verdict_of(score)} [dim]{escape(verdict.message)}[/]")
-    body = Text.assemble(common.marked(response, score))
-    console.print(Panel(body, title="response", title_align="left"))
+        console.print(f"verdict: {display.format_verdict(score)} [dim]{escape(verdict.message)}[/]")
+    console.print(Panel(display.mark_unsupported(response, score), title="response", title_align="left"))
     for passage in knowledge:
         console.print(Panel(Text(passage), title="knowledge", title_align="left", border_style="dim"))
     for result in score.metrics.values():
-        console.print(f"[bold]{result.name}[/] {common.value_of(result)} {escape(result.message)}")
+        console.print(f"[bold]{result.name}[/] {display.format_value(result)} {escape(result.message)}")
         if isinstance(result.explanation, Q2Explanation):
-            _questions(console.print, result, result.explanation)
-    stages = ", ".join(f"{role} {spent:.0f}" for role, spent in score.timings.stages_ms.items())
+            _print_questions(console, result.explanation)
+    stages = ", ".join(f"{role} {spent_ms:.0f}" for role, spent_ms in score.timings.stages_ms.items())
     console.print(f"[dim]{score.timings.total_ms:.0f} ms ({stages})  {escape(score.signature)}[/]")
 
 
-def _questions(show: object, result: MetricResult, explanation: Q2Explanation) -> None:
-    assert callable(show)
+def _print_questions(console: Console, explanation: Q2Explanation) -> None:
     if explanation.fallback is not None:
-        shares = ", ".join(f"{k} {v:.2f}" for k, v in (explanation.fallback_probabilities or {}).items())
-        show(f"No valid question: the whole response was classified as {explanation.fallback} ({shares}).")
+        shares = ", ".join(
+            f"{label} {share:.2f}" for label, share in (explanation.fallback_probabilities or {}).items()
+        )
+        console.print(f"No valid question: the whole response was classified as {explanation.fallback} ({shares}).")
     table = Table(expand=True)
     for title, ratio in (("span", 3), ("question", 6), ("answer in the knowledge", 4), ("comparison", 3)):
         table.add_column(title, ratio=ratio)
@@ -83,19 +90,20 @@ def _questions(show: object, result: MetricResult, explanation: Q2Explanation) -
                 Text(comparison.span.text),
                 Text(comparison.question),
                 Text(comparison.knowledge_answer or "– no answer –"),
-                _compared(comparison),
-                f"[{common.colour(value)}]{value:.2f}[/]",
+                _format_comparison(comparison),
+                f"[{display.choose_colour(value)}]{value:.2f}[/]",
             )
     if table.row_count:
-        show(table)
+        console.print(table)
     for comparison in explanation.questions:
         if comparison.discarded:
-            answered = f" (“{comparison.response_answer}”)" if comparison.response_answer else ""
-            why = f"{DISCARDED[comparison.discarded]}{answered}"
-            show(f"[dim]{escape(f'discarded: “{comparison.question}” for “{comparison.span.text}”: {why}')}[/]")
+            answer = f" (“{comparison.response_answer}”)" if comparison.response_answer else ""
+            reason = f"{DISCARDED[comparison.discarded]}{answer}"
+            text = f"discarded: “{comparison.question}” for “{comparison.span.text}”: {reason}"
+            console.print(f"[dim]{escape(text)}[/]")
 
 
-def _compared(comparison: Comparison) -> str:
+def _format_comparison(comparison: Comparison) -> str:
     if comparison.nli is not None:
         return f"{comparison.nli}, F1 {comparison.f1 or 0:.2f}"
     return "same words" if comparison.f1 == 1 else f"F1 {comparison.f1 or 0:.2f}"

@@ -1,38 +1,39 @@
-"""``groundwire generate``: responses that rest on their knowledge, for a file of dialogues or one."""
+"""``groundwire generate``: generates responses that rest on their knowledge, for a file of dialogues or for one."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine.api import Engine
+from groundwire.engine.generation.options import METHODS, GenerationOptions, Method
 from groundwire.engine.generation.records import GeneratedResponse, Generation
-from groundwire.engine.generation.settings import MAX_TOKENS, METHODS, Method
 from groundwire.engine.jsonl.reading import Line, lines
-from groundwire.engine.jsonl.results_file import ResultsFile
+from groundwire.engine.jsonl.results_file import ResultsFile, Signed
 from groundwire.runtime.errors import InvalidRequest
 
-from . import common
-from .score import BAD_LINES, Signed
+from . import display, options
 
-AT_ONCE = 8
-"""Dialogues in flight: enough for the runtime to fill batches with."""
+CONCURRENT_DIALOGUES = 8
+"""Dialogues in flight at a time: enough for the runtime to fill its batches."""
+COLOURED_CPMI = 0.5
+"""Nats, positive or negative, from which a token is coloured."""
+_DEFAULTS = GenerationOptions()
 
 
-class Done(msgspec.Struct, frozen=True):
-    """A line of the results file, as far as a run that goes on needs it."""
+class GenerationEntry(msgspec.Struct, frozen=True):
+    """The fields of a results line that continuing a run needs."""
 
     line: int
     """Number of the input line, from 1."""
@@ -44,219 +45,221 @@ class Done(msgspec.Struct, frozen=True):
         return self.generation.signature
 
 
-class Written(msgspec.Struct, frozen=True):
-    """A line of the results file, whole."""
+class GenerationLine(msgspec.Struct, frozen=True):
+    """A line of the results file."""
 
     line: int
+    """Number of the input line, from 1."""
     id: Any
     generation: Generation
 
 
-class Asked(NamedTuple):
-    """What every dialogue of a run is generated with."""
+class Settings(NamedTuple):
+    """The settings of a run, the same for all its dialogues."""
 
-    alpha: float
-    top_p: float
-    method: Method
-    n: int
-    n_candidates: int | None
+    generation: GenerationOptions
     metrics: tuple[str, ...] | None
-    seed: int
-    max_tokens: int
 
-    def of(self, engine: Engine, knowledge: Any, history: Any) -> Generation:
+    def generate(self, engine: Engine, knowledge: Any, history: Any) -> Generation:
         """Generate for one dialogue."""
-        return engine.generate(knowledge, history, **self._asdict())
+        return engine.generate(knowledge, history, self.generation, metrics=self.metrics)
 
 
 def generate(
     source: Annotated[
         Path | None,
-        typer.Argument(help="JSON Lines or CSV with knowledge and history; - reads stdin. Not with -k and -h."),
+        typer.Argument(
+            help="JSON Lines or CSV with the columns knowledge and history; - is stdin. Leave it out with -k and -h."
+        ),
     ] = None,
     knowledge: Annotated[
-        list[str] | None, typer.Option("--knowledge", "-k", help="One dialogue: a passage; repeat for several.")
+        list[str] | None,
+        typer.Option("--knowledge", "-k", help="For one dialogue: a passage of knowledge; repeat for several."),
     ] = None,
     history: Annotated[
-        list[str] | None, typer.Option("--history", "-h", help="One dialogue: an utterance; repeat, oldest first.")
+        list[str] | None,
+        typer.Option("--history", "-h", help="For one dialogue: an utterance; repeat for several, oldest first."),
     ] = None,
     generator: Annotated[
         Path | None,
-        typer.Option(help="Bundle with the role generator (`groundwire export generator`), unless --bundle has it."),
+        typer.Option(help="Bundle with the role generator, written by `groundwire export generator`."),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="Weight of the knowledge's gain: 0 is plain decoding, 1 PMI alone.")
-    ] = 0.25,
-    top_p: Annotated[float, typer.Option(help="PMI chooses among the most probable tokens with this mass.")] = 0.6,
-    method: Annotated[str, typer.Option(help=f"{', '.join(METHODS)}.")] = "beam",
-    n: Annotated[int, typer.Option("--n", "-n", help="Responses to return, best first.")] = 1,
-    candidates: Annotated[
-        int | None, typer.Option(help="Write so many, check them with --metrics, and return the most faithful.")
+        float, typer.Option(help="Weight of what the knowledge adds to a token, 0 (plain decoding) to 1 (CPMI alone).")
+    ] = _DEFAULTS.alpha,
+    pmi_top_p: Annotated[
+        float,
+        typer.Option(help="Probability mass of PMI-Decode's candidate set, above 0 up to 1; not nucleus sampling."),
+    ] = _DEFAULTS.pmi_top_p,
+    method: Annotated[str, typer.Option(help=f"Decoding: {', '.join(METHODS)}.")] = "beam",
+    n: Annotated[int, typer.Option("--n", "-n", help="Responses to return, best first.")] = _DEFAULTS.n,
+    n_candidates: Annotated[
+        int | None,
+        typer.Option(help="Responses to generate and check with --metrics; the -n most faithful are returned."),
     ] = None,
-    metrics: common.MetricsOption = None,
-    stream: Annotated[bool, typer.Option("--stream", help="One dialogue: print the text as it is decoded.")] = False,
-    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
-    max_tokens: Annotated[int, typer.Option(help="Tokens of a response.")] = MAX_TOKENS,
-    out: Annotated[Path | None, typer.Option(help="Write JSON Lines here; an interrupted run is continued.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON Lines instead of a table.")] = False,
-    bundle: common.BundleOption = "compact",
-    device: common.DeviceOption = "auto",
-    threads: common.ThreadsOption = None,
+    metrics: options.MetricsOption = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="For one dialogue: print the text while it is decoded.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the sampling methods.")] = _DEFAULTS.seed,
+    max_new_tokens: Annotated[int, typer.Option(help="Tokens of a response, at most.")] = _DEFAULTS.max_new_tokens,
+    out: options.OutOption = None,
+    json: options.JsonLinesOption = False,
+    bundle: options.BundleOption = "compact",
+    device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
 ) -> None:
-    """Write responses that rest on their knowledge (PMI-Decode).
+    """Generate responses that rest on their knowledge (PMI-Decode).
 
-    Every token is chosen by its probability and by how much the knowledge adds to it. `--alpha` weighs the second:
-    0.25 with `--top-p 0.6` is what the paper recommends; more is more faithful and less fluent. Each line of a file is
-    `{"knowledge": "…" or ["…", …], "history": ["…", …]}`; a bad line is named and skipped, and the exit code is 3.
+    Every token is chosen by its probability and by how much the knowledge adds to it; `--alpha` weighs the second. The
+    paper recommends 0.25 with `--pmi-top-p 0.6`; a larger alpha is more faithful and less fluent. Each line of a file
+    is `{"knowledge": "…" or ["…", …], "history": ["…", …]}`. The output shows each response, the nats per token that
+    the knowledge adds (CPMI), and with `--metrics` its verdict and values. A line that cannot be read is reported and
+    skipped; the exit code is then 3.
 
         groundwire generate -k "The tower is 324 metres tall." -h "how tall is the tower?" --generator my-generator
-        groundwire generate dialogues.jsonl --generator my-generator --candidates 4 --metrics pmi --out written.jsonl
+        groundwire generate dialogues.jsonl --generator my-generator --n-candidates 4 --metrics pmi --out out.jsonl
     """
-    if method not in METHODS:
-        raise InvalidRequest(f"--method {method} is unknown; use {', '.join(METHODS)}.")
     if (source is None) == (knowledge is None and history is None):
-        raise InvalidRequest("Give a file of dialogues, or one dialogue by --knowledge and --history.")
+        raise InvalidRequest("Pass a file of dialogues, or one dialogue with --knowledge and --history.")
     if stream and (source is not None or json):
         raise InvalidRequest("--stream prints the text of one dialogue: use it with --knowledge and --history only.")
-    asked = Asked(alpha, top_p, method, n, candidates, common.metric_names(metrics), seed, max_tokens)
-    checked = metrics is not None or candidates is not None
-    first, extra = (bundle, [generator] if generator else []) if checked or not generator else (generator, [])
-    with Engine.load(first, common.device_choice(device), threads=threads, extra=extra) as engine:
+    generation = GenerationOptions(alpha, pmi_top_p, _parse_method(method), n, n_candidates, seed, max_new_tokens)
+    settings = Settings(generation, options.parse_metrics(metrics))
+    # Scoring needs --bundle; plain generation needs only the generator's bundle.
+    needs_bundle = metrics is not None or n_candidates is not None or generator is None
+    first, extra = (bundle, [generator] if generator else []) if needs_bundle else (generator, [])
+    with Engine.load(first or bundle, options.parse_device(device), threads=threads, extra=extra) as engine:
         if source is not None:
-            _file(engine, source, asked, out, json=json)
+            _generate_file(engine, source, settings, out, json=json)
         elif stream:
-            _stream(engine, knowledge or (), history or (), asked)
+            _print_stream(engine, knowledge or (), history or (), settings)
         else:
-            _one(engine, asked.of(engine, knowledge or (), history or ()), json=json)
+            _print_generation(settings.generate(engine, knowledge or (), history or ()), json=json)
 
 
-def _stream(engine: Engine, knowledge: Any, history: Any, asked: Asked) -> None:
-    if asked.n > 1 or asked.n_candidates is not None or asked.metrics is not None:
-        raise InvalidRequest("--stream writes one response without checking; leave -n, --candidates and --metrics out.")
-    pieces = engine.generate(
-        knowledge,
-        history,
-        alpha=asked.alpha,
-        top_p=asked.top_p,
-        method=asked.method,
-        stream=True,
-        seed=asked.seed,
-        max_tokens=asked.max_tokens,
-    )
-    for piece in pieces:
+def _parse_method(name: str) -> Method:
+    for method in get_args(Method):
+        if name == method:
+            return method  # type: ignore[no-any-return]
+    raise InvalidRequest(f"--method {name} is unknown; use {', '.join(METHODS)}.")
+
+
+def _print_stream(engine: Engine, knowledge: Sequence[str], history: Sequence[str], settings: Settings) -> None:
+    if settings.generation.n > 1 or settings.generation.n_candidates is not None or settings.metrics is not None:
+        raise InvalidRequest(
+            "--stream prints one response without checking it; leave -n, --n-candidates and --metrics out."
+        )
+    for piece in engine.generate_stream(knowledge, history, settings.generation):
         sys.stdout.write(piece)
         sys.stdout.flush()
     sys.stdout.write("\n")
 
 
-def _one(engine: Engine, found: Generation, *, json: bool) -> None:
+def _print_generation(generation: Generation, *, json: bool) -> None:
     if json:
-        typer.echo(found.to_json())
+        typer.echo(generation.to_json())
         return
-    console = common.stdout()
-    if found.status != "written":
-        console.print(f"[red]{found.status}[/]: {escape(found.message)}")
-    for response in found.responses:
-        judged = "" if response.check is None else f"  {common.verdict_of(response.check)} {_values(response)}"
-        gain = "" if response.cpmi is None else f", knowledge {response.cpmi:+.2f}"
-        console.print(_shaded(response))
-        console.print(f"[dim]nats per token: {response.log_prob:.2f}{gain}[/]{judged}")
-    if any(token.cpmi is not None for response in found.responses for token in response.tokens):
-        console.print("[dim]green: the knowledge makes these words more probable; red: less.[/]")
-    console.print(f"[dim]{found.timings.total_ms:.0f} ms  {escape(found.signature)}[/]", soft_wrap=True)
+    console = display.output_console()
+    if generation.status != "generated":
+        console.print(f"[red]{generation.status}[/]: {escape(generation.message)}")
+    for response in generation.responses:
+        check = f"  {_format_check(response)}" if response.check else ""
+        cpmi = "" if response.cpmi is None else f", CPMI {response.cpmi:+.2f}"
+        console.print(_colour_tokens(response))
+        console.print(f"[dim]nats per token: log-probability {response.log_prob:.2f}{cpmi}[/]{check}")
+    if any(token.cpmi is not None for response in generation.responses for token in response.tokens):
+        console.print("[dim]green: the knowledge makes these words more probable; red: less probable.[/]")
+    console.print(f"[dim]{generation.timings.total_ms:.0f} ms  {escape(generation.signature)}[/]", soft_wrap=True)
 
 
-def _file(engine: Engine, source: Path, asked: Asked, out: Path | None, *, json: bool) -> None:
-    errors = Console(stderr=True, highlight=False)
-    bad = 0
-    table = Table("#", show_lines=True, expand=True)
+def _generate_file(engine: Engine, source: Path, settings: Settings, out: Path | None, *, json: bool) -> None:
+    errors = display.error_console()
+    skipped = 0
+    table = Table("line", show_lines=True, expand=True)
     table.add_column("response", ratio=5)
-    table.add_column("knowledge's gain", justify="right")
-    table.add_column("checked", ratio=1)
+    table.add_column("CPMI (nats per token)", justify="right")
+    table.add_column("verdict and metrics", ratio=1)
     with contextlib.ExitStack() as stack:
-        found = stack.enter_context(lines(source, frozenset({"knowledge"})))
-        output = ResultsFile(out, Done) if out else None
-        done = {entry.line for entry in output.entries} if output else set()
-        if output is not None:
+        source_lines = stack.enter_context(lines(source, frozenset({"knowledge"})))
+        output = ResultsFile(out, GenerationEntry) if out else None
+        done: set[int] = set()
+        if output is not None and out is not None:
             stack.callback(output.close)
-        if done:
-            errors.print(f"Continuing {escape(str(out))}: {len(done)} lines are done.", soft_wrap=True)
-        advance = stack.enter_context(common.progress(source, "generating"))
-        todo = (line for line in found if line.number not in done)
-        for line, generation in _generations(engine, todo, asked):
+            done = {entry.line for entry in output.entries}
+            display.print_continued(errors, out, len(done))
+        advance = stack.enter_context(display.show_progress(source, "generating"))
+        pending = (line for line in source_lines if line.number not in done)
+        for line, generation in _generate_lines(engine, pending, settings):
             advance(line.number)
             if isinstance(generation, InvalidRequest):
-                bad += 1
-                errors.print(f"[red]line {line.number}[/]: {escape(str(generation))}", soft_wrap=True)
+                skipped += 1
+                display.print_line_error(errors, line.number, str(generation))
                 continue
-            written = Written(line.number, (line.row or {}).get("id"), generation)
+            result = GenerationLine(line.number, (line.row or {}).get("id"), generation)
             if output is not None:
                 output.check(generation.signature)
-                output.append(written)
+                output.append(result)
             elif json:
-                typer.echo(msgspec.json.encode(written).decode())
+                typer.echo(msgspec.json.encode(result).decode())
             else:
-                _add(table, line, generation)
+                _add_rows(table, line, generation)
     if table.row_count:
-        common.stdout().print(table)
-    if bad:
-        errors.print(f"{bad} line{'s' if bad > 1 else ''} skipped.")
-        raise typer.Exit(BAD_LINES)
+        display.output_console().print(table)
+    display.exit_if_skipped(skipped)
 
 
-def _generations(
-    engine: Engine, todo: Iterator[Line], asked: Asked
+def _generate_lines(
+    engine: Engine, pending: Iterator[Line], settings: Settings
 ) -> Iterator[tuple[Line, Generation | InvalidRequest]]:
-    """Every line with what became of it, in order, a few of them in flight at a time."""
+    """Yield every line with its generation or its error, in order, with several lines in flight."""
 
-    def of(line: Line) -> Generation | InvalidRequest:
+    def generate_line(line: Line) -> Generation | InvalidRequest:
         try:
             if line.row is None:
                 raise InvalidRequest(line.problem)
-            return asked.of(engine, line.row.get("knowledge") or (), line.row.get("history") or ())
+            return settings.generate(engine, line.row.get("knowledge") or (), line.row.get("history") or ())
         except InvalidRequest as error:
             return error
 
-    flying: deque[tuple[Line, Future[Generation | InvalidRequest]]] = deque()
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="groundwire-generate") as pool:
+    in_flight: deque[tuple[Line, Future[Generation | InvalidRequest]]] = deque()
+    with ThreadPoolExecutor(CONCURRENT_DIALOGUES, thread_name_prefix="groundwire-generate") as pool:
         try:
-            for line in todo:
-                flying.append((line, pool.submit(of, line)))
-                if len(flying) == AT_ONCE:
-                    first, future = flying.popleft()
+            for line in pending:
+                in_flight.append((line, pool.submit(generate_line, line)))
+                if len(in_flight) == CONCURRENT_DIALOGUES:
+                    first, future = in_flight.popleft()
                     yield first, future.result()
-            while flying:
-                first, future = flying.popleft()
+            while in_flight:
+                first, future = in_flight.popleft()
                 yield first, future.result()
         finally:
-            for _, future in flying:
+            for _, future in in_flight:
                 future.cancel()
 
 
-def _add(table: Table, line: Line, found: Generation) -> None:
+def _add_rows(table: Table, line: Line, generation: Generation) -> None:
     number = str(line.number)
-    if found.status != "written":
-        table.add_row(number, f"[red]{found.status}[/] {escape(found.message)}", "", "")
-    for response in found.responses:
-        judged = "" if response.check is None else f"{common.verdict_of(response.check)} {_values(response)}"
-        table.add_row(number, _shaded(response), "" if response.cpmi is None else f"{response.cpmi:+.2f}", judged)
+    if generation.status != "generated":
+        table.add_row(number, f"[red]{generation.status}[/] {escape(generation.message)}", "", "")
+    for response in generation.responses:
+        cpmi = "" if response.cpmi is None else f"{response.cpmi:+.2f}"
+        table.add_row(number, _colour_tokens(response), cpmi, _format_check(response) if response.check else "")
         number = ""
 
 
-def _values(response: GeneratedResponse) -> str:
+def _format_check(response: GeneratedResponse) -> str:
+    """The verdict and the metrics' values of a checked response."""
     assert response.check is not None
-    found = response.check.metrics.values()
-    return " ".join(f"[dim]{result.name}[/] {common.value_of(result)}" for result in found)
+    results = response.check.metrics.values()
+    values = " ".join(f"[dim]{result.name}[/] {display.format_value(result)}" for result in results)
+    return f"{display.format_verdict(response.check)} {values}"
 
 
-def _shaded(response: GeneratedResponse) -> Text:
-    """The response, its tokens coloured by what the knowledge adds to them."""
+def _colour_tokens(response: GeneratedResponse) -> Text:
+    """The response, with the tokens in colour that the knowledge makes clearly more or less probable."""
     text = Text(response.text)
     for token in response.tokens:
-        if token.cpmi is not None and abs(token.cpmi) >= SHADED:
+        if token.cpmi is not None and abs(token.cpmi) >= COLOURED_CPMI:
             text.stylize("green" if token.cpmi > 0 else "red", token.start, token.end)
     return text
-
-
-SHADED = 0.5
-"""Nats from which the knowledge's gain is shown."""

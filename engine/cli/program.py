@@ -1,4 +1,4 @@
-"""The ``groundwire`` command, put together from the engine's commands and those of the packages above it."""
+"""The ``groundwire`` command: the engine's commands and those that installed packages add."""
 
 from __future__ import annotations
 
@@ -13,49 +13,55 @@ from groundwire.runtime.errors import GroundwireError
 
 from . import bundle, doctor, explain, generate, refine, score
 
-EXAMPLE = """
-Score a file of responses with the embedded models:
+HELP = """Check dialogue responses against their knowledge: score them, mark the words it does not support, repair them.
+
+Score a file of responses with the embedded models, as a table or as JSON Lines:
 
     groundwire score examples/dialogues.jsonl
+    groundwire score examples/dialogues.jsonl --out scores.jsonl
 
-Look at one response closely:
+Explain the score of one response:
 
     groundwire explain "Elvis was born in 1936." --knowledge "Elvis Presley was born on January 8, 1935."
 
-Write a response that rests on its knowledge, with a model of your own:
+Find and replace names that a knowledge graph does not support:
+
+    groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv
+    groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
+
+Generate a response that rests on its knowledge, with a generator of your own:
 
     groundwire generate -k "The tower is 324 metres tall." -h "how tall is the tower?" --generator my-generator
 
-Repair responses with a knowledge graph:
-
-    groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
+Every command explains its input and output: groundwire COMMAND --help. Exit codes: 0 all lines were processed, 3 some
+were skipped, 1 an error, 2 wrong usage.
 """
 
 app = typer.Typer(
     name="groundwire",
-    help="How faithful is a dialogue response to its knowledge?\n\n" + EXAMPLE,
+    help=HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-app.command("score")(score.score)
+app.command("score")(score.score_file)
 app.command("explain")(explain.explain)
 app.command("generate")(generate.generate)
-app.command("critique")(refine.critique)
-app.command("refine")(refine.refine)
+app.command("critique")(refine.critique_file)
+app.command("refine")(refine.refine_file)
 app.command("doctor")(doctor.doctor)
 app.add_typer(bundle.app, name="bundle")
-for _point in sorted(entry_points(group="groundwire.commands"), key=lambda point: point.name):
-    # A package above the engine adds its commands here, a function or a group each; it must be cheap to import.
-    _added = _point.load()
-    if isinstance(_added, typer.Typer):
-        app.add_typer(_added, name=_point.name)
+for _entry_point in sorted(entry_points(group="groundwire.commands"), key=lambda entry_point: entry_point.name):
+    # A package above the engine adds a function or a group per command; its module must be cheap to import.
+    _command = _entry_point.load()
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_entry_point.name)
     else:
-        app.command(_point.name)(_added)
+        app.command(_entry_point.name)(_command)
 
 
 @app.callback(invoke_without_command=True)
-def _options(
+def _print_version(
     show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
     if show_version:
@@ -64,7 +70,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command; an error of Groundwire is one message and exit code 1, not a traceback."""
+    """Run the command; print an error of Groundwire as one message without a traceback and exit with code 1."""
     try:
         app()
     except GroundwireError as error:

@@ -1,39 +1,30 @@
-"""``groundwire score``: a file of responses."""
+"""``groundwire score``: scores a file of responses."""
 
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from groundwire.engine.api import Engine
 from groundwire.engine.jsonl.reading import Line, lines
-from groundwire.engine.jsonl.results_file import ResultsFile
+from groundwire.engine.jsonl.results_file import ResultsFile, Signed
 from groundwire.engine.schema.results import Score
 
-from . import common
+from . import display, options
 
-BAD_LINES = 3
-"""Exit code when lines were skipped."""
-COLUMNS = 4
-"""Metrics that get a column each; more stand below each other."""
+METRIC_COLUMNS = 4
+"""Metrics with a column each; more metrics share one column, one per row."""
 
 
-class Signed(msgspec.Struct, frozen=True):
-    """What must be known of a score that stands in the results file."""
-
-    signature: str
-
-
-class Done(msgspec.Struct, frozen=True):
-    """A line of the results file, as far as a run that goes on needs it."""
+class ScoreEntry(msgspec.Struct, frozen=True):
+    """The fields of a results line that continuing a run needs."""
 
     line: int
     """Number of the input line, from 1."""
@@ -45,111 +36,117 @@ class Done(msgspec.Struct, frozen=True):
         return self.score.signature
 
 
-class Written(msgspec.Struct, frozen=True):
-    """A line of the results file, whole."""
+class ScoreLine(msgspec.Struct, frozen=True):
+    """A line of the results file."""
 
     line: int
+    """Number of the input line, from 1."""
     id: Any
     score: Score
 
 
-def score(
+def score_file(
     source: Annotated[
-        Path, typer.Argument(help="JSON Lines or CSV with response, knowledge and perhaps history; - reads stdin.")
+        Path,
+        typer.Argument(
+            help="JSON Lines or CSV with the columns response, knowledge and, optionally, history; - is stdin."
+        ),
     ],
-    out: Annotated[Path | None, typer.Option(help="Write JSON Lines here; an interrupted run is continued.")] = None,
-    metrics: common.MetricsOption = None,
-    bundle: common.BundleOption = "compact",
-    device: common.DeviceOption = "auto",
-    threads: common.ThreadsOption = None,
-    decoding: common.DecodingOption = "beam",
-    questions: common.QuestionsOption = "single",
-    personal: common.PersonalOption = False,
-    deadline_ms: common.DeadlineOption = None,
+    out: options.OutOption = None,
+    metrics: options.MetricsOption = None,
+    bundle: options.BundleOption = "compact",
+    device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
+    decoding: options.DecodingOption = "beam",
+    questions: options.QuestionsOption = "single",
+    personal: options.PersonalOption = False,
+    deadline_ms: options.DeadlineOption = None,
 ) -> None:
-    """Score a file of responses.
+    """Score a file of responses against their knowledge.
 
-    Each line is `{"response": "…", "knowledge": "…" or ["…", …], "history": ["…", …]}`. Without `--out` the result is a
-    table; a bad line is named and skipped, the others are kept, and the exit code is 3.
+    Each line is `{"response": "…", "knowledge": "…" or ["…", …], "history": ["…", …]}`; the history is optional, oldest
+    utterance first. The result is a table: the verdict with its probability, the metrics' values, and the response with
+    its unsupported words in ⟦brackets⟧. With `--out` it is one JSON record per line instead. A line that cannot be read
+    is reported and skipped; the exit code is then 3.
 
-        groundwire score examples/dialogues.jsonl --out scores.jsonl
+        groundwire score examples/dialogues.jsonl
+        groundwire score examples/dialogues.jsonl --metrics q2,overlap --out scores.jsonl
     """
-    errors = Console(stderr=True, highlight=False)
-    options = common.make_options(decoding, questions, personal, deadline_ms)
-    bad = 0
+    errors = display.error_console()
+    request_options = options.make_options(decoding, questions, personal, deadline_ms)
+    skipped = 0
     with contextlib.ExitStack() as stack:
-        found = stack.enter_context(lines(source))
-        engine = stack.enter_context(Engine.load(bundle, common.device_choice(device), threads=threads))
-        names = engine.metric_names(common.metric_names(metrics))
-        output = ResultsFile(out, Done) if out else None
+        source_lines = stack.enter_context(lines(source))
+        engine = stack.enter_context(Engine.load(bundle, options.parse_device(device), threads=threads))
+        names = engine.metric_names(options.parse_metrics(metrics))
+        output = ResultsFile(out, ScoreEntry) if out else None
         done: set[int] = set()
-        if output is not None:
-            output.check(engine.signature(names, options))
+        if output is not None and out is not None:
+            output.check(engine.signature(names, request_options))
             stack.callback(output.close)
             done = {entry.line for entry in output.entries}
-            if done:
-                errors.print(f"Continuing {escape(str(out))}: {len(done)} lines are done.", soft_wrap=True)
-        # Unasked, the verdict speaks for all metrics, and the first one gives the reasons.
+            display.print_continued(errors, out, len(done))
+        # Without --metrics the verdict summarises all metrics, so only the first one has a column.
         shown = names if metrics or engine.calibration is None else names[:1]
-        table = _table(shown, judged=engine.calibration is not None)
-        todo: list[Line] = []
+        has_verdict = engine.calibration is not None
+        table = _make_table(shown, has_verdict=has_verdict)
+        pending: deque[Line] = deque()
 
-        def wanted() -> Iterator[dict[str, Any]]:
-            nonlocal bad
-            for line in found:
+        def read_rows() -> Iterator[dict[str, Any]]:
+            nonlocal skipped
+            for line in source_lines:
                 if line.number in done:
                     continue
                 if line.row is None:
-                    bad += 1
-                    errors.print(f"[red]line {line.number}[/]: {escape(line.problem)}", soft_wrap=True)
+                    skipped += 1
+                    display.print_line_error(errors, line.number, line.problem)
                     continue
-                todo.append(line)
+                pending.append(line)
                 yield line.row
 
-        with common.progress(source, "scoring") as advance:
-            for result in engine.score_many(wanted(), metrics=names, options=options):
-                line = todo.pop(0)
+        with display.show_progress(source, "scoring") as advance:
+            for score in engine.score_many(read_rows(), metrics=names, options=request_options):
+                line = pending.popleft()
                 advance(line.number)
-                if result.status == "invalid":
-                    bad += 1
-                    errors.print(f"[red]line {line.number}[/]: {escape(result.message)}", soft_wrap=True)
+                if score.status == "invalid":
+                    skipped += 1
+                    display.print_line_error(errors, line.number, score.message)
                 elif output is not None:
-                    output.append(Written(line.number, (line.row or {}).get("id"), result))
+                    output.append(ScoreLine(line.number, (line.row or {}).get("id"), score))
                 else:
-                    _add(table, line, result, shown, judged=engine.calibration is not None)
+                    _add_row(table, line, score, shown, has_verdict=has_verdict)
     if output is None and table.row_count:
-        console = common.stdout()
+        console = display.output_console()
         console.print(table)
         console.print(
-            "[dim]1 = every checked span is supported by the knowledge, 0 = none. "
-            "* no valid question; the whole response was classified.[/]"
+            "[dim]1: the knowledge supports all that was checked; 0: none of it. "
+            "*: no valid question, so the whole response was classified.[/]"
         )
-    if bad:
-        errors.print(f"{bad} line{'s' if bad > 1 else ''} skipped.")
-        raise typer.Exit(BAD_LINES)
+    display.exit_if_skipped(skipped)
 
 
-def _table(names: tuple[str, ...], *, judged: bool) -> Table:
+def _make_table(names: tuple[str, ...], *, has_verdict: bool) -> Table:
     table = Table(show_lines=True, expand=True)
-    table.add_column("#", justify="right", style="dim")
-    if judged:
+    table.add_column("line", justify="right", style="dim")
+    if has_verdict:
         table.add_column("verdict", no_wrap=True)
-    if len(names) <= COLUMNS:
+    if len(names) <= METRIC_COLUMNS:
         for name in names:
             table.add_column(name, justify="right")
     else:
         table.add_column("metric", no_wrap=True)
         table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("response, unsupported words marked", ratio=5)
-    table.add_column("why", ratio=4)
+    table.add_column("response with unsupported words ⟦marked⟧", ratio=5)
+    table.add_column("reason", ratio=5)
     return table
 
 
-def _add(table: Table, line: Line, score: Score, names: tuple[str, ...], *, judged: bool) -> None:
+def _add_row(table: Table, line: Line, score: Score, names: tuple[str, ...], *, has_verdict: bool) -> None:
     assert line.row is not None
-    values = [common.value_of(score.metrics[name]) for name in names]
-    if len(names) > COLUMNS:
+    values = [display.format_value(score.metrics[name]) for name in names]
+    if len(names) > METRIC_COLUMNS:
         values = ["\n".join(names), "\n".join(values)]
-    why = common.reasons(score) if score.status == "scored" else score.message
-    verdict = [common.verdict_of(score)] if judged else []
-    table.add_row(str(line.number), *verdict, *values, common.marked(line.row["response"], score), why)
+    reason = display.format_reasons(score) if score.status == "scored" else score.message
+    verdict = [display.format_verdict(score)] if has_verdict else []
+    response = display.mark_unsupported(line.row["response"], score)
+    table.add_row(str(line.number), *verdict, *values, response, reason)

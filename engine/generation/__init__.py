@@ -1,1 +1,1 @@
-"""Responses written from their knowledge, and checked: PMI-Decode behind the engine's door."""
+"""Response generation by PMI-Decode, with optional scoring and ranking of the candidates."""

@@ -1,7 +1,7 @@
-"""Generate, then check: every candidate is scored by the same metrics, and the best of them are kept.
+"""Scores the candidate responses of one generation with the same metrics and ranks them.
 
-All of them are asked about in one job, so what they share is computed once: equal calls, and for ``pmi`` the document
-and the history, which the language model reads a single time.
+One job scores all of them, so shared work is done once: equal calls, and for ``pmi`` the document and the history,
+which the language model reads a single time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from groundwire.runtime.calls import Generate
 from .records import GeneratedResponse
 
 
-def distinct(responses: Sequence[GeneratedResponse]) -> list[GeneratedResponse]:
-    """The first of the responses with each text: what is drawn may be drawn twice."""
-    found: dict[str, GeneratedResponse] = {}
+def drop_duplicates(responses: Sequence[GeneratedResponse]) -> list[GeneratedResponse]:
+    """Return the first response with each text; sampling may draw a text twice."""
+    by_text: dict[str, GeneratedResponse] = {}
     for response in responses:
-        found.setdefault(response.text, response)
-    return list(found.values())
+        by_text.setdefault(response.text, response)
+    return list(by_text.values())
 
 
-def to_requests(responses: Sequence[GeneratedResponse], call: Generate, options: Options) -> list[Request]:
-    """One request for each response that has words."""
+def make_requests(responses: Sequence[GeneratedResponse], call: Generate, options: Options) -> list[Request]:
+    """Return one request for each response that has words."""
     return [
         make_request(response.text, call.knowledge, call.history, options)
         for response in responses
@@ -38,13 +38,13 @@ def to_requests(responses: Sequence[GeneratedResponse], call: Generate, options:
     ]
 
 
-def rank(
+def rank_responses(
     responses: Sequence[GeneratedResponse], finished: Finished[MetricResult], plan: Plan
 ) -> list[GeneratedResponse]:
-    """The responses with their Scores, the most faithful first.
+    """Return the responses with their Scores, the most faithful first.
 
-    ``finished`` has the outcomes of ``to_requests`` under ``plan``. By the verdict's probability where there is one,
-    else by the first metric's value, else in the order of decoding; those without come last.
+    ``finished`` has the outcomes of ``make_requests`` under ``plan``. The order is by the verdict's probability;
+    without one by the first metric's value; without that by decoding score. Responses without a Score come last.
     """
     checked, start = [], 0
     for response in responses:
@@ -53,10 +53,10 @@ def rank(
             score = fold_outcomes(response.text, finished.outcomes[start:end], finished.timings, plan)
             response, start = msgspec.structs.replace(response, check=score), end
         checked.append(response)
-    return sorted(checked, key=_rank_key)
+    return sorted(checked, key=_sort_key)
 
 
-def _rank_key(response: GeneratedResponse) -> tuple[bool, bool, float, bool, float, int]:
+def _sort_key(response: GeneratedResponse) -> tuple[bool, bool, float, bool, float, int]:
     if response.check is None:
         return True, True, 0.0, True, 0.0, response.index
     probability, value = response.check.verdict.probability, response.check.value

@@ -1,7 +1,6 @@
-"""Generation behind the engine's door: writes responses, has the metrics check them, and reports.
+"""Generates responses, scores them with metrics, and builds the result.
 
-What has to be done is a plan: a generator of the scheduler's jobs, so that it can be waited for in a thread or in
-asyncio.
+The work of one request is a generator of the scheduler's jobs, so that a thread or asyncio can wait for each.
 """
 
 from __future__ import annotations
@@ -26,34 +25,34 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime
 
 from . import candidates
-from .records import GeneratedResponse, GeneratedToken, Generation, GenerationOptions, GenerationStatus
-from .settings import Settings, spelled
+from .records import GeneratedResponse, GeneratedToken, Generation, GenerationStatus
+from .settings import Settings, format_settings
 
 ROLE = "generator"
 Jobs: TypeAlias = Generator[Job[Any], Finished[Any], Generation]
 
 
 class GenerationPipeline:
-    """Writes responses with one runtime. Safe to use from many threads at once, as the scheduler is."""
+    """Generates responses with one runtime. Safe to use from many threads at once, as the scheduler is."""
 
     def __init__(self, runtime: Runtime, scheduler: Scheduler, calibration: Calibration | None) -> None:
         self._runtime = runtime
         self._scheduler = scheduler
         self._calibration = calibration
 
-    def needs_generator(self) -> None:
-        """Raise InvalidRequest when no bundle brings the role."""
+    def check_roles(self) -> None:
+        """Raise InvalidRequest if no bundle has the role ``generator``."""
         if ROLE not in self._runtime.roles:
             raise InvalidRequest(
                 f"Engine.generate needs the role {ROLE!r}; the bundle has {', '.join(sorted(self._runtime.roles))}. "
-                f"Export a model that writes responses (groundwire export {ROLE} --source ID_OR_DIR --out DIRECTORY) "
+                f"Export a generator (groundwire export {ROLE} --source ID_OR_DIR --out DIRECTORY) "
                 "and load it with Engine.load(extra=[DIRECTORY])."
             )
 
-    def write(self, settings: Settings, metrics: Sequence[str], options: Options) -> Generation:
-        """Generate, check with ``metrics`` (names; perhaps none) and rank."""
-        plan = self._plan(settings, metrics, options)
-        job = next(plan)
+    def generate(self, settings: Settings, metrics: Sequence[str], options: Options) -> Generation:
+        """Generate responses, score them with ``metrics`` (names; may be empty) and rank them."""
+        jobs = self._make_jobs(settings, metrics, options)
+        job = next(jobs)
         while True:
             try:
                 finished = job.future.result()
@@ -61,15 +60,15 @@ class GenerationPipeline:
                 self._scheduler.cancel(job)
                 raise
             try:
-                job = plan.send(finished)
+                job = jobs.send(finished)
             except StopIteration as stop:
-                found: Generation = stop.value
-                return found
+                generation: Generation = stop.value
+                return generation
 
-    async def awrite(self, settings: Settings, metrics: Sequence[str], options: Options) -> Generation:
-        """``write`` for asyncio."""
-        plan = self._plan(settings, metrics, options)
-        job = next(plan)
+    async def agenerate(self, settings: Settings, metrics: Sequence[str], options: Options) -> Generation:
+        """``generate`` for asyncio."""
+        jobs = self._make_jobs(settings, metrics, options)
+        job = next(jobs)
         while True:
             try:
                 finished = await asyncio.wrap_future(job.future)
@@ -77,65 +76,64 @@ class GenerationPipeline:
                 self._scheduler.cancel(job)
                 raise
             try:
-                job = plan.send(finished)
+                job = jobs.send(finished)
             except StopIteration as stop:
-                found: Generation = stop.value
-                return found
+                generation: Generation = stop.value
+                return generation
 
     def stream(self, settings: Settings, options: Options) -> GenerationStream:
-        """The best response, as it is decoded."""
-        if settings.n_candidates > 1:
+        """Return a stream of the text of one response."""
+        if settings.options.n_candidates is not None or settings.n_candidates > 1:
             raise InvalidRequest(
-                f"stream=True writes one response, not {settings.n_candidates}; leave n and n_candidates out."
+                f"Engine.generate_stream generates one response and does not check it; n={settings.options.n} and "
+                f"n_candidates={settings.options.n_candidates} were given. Leave both out, or call Engine.generate."
             )
         sign = self._signature(settings, (), options)
         return GenerationStream(self._runtime, settings, sign, options.deadline_ms)
 
-    def _plan(self, settings: Settings, metrics: Sequence[str], options: Options) -> Jobs:
+    def _make_jobs(self, settings: Settings, metrics: Sequence[str], options: Options) -> Jobs:
         sign = self._signature(settings, metrics, options)
-        effective = _effective(settings, metrics)
         finished = yield self._scheduler.submit([_generate(settings)], options.max_windows, options.deadline_ms)
         (sequences,) = finished.outcomes
         if isinstance(sequences, Unfinished):
-            return Generation(sequences.status, (), effective, finished.timings, sign, sequences.message)
+            return _make_generation(sequences.status, (), settings, metrics, finished.timings, sign, sequences.message)
         if isinstance(sequences, InvalidRequest):
             raise sequences
-        responses = [_response(sequence, index) for index, sequence in enumerate(sequences)]
+        responses = [_make_response(sequence, index) for index, sequence in enumerate(sequences)]
         timings = finished.timings
         if metrics:
-            distinct = candidates.distinct(responses)
-            plan = make_plan(self._runtime.roles, self._runtime.identity, self._calibration, metrics, options)
-            requests = candidates.to_requests(distinct, settings.call, options)
+            responses = candidates.drop_duplicates(responses)
+            requests = candidates.make_requests(responses, settings.call, options)
             if requests:
-                left = None if options.deadline_ms is None else max(0.0, options.deadline_ms - timings.total_ms)
-                checked = yield start_all(requests, plan, self._runtime, self._scheduler, left)
-                timings = _together(timings, checked.timings)
-                responses = candidates.rank(distinct, checked, plan)
-            else:
-                responses = distinct
-        return Generation("written", tuple(responses[: settings.n]), effective, timings, sign)
+                plan = make_plan(self._runtime.roles, self._runtime.identity, self._calibration, metrics, options)
+                left_ms = None if options.deadline_ms is None else max(0.0, options.deadline_ms - timings.total_ms)
+                checked = yield start_all(requests, plan, self._runtime, self._scheduler, left_ms)
+                timings = _add_timings(timings, checked.timings)
+                responses = candidates.rank_responses(responses, checked, plan)
+        best = tuple(responses[: settings.options.n])
+        return _make_generation("generated", best, settings, metrics, timings, sign)
 
     def _signature(self, settings: Settings, metrics: Sequence[str], options: Options) -> str:
         calibration = self._calibration if metrics else None
-        return f"{signature(self._runtime.identity, tuple(metrics), options, calibration)}|{spelled(settings)}"
+        return f"{signature(self._runtime.identity, tuple(metrics), options, calibration)}|{format_settings(settings)}"
 
 
 def _generate(settings: Settings) -> Steps[tuple[GeneratedSequence, ...] | InvalidRequest]:
     try:
         (sequences,) = yield [settings.call]
     except InvalidRequest as error:
-        # What only the model knows to be out of range, as the number of its positions.
+        # Only the model knows some limits, such as the number of its positions.
         return error
     generated: tuple[GeneratedSequence, ...] = sequences
     return generated
 
 
 class GenerationStream(Iterator[str]):
-    """The text of a response, in pieces as they are decoded; no piece splits a character.
+    """The text of a response, piece by piece as it is decoded; no piece splits a character.
 
-    ``result`` is the whole Generation, once the last piece has been taken. Errors of the model are raised by ``next``.
-    The deadline bounds the time of decoding, not that of the reader: when it has passed, the pieces end, and the
-    result has the status ``deadline`` and no response.
+    ``result`` is the whole Generation after the last piece. ``next`` raises the model's errors. The deadline bounds the
+    time of decoding, not the time between two calls of ``next``: after it the stream ends, and the result has the
+    status ``deadline`` and no response.
     """
 
     def __init__(self, runtime: Runtime, settings: Settings, sign: str, deadline_ms: float | None = None) -> None:
@@ -152,20 +150,20 @@ class GenerationStream(Iterator[str]):
             part = next(self._parts)
             self._spent_ms += (time.perf_counter() - started) * 1000
             if self._spent_ms > self._deadline_ms:
-                message = f"Not written within {self._deadline_ms:.0f} ms; raise Options.deadline_ms."
-                self._result = self._ended("deadline", (), message)
+                message = f"Not generated within {self._deadline_ms:.0f} ms; raise Options.deadline_ms."
+                self._result = self._make_result("deadline", (), message)
                 break
             if part.written is not None:
-                self._result = self._ended("written", (_response(part.written, 0),))
+                self._result = self._make_result("generated", (_make_response(part.written, 0),))
             if part.text:
                 return part.text
         raise StopIteration
 
-    def _ended(
+    def _make_result(
         self, status: GenerationStatus, responses: tuple[GeneratedResponse, ...], message: str = ""
     ) -> Generation:
         timings = Timings(self._spent_ms, {ROLE: self._spent_ms})
-        return Generation(status, responses, _effective(self._settings, ()), timings, self._sign, message)
+        return _make_generation(status, responses, self._settings, (), timings, self._sign, message)
 
     @property
     def result(self) -> Generation:
@@ -175,30 +173,47 @@ class GenerationStream(Iterator[str]):
         return self._result
 
 
-def _effective(settings: Settings, metrics: Sequence[str]) -> GenerationOptions:
-    call = settings.call
-    return GenerationOptions(call.alpha, call.top_p, call.decoding, settings.n, settings.n_candidates, tuple(metrics))
+def _make_generation(
+    status: GenerationStatus,
+    responses: tuple[GeneratedResponse, ...],
+    settings: Settings,
+    metrics: Sequence[str],
+    timings: Timings,
+    signature: str,
+    message: str = "",
+) -> Generation:
+    return Generation(
+        status=status,
+        responses=responses,
+        options=settings.options,
+        decoding=settings.call.decoding,
+        metrics=tuple(metrics),
+        timings=timings,
+        signature=signature,
+        message=message,
+    )
 
 
-def _response(written: GeneratedSequence, index: int) -> GeneratedResponse:
-    tokens, at = [], 0
-    for token in written.tokens:
-        tokens.append(GeneratedToken(token.id, at, at + len(token.text), token.log_prob, token.cpmi))
-        at += len(token.text)
-    gains = [token.cpmi for token in tokens if token.cpmi is not None]
+def _make_response(sequence: GeneratedSequence, index: int) -> GeneratedResponse:
+    tokens, start = [], 0
+    for token in sequence.tokens:
+        end = start + len(token.text)
+        tokens.append(GeneratedToken(token.id, start, end, token.log_prob, token.cpmi))
+        start = end
+    cpmi = [token.cpmi for token in tokens if token.cpmi is not None]
     return GeneratedResponse(
-        text=written.text,
-        score=written.score,
+        text=sequence.text,
+        score=sequence.score,
         log_prob=sum(token.log_prob for token in tokens) / max(1, len(tokens)),
-        cpmi=sum(gains) / len(gains) if gains else None,
+        cpmi=sum(cpmi) / len(cpmi) if cpmi else None,
         tokens=tuple(tokens),
-        finished=written.finished,
+        finished=sequence.finished,
         index=index,
     )
 
 
-def _together(first: Timings, second: Timings) -> Timings:
+def _add_timings(first: Timings, second: Timings) -> Timings:
     stages = dict(first.stages_ms)
-    for role, spent in second.stages_ms.items():
-        stages[role] = stages.get(role, 0.0) + spent
+    for role, spent_ms in second.stages_ms.items():
+        stages[role] = stages.get(role, 0.0) + spent_ms
     return Timings(first.total_ms + second.total_ms, stages)

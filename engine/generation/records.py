@@ -1,4 +1,4 @@
-"""What generation gives back."""
+"""The records that generation returns."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Score, Timings
 from groundwire.runtime.calls import Decoding
 
-GenerationStatus: TypeAlias = Literal["written", "truncated", "deadline", "cancelled", "failed"]
-"""``written``: there is a response. ``truncated``: knowledge and history exceed what the model reads; nothing is cut.
-``deadline``, ``cancelled``: the request was stopped. ``failed``: the model failed. Only ``written`` has responses."""
+from .options import GenerationOptions
+
+GenerationStatus: TypeAlias = Literal["generated", "truncated", "deadline", "cancelled", "failed"]
+"""``generated``: there is a response. ``truncated``: knowledge and history exceed what the model reads; nothing is cut.
+``deadline``, ``cancelled``: the request was stopped. ``failed``: the model failed. Only ``generated`` has responses."""
 
 
 class GeneratedToken(Record, frozen=True):
@@ -19,45 +21,32 @@ class GeneratedToken(Record, frozen=True):
     id: int
     start: int
     end: int
-    """As ``start`` for what ends the response, and for a token that only begins a character."""
+    """Equal to ``start`` for a token that ends the response, and for one that only begins a character."""
     log_prob: float
-    """In nats, given the knowledge, the history and the tokens before it."""
+    """Nats, given the knowledge, the history and the tokens before it."""
     cpmi: float | None
-    """What of that the knowledge brings: minus the log-probability without it. None at ``alpha`` 0, where the dialogue
-    is not read without its knowledge."""
+    """Nats that the knowledge adds to ``log_prob``: it minus the log-probability without the knowledge. None at
+    ``alpha`` 0, where the dialogue is not read without its knowledge."""
 
 
 class GeneratedResponse(Record, frozen=True):
-    """A response, and how it came about."""
+    """A response, its tokens and how it was scored."""
 
     text: str
     score: float
-    """Of decoding: the mean of a token's ``alpha · cpmi + (1 − alpha) · log_prob``, with the length penalty for
+    """Of decoding: the mean over the tokens of ``alpha · cpmi + (1 − alpha) · log_prob``, with the length penalty for
     beams."""
     log_prob: float
-    """Mean of the tokens'."""
+    """Mean over the tokens, in nats."""
     cpmi: float | None
-    """Mean of the tokens'."""
+    """Mean over the tokens, in nats; None at ``alpha`` 0."""
     tokens: tuple[GeneratedToken, ...]
     finished: bool
-    """Whether the model ended it; False when ``max_tokens`` did."""
+    """Whether the model ended the response; False when it reached ``max_new_tokens``."""
     index: int
-    """Its place by ``score``, from 0."""
+    """Rank by ``score``, from 0."""
     check: Score | None = None
-    """What the metrics say about it; None where none was asked, or the response has no words to score."""
-
-
-class GenerationOptions(Record, frozen=True):
-    """The settings a generation was made with, defaults filled in."""
-
-    alpha: float
-    top_p: float
-    decoding: Decoding
-    n: int
-    n_candidates: int
-    """Responses that were written to choose ``n`` of."""
-    metrics: tuple[str, ...] = ()
-    """Those that checked them."""
+    """What the metrics say about the response; None without metrics, and for a response without words."""
 
 
 class Generation(Record, frozen=True):
@@ -65,14 +54,19 @@ class Generation(Record, frozen=True):
 
     status: GenerationStatus
     responses: tuple[GeneratedResponse, ...]
-    """At most ``options.n``, by the checks where there are any and by ``score`` otherwise. Fewer, when decoding found
-    no others."""
+    """At most ``options.n``, ranked by the metrics if there are any and by ``score`` otherwise. Fewer, when decoding
+    found no others."""
     options: GenerationOptions
+    """As passed to ``Engine.generate``."""
+    decoding: Decoding
+    """The record that ``options.method`` became."""
+    metrics: tuple[str, ...]
+    """The metrics that checked the responses, by name; empty without checks."""
     timings: Timings
     signature: str
     """What determined the responses: version, bundle digest, precision, device, options."""
     message: str = ""
-    """For every status but ``written``: what happened and what to do."""
+    """For every status but ``generated``: what happened and what to do."""
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Reads requests from JSON Lines or CSV, and tells what is wrong with a line."""
+"""Reads requests from JSON Lines or CSV, line by line, with the problem of each line that is not usable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groundwire.runtime.errors import InvalidRequest
 
 
 class Line(NamedTuple):
-    """One line of input: its number from 1, and its fields or what is wrong with it."""
+    """One line of input: its number, from 1, and either its fields or its problem."""
 
     number: int
     row: dict[str, Any] | None
@@ -23,14 +23,15 @@ class Line(NamedTuple):
 
 
 NEEDED = frozenset({"response", "knowledge"})
-"""Columns that a CSV of responses must have."""
+"""Columns that a CSV of responses must have, by default."""
 
 
 @contextmanager
 def lines(source: Path, needed: Set[str] = NEEDED) -> Iterator[Iterator[Line]]:
-    """The lines of a file (``-`` is standard input); ``.csv`` is read as CSV with a header, all else as JSON Lines.
+    """Open a file (``-`` is standard input) and yield its lines.
 
-    ``needed`` are the columns that a CSV must have.
+    ``.csv`` is read as CSV with a header, every other file as JSON Lines. ``needed`` are the columns that a CSV must
+    have. Raises InvalidRequest if the file cannot be read or a column is missing.
     """
     try:
         file: TextIO = (
@@ -66,6 +67,6 @@ def _csv(file: TextIO, needed: Set[str]) -> Iterator[Line]:
         )
     for row in reader:
         fields: dict[str, Any] = {name: value for name, value in row.items() if name is not None and value is not None}
-        # A cell holds one utterance per line, oldest first.
+        # A CSV cell contains one utterance per line, oldest first.
         fields["history"] = [turn for turn in (row.get("history") or "").splitlines() if turn.strip()]
         yield Line(reader.line_num, fields)

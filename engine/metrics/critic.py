@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundwire.engine.nph.mentions import doubts, mentions
+from groundwire.engine.nph.mentions import find_mentions, score_tokens
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.explanations import CriticExplanation, UnsupportedSpan
 from groundwire.engine.schema.options import Options
@@ -41,8 +41,8 @@ def critic(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
             "critic", "nothing_to_verify", message="The critic reads triples and the request has none; pass triples."
         )
     (answer,) = yield [ask(request.triples, request.history, request.response)]
-    tokens = doubts(answer, role_info(ROLE))
-    flagged = mentions(request.response, tokens, options.critic.threshold)
+    tokens = score_tokens(answer, role_info(ROLE))
+    flagged = find_mentions(request.response, tokens, options.critic.threshold)
     return MetricResult(
         "critic",
         "scored",

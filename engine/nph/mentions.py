@@ -1,8 +1,8 @@
-"""From the critic's tokens to the names they belong to.
+"""Turns the tokens that the critic flags into the names they belong to.
 
-A critic flags word pieces; what can be replaced is a whole name. A flagged piece flags the word it stands in, a flagged
-word the name that the graph knows there, and what the graph does not know is a run of flagged words without the small
-words at its ends.
+A critic flags word pieces; only a whole name can be replaced. A flagged piece flags the word that contains it, and a
+flagged word flags the entity that the graph links there. Where the graph links none, a run of flagged words is one
+name, without the function words at its ends.
 """
 
 from __future__ import annotations
@@ -12,130 +12,141 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
-from groundwire.engine.text.words import words
+from groundwire.engine.text.words import WORD, words
 from groundwire.runtime.calls import ClassifiedTokens
 from groundwire.runtime.protocol import RoleInfo
 
-_WORD = re.compile(r"\w+(?:['’.,\-]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
 
 
-class Named(Protocol):
-    """A name of a node in a text, as ``KnowledgeGraph.link`` finds it."""
+class EntityLink(Protocol):
+    """The name of a node in a text, as ``KnowledgeGraph.link`` returns it."""
 
     @property
     def start(self) -> int:
-        """First character."""
+        """Offset of the first character."""
         ...
 
     @property
     def end(self) -> int:
-        """Behind the last character."""
+        """Offset after the last character."""
         ...
 
     @property
     def entity(self) -> str:
-        """The node."""
+        """Name of the node."""
         ...
 
 
-class _Word(NamedTuple):
-    """A word of the response and how much the critic doubts it."""
+class _ScoredWord(NamedTuple):
+    """A word of the response, and the probability that it is hallucinated."""
 
     start: int
     end: int
     content: bool
-    capital: bool
+    capitalised: bool
     probability: float
 
 
-def doubts(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken, ...]:
-    """Each token with the probability, 0–1, of all labels but the supported one."""
-    fine = [index for index, label in enumerate(answer.labels) if label in info.supported]
+def score_tokens(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken, ...]:
+    """Return each token with the probability, 0–1, of all labels but the supported one."""
+    supported = [index for index, label in enumerate(answer.labels) if label in info.supported]
     return tuple(
         FlaggedToken(
-            token.start, token.end, min(1.0, max(0.0, 1.0 - sum(token.probabilities[index] for index in fine)))
+            token.start, token.end, min(1.0, max(0.0, 1.0 - sum(token.probabilities[index] for index in supported)))
         )
         for token in answer.tokens
     )
 
 
-def mentions(
-    response: str, tokens: Sequence[FlaggedToken], threshold: float, links: Iterable[Named] = ()
+def find_mentions(
+    response: str, tokens: Sequence[FlaggedToken], threshold: float, links: Iterable[EntityLink] = ()
 ) -> tuple[FlaggedMention, ...]:
-    """The flagged names of ``response``, disjoint and in its order.
+    """Return the flagged names of ``response``, disjoint and in its order.
 
-    ``links`` are disjoint. A run of flagged words that are all stop words or punctuation is no name.
+    ``links`` must be disjoint. A run of flagged words that are all stop words or punctuation is not a name.
     """
-    found = list(_words(response, tokens))
-    known = sorted(links, key=lambda link: link.start)
-    out: list[FlaggedMention] = []
-    for link in known:
-        doubt = probability(tokens, link.start, link.end)
-        if doubt >= threshold:
-            out.append(FlaggedMention(response[link.start : link.end], link.start, link.end, doubt, link.entity))
-    free = [word for word in found if not any(link.start < word.end and word.start < link.end for link in known)]
-    for run in _runs(response, free, threshold):
+    scored_words = list(_score_words(response, tokens))
+    linked = sorted(links, key=lambda link: link.start)
+    flagged: list[FlaggedMention] = []
+    for link in linked:
+        probability = max_probability(tokens, link.start, link.end)
+        if probability >= threshold:
+            flagged.append(
+                FlaggedMention(response[link.start : link.end], link.start, link.end, probability, link.entity)
+            )
+    unlinked = [
+        word for word in scored_words if not any(link.start < word.end and word.start < link.end for link in linked)
+    ]
+    for run in _find_runs(response, unlinked, threshold):
         start, end = run[0].start, run[-1].end
-        out.append(FlaggedMention(response[start:end], start, end, max(word.probability for word in run)))
-    return tuple(sorted(out, key=lambda mention: mention.start))
+        flagged.append(FlaggedMention(response[start:end], start, end, max(word.probability for word in run)))
+    return tuple(sorted(flagged, key=lambda mention: mention.start))
 
 
-def probability(tokens: Iterable[FlaggedToken], start: int, end: int) -> float:
-    """How much the critic doubts a range of the response: the highest of the tokens in it that have characters."""
+def max_probability(tokens: Iterable[FlaggedToken], start: int, end: int) -> float:
+    """Return the highest probability of the tokens in a range of the response, without tokens of no characters."""
     return max(
         (token.probability for token in tokens if token.start < end and start < token.end and token.start < token.end),
         default=0.0,
     )
 
 
-def _words(response: str, tokens: Sequence[FlaggedToken]) -> Iterator[_Word]:
-    content = [word for word in words(response) if word.content]
-    for match in _WORD.finditer(response):
+def _score_words(response: str, tokens: Sequence[FlaggedToken]) -> Iterator[_ScoredWord]:
+    content_words = [word for word in words(response) if word.content]
+    for match in WORD.finditer(response):
         start, end = match.span()
-        owned = _POSSESSIVE.search(match[0])
-        if owned:  # the "'s" belongs to the sentence, not to the name
-            end -= len(owned[0])
-        says = any(word.start < end and start < word.end for word in content)
-        yield _Word(start, end, says, match[0][:1].isupper(), probability(tokens, start, end))
+        possessive = _POSSESSIVE.search(match[0])
+        if possessive:  # the "'s" belongs to the sentence, not to the name
+            end -= len(possessive[0])
+        content = any(word.start < end and start < word.end for word in content_words)
+        yield _ScoredWord(start, end, content, match[0][:1].isupper(), max_probability(tokens, start, end))
 
 
-def _runs(response: str, free: Sequence[_Word], threshold: float) -> Iterator[list[_Word]]:
-    """Runs of flagged words with nothing but blanks between them, out to the ends of a capitalised name."""
-    at = 0
-    while at < len(free):
-        if free[at].probability < threshold:
-            at += 1
+def _find_runs(response: str, unlinked: Sequence[_ScoredWord], threshold: float) -> Iterator[list[_ScoredWord]]:
+    """Runs of flagged words with only spaces between them, extended to the ends of a capitalised name."""
+    index = 0
+    while index < len(unlinked):
+        if unlinked[index].probability < threshold:
+            index += 1
             continue
-        first = last = at
-        while last + 1 < len(free) and free[last + 1].probability >= threshold and _next_to(response, free, last):
+        first = last = index
+        while (
+            last + 1 < len(unlinked)
+            and unlinked[last + 1].probability >= threshold
+            and _is_adjacent(response, unlinked, last)
+        ):
             last += 1
-        at = last + 1
-        while first < last and not (free[first].content or free[first].capital):
+        index = last + 1
+        while first < last and not (unlinked[first].content or unlinked[first].capitalised):
             first += 1
-        while last > first and not (free[last].content or free[last].capital):
+        while last > first and not (unlinked[last].content or unlinked[last].capitalised):
             last -= 1
-        if not any(word.content for word in free[first : last + 1]):
+        if not any(word.content for word in unlinked[first : last + 1]):
             continue
-        if free[first].capital:
+        if unlinked[first].capitalised:
             while (
-                first > 0 and _next_to(response, free, first - 1) and _same_name(response, free[first - 1], threshold)
+                first > 0
+                and _is_adjacent(response, unlinked, first - 1)
+                and _begins_name(response, unlinked[first - 1], threshold)
             ):
                 first -= 1
-        if free[last].capital:
-            while last + 1 < len(free) and free[last + 1].capital and _next_to(response, free, last):
+        if unlinked[last].capitalised:
+            while (
+                last + 1 < len(unlinked) and unlinked[last + 1].capitalised and _is_adjacent(response, unlinked, last)
+            ):
                 last += 1
-        at = max(at, last + 1)
-        yield list(free[first : last + 1])
+        index = max(index, last + 1)
+        yield list(unlinked[first : last + 1])
 
 
-def _same_name(response: str, word: _Word, threshold: float) -> bool:
-    """Whether a word before a flagged one belongs to its name; any word has a capital where a sentence begins."""
-    begins = re.search(r"(?:^|[.!?…:\n])\W*$", response[: word.start]) is not None
-    return word.capital and word.content and (not begins or word.probability >= threshold / 2)
+def _begins_name(response: str, word: _ScoredWord, threshold: float) -> bool:
+    """Whether a word before a flagged one belongs to its name; at the start of a sentence a capital says nothing."""
+    starts_sentence = re.search(r"(?:^|[.!?…:\n])\W*$", response[: word.start]) is not None
+    return word.capitalised and word.content and (not starts_sentence or word.probability >= threshold / 2)
 
 
-def _next_to(response: str, free: Sequence[_Word], index: int) -> bool:
-    """Whether only blanks stand between a word and the next one."""
-    between = response[free[index].end : free[index + 1].start]
+def _is_adjacent(response: str, unlinked: Sequence[_ScoredWord], index: int) -> bool:
+    """Whether there are only spaces between a word and the next one."""
+    between = response[unlinked[index].end : unlinked[index + 1].start]
     return bool(between) and not between.strip()

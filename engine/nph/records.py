@@ -1,4 +1,4 @@
-"""What critique and repair give back."""
+"""The records that critique and repair return."""
 
 from __future__ import annotations
 
@@ -9,86 +9,86 @@ from groundwire.engine.schema.explanations import FlaggedMention
 from groundwire.engine.schema.results import Timings
 from groundwire.runtime.triples import Triple
 
-Stopped: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]
+StoppedStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]
 """As for metrics: the texts exceed what may be read, the request was stopped, or a model failed."""
 
 
 class Critique(Record, frozen=True):
-    """Which names of a response the graph does not support."""
+    """The names of a response that the graph does not support."""
 
-    status: Literal["judged", "no_context"] | Stopped
-    """``no_context``: neither history nor response names an entity of the graph, so there is nothing to judge by. Only
-    ``judged`` carries a decision."""
+    status: Literal["checked", "no_context"] | StoppedStatus
+    """``no_context``: neither history nor response names an entity of the graph, so there is nothing to compare with.
+    Only ``checked`` carries a decision."""
     hallucinated: bool | None
-    """Whether a name is flagged (the paper: a response is hallucinated if one token is)."""
+    """Whether a name is flagged (in the paper a response is hallucinated if one of its tokens is)."""
     probability: float | None
-    """Of the word that the critic doubts most, 0–1."""
+    """Highest probability, 0–1, that a word of the response is hallucinated."""
     mentions: tuple[FlaggedMention, ...]
     """The flagged names, in the order of the response."""
     context: tuple[str, ...]
     """The entities that history and response name."""
     triples: tuple[Triple, ...]
-    """What the critic was shown."""
+    """The triples that the critic read."""
     timings: Timings
     signature: str
     message: str = ""
 
 
 class Alternative(Record, frozen=True):
-    """An entity that was considered for a mention."""
+    """A candidate entity for a flagged name."""
 
     entity: str
     anchor: str
-    """The context node it was reached from."""
+    """The context node from which it was reached."""
     score: float
-    """The retriever's, without bounds."""
+    """Score of the retriever, without bounds."""
     probability: float
-    """Among all candidates of the mention, 0–1."""
+    """Probability among all candidates of the name, 0–1."""
     path: tuple[Triple, ...]
-    """The triple that joins anchor and entity; several where they are further apart."""
+    """The triple that joins anchor and entity; several triples if they are further apart."""
 
 
 class Change(Record, frozen=True):
-    """A mention that was replaced: ``original[start:end] == old``, ``response[new_start:new_end] == new``."""
+    """A name that was replaced: ``original[start:end] == old``, ``response[new_start:new_end] == new``."""
 
     old: str
     new: str
-    """With its article where that changed too."""
+    """With its article if that changed too."""
     start: int
     end: int
     new_start: int
     new_end: int
     mention: FlaggedMention
-    """What was flagged. A mention that the critic let pass is replaced where it changes places with a flagged one."""
+    """The flagged name. A name that the critic does not flag is replaced only if it is exchanged with a flagged one."""
     chosen: Alternative
-    """What took its place, and the triple that justifies it."""
+    """The new entity, and the triple that supports it."""
     runners_up: tuple[Alternative, ...]
     """The other candidates, best first."""
 
     @property
     def triple(self) -> Triple:
-        """The triple that the new entity stands in."""
+        """The triple that contains the new entity."""
         return self.chosen.path[-1]
 
 
 class Refinement(Record, frozen=True):
     """A response before and after repair."""
 
-    status: Literal["refined", "clean", "refused", "no_context"] | Stopped
-    """``clean``: nothing is flagged. ``refused``: something is, and no candidate is good enough; ``message`` says why.
-    Only ``refined`` changes the response."""
+    status: Literal["refined", "clean", "refused", "no_context"] | StoppedStatus
+    """``clean``: no name is flagged. ``refused``: a name is flagged and no candidate is good enough; ``message`` says
+    why. Only ``refined`` changes the response."""
     original: str
     response: str
-    """After repair; the original in every other case."""
+    """The response after repair; equal to ``original`` under every status but ``refined``."""
     changes: tuple[Change, ...]
     """In the order of the response."""
     unresolved: tuple[FlaggedMention, ...]
-    """Flagged mentions of the original that were left as they are, and that the critic still flags."""
+    """Flagged names of the original that were not replaced and that the critic still flags."""
     accepted: bool | None
-    """Whether the critic flags nothing after the repair; None when nothing was changed."""
+    """Whether the critic flags no name after the repair; None when nothing was changed."""
     before: Critique
     after: Critique | None
-    """The critic on the new response; None when nothing was changed."""
+    """The critique of the new response; None when nothing was changed."""
     timings: Timings
     signature: str
     message: str = ""

@@ -1,8 +1,8 @@
-"""Which entities may stand at the flagged mentions, and which of them go together.
+"""Chooses entities for the flagged names of a response, so that the choices are consistent with each other.
 
 Source: Dziri et al. 2021, §3.3, with the type-aware filter that its appendix G proposes. The paper fills each mention
-by itself; here the mentions of a response are filled together, so that no two of them get the same entity, none is
-reached from a node that the repair takes away, and a subject and an object that changed places change back.
+independently; here the mentions of a response are filled together: no two of them get the same entity, none is reached
+from a node that the repair removes, and an exchanged subject and object are exchanged back.
 """
 
 from __future__ import annotations
@@ -20,77 +20,80 @@ from groundwire.engine.schema.explanations import FlaggedMention
 from groundwire.engine.text.sentences import sentences
 from groundwire.runtime.calls import Candidate, Retrieved
 
-from .context import Context, about, subjects
+from .context import Context, find_subjects, sort_by_relevance
 
-REACHED = 1024
-"""Triples of a context node's neighbourhood that are looked at, nearest first."""
-NEAR = 128
-"""Entities among them that are looked at, those first that the response speaks of."""
-CANDIDATES = 64
-"""Candidates of a mention at most: the dialogue's own entities, then those most like what stood there."""
-CONSIDERED = 6
-"""Candidates of a mention that are tried together with those of the others; fewer where there are many mentions."""
-COMBINATIONS = 4096
-"""Ways to fill all mentions that are looked at."""
-SLOTS = 12
-"""Mentions of a response that are filled; others are left as they are."""
-ALIKE = 0.05
-"""Share of common roles, weighted, from which two entities count as of one type (``KnowledgeGraph.same_kind``)."""
-OTHER_KIND = 0.3
-"""What the probability of a candidate of another type counts."""
-EPSILON = 1e-3
-"""Least probability that a mention is granted of being right after all."""
+ANCHOR_TRIPLES = 1024
+"""Triples of a context node's neighbourhood that are searched for candidates, nearest first."""
+ANCHOR_ENTITIES = 128
+"""Entities among them that are considered, those most relevant to the response first."""
+MAX_CANDIDATES = 64
+"""Candidates of a mention, at most: entities of the dialogue first, then those most like the flagged entity."""
+COMBINED_CANDIDATES = 6
+"""Candidates of a mention that are combined with those of the other mentions; fewer if there are many mentions."""
+MAX_COMBINATIONS = 4096
+"""Combinations of candidates for all mentions that are considered."""
+MAX_SLOTS = 12
+"""Mentions of a response that are filled; the others are not replaced."""
+SAME_TYPE = 0.05
+"""Weighted share of common roles from which two entities count as of one type (``KnowledgeGraph.same_kind``)."""
+OTHER_TYPE_FACTOR = 0.3
+"""Factor on the probability of a candidate of another type."""
+MIN_CORRECT = 1e-3
+"""Least probability that is assumed for a flagged mention to be correct."""
 
 
 class Slot(NamedTuple):
-    """A mention that may be replaced, and what may replace it."""
+    """A mention that may be replaced, and its candidates."""
 
     mention: FlaggedMention
     candidates: tuple[Candidate, ...]
-    foreign: frozenset[str] = frozenset()
-    """Candidates that are of another type than what stands there."""
+    other_type: frozenset[str] = frozenset()
+    """Candidates of another type than the flagged entity."""
     confirmed: bool = False
-    """Whether the critic has said already that it prefers the exchange."""
+    """Whether the critic has already preferred the exchange, so that the retriever's probability does not count."""
 
 
 class Filling(NamedTuple):
-    """One way to fill the slots: for each the entity that was retrieved, or None to leave it."""
+    """One way to fill the slots: for each slot the retrieved entity, or None to leave it."""
 
     choices: tuple[Retrieved | None, ...]
     score: float
     """Sum of log-probabilities."""
 
 
-def slots(context: Context, mentions: Sequence[FlaggedMention], *, type_aware: bool) -> tuple[Slot, ...]:
-    """What may stand at each mention; a mention without candidates is left out.
+def make_slots(context: Context, mentions: Sequence[FlaggedMention], *, type_aware: bool) -> tuple[Slot, ...]:
+    """Return the mentions that have candidates, with their candidates.
 
     Candidates are the neighbours of the context nodes: what the history is about, what the response names unflagged,
-    and, for repairs of several mentions, the other flagged ones.
+    and, for repairs of several mentions, the other flagged entities.
     """
     flagged = tuple(dict.fromkeys(mention.entity for mention in mentions if mention.entity is not None))
-    at = {mention.start for mention in mentions}
-    kept = [link for link in context.links if link.start not in at]
-    # A flagged entity may be an anchor, too: of a repair that puts it elsewhere in the response.
+    starts = {mention.start for mention in mentions}
+    unflagged = [link for link in context.links if link.start not in starts]
+    # A flagged entity may be an anchor too: the repair may move it to another mention.
     others = flagged if len(mentions) > 1 else ()
-    anchors = tuple(dict.fromkeys((*subjects(context.response, kept), *context.topics, *others)))
-    near = {anchor: _near(context, anchor) for anchor in anchors}
-    parts = _sentence_starts(context.response)
-    found = []
+    anchors = tuple(dict.fromkeys((*find_subjects(context.response, unflagged), *context.topics, *others)))
+    neighbours = {anchor: _find_neighbours(context, anchor) for anchor in anchors}
+    sentence_starts = _sentence_starts(context.response)
+    slots = []
     for mention in mentions:
-        beside = {link.entity for link in kept if _part(parts, link.start) == _part(parts, mention.start)}
-        back = {entity for entity in flagged if entity != mention.entity}
-        offered = tuple(_candidates(context, mention, near, beside, back, type_aware=type_aware))
-        if offered:
-            foreign = frozenset(one.entity for one, alike in offered if not alike)
-            found.append(Slot(mention, tuple(one for one, _ in offered), foreign))
-    return tuple(found[:SLOTS])
+        sentence = _sentence_index(sentence_starts, mention.start)
+        in_sentence = {link.entity for link in unflagged if _sentence_index(sentence_starts, link.start) == sentence}
+        exchangeable = {entity for entity in flagged if entity != mention.entity}
+        candidates = tuple(
+            _find_candidates(context, mention, neighbours, in_sentence, exchangeable, type_aware=type_aware)
+        )
+        if candidates:
+            other_type = frozenset(candidate.entity for candidate, same_type in candidates if not same_type)
+            slots.append(Slot(mention, tuple(candidate for candidate, _ in candidates), other_type))
+    return tuple(slots[:MAX_SLOTS])
 
 
-def exchange(first: FlaggedMention, second: FlaggedMention, *, confirmed: bool) -> tuple[Slot, ...]:
-    """The slots of two names that may have changed places.
+def make_exchange_slots(first: FlaggedMention, second: FlaggedMention, *, confirmed: bool) -> tuple[Slot, ...]:
+    """Return the slots of two names that may have been exchanged; none if one of them is not an entity.
 
-    Each has both entities as candidates, so that the retriever says which order it expects. It has the last word only
-    where the critic has said nothing.
+    Each slot has both entities as candidates, so the retriever says which order it expects. It decides only if the
+    critic did not.
     """
     if first.entity is None or second.entity is None:
         return ()
@@ -98,143 +101,157 @@ def exchange(first: FlaggedMention, second: FlaggedMention, *, confirmed: bool) 
     return (Slot(first, both, confirmed=confirmed), Slot(second, both, confirmed=confirmed))
 
 
-def pooled(context: Context, slot: Slot, found: Sequence[Retrieved]) -> tuple[Retrieved, ...]:
-    """The retrieved entities of a slot, each once, with its probability over all anchors, best first.
+def merge_anchors(context: Context, slot: Slot, retrieved: Sequence[Retrieved]) -> tuple[Retrieved, ...]:
+    """Return the retrieved entities of a slot, each once, with its probability over all anchors, best first.
 
-    Of several anchors the best that the dialogue is about counts. An entity of another type counts ``OTHER_KIND``, so
-    that the retriever must be sure of it; those of the mention's type share what is left.
+    Of several anchors of an entity, the best one that is a topic of the dialogue is kept. The probability of an entity
+    of another type is multiplied by ``OTHER_TYPE_FACTOR``; entities of the mention's type share the rest.
     """
-    total: dict[str, float] = {}
-    first: dict[str, Retrieved] = {}
-    for one in sorted(found, key=lambda one: (one.anchor not in context.topics, -one.score)):
-        total[one.entity] = total.get(one.entity, 0.0) + one.probability
-        first.setdefault(one.entity, one)
-    shares = {name: share * (OTHER_KIND if name in slot.foreign else 1.0) for name, share in total.items()}
-    whole = sum(shares.values())
+    totals: dict[str, float] = {}
+    best: dict[str, Retrieved] = {}
+    for candidate in sorted(
+        retrieved, key=lambda candidate: (candidate.anchor not in context.topics, -candidate.score)
+    ):
+        totals[candidate.entity] = totals.get(candidate.entity, 0.0) + candidate.probability
+        best.setdefault(candidate.entity, candidate)
+    shares = {
+        entity: share * (OTHER_TYPE_FACTOR if entity in slot.other_type else 1.0) for entity, share in totals.items()
+    }
+    total = sum(shares.values())
     merged = (
-        msgspec.structs.replace(one, probability=shares[name] if name in slot.foreign else shares[name] / whole)
-        for name, one in first.items()
+        msgspec.structs.replace(
+            candidate, probability=shares[entity] if entity in slot.other_type else shares[entity] / total
+        )
+        for entity, candidate in best.items()
     )
-    return tuple(sorted(merged, key=lambda one: -one.probability))
+    return tuple(sorted(merged, key=lambda candidate: -candidate.probability))
 
 
-def fillings(
+def make_fillings(
     context: Context,
     slots: Sequence[Slot],
-    found: Sequence[Sequence[Retrieved]],
+    retrieved: Sequence[Sequence[Retrieved]],
     min_probability: float,
 ) -> list[Filling]:
-    """The ways to fill the slots that say something else than the response and hold together, best first.
+    """Return the consistent ways to fill the slots that change the response, best first.
 
-    ``found`` are the ``pooled`` entities of each slot. Mentions of the same entity get the same one.
+    ``retrieved`` are the entities of each slot from ``merge_anchors``. Mentions of the same entity get the same one.
     """
-    considered = min(CONSIDERED, int(COMBINATIONS ** (1 / max(1, len(slots))) + 1e-9) - 1)
+    per_slot = min(COMBINED_CANDIDATES, int(MAX_COMBINATIONS ** (1 / max(1, len(slots))) + 1e-9) - 1)
     options: list[list[tuple[Retrieved | None, float]]] = [
         [(None, _log(1.0 - slot.mention.probability))]
         + [
-            (one, _log(slot.mention.probability) + (0.0 if slot.confirmed else _log(one.probability)))
-            for one in best[:considered]
-            if (slot.confirmed or one.probability >= min_probability) and one.entity != slot.mention.entity
+            (candidate, _log(slot.mention.probability) + (0.0 if slot.confirmed else _log(candidate.probability)))
+            for candidate in best[:per_slot]
+            if (slot.confirmed or candidate.probability >= min_probability) and candidate.entity != slot.mention.entity
         ]
-        for slot, best in zip(slots, found, strict=True)
+        for slot, best in zip(slots, retrieved, strict=True)
     ]
-    parts = _sentence_starts(context.response)
-    at = {slot.mention.start for slot in slots}
-    stays = {(_part(parts, link.start), link.entity) for link in context.links if link.start not in at}
-    out = []
-    for chosen in product(*options):
-        choices = tuple(one for one, _ in chosen)
-        if any(choices) and _holds(context, slots, choices, parts, stays):
-            out.append(Filling(choices, sum(weight for _, weight in chosen)))
-    return sorted(out, key=lambda filling: -filling.score)
+    sentence_starts = _sentence_starts(context.response)
+    starts = {slot.mention.start for slot in slots}
+    remaining = {
+        (_sentence_index(sentence_starts, link.start), link.entity)
+        for link in context.links
+        if link.start not in starts
+    }
+    fillings = []
+    for combination in product(*options):
+        choices = tuple(choice for choice, _ in combination)
+        if any(choices) and _is_consistent(context, slots, choices, sentence_starts, remaining):
+            fillings.append(Filling(choices, sum(weight for _, weight in combination)))
+    return sorted(fillings, key=lambda filling: -filling.score)
 
 
-def _near(context: Context, anchor: str) -> dict[str, int]:
-    """The neighbours of a context node with their distance; the dialogue's own first, then those it speaks of."""
-    reached = context.graph.neighbourhood([anchor], context.hops, REACHED)
-    spoken = about(reached.triples, context.response)
-    ordered = dict.fromkeys(end for triple in spoken for end in (triple.subject, triple.object))
-    own = [node for node in context.nodes if node != anchor and context.graph.triples_between(anchor, node)]
-    first = {entity: reached.distances.get(entity, 1) for entity in dict.fromkeys((*own, *ordered)) if entity != anchor}
-    return dict(list(first.items())[:NEAR])
+def _find_neighbours(context: Context, anchor: str) -> dict[str, int]:
+    """The neighbours of a context node with their distance: entities of the dialogue first, then by relevance."""
+    subgraph = context.graph.neighbourhood([anchor], context.hops, ANCHOR_TRIPLES)
+    relevant = sort_by_relevance(subgraph.triples, context.response)
+    ordered = dict.fromkeys(end for triple in relevant for end in (triple.subject, triple.object))
+    in_dialogue = [node for node in context.nodes if node != anchor and context.graph.triples_between(anchor, node)]
+    neighbours = {
+        entity: subgraph.distances.get(entity, 1)
+        for entity in dict.fromkeys((*in_dialogue, *ordered))
+        if entity != anchor
+    }
+    return dict(list(neighbours.items())[:ANCHOR_ENTITIES])
 
 
-def _candidates(
+def _find_candidates(
     context: Context,
     mention: FlaggedMention,
-    near: Mapping[str, Mapping[str, int]],
-    beside: set[str],
-    back: set[str],
+    neighbours: Mapping[str, Mapping[str, int]],
+    in_sentence: set[str],
+    exchangeable: set[str],
     *,
     type_aware: bool,
 ) -> Iterator[tuple[Candidate, bool]]:
-    """Neighbours of the anchors that are neither there nor beside it, and whether they are of the mention's type.
+    """Neighbours of the anchors that the mention's sentence does not name, and whether they have the mention's type.
 
-    ``back`` are the flagged entities elsewhere in the response: subject and object that change back are of each other's
-    type. A number gives way to numbers alone.
+    ``exchangeable`` are the flagged entities elsewhere in the response: an exchanged subject and object count as of
+    each other's type. A number is replaced by a number only.
     """
-    same = _folded(mention.text)
-    found: list[tuple[bool, float, int, Candidate]] = []
-    for anchor, entities in near.items():
+    name = _normalize_name(mention.text)
+    ranked: list[tuple[bool, float, int, Candidate]] = []
+    for anchor, entities in neighbours.items():
         for entity, distance in entities.items():
-            if entity == mention.entity or entity in beside or _folded(entity) == same:
+            if entity == mention.entity or entity in in_sentence or _normalize_name(entity) == name:
                 continue
-            kind = 1.0
-            if type_aware and not (entity in back and mention.entity == anchor):
-                if _numeric(mention.text) != _numeric(entity):
+            similarity = 1.0
+            if type_aware and not (entity in exchangeable and mention.entity == anchor):
+                if _is_number(mention.text) != _is_number(entity):
                     continue
                 if mention.entity is not None:
-                    kind = context.graph.same_kind(mention.entity, entity)
-            found.append((entity not in context.nodes, -kind, distance, Candidate(anchor, entity)))
-    found.sort(key=lambda one: one[:3])
-    yield from ((candidate, kind <= -ALIKE) for _, kind, _, candidate in found[:CANDIDATES])
+                    similarity = context.graph.same_kind(mention.entity, entity)
+            ranked.append((entity not in context.nodes, -similarity, distance, Candidate(anchor, entity)))
+    ranked.sort(key=lambda item: item[:3])
+    yield from ((candidate, similarity <= -SAME_TYPE) for _, similarity, _, candidate in ranked[:MAX_CANDIDATES])
 
 
-def _holds(
+def _is_consistent(
     context: Context,
     slots: Sequence[Slot],
     choices: Sequence[Retrieved | None],
-    parts: Sequence[int],
-    stays: AbstractSet[tuple[int, str]],
+    sentence_starts: Sequence[int],
+    remaining: AbstractSet[tuple[int, str]],
 ) -> bool:
-    """Whether a filling is consistent: equal names alike, others not, and no anchor that it takes away.
+    """Whether equal names get equal entities, different names different ones, and every anchor stays in the dialogue.
 
-    ``stays`` are the entities that are named beside the slots, each with its sentence, in which it stands once.
+    ``remaining`` are the entities outside the slots, each with the index of its sentence; a sentence names none twice.
     """
-    filled: dict[str, str | None] = {}
-    put: set[str] = set()
+    replacements: dict[str, str | None] = {}
+    entities: set[str] = set()
     for slot, choice in zip(slots, choices, strict=True):
-        stood = slot.mention.entity or _folded(slot.mention.text)
-        stands = slot.mention.entity if choice is None else choice.entity
-        if stood in filled:
-            if filled[stood] != stands:
+        old = slot.mention.entity or _normalize_name(slot.mention.text)
+        new = slot.mention.entity if choice is None else choice.entity
+        if old in replacements:
+            if replacements[old] != new:
                 return False
             continue
-        filled[stood] = stands
-        if stands is not None:
-            if stands in put or (_part(parts, slot.mention.start), stands) in stays:
+        replacements[old] = new
+        if new is not None:
+            if new in entities or (_sentence_index(sentence_starts, slot.mention.start), new) in remaining:
                 return False
-            put.add(stands)
-    sound = put.union(context.topics, (entity for _, entity in stays))
-    return all(choice is None or choice.anchor in sound for choice in choices)
+            entities.add(new)
+    anchors = entities.union(context.topics, (entity for _, entity in remaining))
+    return all(choice is None or choice.anchor in anchors for choice in choices)
 
 
 def _sentence_starts(response: str) -> tuple[int, ...]:
     return tuple(sentence.start for sentence in sentences(response))
 
 
-def _part(starts: Sequence[int], at: int) -> int:
-    """Which sentence a place belongs to."""
-    return bisect_right(starts, at)
+def _sentence_index(starts: Sequence[int], offset: int) -> int:
+    """The index of the sentence that contains an offset, from 1."""
+    return bisect_right(starts, offset)
 
 
 def _log(probability: float) -> float:
-    return math.log(max(EPSILON, probability))
+    return math.log(max(MIN_CORRECT, probability))
 
 
-def _folded(text: str) -> str:
+def _normalize_name(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _numeric(text: str) -> bool:
+def _is_number(text: str) -> bool:
     return any(map(str.isdigit, text)) and not any(map(str.isalpha, text))

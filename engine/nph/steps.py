@@ -1,7 +1,7 @@
 """Critique and repair as generators of model calls.
 
 Source: Dziri et al. 2021: the critic flags, the retriever fills, and the critic reads the result (appendix E, with the
-path that was retrieved among its triples). Of a few ways to fill the mentions one that the critic accepts is taken.
+retrieved path among its triples). The critic reads a few repairs, and the best one that it accepts is chosen.
 """
 
 from __future__ import annotations
@@ -19,195 +19,207 @@ from groundwire.runtime.calls import Retrieve, Retrieved
 from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.triples import Triple
 
-from .context import Context, joining
-from .mentions import doubts, mentions
+from .context import Context, find_path
+from .mentions import find_mentions, score_tokens
 from .records import Alternative, Change
-from .repair import CANDIDATES, EPSILON, Filling, Slot, exchange, fillings, pooled, slots
-from .swaps import Swap, swaps
-from .wording import Replacement, put
+from .repair import (
+    MAX_CANDIDATES,
+    MIN_CORRECT,
+    Filling,
+    Slot,
+    make_exchange_slots,
+    make_fillings,
+    make_slots,
+    merge_anchors,
+)
+from .swaps import Swap, find_swaps
+from .wording import Replacement, replace_names
 
-VERIFIED = 3
-"""Ways to fill the mentions that the critic reads."""
+VERIFIED_DRAFTS = 3
+"""Repairs of a response that the critic reads."""
+NO_CANDIDATES = (
+    "No entity of the flagged name's type is near what the dialogue is about; raise hops, or pass more triples."
+)
+TOO_WEAK = "The best candidate has probability {:.2f}, and min_probability is {}."
+NOT_BETTER = "The critic doubts every repair as much as the response itself."
 
 
 class RefineOptions(Record, frozen=True):
     """How a response is repaired."""
 
     hops: int = 1
-    """How many triples a candidate may lie from a context node."""
+    """Triples, at most, between a candidate and a context node."""
     top: int = 5
     """Candidates reported for a mention: the chosen one and its runners-up."""
     type_aware: bool = True
-    """Prefer candidates that play a part in the graph that what they replace plays too (the paper's appendix G); others
-    count 0.3 of their probability, and a number only gives way to a number."""
+    """Prefer candidates that share a role in the graph with the entity they replace (the paper's appendix G). The
+    probability of the others is multiplied by 0.3, and a number is replaced by a number only."""
     min_probability: float = 0.05
-    """Among the candidates of its mention, 0–1, from which one is good enough to be shown to the critic."""
+    """Least probability, 0–1, among the candidates of a mention, of a candidate that the critic reads."""
 
 
-class Judgement(NamedTuple):
-    """What the critic says of a response."""
+class CritiqueResult(NamedTuple):
+    """The critic's decision on a response."""
 
     mentions: tuple[FlaggedMention, ...]
     probability: float
-    """Of the word it doubts most."""
+    """Highest probability that a word is hallucinated."""
     triples: tuple[Triple, ...]
-    """What it was shown."""
+    """The triples that the critic read."""
 
 
-class Repair(NamedTuple):
-    """What became of a response."""
+class RepairResult(NamedTuple):
+    """A response before and after repair."""
 
-    before: Judgement
+    before: CritiqueResult
     response: str
     changes: tuple[Change, ...] = ()
-    after: Judgement | None = None
+    after: CritiqueResult | None = None
     """None when nothing was changed."""
     message: str = ""
-    """Why nothing was changed although something is flagged."""
+    """Why nothing was changed although a name is flagged."""
 
 
 class _Draft(NamedTuple):
     """A response with its mentions filled."""
 
     score: float
-    """The filling's."""
+    """Score of the filling."""
     response: str
     changes: tuple[Change, ...]
     triples: tuple[Triple, ...]
-    """What the critic is shown: the paths of the changes, what joins the new entities to the others, and the rest."""
+    """What the critic reads: the paths of the changes, the triples that join new entities to others, and the rest."""
 
 
-def critique(context: Context, options: Options, info: RoleInfo) -> Steps[Judgement]:
-    """The critic on the response, and on the other order of names that it half doubts."""
-    judged, _ = yield from _criticised(context, options, info)
-    return judged
+def critique_response(context: Context, options: Options, info: RoleInfo) -> Steps[CritiqueResult]:
+    """Have the critic read the response, and the other order of names that it is unsure about."""
+    result, _ = yield from _run_critic(context, options, info)
+    return result
 
 
-def refine(context: Context, settings: RefineOptions, options: Options, info: RoleInfo) -> Steps[Repair]:
-    """The critic on the response, and the repair of what it flags."""
-    before, swapped = yield from _criticised(context, options, info)
+def repair_response(context: Context, settings: RefineOptions, options: Options, info: RoleInfo) -> Steps[RepairResult]:
+    """Have the critic read the response, and repair the names it flags."""
+    before, swaps = yield from _run_critic(context, options, info)
     if not before.mentions:
-        return Repair(before, context.response)
-    filled = slots(context, before.mentions, type_aware=settings.type_aware)
-    turned = (exchange(swap.first, swap.second, confirmed=swap.confirmed) for swap in swapped)
-    offers = [offer for offer in (*turned, filled) if offer]
-    if not offers:
-        return Repair(before, context.response, message=NOTHING)
-    answers = yield [_question(context, offer) for offer in offers]
-    drafts, best = _drafts(context, settings, offers, answers)
+        return RepairResult(before, context.response)
+    slots = make_slots(context, before.mentions, type_aware=settings.type_aware)
+    exchanges = (make_exchange_slots(swap.first, swap.second, confirmed=swap.confirmed) for swap in swaps)
+    slot_groups = [group for group in (*exchanges, slots) if group]
+    if not slot_groups:
+        return RepairResult(before, context.response, message=NO_CANDIDATES)
+    answers = yield [_make_retrieve_call(context, group) for group in slot_groups]
+    drafts, best_probability = _make_drafts(context, settings, slot_groups, answers)
     if not drafts:
-        return Repair(before, context.response, message=TOO_WEAK.format(best, settings.min_probability))
-    verdicts = yield [ask(draft.triples, context.history, draft.response) for draft in drafts]
-    judged = [
-        _judged(context, draft.response, draft.triples, doubts(verdict, info), options)
-        for draft, verdict in zip(drafts, verdicts, strict=True)
+        message = TOO_WEAK.format(best_probability, settings.min_probability)
+        return RepairResult(before, context.response, message=message)
+    answers = yield [ask(draft.triples, context.history, draft.response) for draft in drafts]
+    results = [
+        _make_result(context, draft.response, draft.triples, score_tokens(answer, info), options)
+        for draft, answer in zip(drafts, answers, strict=True)
     ]
-    draft, after = max(zip(drafts, judged, strict=True), key=_worth)
+    draft, after = max(zip(drafts, results, strict=True), key=lambda pair: _rate_draft(*pair))
     if after.mentions and after.probability >= before.probability:
-        return Repair(before, context.response, message=NO_BETTER)
-    return Repair(before, draft.response, draft.changes, after)
+        return RepairResult(before, context.response, message=NOT_BETTER)
+    return RepairResult(before, draft.response, draft.changes, after)
 
 
-NOTHING = (
-    "No entity of the flagged mention's kind is near what the dialogue is about; raise hops, or give more triples."
-)
-TOO_WEAK = "The best candidate has probability {:.2f}, and min_probability is {}."
-NO_BETTER = "The critic doubts every repair as much as the response itself."
-
-
-def _judged(
+def _make_result(
     context: Context, response: str, triples: tuple[Triple, ...], tokens: Sequence[FlaggedToken], options: Options
-) -> Judgement:
+) -> CritiqueResult:
     links = context.links if response == context.response else context.graph.link(response)
-    found = mentions(response, tokens, options.critic.threshold, links)
-    worst = max((token.probability for token in tokens if token.start < token.end), default=0.0)
-    return Judgement(found, worst, triples)
+    mentions = find_mentions(response, tokens, options.critic.threshold, links)
+    highest = max((token.probability for token in tokens if token.start < token.end), default=0.0)
+    return CritiqueResult(mentions, highest, triples)
 
 
-def _criticised(context: Context, options: Options, info: RoleInfo) -> Steps[tuple[Judgement, tuple[Swap, ...]]]:
+def _run_critic(context: Context, options: Options, info: RoleInfo) -> Steps[tuple[CritiqueResult, tuple[Swap, ...]]]:
     (answer,) = yield [ask(context.triples, context.history, context.response)]
-    tokens = doubts(answer, info)
-    judged = _judged(context, context.response, context.triples, tokens, options)
-    found = yield from swaps(context, tokens, options.critic.threshold, info)
-    both = {one.start: one for swap in found if swap.confirmed for one in (swap.first, swap.second)}
-    flagged = {mention.start: mention for mention in judged.mentions}
-    for start, mention in both.items():
+    tokens = score_tokens(answer, info)
+    result = _make_result(context, context.response, context.triples, tokens, options)
+    swaps = yield from find_swaps(context, tokens, options.critic.threshold, info)
+    swapped = {mention.start: mention for swap in swaps if swap.confirmed for mention in (swap.first, swap.second)}
+    flagged = {mention.start: mention for mention in result.mentions}
+    for start, mention in swapped.items():
         if start not in flagged or flagged[start].probability < mention.probability:
             flagged[start] = mention
-    return Judgement(
+    return CritiqueResult(
         tuple(flagged[start] for start in sorted(flagged)),
-        max((judged.probability, *(mention.probability for mention in both.values()))),
-        judged.triples,
-    ), found
+        max((result.probability, *(mention.probability for mention in swapped.values()))),
+        result.triples,
+    ), swaps
 
 
-def _worth(one: tuple[_Draft, Judgement]) -> tuple[bool, float]:
-    """What a repair is worth: first that the critic accepts it, then how probable retriever and critic find it."""
-    draft, after = one
-    return not after.mentions, draft.score + math.log(max(EPSILON, 1.0 - after.probability))
+def _rate_draft(draft: _Draft, after: CritiqueResult) -> tuple[bool, float]:
+    """Sort key of a repair: whether the critic accepts it, then its log-probability by retriever and critic."""
+    return not after.mentions, draft.score + math.log(max(MIN_CORRECT, 1.0 - after.probability))
 
 
-def _question(context: Context, offer: Sequence[Slot]) -> Retrieve:
-    """What the retriever is asked: the facts that are shown, and those that join a candidate to its anchor."""
-    candidates = tuple(slot.candidates for slot in offer)
-    joins = (context.graph.triples_between(one.anchor, one.entity) for few in candidates for one in few)
+def _make_retrieve_call(context: Context, slots: Sequence[Slot]) -> Retrieve:
+    """The retriever reads the context's triples and those that join a candidate to its anchor."""
+    candidates = tuple(slot.candidates for slot in slots)
+    joining = (
+        context.graph.triples_between(candidate.anchor, candidate.entity)
+        for slot in slots
+        for candidate in slot.candidates
+    )
     return Retrieve(
         context.history,
-        tuple(dict.fromkeys((*context.triples, *(triple for few in joins for triple in few)))),
+        tuple(dict.fromkeys((*context.triples, *(triple for triples in joining for triple in triples)))),
         context.response,
-        tuple((slot.mention.start, slot.mention.end) for slot in offer),
+        tuple((slot.mention.start, slot.mention.end) for slot in slots),
         candidates,
-        top=CANDIDATES,
+        top=MAX_CANDIDATES,
     )
 
 
-def _drafts(
+def _make_drafts(
     context: Context,
     settings: RefineOptions,
-    offers: Sequence[tuple[Slot, ...]],
+    slot_groups: Sequence[tuple[Slot, ...]],
     answers: Sequence[Sequence[Sequence[Retrieved]]],
 ) -> tuple[list[_Draft], float]:
-    """The best fillings of all offers as responses, at most ``VERIFIED``, and the best probability of a candidate."""
-    found: list[tuple[Filling, tuple[Slot, ...], list[tuple[Retrieved, ...]]]] = []
-    best = 0.0
-    for offer, answer in zip(offers, answers, strict=True):
-        few = [pooled(context, slot, each) for slot, each in zip(offer, answer, strict=True)]
-        best = max(best, *(one.probability for each in few for one in each[:1]))
-        found += [(one, offer, few) for one in fillings(context, offer, few, settings.min_probability)]
-    found.sort(key=lambda one: -one[0].score)
+    """The responses of the best fillings, at most ``VERIFIED_DRAFTS``, and the best probability of a candidate."""
+    ranked: list[tuple[Filling, tuple[Slot, ...], list[tuple[Retrieved, ...]]]] = []
+    best_probability = 0.0
+    for slots, answer in zip(slot_groups, answers, strict=True):
+        candidates = [merge_anchors(context, slot, retrieved) for slot, retrieved in zip(slots, answer, strict=True)]
+        best_probability = max(best_probability, *(best.probability for slot in candidates for best in slot[:1]))
+        fillings = make_fillings(context, slots, candidates, settings.min_probability)
+        ranked += [(filling, slots, candidates) for filling in fillings]
+    ranked.sort(key=lambda item: -item[0].score)
     drafts: dict[str, _Draft] = {}
-    for filling, offer, few in found:
-        draft = _written(context, settings, offer, filling, few)
+    for filling, slots, candidates in ranked:
+        draft = _make_draft(context, settings, slots, filling, candidates)
         if draft is not None and draft.response != context.response:
             drafts.setdefault(draft.response, draft)
-        if len(drafts) == VERIFIED:
+        if len(drafts) == VERIFIED_DRAFTS:
             break
-    return list(drafts.values()), best
+    return list(drafts.values()), best_probability
 
 
-def _written(
+def _make_draft(
     context: Context,
     settings: RefineOptions,
-    offer: Sequence[Slot],
+    slots: Sequence[Slot],
     filling: Filling,
-    found: Sequence[Sequence[Retrieved]],
+    candidates: Sequence[Sequence[Retrieved]],
 ) -> _Draft | None:
-    """The response with a filling; None when the graph has no path behind one of its entities."""
-    chosen = [
-        (slot.mention, choice, few)
-        for slot, choice, few in zip(offer, filling.choices, found, strict=True)
+    """The response with a filling; None if the graph has no path to one of its entities."""
+    filled = [
+        (slot.mention, choice, slot_candidates)
+        for slot, choice, slot_candidates in zip(slots, filling.choices, candidates, strict=True)
         if choice is not None
     ]
-    response, edits = put(
+    response, edits = replace_names(
         context.response,
-        [Replacement(mention.start, mention.end, choice.entity, mention.entity) for mention, choice, _ in chosen],
+        [Replacement(mention.start, mention.end, choice.entity, mention.entity) for mention, choice, _ in filled],
     )
     changes = []
-    for (mention, choice, few), edit in zip(chosen, edits, strict=True):
-        taken = _alternative(context, choice)
-        if not taken.path:
+    for (mention, choice, slot_candidates), edit in zip(filled, edits, strict=True):
+        chosen = _make_alternative(context, choice)
+        if not chosen.path:
             return None
-        others = [one for one in few if one.entity not in (choice.entity, mention.entity)][: settings.top - 1]
+        others = [candidate for candidate in slot_candidates if candidate.entity not in (choice.entity, mention.entity)]
         changes.append(
             Change(
                 old=context.response[edit.start : edit.end],
@@ -217,22 +229,22 @@ def _written(
                 new_start=edit.new_start,
                 new_end=edit.new_end,
                 mention=mention,
-                chosen=taken,
-                runners_up=tuple(_alternative(context, one) for one in others),
+                chosen=chosen,
+                runners_up=tuple(_make_alternative(context, candidate) for candidate in others[: settings.top - 1]),
             )
         )
     paths = (triple for change in changes for triple in change.chosen.path)
-    news = [change.chosen.entity for change in changes]
-    joins = (
+    new_entities = [change.chosen.entity for change in changes]
+    joining = (
         triple
-        for place, new in enumerate(news)
-        for other in (*context.nodes, *news[:place])
-        if other != new
-        for triple in context.graph.triples_between(new, other)
+        for index, entity in enumerate(new_entities)
+        for other in (*context.nodes, *new_entities[:index])
+        if other != entity
+        for triple in context.graph.triples_between(entity, other)
     )
-    return _Draft(filling.score, response, tuple(changes), tuple(dict.fromkeys((*paths, *joins, *context.triples))))
+    return _Draft(filling.score, response, tuple(changes), tuple(dict.fromkeys((*paths, *joining, *context.triples))))
 
 
-def _alternative(context: Context, one: Retrieved) -> Alternative:
-    path = joining(context.graph, one.anchor, one.entity, context.response, context.hops)
-    return Alternative(one.entity, one.anchor, one.score, one.probability, path)
+def _make_alternative(context: Context, candidate: Retrieved) -> Alternative:
+    path = find_path(context.graph, candidate.anchor, candidate.entity, context.response, context.hops)
+    return Alternative(candidate.entity, candidate.anchor, candidate.score, candidate.probability, path)

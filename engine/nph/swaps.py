@@ -1,8 +1,8 @@
-"""A subject and an object that changed places, found by asking the critic about both orders.
+"""Finds a subject and an object that were exchanged, by having the critic read both orders.
 
-A fact told the wrong way round has the right names in it, and a critic that read every name among the triples tends to
-let it pass: the paper's critic finds 38 % of such responses by itself (table 5, RoBERTa-Intrin). Which of two orders it
-doubts more it knows better than how much it should doubt either.
+An exchanged pair of names has the right names in it, and a critic that read both among the triples tends to accept it:
+the paper's critic finds 38 % of such responses by itself (table 5, RoBERTa-Intrin). The critic compares two orders more
+reliably than it scores one.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from groundwire.engine.text.sentences import sentences
 from groundwire.runtime.protocol import RoleInfo
 
 from .context import Context
-from .mentions import doubts, probability
-from .wording import Replacement, put
+from .mentions import max_probability, score_tokens
+from .wording import Replacement, replace_names
 
-SUSPECT = 0.2
-"""Doubt in one of two names, 0–1, from which their order is asked about."""
-BETTER = 0.8
-"""Share of that doubt that may be left when they change places."""
-PAIRS = 4
-"""Pairs of names that are asked about at most, those doubted most."""
+MIN_PROBABILITY = 0.2
+"""Probability, 0–1, that one of two names is hallucinated, from which the other order is tried."""
+MAX_REMAINING = 0.8
+"""Share of that probability that the other order may have at most to be preferred."""
+MAX_PAIRS = 4
+"""Pairs of names that are tried, at most: those with the highest probability."""
 
 
 class Swap(NamedTuple):
-    """Two names that fit better in each other's place, in the order of the response."""
+    """Two names that may have been exchanged, in the order of the response."""
 
     first: FlaggedMention
     second: FlaggedMention
     confirmed: bool
-    """Whether the critic prefers the other order; otherwise it flags one of the two for a reason that may be this."""
+    """Whether the critic prefers the other order. If not, it flags one of the names, and the exchange may be why."""
 
 
 class _Pair(NamedTuple):
@@ -44,51 +44,53 @@ class _Pair(NamedTuple):
 
     first: Linked
     second: Linked
-    doubt: float
+    probability: float
+    """The higher of the probabilities that the two names are hallucinated."""
 
 
-def swaps(
+def find_swaps(
     context: Context, tokens: Sequence[FlaggedToken], threshold: float, info: RoleInfo
 ) -> Steps[tuple[Swap, ...]]:
-    """The pairs of names that may have changed places.
+    """Return the pairs of names that may have been exchanged.
 
-    Confirmed are those that the critic doubts less in the other order, and then no longer flags; these are disjoint.
+    A swap is confirmed if the critic prefers the other order and flags neither name in it. Those are disjoint.
     """
-    pairs = _pairs(context, tokens)
+    pairs = _find_pairs(context, tokens)
     if not pairs:
         return ()
     texts = []
     for pair in pairs:
         first = Replacement(pair.first.start, pair.first.end, pair.second.entity, pair.first.entity)
         second = Replacement(pair.second.start, pair.second.end, pair.first.entity, pair.second.entity)
-        texts.append(put(context.response, (first, second)))
+        texts.append(replace_names(context.response, (first, second)))
     answers = yield [ask(context.triples, context.history, text) for text, _ in texts]
-    found: list[Swap] = []
-    taken: set[int] = set()
+    swaps: list[Swap] = []
+    confirmed_starts: set[int] = set()
     for pair, (_, edits), answer in zip(pairs, texts, answers, strict=True):
-        other = doubts(answer, info)
-        left = max(probability(other, edit.new_start, edit.new_end) for edit in edits)
-        places = {pair.first.start, pair.second.start}
-        confirmed = left < min(threshold, BETTER * pair.doubt) and taken.isdisjoint(places)
-        if confirmed or pair.doubt >= threshold:
-            taken |= places if confirmed else set()
-            share = pair.doubt / (pair.doubt + left)
-            found.append(Swap(_mention(context, pair.first, share), _mention(context, pair.second, share), confirmed))
-    return tuple(found)
+        swapped_tokens = score_tokens(answer, info)
+        remaining = max(max_probability(swapped_tokens, edit.new_start, edit.new_end) for edit in edits)
+        starts = {pair.first.start, pair.second.start}
+        confirmed = remaining < min(threshold, MAX_REMAINING * pair.probability) and confirmed_starts.isdisjoint(starts)
+        if confirmed or pair.probability >= threshold:
+            confirmed_starts |= starts if confirmed else set()
+            share = pair.probability / (pair.probability + remaining)
+            swaps.append(
+                Swap(_make_mention(context, pair.first, share), _make_mention(context, pair.second, share), confirmed)
+            )
+    return tuple(swaps)
 
 
-def _pairs(context: Context, tokens: Sequence[FlaggedToken]) -> list[_Pair]:
-    parts = sentences(context.response) if len(context.links) > 1 else ()
-    found = []
-    for part in parts:
-        within = [link for link in context.links if part.start <= link.start < part.end]
-        for first, second in combinations(within, 2):
-            doubt = max(probability(tokens, link.start, link.end) for link in (first, second))
+def _find_pairs(context: Context, tokens: Sequence[FlaggedToken]) -> list[_Pair]:
+    pairs = []
+    for sentence in sentences(context.response) if len(context.links) > 1 else ():
+        links = [link for link in context.links if sentence.start <= link.start < sentence.end]
+        for first, second in combinations(links, 2):
+            probability = max(max_probability(tokens, link.start, link.end) for link in (first, second))
             joined = first.entity != second.entity and context.graph.triples_between(first.entity, second.entity)
-            if doubt >= SUSPECT and joined:
-                found.append(_Pair(first, second, doubt))
-    return sorted(found, key=lambda pair: -pair.doubt)[:PAIRS]
+            if probability >= MIN_PROBABILITY and joined:
+                pairs.append(_Pair(first, second, probability))
+    return sorted(pairs, key=lambda pair: -pair.probability)[:MAX_PAIRS]
 
 
-def _mention(context: Context, link: Linked, share: float) -> FlaggedMention:
-    return FlaggedMention(context.response[link.start : link.end], link.start, link.end, share, link.entity)
+def _make_mention(context: Context, link: Linked, probability: float) -> FlaggedMention:
+    return FlaggedMention(context.response[link.start : link.end], link.start, link.end, probability, link.entity)

@@ -1,6 +1,6 @@
-"""A graph's name in the place of another one: its article, its capitals, and nothing else of the sentence.
+"""Replaces names in a sentence: adapts the article and the capitals, and changes nothing else.
 
->>> put("Is it an Alien?", [Replacement(9, 14, "Gladiator", "Alien")])
+>>> replace_names("Is it an Alien?", [Replacement(9, 14, "Gladiator", "Alien")])
 ('Is it a Gladiator?', (Edit(start=6, end=14, new_start=6, new_end=17),))
 """
 
@@ -19,9 +19,9 @@ _VOWEL_SOUND = re.compile(
     )"""
 )
 _SPELT = re.compile(r"^[A-Z]{2,}(?![a-z])|^[A-Z](?![a-z'’])")
-"""Letters said one by one: an FBI agent, a UN envoy, an X-ray."""
+"""Letters that are pronounced one by one: an FBI agent, a UN envoy, an X-ray."""
 _SPELT_VOWEL = frozenset("AEFHILMNORSX")
-_BEGINS = re.compile(r"(?:^|[.!?…]['\"”’)\]]*\s+|\n)\W*$")
+_SENTENCE_START = re.compile(r"(?:^|[.!?…]['\"”’)\]]*\s+|\n)\W*$")
 
 
 class Replacement(NamedTuple):
@@ -31,12 +31,12 @@ class Replacement(NamedTuple):
     end: int
     name: str
     """As the graph writes it."""
-    was: str | None = None
-    """The name of the node that stood there, as the graph writes it; None when the graph has no such node."""
+    old_entity: str | None = None
+    """The entity that the name replaces, as the graph writes it; None if the graph has no such node."""
 
 
 class Edit(NamedTuple):
-    """What one replacement changed: characters of the old text, and of the new."""
+    """The range of one replacement, in characters of the old text and of the new one."""
 
     start: int
     end: int
@@ -44,43 +44,44 @@ class Edit(NamedTuple):
     new_end: int
 
 
-def put(text: str, replacements: Sequence[Replacement]) -> tuple[str, tuple[Edit, ...]]:
-    """The text with all replacements, which are disjoint and in its order; everything outside the edits is the same.
+def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, tuple[Edit, ...]]:
+    """Return the text with all replacements made, and their edits; everything outside the edits is unchanged.
 
-    An edit covers more than the name where an article before it ("a", "an", a doubled "the") or a bare apostrophe of
-    possession behind it no longer fits.
+    The replacements must be disjoint and in the order of the text. An edit covers more than the name if an article
+    before it ("a", "an", a doubled "the") or a bare possessive apostrophe after it no longer fits.
     """
-    out, at = "", 0
+    replaced, position = "", 0
     edits: list[Edit] = []
-    for one in replacements:
-        start, end = one.start, one.end
-        begins = _BEGINS.search(text[:start]) is not None
-        name = _cased(text, one, begins)
-        article = _ARTICLE.search(text[at:start])
+    for replacement in replacements:
+        start, end = replacement.start, replacement.end
+        starts_sentence = _SENTENCE_START.search(text[:start]) is not None
+        name = _match_case(text, replacement, starts_sentence)
+        article = _ARTICLE.search(text[position:start])
         if article is not None:
-            word, blank = article.groups()
-            fitting = _fitting(word, name)
+            word, space = article.groups()
+            new_word = _fit_article(word, name)
             if word.lower() == "the" and re.match(r"the\s", name, re.IGNORECASE):
                 start -= len(article[0])  # "the The Who" has one article too many
                 name = word + name[3:]
-            elif fitting != word:
+            elif new_word != word:
                 start -= len(article[0])
-                name = fitting + blank + name
-        quoted = one.start > 0 and text[one.start - 1] in "'‘"
+                name = new_word + space + name
+        quoted = replacement.start > 0 and text[replacement.start - 1] in "'‘"
         if not quoted and re.match(r"['’](?!\w)", text[end:]) and text[end - 1] in "sS" and name[-1] not in "sS":
             name += text[end] + "s"
             end += 1
-        out += text[at:start]
-        edits.append(Edit(start, end, len(out), len(out) + len(name)))
-        out += name
-        at = end
-    return out + text[at:], tuple(edits)
+        replaced += text[position:start]
+        edits.append(Edit(start, end, len(replaced), len(replaced) + len(name)))
+        replaced += name
+        position = end
+    return replaced + text[position:], tuple(edits)
 
 
-def article(name: str) -> str:
-    """``a`` or ``an``, by the sound that a name begins with.
+def choose_article(name: str) -> str:
+    """Return ``a`` or ``an``, by the sound that a name begins with.
 
-    >>> [article(name) for name in ("Epic", "European", "hour", "FBI agent", "UFO", "8-bit game", "Uncle", "Uniform")]
+    >>> names = ("Epic", "European", "hour", "FBI agent", "UFO", "8-bit game", "Uncle", "Uniform")
+    >>> [choose_article(name) for name in names]
     ['an', 'a', 'an', 'an', 'a', 'an', 'an', 'a']
     """
     plain = name.lstrip("\"'“‘«([")
@@ -89,33 +90,37 @@ def article(name: str) -> str:
     return "an" if _VOWEL_SOUND.match(plain) else "a"
 
 
-def _fitting(word: str, name: str) -> str:
-    """The article in the place of ``word``, with its capital."""
+def _fit_article(word: str, name: str) -> str:
+    """The article for ``name`` that replaces the article ``word``, with its capitals."""
     if word.lower() == "the":
         return word
-    wanted = article(name)
-    return wanted.upper() if word.isupper() and len(word) > 1 else wanted.capitalize() if word[0].isupper() else wanted
+    article = choose_article(name)
+    if word.isupper() and len(word) > 1:
+        return article.upper()
+    return article.capitalize() if word[0].isupper() else article
 
 
-def _cased(text: str, one: Replacement, begins: bool) -> str:
-    """The name with the capitals that the text gave to what stood there.
+def _match_case(text: str, replacement: Replacement, starts_sentence: bool) -> str:
+    """The new name with the capitals that the text gave to the old one.
 
-    A text without capitals gets none. A common noun ("Science fiction" in a graph) is written small where the old one
-    was; a proper name keeps the capitals that the graph gives it, but for the first letter of a sentence.
+    In a text without capitals the name has none. A common noun ("Science fiction" in a graph) is in lower case if the
+    old one was; a proper name keeps the graph's capitals, apart from the first letter of a sentence.
     """
-    old, name = text[one.start : one.end], one.name
+    old, name = text[replacement.start : replacement.end], replacement.name
+    old_entity = replacement.old_entity
     if not any(map(str.isupper, text)):
         return name.lower()
-    if len(old) > 3 and old.isupper() and not (one.was or "").isupper():
+    if len(old) > 3 and old.isupper() and not (old_entity or "").isupper():
         return name.upper()
-    small = old[:1].islower()
-    if small and _common(name) and (one.was is None or _common(one.was) or one.was[:1].islower()):
+    is_lower = old[:1].islower()
+    was_common = old_entity is None or _is_common_noun(old_entity) or old_entity[:1].islower()
+    if is_lower and _is_common_noun(name) and was_common:
         name = name[:1].lower() + name[1:]
-    if begins and not small:
+    if starts_sentence and not is_lower:
         name = name[:1].upper() + name[1:]
     return name
 
 
-def _common(name: str) -> bool:
-    """Whether no word but the first has a capital, as in a graph's common nouns; a name of one word may be either."""
+def _is_common_noun(name: str) -> bool:
+    """Whether only the first letter may be a capital, as in a graph's common nouns; one word may also be a name."""
     return not any(map(str.isupper, name[1:]))

@@ -158,8 +158,8 @@ class ResponseGenerator:
         check(call.decoding)
         if not 0 <= call.alpha <= 1:
             raise InvalidRequest(f"alpha={call.alpha}; allowed are 0 (plain decoding) to 1 (CPMI alone).")
-        if not 0 < call.top_p <= 1:
-            raise InvalidRequest(f"top_p={call.top_p}; allowed is above 0 up to 1 (all tokens).")
+        if not 0 < call.pmi_top_p <= 1:
+            raise InvalidRequest(f"pmi_top_p={call.pmi_top_p}; allowed is above 0 up to 1 (all tokens).")
         if call.alpha and not any(passage.strip() for passage in call.knowledge):
             raise InvalidRequest(
                 f"alpha={call.alpha} without knowledge: there is nothing for the response to rest on. "
@@ -269,7 +269,7 @@ class _Step(StepGraph):
         self._role = role
         self._decoding = entries[0].call.decoding
         self._alpha = np.array([entry.call.alpha for entry in entries], dtype=np.float32)
-        self._top_p = np.array([entry.call.top_p for entry in entries], dtype=np.float32)
+        self._pmi_top_p = np.array([entry.call.pmi_top_p for entry in entries], dtype=np.float32)
         self._values = ("log_probs", "cpmi")[:count]
         self._sources = np.arange(len(entries))
         self.broken: set[int] = set()
@@ -278,7 +278,8 @@ class _Step(StepGraph):
     def __call__(self, tokens: Array, parents: Array, count: int, written: Sequence[Sequence[Path]]) -> Candidates:
         tokens = self.in_all(tokens) if self._first is None else self._first
         self._first = None
-        extra: dict[str, Array] = {"alpha": self._alpha, "top_p": self._top_p, "banned": self._banned(written)}
+        # "top_p" is the input's name in exported graphs.
+        extra: dict[str, Array] = {"alpha": self._alpha, "top_p": self._pmi_top_p, "banned": self._banned(written)}
         scores, candidates, *values = self.step(tokens, parents, count, ("scores", "candidates", *self._values), extra)
         # -inf is a number here: that of a token which is ruled out.
         broken = np.any([~(array < np.inf).all(axis=(1, 2)) for array in (scores, *values)], axis=0)
@@ -290,7 +291,7 @@ class _Step(StepGraph):
 
     def keep(self, rows: NDArray[np.int64]) -> None:
         super().keep(rows)
-        self._alpha, self._top_p, self._sources = self._alpha[rows], self._top_p[rows], self._sources[rows]
+        self._alpha, self._pmi_top_p, self._sources = self._alpha[rows], self._pmi_top_p[rows], self._sources[rows]
 
     def _banned(self, written: Sequence[Sequence[Path]]) -> NDArray[np.int64]:
         if not self._decoding.min_new_tokens and not self._decoding.no_repeat_ngram_size:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from groundwire.engine import Engine, KnowledgeGraph, Refinement
 from groundwire.engine.cli import app
-from groundwire.engine.nph.context import around
+from groundwire.engine.nph.context import build_context
 from groundwire.runtime.bundle import Bundle, embedded
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -94,7 +94,7 @@ def test_a_repair_does_not_depend_on_what_else_is_asked(engine: Engine) -> None:
 @NEEDS_BUNDLE
 def test_triples_do_as_well_as_a_graph(engine: Engine) -> None:
     row = ROWS[0]
-    near = around(FILMS, row["response"], tuple(row["history"]), 1).triples
+    near = build_context(FILMS, row["response"], tuple(row["history"]), 1).triples
     found = engine.refine(row["response"], row["history"], triples=near)
     assert found.response in row["expected"]
 

@@ -72,10 +72,10 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     )
 
 
-def write(family: Family, alpha: float, top_p: float, **options: Any) -> list[list[int]]:
+def write(family: Family, alpha: float, pmi_top_p: float, **options: Any) -> list[list[int]]:
     """What ``generate`` adds for each source, without padding behind the end token."""
     rule = PMILogitsProcessor(
-        family.model, family.alone.input_ids, family.alone.attention_mask, alpha=alpha, top_p=top_p
+        family.model, family.alone.input_ids, family.alone.attention_mask, alpha=alpha, pmi_top_p=pmi_top_p
     )
     out = family.model.generate(**family.given, logits_processor=[rule], max_new_tokens=NEW, **options)
     return [ended(row[family.width :].tolist(), family.eos) for row in out]
@@ -88,24 +88,24 @@ def ended(ids: list[int], eos: tuple[int, ...]) -> list[int]:
 
 def test_greedy_search_gives_the_twins_tokens(family: Family) -> None:
     written = set()
-    for alpha, top_p in GRID:
-        found = write(family, alpha, top_p, do_sample=False)
+    for alpha, pmi_top_p in GRID:
+        found = write(family, alpha, pmi_top_p, do_sample=False)
         expected = [
-            twin.greedy(start, family.eos, alpha, top_p, NEW)
+            twin.greedy(start, family.eos, alpha, pmi_top_p, NEW)
             for twin, start in zip(family.twins, family.starts, strict=True)
         ]
-        assert found == expected, (alpha, top_p)
+        assert found == expected, (alpha, pmi_top_p)
         written.add(str(found))
     assert len(written) > 3, "the settings must matter, or this test compares nothing"
 
 
 def test_beam_search_gives_the_twins_best_sequence(family: Family) -> None:
-    for alpha, top_p in GRID[1::2]:
-        found = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS)
+    for alpha, pmi_top_p in GRID[1::2]:
+        found = write(family, alpha, pmi_top_p, do_sample=False, num_beams=BEAMS)
         for twin, start, tokens in zip(family.twins, family.starts, found, strict=True):
             options = Options(BEAMS, 1, start, family.eos, NEW + 1, 0, 0, 1.0, False)
-            (best, _), *_ = beam_search(twin.scores(alpha, top_p), options)
-            assert tokens == best, (alpha, top_p)
+            (best, _), *_ = beam_search(twin.scores(alpha, pmi_top_p), options)
+            assert tokens == best, (alpha, pmi_top_p)
 
 
 def test_alpha_0_and_top_p_1_is_plain_decoding(family: Family) -> None:
@@ -139,19 +139,19 @@ LOGITS = st.lists(st.one_of(st.floats(-6, 6), st.just(-math.inf)), min_size=3, m
 @settings(deadline=None)
 @drawn(LOGITS, LOGITS, st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([0.3, 0.6, 0.9, 1.0]))
 def test_the_rule_is_the_formula_also_with_impossible_tokens(
-    a: list[float], b: list[float], alpha: float, top_p: float
+    a: list[float], b: list[float], alpha: float, pmi_top_p: float
 ) -> None:
     size = min(len(a), len(b))
     rows = [torch.tensor(values[:size], dtype=torch.float64) for values in (a, b)]
     if any((row == -math.inf).all() for row in rows):
         return
     given, without = (torch.log_softmax(row, -1) for row in rows)
-    found = contrast(given[None], without[None], alpha, top_p)[0]
+    found = contrast(given[None], without[None], alpha, pmi_top_p)[0]
     assert not found.isnan().any()
     bounded = without.clamp(min=FLOOR)
-    expected = pmi_decode.contrast(given.tolist(), bounded.tolist(), alpha, top_p)
+    expected = pmi_decode.contrast(given.tolist(), bounded.tolist(), alpha, pmi_top_p)
     assert found.tolist() == pytest.approx(expected)
-    shifted = contrast(given[None] + 3.0, without[None], alpha, top_p)[0]
+    shifted = contrast(given[None] + 3.0, without[None], alpha, pmi_top_p)[0]
     assert shifted.tolist() == pytest.approx((found + 3.0).tolist()), "logits are as good"
 
 
@@ -179,8 +179,8 @@ def test_impossible_tokens(a: list[float], b: list[float], alpha: float, expecte
 
 def test_blocked_words_stay_blocked_and_beams_keep_their_scores(family: Family) -> None:
     """Blocking takes words out before the set is taken, and beams compare scores of the whole vocabulary."""
-    alpha, top_p = 0.5, 0.6
-    found = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS, min_new_tokens=3)
+    alpha, pmi_top_p = 0.5, 0.6
+    found = write(family, alpha, pmi_top_p, do_sample=False, num_beams=BEAMS, min_new_tokens=3)
     for twin, start, tokens in zip(family.twins, family.starts, found, strict=True):
 
         def scores(prefix: tuple[int, ...], twin: pmi_decode.Twin = twin) -> Any:
@@ -188,7 +188,7 @@ def test_blocked_words_stay_blocked_and_beams_keep_their_scores(family: Family) 
             if len(prefix) <= 3:
                 a[list(family.eos)] = -math.inf
             lost = float(np.log(np.exp(a).sum()))
-            kept = pmi_decode.contrast((a - lost).tolist(), b.tolist(), alpha, top_p)
+            kept = pmi_decode.contrast((a - lost).tolist(), b.tolist(), alpha, pmi_top_p)
             return np.array(kept, dtype=np.float32) + np.float32(lost)
 
         (best, _), *_ = beam_search(scores, Options(BEAMS, 1, start, family.eos, NEW + 1, 0, 0, 1.0, False))
@@ -211,7 +211,7 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Any:
     [
         ({"alpha": 1.5}, r"alpha=1\.5; allowed are 0 \(plain decoding\) to 1"),
         ({"alpha": float("nan")}, "alpha=nan"),
-        ({"top_p": 0.0}, r"top_p=0\.0; allowed is above 0 up to 1"),
+        ({"pmi_top_p": 0.0}, r"pmi_top_p=0\.0; allowed is above 0 up to 1"),
         ({"unconditional_mask": torch.tensor([[1, 1, 0]])}, "padded on the right"),
         ({"unconditional_mask": torch.tensor([[0, 0, 0]])}, "a token in every row"),
         ({"unconditional_mask": torch.tensor([[1, 1]])}, r"shape \(1, 3\) and its mask \(1, 2\)"),

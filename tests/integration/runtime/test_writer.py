@@ -82,11 +82,11 @@ def sequence(written: GeneratedSequence) -> list[int]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_tokens_are_the_twins(zoo: Zoo, family: str) -> None:
-    """Greedy and beam search at every alpha and top_p, all in one batch; likelihoods and CPMI of every token too."""
+    """Greedy and beam search at every alpha and pmi_top_p in one batch; likelihoods and CPMI of every token too."""
     slow, start, eos = twin(zoo, family, CALL)
     grid = list(itertools.product(ALPHAS, MASSES))
     calls = [
-        msgspec.structs.replace(CALL, decoding=decoding, alpha=alpha, top_p=mass)
+        msgspec.structs.replace(CALL, decoding=decoding, alpha=alpha, pmi_top_p=mass)
         for decoding in (GREEDY, BEAM)
         for alpha, mass in grid
     ]
@@ -120,7 +120,7 @@ def check_tokens(one: GeneratedSequence, slow: Twin, start: int, eos: tuple[int,
 def test_alpha_0_is_plain_decoding(zoo: Zoo, family: str) -> None:
     model, tokenizer = zoo.torch("generator", family)
     calls = [
-        msgspec.structs.replace(call, decoding=decoding, alpha=0.0, top_p=1.0)
+        msgspec.structs.replace(call, decoding=decoding, alpha=0.0, pmi_top_p=1.0)
         for call in (CALL, *OTHERS)
         for decoding in (GREEDY, BEAM)
     ]
@@ -163,7 +163,7 @@ def test_a_result_does_not_depend_on_its_batch(zoo: Zoo, family: str, precision:
         BeamSampling(num_beams=3, num_return_sequences=2, max_new_tokens=LENGTH - 1),
     ]
     calls = [
-        msgspec.structs.replace(call, decoding=decoding, alpha=alpha, top_p=mass)
+        msgspec.structs.replace(call, decoding=decoding, alpha=alpha, pmi_top_p=mass)
         for call in (CALL, *OTHERS[:2])
         for decoding in decodings
         for alpha, mass in ((0.25, 0.6), (0.0, 0.9))
@@ -187,7 +187,7 @@ def test_blocked_tokens_leave_room_for_others(zoo: Zoo) -> None:
     """With a small top-p set, n-grams and early ends are blocked before the set is taken."""
     slow, start, eos = twin(zoo, "bart", CALL)
     decoding = Greedy(no_repeat_ngram_size=1, min_new_tokens=6, max_new_tokens=11)
-    ((found,),) = run(zoo, "bart", [msgspec.structs.replace(CALL, decoding=decoding, alpha=0.5, top_p=0.3)])
+    ((found,),) = run(zoo, "bart", [msgspec.structs.replace(CALL, decoding=decoding, alpha=0.5, pmi_top_p=0.3)])
     tokens = sequence(found)
     assert (
         len({start, *tokens}) == len(tokens) + 1
@@ -203,7 +203,7 @@ def test_blocked_tokens_leave_room_for_others(zoo: Zoo) -> None:
 
 def test_fewer_responses_where_the_sets_leave_no_others(zoo: Zoo) -> None:
     """One token in every set: the beams cannot differ, and none is continued with a token of score -inf."""
-    call = msgspec.structs.replace(CALL, decoding=BEAM, alpha=0.5, top_p=1e-6)
+    call = msgspec.structs.replace(CALL, decoding=BEAM, alpha=0.5, pmi_top_p=1e-6)
     ((only, *others), (greedy,)) = run(zoo, "bart", [call, msgspec.structs.replace(call, decoding=GREEDY)])
     assert not others
     assert sequence(only) == sequence(greedy)
@@ -217,7 +217,7 @@ def test_first_tokens_follow_the_rules_distribution(zoo: Zoo) -> None:
     slow, start, _ = twin(zoo, "bart", CALL)
     decoding = Sampling(num_return_sequences=64, top_k=0, top_p=1.0, max_new_tokens=1)
     calls = [
-        msgspec.structs.replace(CALL, decoding=msgspec.structs.replace(decoding, seed=seed), alpha=0.5, top_p=0.9)
+        msgspec.structs.replace(CALL, decoding=msgspec.structs.replace(decoding, seed=seed), alpha=0.5, pmi_top_p=0.9)
         for seed in range(16)
     ]
     counts = np.zeros(len(slow.log_probs(0, (start,))))
@@ -299,8 +299,8 @@ def test_streams_from_several_threads(zoo: Zoo) -> None:
         ({"alpha": -0.1}, InvalidRequest, "alpha=-0.1"),
         ({"alpha": 1.1}, InvalidRequest, "alpha=1.1"),
         ({"alpha": float("nan")}, InvalidRequest, "alpha=nan"),
-        ({"top_p": 0.0}, InvalidRequest, "top_p=0.0"),
-        ({"top_p": 1.5}, InvalidRequest, "top_p=1.5"),
+        ({"pmi_top_p": 0.0}, InvalidRequest, "pmi_top_p=0.0"),
+        ({"pmi_top_p": 1.5}, InvalidRequest, "pmi_top_p=1.5"),
         ({"knowledge": (" ",)}, InvalidRequest, "without knowledge"),
         ({"decoding": BeamSearch(num_beams=0)}, InvalidRequest, "beams=0"),
         ({"decoding": BeamSampling(num_beams=2, num_return_sequences=3)}, InvalidRequest, "returned=3"),
@@ -403,7 +403,7 @@ def test_knowledge_and_settings_change_what_is_written(zoo: Zoo) -> None:
     """Were the knowledge not read, or the rule not applied, the tests above would say little."""
     other = msgspec.structs.replace(CALL, knowledge=("Elvis Presley moved to Memphis.",))
     settings = [(0.0, 1.0), (0.5, 1.0), (1.0, 0.9)]
-    calls = [msgspec.structs.replace(call, alpha=a, top_p=p) for call in (CALL, other) for a, p in settings]
+    calls = [msgspec.structs.replace(call, alpha=a, pmi_top_p=p) for call in (CALL, other) for a, p in settings]
     assert len({str(sequence(one)) for (one,) in run(zoo, "gpt2", calls)}) == len(calls)
 
 
@@ -413,7 +413,7 @@ def test_the_prompt_of_a_role(zoo: Zoo) -> None:
     role = msgspec.structs.replace(
         bundle.manifest.roles["generator"], prompt=("{history} ", "Facts: {knowledge}\n", "Reply:")
     )
-    call = msgspec.structs.replace(CALL, decoding=GREEDY, alpha=0.0, top_p=1.0)
+    call = msgspec.structs.replace(CALL, decoding=GREEDY, alpha=0.0, pmi_top_p=1.0)
     ((found,),) = ResponseGenerator.load(bundle, role, PROFILE).run([call], 1)
     assert isinstance(found, GeneratedSequence)
     model, _ = zoo.torch("generator", "gpt2")

@@ -13,7 +13,7 @@ pytest.importorskip("groundwire.export.pipeline", reason="needs the export extra
 
 import torch
 
-from groundwire.engine import BeamSearch, Engine, Generation, Greedy
+from groundwire.engine import BeamSearch, Engine, Generation, GenerationOptions, Greedy
 from groundwire.integrations.transformers import PMILogitsProcessor
 from groundwire.runtime.calls import Generate, GeneratedSequence
 from groundwire.runtime.local import LocalRuntime
@@ -52,8 +52,8 @@ def test_the_processor_writes_what_the_runtime_writes(zoo: Zoo, family: str) -> 
     alone = padded([ids(text.alone) for text in texts], pad, left=causal)
     behind = given["input_ids"].shape[1] if causal else 1
     seen = set()
-    for (alpha, top_p), beams in itertools.product(SETTINGS, (1, 3)):
-        rule = PMILogitsProcessor(model, alone["input_ids"], alone["attention_mask"], alpha=alpha, top_p=top_p)
+    for (alpha, pmi_top_p), beams in itertools.product(SETTINGS, (1, 3)):
+        rule = PMILogitsProcessor(model, alone["input_ids"], alone["attention_mask"], alpha=alpha, pmi_top_p=pmi_top_p)
         out = model.generate(
             **given,
             logits_processor=[rule],
@@ -69,7 +69,7 @@ def test_the_processor_writes_what_the_runtime_writes(zoo: Zoo, family: str) -> 
             if beams > 1
             else Greedy(max_new_tokens=length - 1)
         )
-        calls = [Generate(*dialogue, decoding, alpha, top_p) for dialogue in DIALOGUES]
+        calls = [Generate(*dialogue, decoding, alpha, pmi_top_p) for dialogue in DIALOGUES]
         for row, found in zip(out[:, behind:].tolist(), zoo.writer(family).run(calls, 1), strict=True):
             assert isinstance(found, tuple)
             ours = [token.id for token in found[0].tokens]
@@ -90,24 +90,26 @@ KNOWLEDGE, HISTORY = DIALOGUES[0]
 
 @pytest.mark.parametrize("method", ["greedy", "beam", "sampling", "nucleus", "beam_sampling"])
 def test_what_is_streamed_is_what_is_generated(engine: Engine, method: Any) -> None:
-    whole = engine.generate(KNOWLEDGE, HISTORY, method=method, seed=5, max_tokens=9)
-    assert whole.status == "written"
-    pieces = engine.generate(KNOWLEDGE, HISTORY, method=method, seed=5, max_tokens=9, stream=True)
-    parts = list(pieces)
-    assert "".join(parts) == whole.text
-    assert pieces.result.responses == whole.responses
-    (response,) = whole.responses
+    options = GenerationOptions(method=method, seed=5, max_new_tokens=9)
+    generation = engine.generate(KNOWLEDGE, HISTORY, options)
+    assert generation.status == "generated"
+    stream = engine.generate_stream(KNOWLEDGE, HISTORY, options)
+    parts = list(stream)
+    assert "".join(parts) == generation.text
+    assert stream.result.responses == generation.responses
+    (response,) = generation.responses
     assert "".join(response.text[token.start : token.end] for token in response.tokens) == response.text
     if method == "greedy":
         assert len(parts) > 1, "greedy search is streamed word by word"
 
 
 def test_more_responses_and_candidates(engine: Engine) -> None:
-    found = engine.generate(KNOWLEDGE, HISTORY, n=3, max_tokens=9)
+    found = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(n=3, max_new_tokens=9))
     scores = [response.score for response in found.responses]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
-    checked = engine.generate(KNOWLEDGE, HISTORY, n=2, n_candidates=4, metrics=["overlap_precision"], max_tokens=9)
+    options = GenerationOptions(n=2, n_candidates=4, max_new_tokens=9)
+    checked = engine.generate(KNOWLEDGE, HISTORY, options, metrics=["overlap_precision"])
     values = [response.check.value or 0.0 for response in checked.responses if response.check]
     assert len(checked.responses) == 2
     assert values == sorted(values, reverse=True)
@@ -126,7 +128,8 @@ def test_many_threads_write_what_one_writes(engine: Engine) -> None:
 
     def write(case: tuple[float, Any, int]) -> Generation:
         alpha, method, seed = case
-        return engine.generate(KNOWLEDGE, HISTORY, alpha=alpha, method=method, seed=seed, max_tokens=6)
+        options = GenerationOptions(alpha=alpha, method=method, seed=seed, max_new_tokens=6)
+        return engine.generate(KNOWLEDGE, HISTORY, options)
 
     expected = [write(case).text for case in cases]
     found: dict[int, str] = {}
@@ -145,7 +148,7 @@ def test_the_runtimes_records_are_the_responses(engine: Engine, zoo: Zoo) -> Non
     call = Generate(KNOWLEDGE, HISTORY, Greedy(max_new_tokens=7))
     ((written,),) = zoo.writer("gpt2").run([call], 1)  # type: ignore[misc]
     assert isinstance(written, GeneratedSequence)
-    (response,) = engine.generate(KNOWLEDGE, HISTORY, method=Greedy(max_new_tokens=7)).responses
+    (response,) = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(method=Greedy(max_new_tokens=7))).responses
     assert (response.text, response.score, response.finished) == (written.text, written.score, written.finished)
     assert [token.log_prob for token in response.tokens] == [token.log_prob for token in written.tokens]
     assert [token.cpmi for token in response.tokens] == [token.cpmi for token in written.tokens]

@@ -65,7 +65,7 @@ def test_an_interrupted_run_is_continued(tmp_path: Path) -> None:
     first, second, _ = whole.splitlines(keepends=True)
     out.write_text(first + second[:40])
     result = run("score", str(source), "--out", str(out))
-    assert "1 lines are done" in result.output
+    assert "1 line is done" in result.output
     strip = lambda text: [(r["line"], r["score"]["metrics"]) for r in map(json.loads, text.splitlines())]  # noqa: E731
     assert strip(out.read_text()) == strip(whole)
 

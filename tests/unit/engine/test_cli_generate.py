@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from groundwire.engine import Engine, InvalidRequest
 from groundwire.engine.cli import app
 
-from .test_generate import engine
+from .test_generate import make_engine
 
 ROWS = [
     {"id": "a", "knowledge": "bees make honey", "history": ["who makes honey?"]},
@@ -27,7 +27,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     def load(bundle: Any, device: str, *, threads: int | None, extra: Any) -> Engine:
         seen.append((bundle, device, threads, list(extra)))
-        return engine()
+        return make_engine()
 
     monkeypatch.setattr(Engine, "load", load)
     return seen
@@ -49,17 +49,17 @@ def test_one_dialogue() -> None:
     result = run(*ONE)
     assert result.exit_code == 0, result.output
     assert "wasps make honey" in result.output
-    assert "knowledge +0.44" in result.output
-    assert "generate:alpha=0.25,top_p=0.6" in result.output
+    assert "CPMI +0.44" in result.output
+    assert "generate:alpha=0.25,pmi_top_p=0.6" in result.output
 
 
 def test_one_dialogue_as_json_with_checks() -> None:
-    result = run(*ONE, "--candidates", "4", "--metrics", "pmi,overlap", "-n", "2", "--json", "--alpha", "0.5")
-    found = json.loads(result.output)
-    assert [one["text"] for one in found["responses"]] == ["bees make honey", "wasps make honey"]
-    assert set(found["responses"][0]["check"]["metrics"]) == {"pmi", "overlap"}
-    assert found["options"]["alpha"] == 0.5
-    assert found["options"]["n_candidates"] == 4
+    result = run(*ONE, "--n-candidates", "4", "--metrics", "pmi,overlap", "-n", "2", "--json", "--alpha", "0.5")
+    generation = json.loads(result.output)
+    assert [response["text"] for response in generation["responses"]] == ["bees make honey", "wasps make honey"]
+    assert set(generation["responses"][0]["check"]["metrics"]) == {"pmi", "overlap"}
+    assert generation["options"]["alpha"] == 0.5
+    assert generation["options"]["n_candidates"] == 4
 
 
 def test_streaming_prints_the_text_alone() -> None:
@@ -75,7 +75,7 @@ def test_a_file_becomes_json_lines_and_is_continued(tmp_path: Path) -> None:
     assert first["generation"]["responses"][0]["text"] == "wasps make honey"
     out.write_text(out.read_text().splitlines()[0] + "\n")
     again = run(str(source), "--out", str(out))
-    assert "1 lines are done" in again.output
+    assert "1 line is done" in again.output
     assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == [1, 2]
     out.write_text(out.read_text().splitlines()[0] + "\n")
     other = run(str(source), "--out", str(out), "--alpha", "0.5")
@@ -107,7 +107,7 @@ def test_standard_input_and_many_lines_keep_their_order() -> None:
         (ONE, ("compact", [])),
         ((*ONE, "--generator", "mine"), (Path("mine"), [])),
         ((*ONE, "--generator", "mine", "--metrics", "pmi"), ("compact", [Path("mine")])),
-        ((*ONE, "--bundle", "own", "--candidates", "2"), ("own", [])),
+        ((*ONE, "--bundle", "own", "--n-candidates", "2"), ("own", [])),
     ],
 )
 def test_which_bundles_are_loaded(
@@ -121,12 +121,12 @@ def test_which_bundles_are_loaded(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((), "Give a file of dialogues, or one dialogue"),
-        (("rows.jsonl", *ONE), "Give a file of dialogues, or one dialogue"),
+        ((), "Pass a file of dialogues, or one dialogue"),
+        (("rows.jsonl", *ONE), "Pass a file of dialogues, or one dialogue"),
         ((*ONE, "--method", "best"), "--method best is unknown; use greedy, beam"),
         ((*ONE, "--alpha", "2"), "alpha=2.0; allowed is 0"),
         ((*ONE, "--stream", "--json"), "--stream prints the text of one dialogue"),
-        ((*ONE, "--stream", "-n", "2"), "--stream writes one response without checking"),
+        ((*ONE, "--stream", "-n", "2"), "--stream prints one response without checking"),
         (("-h", "who?"), "knowledge is empty"),
         (("-k", "bees make honey"), "history is empty"),
     ],
@@ -140,4 +140,4 @@ def test_wrong_options(arguments: tuple[str, ...], problem: str) -> None:
 def test_help_teaches() -> None:
     shown = run("--help").output
     assert "0.25 with" in shown
-    assert "--candidates" in shown
+    assert "--n-candidates" in shown

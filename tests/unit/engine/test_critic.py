@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from groundwire.engine import CriticExplanation, CriticOptions, Engine, InvalidRequest, Options, Request, Score
 from groundwire.engine.cli import app
-from groundwire.engine.nph.mentions import mentions
+from groundwire.engine.nph.mentions import find_mentions
 from groundwire.engine.schema.explanations import FlaggedToken
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import request_key
@@ -214,7 +214,7 @@ class Link:
 def test_flagged_pieces_become_whole_names(
     response: str, flagged: list[str], links: list[str], expected: list[str]
 ) -> None:
-    found = mentions(response, tokens(response, *flagged), 0.5, [Link(response, name) for name in links])
+    found = find_mentions(response, tokens(response, *flagged), 0.5, [Link(response, name) for name in links])
     assert [one.text for one in found] == expected
     assert all(response[one.start : one.end] == one.text for one in found)
     assert [one.entity for one in found] == [name if name in links else None for name in expected]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from groundwire.engine import Engine, MetricResult, Options, PmiExplanation, PmiOptions, Score
-from groundwire.engine.cli.common import REASONS, reasons
+from groundwire.engine.cli.display import REASONS, format_reasons
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
@@ -190,7 +190,7 @@ def test_how_much_less_likely_is_an_option() -> None:
     runtime = changed({"Elvis": -1.0, "sang": -2.0})
     score = run("Elvis sang", "anything", ("Who",), PmiOptions(below=-1.5), runtime=runtime)
     assert [span.text for span in score.metrics["pmi"].unsupported] == ["sang"]
-    assert "“sang” – the document makes these words less likely" in reasons(score).plain
+    assert "“sang” – the document makes these words less likely" in format_reasons(score).plain
     assert set(REASONS) >= {"less_likely"}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest, KnowledgeGraph, Options, Refinement, Triple
-from groundwire.engine.nph.context import joining
+from groundwire.engine.nph.context import find_path
 from groundwire.engine.nph.steps import RefineOptions
 from groundwire.runtime.calls import ClassifyTokens, Retrieve
 from groundwire.runtime.errors import ModelError, TooLong
@@ -174,7 +174,7 @@ def test_nothing_near_of_the_right_kind_is_refused() -> None:
     )
     found = run("Alien was directed by James Cameron.", graph=graph)
     assert found.status == "refused"
-    assert "kind is near" in found.message
+    assert "type is near" in found.message
     assert found.response == found.original
 
 
@@ -210,13 +210,13 @@ def test_candidates_come_from_as_far_as_asked_for() -> None:
 
 def test_a_far_candidate_is_justified_by_its_path() -> None:
     """From a film over its director to another of his films."""
-    assert joining(GRAPH, "Alien", "Gladiator", "he directed it", 2) == (FILMS[0], FILMS[5])
-    assert joining(GRAPH, "Alien", "Gladiator", "he directed it", 1) == ()
-    assert joining(GRAPH, "Alien", "Ridley Scott", "he directed it", 2) == (FILMS[0],)
-    near = joining(GRAPH, "South Shields", "Alien", "born", 2)
+    assert find_path(GRAPH, "Alien", "Gladiator", "he directed it", 2) == (FILMS[0], FILMS[5])
+    assert find_path(GRAPH, "Alien", "Gladiator", "he directed it", 1) == ()
+    assert find_path(GRAPH, "Alien", "Ridley Scott", "he directed it", 2) == (FILMS[0],)
+    near = find_path(GRAPH, "South Shields", "Alien", "born", 2)
     assert near == (FILMS[-1], FILMS[0])
-    assert joining(GRAPH, "South Shields", "1979", "born", 2) == ()
-    assert joining(GRAPH, "South Shields", "1979", "born", 3) == (*near, FILMS[3])
+    assert find_path(GRAPH, "South Shields", "1979", "born", 2) == ()
+    assert find_path(GRAPH, "South Shields", "1979", "born", 3) == (*near, FILMS[3])
 
 
 def test_triples_stand_for_a_graph() -> None:
@@ -235,7 +235,7 @@ def test_triples_stand_for_a_graph() -> None:
 def test_a_critique_says_what_it_was_based_on() -> None:
     with Engine(world()) as engine:
         said = engine.critique("Alien was directed by James Cameron.", ALIEN, graph=GRAPH)
-    assert said.status == "judged"
+    assert said.status == "checked"
     assert said.context == ("Alien", "James Cameron")
     assert said.triples[0].predicate == "directed_by"  # what the response speaks of comes first
     assert {"Alien", "James Cameron"} >= {t.subject for t in said.triples if "Alien" in (t.subject, t.object)}
@@ -302,7 +302,7 @@ def test_a_name_with_punctuation_is_replaced_whole() -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"graph": None}, "Pass triples or a graph; none of them is given"),
+    ({"graph": None}, "Pass triples or a graph; neither of them is given"),
     ({"triples": FILMS}, "both of them is given"),
     ({"graph": KnowledgeGraph.from_triples([])}, "graph is empty"),
     ({"graph": None, "triples": ()}, "triples is empty"),
@@ -339,7 +339,7 @@ def test_a_bundle_without_the_models_is_named() -> None:
         with pytest.raises(InvalidRequest, match="critique needs critic"):
             engine.critique("a", graph=GRAPH)
     with Engine(FakeRuntime({"critic": critic}, role_info=FACTS)) as engine:
-        assert engine.critique("Alien.", graph=GRAPH).status == "judged"
+        assert engine.critique("Alien.", graph=GRAPH).status == "checked"
         with pytest.raises(InvalidRequest, match="refine needs retriever among"):
             engine.refine("Alien.", graph=GRAPH)
 

@@ -66,7 +66,7 @@ def test_a_table_shows_before_after_and_why(loaded: list[tuple[Any, ...]], films
         "⟦Ridley Scott⟧",
         "Alien – directed by – Ridley Scott",
         "⟦1979⟧",
-        "as before",
+        "unchanged",
         "supported",
         "refused",
         "2 refined, of which the critic accepts 2",
@@ -137,7 +137,7 @@ def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: P
 
 def test_without_a_graph_a_line_needs_triples(loaded: list[tuple[Any, ...]], tmp_path: Path) -> None:
     result = run("refine", write(tmp_path / "in.jsonl", WRONG, OWN))
-    assert "line 1: The line has no triples; give it some, or pass --graph." in result.output
+    assert "line 1: The line has no triples; add some, or pass --graph." in result.output
     assert "⟦1979⟧" in result.output
 
 

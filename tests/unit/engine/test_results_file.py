@@ -54,7 +54,7 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path: Path, text:
 def test_settings_are_not_mixed(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text('{"line":1,"made_with":"s"}\n{"line":2,"made_with":"t"}\n')
-    with pytest.raises(InvalidRequest, match=r"made with other settings \(t\); now they are s"):
+    with pytest.raises(InvalidRequest, match=r"made with other settings: t\. The settings now are s"):
         ResultsFile(path, Line).check("s")
     path.write_text('{"line":1,"made_with":"s"}\n')
     ResultsFile(path, Line).check("s")

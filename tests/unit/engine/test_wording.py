@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.nph.wording import Replacement, article, put
+from groundwire.engine.nph.wording import Replacement, choose_article, replace_names
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ from groundwire.engine.nph.wording import Replacement, article, put
 )
 def test_a_name_is_put_as_the_sentence_wants_it(text: str, old: str, new: str, was: str | None, expected: str) -> None:
     start = text.index(old)
-    found, (edit,) = put(text, [Replacement(start, start + len(old), new, was)])
+    found, (edit,) = replace_names(text, [Replacement(start, start + len(old), new, was)])
     assert found == expected
     assert text[: edit.start] == found[: edit.new_start]
     assert text[edit.end :] == found[edit.new_end :]
@@ -82,7 +82,7 @@ def test_a_name_is_put_as_the_sentence_wants_it(text: str, old: str, new: str, w
     ],
 )
 def test_the_article_follows_the_sound(name: str, expected: str) -> None:
-    assert article(name) == expected
+    assert choose_article(name) == expected
 
 
 NAMES = st.sampled_from(
@@ -98,7 +98,7 @@ def test_everything_outside_the_edits_stays_byte_for_byte(pieces: list[tuple[str
         wanted.append(Replacement(len(text), len(text) + len(old), new, old))
         text += old
     text += end
-    found, edits = put(text, wanted)
+    found, edits = replace_names(text, wanted)
     assert len(edits) == len(wanted)
     at = new_at = 0
     for edit, one in zip(edits, wanted, strict=True):

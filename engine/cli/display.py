@@ -1,0 +1,134 @@
+"""Console output of the commands: tables, colours and marked words, progress, and errors of single lines."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from groundwire.engine.schema.explanations import Q2Explanation
+from groundwire.engine.schema.results import MetricResult, Score
+
+EXIT_SKIPPED_LINES = 3
+"""Exit code of a command that skipped lines of its input."""
+REASONS = {
+    "no_answer": "the knowledge does not say",
+    "contradiction": "the knowledge says otherwise",
+    "mismatch": "the knowledge says something else",
+    "not_entailed": "the knowledge does not imply it",
+    "detected": "a detector finds no support",
+    "not_in_knowledge": "the knowledge does not have the word",
+    "less_likely": "the document makes these words less likely",
+}
+LABEL_COLOURS = {"consistent": "green", "inconsistent": "red", "unverifiable": "yellow", "unknown": "dim"}
+UNBOUNDED = frozenset({"bleu", "pmi", "upmi", "bertscore"})
+"""Metrics whose values do not lie between 0 and 1."""
+
+
+def output_console() -> Console:
+    """The console for results: as wide as the terminal, or 120 columns in a pipe."""
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+
+
+def error_console() -> Console:
+    """The console for errors and notes, on standard error."""
+    return Console(stderr=True, highlight=False)
+
+
+def is_interactive() -> bool:
+    """Whether standard error is a terminal; progress bars are shown only there."""
+    return sys.stderr.isatty()
+
+
+@contextlib.contextmanager
+def show_progress(source: Path, label: str) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar over the lines of a file on a terminal; call the result with the number of the last line."""
+    if not is_interactive():
+        yield lambda number: None
+        return
+    total = None
+    if str(source) != "-":
+        with source.open("rb") as file:
+            total = sum(1 for _ in file)
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda number: bar.update(task, completed=number)
+
+
+def print_line_error(console: Console, number: int, message: str) -> None:
+    """Print why an input line was skipped."""
+    console.print(f"[red]line {number}[/]: {escape(message)}", soft_wrap=True)
+
+
+def print_continued(console: Console, out: Path, lines: int) -> None:
+    """Print that an interrupted run is continued, if its results file has lines already."""
+    if lines:
+        are_done = "line is done" if lines == 1 else "lines are done"
+        console.print(f"Continuing {escape(str(out))}: {lines} {are_done}.", soft_wrap=True)
+
+
+def exit_if_skipped(skipped: int) -> None:
+    """Print the number of skipped lines and exit with code 3; do nothing if there are none."""
+    if skipped:
+        error_console().print(f"{skipped} line{'s' if skipped > 1 else ''} skipped.")
+        raise typer.Exit(EXIT_SKIPPED_LINES)
+
+
+def format_verdict(score: Score) -> str:
+    """The verdict's label and probability, coloured."""
+    verdict = score.verdict
+    probability = "" if verdict.probability is None else f" {verdict.probability:.2f}"
+    return f"[{LABEL_COLOURS[verdict.label]}]{verdict.label}{probability}[/]"
+
+
+def format_value(result: MetricResult) -> str:
+    """A metric's value, or its status; ``*`` marks Q² without a valid question."""
+    if result.value is None:
+        return f"[dim]{escape(result.status)}[/]"
+    fallback = isinstance(result.explanation, Q2Explanation) and result.explanation.fallback is not None
+    colour = "default" if result.name in UNBOUNDED else choose_colour(result.value)
+    return f"[{colour}]{result.value:.2f}[/]" + ("[dim]*[/]" if fallback else "")
+
+
+def choose_colour(value: float | None) -> str:
+    """Green for a value of at least 2/3, red for at most 1/3, yellow between them."""
+    if value is None:
+        return "dim"
+    return "green" if value >= 2 / 3 else "yellow" if value > 1 / 3 else "red"
+
+
+def mark_ranges(text: str, ranges: Sequence[tuple[int, int]], style: str) -> Text:
+    """The text with disjoint, ordered ranges in colour and in ⟦brackets⟧, which are visible without colour too."""
+    marked, position = Text(), 0
+    for start, end in ranges:
+        marked.append(text[position:start])
+        marked.append(f"⟦{text[start:end]}⟧", style=style)
+        position = end
+    marked.append(text[position:])
+    return marked
+
+
+def mark_unsupported(response: str, score: Score) -> Text:
+    """The response with its unsupported words in red and in ⟦brackets⟧."""
+    ranges: list[tuple[int, int]] = []
+    for span in sorted(score.unsupported, key=lambda span: (span.start, -span.end)):
+        if not ranges or span.start >= ranges[-1][1]:
+            ranges.append((span.start, span.end))
+    return mark_ranges(response, ranges, "bold red")
+
+
+def format_reasons(score: Score) -> Text:
+    """One line per unsupported span: its words, and why they are not supported."""
+    lines = []
+    for span in score.unsupported:
+        knowledge = f": “{span.knowledge_says}”" if span.knowledge_says else ""
+        lines.append(f"“{span.text}” – {REASONS[span.reason]}{knowledge}")
+    return Text("\n".join(dict.fromkeys(lines)))
