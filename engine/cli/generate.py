@@ -54,7 +54,7 @@ class GenerationLine(msgspec.Struct, frozen=True):
     generation: Generation
 
 
-class Settings(NamedTuple):
+class RunSettings(NamedTuple):
     """The settings of a run, the same for all its dialogues."""
 
     generation: GenerationOptions
@@ -125,7 +125,7 @@ def generate(
     if stream and (source is not None or json):
         raise InvalidRequest("--stream prints the text of one dialogue: use it with --knowledge and --history only.")
     generation = GenerationOptions(alpha, pmi_top_p, _parse_method(method), n, n_candidates, seed, max_new_tokens)
-    settings = Settings(generation, options.parse_metrics(metrics))
+    settings = RunSettings(generation, options.parse_metrics(metrics))
     # Scoring needs --bundle; plain generation needs only the generator's bundle.
     needs_bundle = metrics is not None or n_candidates is not None or generator is None
     first, extra = (bundle, [generator] if generator else []) if needs_bundle else (generator, [])
@@ -145,7 +145,7 @@ def _parse_method(name: str) -> Method:
     raise InvalidRequest(f"--method {name} is unknown; use {', '.join(METHODS)}.")
 
 
-def _print_stream(engine: Engine, knowledge: Sequence[str], history: Sequence[str], settings: Settings) -> None:
+def _print_stream(engine: Engine, knowledge: Sequence[str], history: Sequence[str], settings: RunSettings) -> None:
     if settings.generation.n > 1 or settings.generation.n_candidates is not None or settings.metrics is not None:
         raise InvalidRequest(
             "--stream prints one response without checking it; leave -n, --n-candidates and --metrics out."
@@ -173,7 +173,7 @@ def _print_generation(generation: Generation, *, json: bool) -> None:
     console.print(f"[dim]{generation.timings.total_ms:.0f} ms  {escape(generation.signature)}[/]", soft_wrap=True)
 
 
-def _generate_file(engine: Engine, source: Path, settings: Settings, out: Path | None, *, json: bool) -> None:
+def _generate_file(engine: Engine, source: Path, settings: RunSettings, out: Path | None, *, json: bool) -> None:
     errors = display.error_console()
     skipped = 0
     table = Table("line", show_lines=True, expand=True)
@@ -210,7 +210,7 @@ def _generate_file(engine: Engine, source: Path, settings: Settings, out: Path |
 
 
 def _generate_lines(
-    engine: Engine, pending: Iterator[Line], settings: Settings
+    engine: Engine, pending: Iterator[Line], settings: RunSettings
 ) -> Iterator[tuple[Line, Generation | InvalidRequest]]:
     """Yield every line with its generation or its error, in order, with several lines in flight."""
 

@@ -1,4 +1,4 @@
-"""Knowledge graphs: triples from memory or files, surroundings of entities, and mentions in texts.
+"""Knowledge graphs: triples from memory or files, neighbourhoods of entities, and entity linking in texts.
 
 >>> from groundwire.engine import KnowledgeGraph
 >>> graph = KnowledgeGraph.from_triples(
@@ -11,8 +11,8 @@
 ...     aliases={"Sigourney Weaver": ["Susan Weaver"]},
 ... )
 >>> text = "Wasn't ALIEN, with susan weaver, by the director of Blade-Runner?"
->>> for one in graph.link(text):
-...     print(text[one.start : one.end], "=", one.entity, one.how)
+>>> for link in graph.link(text):
+...     print(text[link.start : link.end], "=", link.entity, link.how)
 ALIEN = Alien normalised
 susan weaver = Sigourney Weaver alias
 Blade-Runner = Blade Runner normalised

@@ -1,4 +1,4 @@
-"""Graphs in files: triples by line, and what is wrong with the lines that hold none."""
+"""Reads triples from files, with the problem of every line that has none."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import msgspec
 from groundwire.runtime.errors import InvalidRequest
 
 MAX_LINE = 1 << 20
-"""Bytes of a line; a longer one is a problem, and no memory is taken for it."""
+"""Bytes of a line, at most; a longer line is a problem and is not read into memory."""
 HEADERS = frozenset(
     (("subject", "predicate", "object"), ("subject", "relation", "object"), ("head", "relation", "tail"))
 )
-"""First lines of tab-separated files that name the columns."""
+"""Column names that may be the first line of a tab-separated file."""
 
 
-class Malformed(ValueError):
+class MalformedLine(ValueError):
     """What is wrong with one line."""
 
 
@@ -31,14 +31,16 @@ Fields: TypeAlias = tuple[str, str, str]
 
 
 class Block(NamedTuple):
-    """The triples of some lines of a file, the number of the line of each from 1, and the lines that hold none."""
+    """The triples of a part of a file."""
 
     lines: Sequence[int]
+    """The line number of each row, from 1."""
     rows: Sequence[Fields]
     broken: Sequence[tuple[int, str]]
+    """Lines without a triple: line number and problem."""
 
 
-Reader: TypeAlias = Callable[[Path], Iterator[Block]]
+TripleReader: TypeAlias = Callable[[Path], Iterator[Block]]
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -57,23 +59,24 @@ class _Turn(msgspec.Struct, frozen=True):
 
 
 def read_tsv(path: Path) -> Iterator[Block]:
-    """``subject TAB predicate TAB object``; a first line of column names, empty lines and ``# …`` without tabs pass.
+    """Read lines of ``subject TAB predicate TAB object``.
 
-    OpenDialKG's ``opendialkg_triples.txt`` is such a file. Nothing is quoted: a quotation mark is a part of a name.
+    A first line of column names, empty lines and ``# …`` without tabs are skipped. OpenDialKG's
+    ``opendialkg_triples.txt`` is such a file. There is no quoting: a quotation mark is a part of a name.
     """
-    return _blocks(path, _tsv_block, _tsv_line)
+    return _read_blocks(path, _parse_tsv_block, _parse_tsv_line)
 
 
 def read_jsonl(path: Path) -> Iterator[Block]:
-    """``["subject", "predicate", "object"]`` or ``{"subject": …, "predicate": …, "object": …}`` in every line.
+    """Read lines of ``["subject", "predicate", "object"]`` or ``{"subject": …, "predicate": …, "object": …}``.
 
-    An object may be a whole number, such as a year. Empty lines pass.
+    An object may be a whole number, such as a year. Empty lines are skipped.
     """
-    return _blocks(path, _jsonl_block, _jsonl_line)
+    return _read_blocks(path, _parse_jsonl_block, _parse_jsonl_line)
 
 
 def read_opendialkg_csv(path: Path) -> Iterator[Block]:
-    """The triples of the paths that speakers of ``opendialkg.csv`` chose, in the order of the dialogues."""
+    """Read the triples of the paths that the speakers in ``opendialkg.csv`` chose, in the order of the dialogues."""
     with _open(path) as stream:
         table = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline=""))
         try:
@@ -81,18 +84,20 @@ def read_opendialkg_csv(path: Path) -> Iterator[Block]:
             if "Messages" not in header:
                 raise InvalidRequest(
                     f"{path} has no column 'Messages' in its first line, so it is not opendialkg.csv. "
-                    "Triples belong into a .tsv, .txt or .jsonl file."
+                    "Put triples into a .tsv, .txt or .jsonl file."
                 )
-            while (block := _table_row(table, header.index("Messages"))) is not None:
+            while (block := _read_dialogue(table, header.index("Messages"))) is not None:
                 yield block
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InvalidRequest(f"{path} is damaged after line {table.line_num}: {error}. Fetch it again.") from error
+            raise InvalidRequest(
+                f"{path} is damaged after line {table.line_num}: {error}. Download it again."
+            ) from error
 
 
-def reader_for(path: Path) -> Reader:
-    """How to read a file, by its name; InvalidRequest for a name that says nothing."""
+def choose_reader(path: Path) -> TripleReader:
+    """Return the reader for a file name; InvalidRequest for an unknown suffix."""
     suffix = "".join(path.suffixes[-2:-1] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
-    readers: dict[str, Reader] = {
+    readers: dict[str, TripleReader] = {
         ".tsv": read_tsv,
         ".txt": read_tsv,
         ".jsonl": read_jsonl,
@@ -102,19 +107,19 @@ def reader_for(path: Path) -> Reader:
         return readers[suffix]
     except KeyError:
         raise InvalidRequest(
-            f"{path} does not say by its name what it holds; allowed are {', '.join(readers)}, each also with .gz. "
+            f"{path} has no suffix that says its format; allowed are {', '.join(readers)}, each also with .gz. "
             "Rename it, or use KnowledgeGraph.from_tsv, from_jsonl or from_opendialkg."
         ) from None
 
 
-def _tsv_block(block: bytes) -> list[Fields] | None:
-    """The triples of a block in which every line holds one; None if that is not so."""
+def _parse_tsv_block(block: bytes) -> list[Fields] | None:
+    """The triples of a block if every line has one; None otherwise."""
     lines = block.replace(b"\r\n", b"\n").decode().removesuffix("\n").split("\n")
     rows = [line.split("\t") for line in lines]
     return cast("list[Fields]", rows) if set(map(len, rows)) == {3} else None
 
 
-def _tsv_line(line: str, number: int) -> Fields | None:
+def _parse_tsv_line(line: str, number: int) -> Fields | None:
     fields = line.split("\t")
     if len(fields) == 3:
         if number == 1 and tuple(field.strip().lower() for field in fields) in HEADERS:
@@ -123,38 +128,38 @@ def _tsv_line(line: str, number: int) -> Fields | None:
     if len(fields) == 1 and (line.startswith("#") or not line.strip()):
         return None
     count = f"{len(fields)} field{'s' if len(fields) > 1 else ''}"
-    raise Malformed(f"{count}; a triple is subject, predicate and object, with tabs between them")
+    raise MalformedLine(f"{count}; a triple is subject, predicate and object, with tabs between them")
 
 
 _plain_triple = msgspec.json.Decoder(Fields)
 _triple = msgspec.json.Decoder(tuple[str, str, str | int] | _Record)
 
 
-def _jsonl_block(block: bytes) -> list[Fields] | None:
-    # A block of nothing but arrays of strings; whatever else it may hold is read line by line.
+def _parse_jsonl_block(block: bytes) -> list[Fields] | None:
+    # Only for blocks of arrays of strings; every other block is parsed line by line.
     return _plain_triple.decode_lines(block)
 
 
-def _jsonl_line(line: str, number: int) -> Fields | None:
+def _parse_jsonl_line(line: str, number: int) -> Fields | None:
     if not line.strip():
         return None
     try:
-        found = _triple.decode(line)
+        decoded = _triple.decode(line)
     except msgspec.DecodeError as error:
-        raise Malformed(f"not a JSON array or object of subject, predicate and object: {error}") from error
-    subject, predicate, other = found if isinstance(found, tuple) else msgspec.structs.astuple(found)
-    return subject, predicate, str(other)
+        raise MalformedLine(f"not a JSON array or object of subject, predicate and object: {error}") from error
+    subject, predicate, object_ = decoded if isinstance(decoded, tuple) else msgspec.structs.astuple(decoded)
+    return subject, predicate, str(object_)
 
 
-def _blocks(
-    path: Path, of_block: Callable[[bytes], list[Fields] | None], of_line: Callable[[str, int], Fields | None]
+def _read_blocks(
+    path: Path, parse_block: Callable[[bytes], list[Fields] | None], parse_line: Callable[[str, int], Fields | None]
 ) -> Iterator[Block]:
     """The triples of a file of lines, a megabyte at a time.
 
-    A block is read as a whole, which takes a third of the time, and line by line if there is anything special about it.
+    A block is parsed at once, which takes a third of the time; if that fails, it is parsed line by line.
     """
     number = 1
-    for block, too_long in _lines(path):
+    for block, too_long in _split_file(path):
         count = block.count(b"\n") + (not block.endswith(b"\n"))
         if too_long:
             yield Block((), (), [(number, f"the line is longer than {MAX_LINE:,} bytes")])
@@ -163,26 +168,26 @@ def _blocks(
         rows = None
         if number > 1:
             try:
-                rows = of_block(block)
+                rows = parse_block(block)
             except (UnicodeDecodeError, msgspec.DecodeError):
                 rows = None
         if rows is not None and len(rows) == count:
             yield Block(range(number, number + count), rows, ())
         else:
-            yield _one_by_one(block, number, of_line)
+            yield _parse_lines(block, number, parse_line)
         number += count
 
 
-def _one_by_one(block: bytes, first: int, of_line: Callable[[str, int], Fields | None]) -> Block:
+def _parse_lines(block: bytes, first: int, parse_line: Callable[[str, int], Fields | None]) -> Block:
     lines: list[int] = []
     rows: list[Fields] = []
     broken: list[tuple[int, str]] = []
     for number, raw in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
         try:
-            row = of_line(raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r"), number)
+            row = parse_line(raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r"), number)
         except UnicodeDecodeError as error:
             broken.append((number, f"not UTF-8 at byte {error.start + 1}"))
-        except Malformed as error:
+        except MalformedLine as error:
             broken.append((number, str(error)))
         else:
             if row is not None:
@@ -191,21 +196,21 @@ def _one_by_one(block: bytes, first: int, of_line: Callable[[str, int], Fields |
     return Block(lines, rows, broken)
 
 
-def _lines(path: Path) -> Iterator[tuple[bytes, bool]]:
-    """Blocks of whole lines, and the beginning of a line that is too long in place of it (True)."""
+def _split_file(path: Path) -> Iterator[tuple[bytes, bool]]:
+    """Yield blocks of complete lines with False; for a line that is too long only its beginning, with True."""
     with _open(path) as stream:
-        rest, skipping, done = b"", False, 0
+        rest, skipping, lines_read = b"", False, 0
         try:
             while data := stream.read(MAX_LINE):
-                done += data.count(b"\n")
+                lines_read += data.count(b"\n")
                 if skipping:
-                    _, found, data = data.partition(b"\n")
-                    if not found:
+                    _, newline, data = data.partition(b"\n")
+                    if not newline:
                         continue
                     skipping = False
-                head, found, tail = data.rpartition(b"\n")
-                if found:
-                    yield rest + head + found, False
+                head, newline, tail = data.rpartition(b"\n")
+                if newline:
+                    yield rest + head + newline, False
                     rest = tail
                 else:
                     rest += tail
@@ -213,23 +218,25 @@ def _lines(path: Path) -> Iterator[tuple[bytes, bool]]:
                     yield rest[:1], True
                     rest, skipping = b"", True
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InvalidRequest(f"{path} is damaged behind line {done}: {error}. Fetch or pack it again.") from error
+            raise InvalidRequest(
+                f"{path} is damaged after line {lines_read}: {error}. Download or compress it again."
+            ) from error
         if rest:
             yield rest, False
 
 
-def _table_row(table: Iterator[list[str]], column: int) -> Block | None:
-    """The triples of the next row; None at the end."""
+def _read_dialogue(table: Iterator[list[str]], column: int) -> Block | None:
+    """The triples of the next row of ``opendialkg.csv``; None at the end."""
     rows: list[Fields] = []
     broken: list[str] = []
     try:
         cells = next(table)
         if cells and len(cells) <= column:
-            raise Malformed(f"{len(cells)} cells; the messages are in cell {column + 1}")
+            raise MalformedLine(f"{len(cells)} cells; the messages are in cell {column + 1}")
         turns = msgspec.json.decode(cells[column].encode(), type=list[_Turn]) if cells else []
     except StopIteration:
         return None
-    except (csv.Error, Malformed) as error:
+    except (csv.Error, MalformedLine) as error:
         turns = []
         broken.append(str(error))
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
@@ -240,14 +247,14 @@ def _table_row(table: Iterator[list[str]], column: int) -> Block | None:
             try:
                 rows += msgspec.convert(turn.metadata.path[1:2], tuple[list[Fields]])[0]
             except msgspec.ValidationError as error:
-                broken.append(f"a path without a list of triples at its second place: {error}")
+                broken.append(f"a path without a list of triples as its second element: {error}")
     line: int = table.line_num  # type: ignore[attr-defined]
     return Block([line] * len(rows), rows, [(line, what) for what in broken])
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked if it begins as gzip does, whatever its name."""
+    """Open a file for reading, decompressed if it begins like gzip, whatever its name."""
     try:
         plain = path.open("rb")
     except OSError as error:

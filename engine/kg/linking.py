@@ -1,4 +1,4 @@
-"""Which entities a text mentions, and where."""
+"""Entity linking: finds the entities that a text mentions, and where."""
 
 from __future__ import annotations
 
@@ -7,20 +7,29 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from .normalization import ARTICLES, FUNCTION_WORDS, Word, glued, is_possessive, keys, may_be_glued, words
+from .normalization import (
+    ARTICLES,
+    FUNCTION_WORDS,
+    NormalizedWord,
+    has_joiner,
+    is_possessive,
+    join_parts,
+    normalize_name,
+    normalize_words,
+)
 from .records import Linked
 
 MAX_WORDS = 64
-"""Longer names are kept in the graph and not linked."""
+"""Words of a name, at most; longer names are in the graph but are not linked."""
 _SENTENCE_ENDS = frozenset(".!?…。！？")
-_SOFT = frozenset("-‐‑‒–—:·・'’ʼ‘`´*/")
-"""What a text may have between the words of a mention where the name has something else or nothing."""
+_IGNORED = frozenset("-‐‑‒–—:·・'’ʼ‘`´*/")
+"""Characters that may differ from the name between the words of a mention."""
 _OPENING = frozenset("\"'“‘«„([{*_")
 _CLOSING = frozenset("\"'”’»“)]}*_")
 
 
-class _Surface(NamedTuple):
-    """One way to write an entity."""
+class _SurfaceForm(NamedTuple):
+    """A name or an alias of an entity, as written."""
 
     text: str
     entity: int
@@ -28,97 +37,98 @@ class _Surface(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """A candidate; they sort by preference."""
+    """A candidate mention. Candidates sort by preference."""
 
     length: int
-    """Negative, so that the longest comes first."""
+    """Negative, so that the longest mention comes first."""
     start: int
     tier: int
     degree: int
-    """Negative: of equal names, the entity of most triples."""
+    """Negative, so that of equal names the entity with most triples comes first."""
     entity: int
     how: Literal["exact", "normalised", "alias"]
 
 
-class Linker:
-    """An index of the entities' names by their first word.
+class EntityLinker:
+    """An index of the entities' names by their normalised words.
 
-    A key is the words of a name joined by blanks. Every name has up to four: as it is split, with its hyphens and
-    apostrophes closed (``glued``), and both without a leading article. A text is read in the first two ways.
+    A key is the words of a name joined by spaces. Every name has up to four keys: its words, its words with hyphens and
+    apostrophes removed (``join_parts``), and both without a leading article. A text is read in the first two ways.
     """
 
     def __init__(self, names: Sequence[str], degrees: Sequence[int], aliases: Mapping[int, Sequence[str]]) -> None:
         self._names = names
         self._degrees = degrees
-        self._surfaces: list[_Surface] = []
+        self._surfaces: list[_SurfaceForm] = []
         self._keys: dict[str, list[int]] = {}
-        """The surfaces of each key; those that lack an article or are glued are -1 - surface."""
+        """The indices of the surface forms of each key; -1 - index where the key has no article or is joined."""
         lengths: defaultdict[str, set[int]] = defaultdict(set)
         for entity, name in enumerate(names):
-            self._add(_Surface(name, entity, False), lengths)
-        for entity, others in aliases.items():
-            for other in others:
-                self._add(_Surface(other, entity, True), lengths)
-        self._lengths = {first: tuple(found) for first, found in lengths.items()}
+            self._add(_SurfaceForm(name, entity, False), lengths)
+        for entity, alias_names in aliases.items():
+            for alias in alias_names:
+                self._add(_SurfaceForm(alias, entity, True), lengths)
+        self._lengths = {first_word: tuple(counts) for first_word, counts in lengths.items()}
+        """The numbers of words of the keys that begin with a word."""
 
-    def _add(self, surface: _Surface, lengths: defaultdict[str, set[int]]) -> None:
-        parts = keys(surface.text)
+    def _add(self, surface: _SurfaceForm, lengths: defaultdict[str, set[int]]) -> None:
+        parts = normalize_name(surface.text)
         if not parts or len(parts) > MAX_WORDS:
             return
         entry = len(self._surfaces)
         self._surfaces.append(surface)
         self._enter(parts, entry, lengths)
-        others = [parts[1:]] if parts[0] in ARTICLES else []
-        if len(parts) > 1 and may_be_glued(surface.text):
-            closed = [word.key for word in glued(surface.text, words(surface.text))]
-            if len(closed) < len(parts):
-                others += [closed, closed[1:]] if closed[0] in ARTICLES else [closed]
-        for other in others:
-            if not all(part in FUNCTION_WORDS for part in other):  # "The Who" is not every "who"
-                self._enter(other, -1 - entry, lengths)
+        variants = [parts[1:]] if parts[0] in ARTICLES else []
+        if len(parts) > 1 and has_joiner(surface.text):
+            joined = [word.key for word in join_parts(surface.text, normalize_words(surface.text))]
+            if len(joined) < len(parts):
+                variants += [joined, joined[1:]] if joined[0] in ARTICLES else [joined]
+        for variant in variants:
+            if not all(part in FUNCTION_WORDS for part in variant):  # "who" alone does not mean "The Who"
+                self._enter(variant, -1 - entry, lengths)
 
     def _enter(self, parts: list[str], entry: int, lengths: defaultdict[str, set[int]]) -> None:
         self._keys.setdefault(" ".join(parts), []).append(entry)
         lengths[parts[0]].add(len(parts))
 
     def link(self, text: str) -> tuple[Linked, ...]:
-        """The mentions in ``text``, disjoint and in order; of overlapping ones the longest, then the first."""
-        split = words(text)
-        matches = self._matches(text, split)
-        if may_be_glued(text) and len(closed := glued(text, split)) < len(split):
-            matches += self._matches(text, closed, closed=True)
-        taken: list[Linked] = []
+        """Return the mentions in ``text``, disjoint and in order; of overlapping ones the longest, then the first."""
+        parts = normalize_words(text)
+        matches = self._find_matches(text, parts)
+        if has_joiner(text) and len(joined := join_parts(text, parts)) < len(parts):
+            matches += self._find_matches(text, joined, are_joined=True)
+        links: list[Linked] = []
         used = bytearray(len(text))
         for match in sorted(set(matches)):
             end = match.start - match.length
             if not any(used[match.start : end]):
                 used[match.start : end] = b"\1" * -match.length
-                taken.append(Linked(match.start, end, self._names[match.entity], match.how))
-        return tuple(sorted(taken, key=lambda linked: linked.start))
+                links.append(Linked(match.start, end, self._names[match.entity], match.how))
+        return tuple(sorted(links, key=lambda link: link.start))
 
-    def _matches(self, text: str, found: list[Word], *, closed: bool = False) -> list[_Match]:
+    def _find_matches(self, text: str, text_words: list[NormalizedWord], *, are_joined: bool = False) -> list[_Match]:
         matches = []
-        for first, word in enumerate(found):
+        for first, word in enumerate(text_words):
             for length in self._lengths.get(word.key, ()):
-                mention = found[first : first + length]
+                mention = text_words[first : first + length]
                 if len(mention) < length:
                     continue
                 key = word.key if length == 1 else " ".join([part.key for part in mention])
                 entries = self._keys.get(key)
-                if entries is None or (closed and is_possessive(text, mention[-1])):
+                if entries is None or (are_joined and is_possessive(text, mention[-1])):
                     continue
                 best = [match for entry in entries if (match := self._match(text, mention, entry))]
                 if best:
                     matches.append(min(best))
         return matches
 
-    def _match(self, text: str, mention: list[Word], entry: int) -> _Match | None:
-        """What the text's words are under one way of writing an entity; None where the text parts them."""
+    def _match(self, text: str, mention: list[NormalizedWord], entry: int) -> _Match | None:
+        """Match the words of a mention with a surface form; None if the text separates them or they are too common."""
         variant = entry < 0
         surface = self._surfaces[-1 - entry if variant else entry]
         start, end = mention[0].start, mention[-1].end
         degree = -self._degrees[surface.entity]
-        # Letter for letter, with the punctuation that begins or ends the name: "(500) Days of Summer", "Airplane!".
+        # An exact match includes the punctuation at the ends of the name: "(500) Days of Summer", "Airplane!".
         lead = surface.text.find(text[start:end])
         exact = not variant and 0 <= lead <= start and text.startswith(surface.text, start - lead)
         if exact:
@@ -127,11 +137,11 @@ class Linker:
             exact and (len(mention) > 1 or not _begins_sentence(text, start, end))
         ):
             return None
-        # Not every "watch" is "The Watch".
+        # "watch" alone does not mean "The Watch".
         bare = variant and len(mention) == 1 and _is_article_and_word(surface.text)
         if bare and (text[start:end] not in surface.text or _begins_sentence(text, start, end)):
             return None
-        if not exact and len(mention) > 1 and not _together(text, mention, surface.text):
+        if not exact and len(mention) > 1 and not _is_unbroken(text, mention, surface.text):
             return None
         if surface.alias:
             return _Match(start - end, start, 3 if variant else 1, degree, surface.entity, "alias")
@@ -141,16 +151,16 @@ class Linker:
 
 
 def _is_article_and_word(name: str) -> bool:
-    parts = keys(name)
+    parts = normalize_name(name)
     return len(parts) == 2 and parts[0] in ARTICLES
 
 
-def _together(text: str, mention: list[Word], name: str) -> bool:
-    """Whether nothing between the words of a mention parts them.
+def _is_unbroken(text: str, mention: list[NormalizedWord], name: str) -> bool:
+    """Whether nothing between the words of a mention separates them.
 
-    Blanks, hyphens, colons and the like never do. The end of a sentence does, but for a short word before it (Mr.,
-    Inc., initials) and where the name has the same; so do a comma, a bracket or a quotation mark that the name does not
-    have, and an empty line.
+    Spaces, hyphens, colons and the like do not. The end of a sentence does, except after a short word (Mr., Inc.,
+    initials) and where the name has it too; so do an empty line, and a comma, a bracket or a quotation mark that the
+    name does not have.
     """
     for before, after in pairwise(mention):
         gap = text[before.end : after.start]
@@ -158,22 +168,22 @@ def _together(text: str, mention: list[Word], name: str) -> bool:
             continue
         if gap.replace("\r\n", "\n").count("\n") > 1:
             return False
-        for at, character in enumerate(gap):
+        for index, character in enumerate(gap):
             if character not in _SENTENCE_ENDS:
-                parts = not (character.isspace() or character in _SOFT or character in name)
-            elif character == "." and (len(before.key) <= 3 or not gap[at + 1 : at + 2].isspace()):
-                parts = False
+                separates = not (character.isspace() or character in _IGNORED or character in name)
+            elif character == "." and (len(before.key) <= 3 or not gap[index + 1 : index + 2].isspace()):
+                separates = False
             else:
-                parts = text[before.start : before.end + 1].casefold() not in name.casefold()
-            if parts:
+                separates = text[before.start : before.end + 1].casefold() not in name.casefold()
+            if separates:
                 return False
     return True
 
 
 def _begins_sentence(text: str, start: int, end: int) -> bool:
-    """Whether a word may owe its capital letter to where it stands.
+    """Whether a word may be capitalised only because it begins a sentence.
 
-    A word in quotation marks of its own does not, nor one of several capital letters.
+    A word in quotation marks is not, nor one in capital letters.
     """
     if text[start:end].isupper() and end - start > 1:
         return False

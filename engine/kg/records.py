@@ -1,4 +1,4 @@
-"""What a knowledge graph answers with."""
+"""The records that a knowledge graph returns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from groundwire.runtime.triples import Triple
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """A line of a graph's file that was left out, or an alias that has no entity."""
+    """A line of a graph's file, or an alias, that was left out."""
 
     line: int | None
-    """Counted from 1; of a row that covers several lines, its last. None for an alias."""
+    """From 1; the last line of a CSV row that covers several. None for an alias."""
     what: str
-    """What is wrong, and what is allowed."""
+    """What is wrong with it, and what is allowed."""
 
 
 class Linked(msgspec.Struct, frozen=True):
@@ -27,23 +27,24 @@ class Linked(msgspec.Struct, frozen=True):
     end: int
     entity: str
     how: Literal["exact", "normalised", "alias"]
-    """Letter for letter; up to case, accents, punctuation, Unicode form and a leading article; by another name."""
+    """``exact``: letter for letter. ``normalised``: up to case, accents, punctuation, Unicode form and a leading
+    article. ``alias``: by another name."""
 
 
 class Subgraph(msgspec.Struct, frozen=True, dict=True):
-    """The surroundings of some entities of a graph."""
+    """The neighbourhood of some entities of a graph."""
 
     triples: tuple[Triple, ...]
-    """Nearest first; among those of one hop, those of entities with few triples first."""
+    """Nearest first; within a hop, the triples of entities with few triples first."""
     entities: tuple[str, ...]
-    """Nearest first: the entities asked about, then in the graph's order those that are one hop away, and so on."""
+    """Nearest first: the requested entities, then the entities one hop away in the graph's order, and so on."""
     hops: tuple[int, ...]
-    """Of every entity here: its distance from the nearest of those asked about."""
+    """For each of ``entities`` its distance from the nearest requested entity."""
     truncated: bool = False
-    """Whether ``limit`` left something out."""
+    """Whether ``limit`` left triples out."""
 
     def distance(self, entity: str) -> int:
-        """Hops from the nearest of the entities asked about, 0 for those; InvalidRequest for an entity not in here."""
+        """Return the hops from the nearest requested entity; InvalidRequest for an entity that is not here."""
         try:
             return self.distances[entity]
         except KeyError:
@@ -54,5 +55,5 @@ class Subgraph(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def distances(self) -> dict[str, int]:
         """``hops`` by entity."""
-        # Made when first asked for: with thousands of entities it takes as long as finding them.
+        # Built on first use: for thousands of entities it takes as long as the search.
         return dict(zip(self.entities, self.hops, strict=True))

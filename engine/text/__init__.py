@@ -1,1 +1,1 @@
-"""Words and sentences of a text by rules alone, the same for every bundle."""
+"""Splits texts into words and sentences by rules, without a model."""

@@ -1,4 +1,4 @@
-"""The sentences of a response, by spaCy's rules: no model, the same for every bundle."""
+"""Splits a response into sentences by spaCy's rules: no model, the same for every bundle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Sentence(NamedTuple):
-    """``text == whole[start:end]``, without blanks around it."""
+    """A sentence of a text: ``text == whole[start:end]``, without spaces at its ends."""
 
     text: str
     start: int
@@ -21,52 +21,52 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """The sentences of ``text``, in order and disjoint; pieces without a letter or digit are left out.
+    """Return the sentences of ``text``, in order and disjoint; pieces without a letter or digit are left out.
 
-    A line break ends a sentence. A text without any word is one sentence, so that no response is without one.
+    A line break ends a sentence. A text without any word is one sentence, so every response has at least one.
 
     >>> [sentence.text for sentence in sentences("me too! it’s by Dr. Dre, no?")]
     ['me too!', 'it’s by Dr. Dre, no?']
     """
-    return _recent(text) if len(text) <= SHORT else _cut(text)
+    return _recent(text) if len(text) <= SHORT else _split(text)
 
 
-def _cut(text: str) -> tuple[Sentence, ...]:
-    found: list[Sentence] = []
-    begin = 0
+def _split(text: str) -> tuple[Sentence, ...]:
+    result: list[Sentence] = []
+    offset = 0
     for line in text.splitlines(keepends=True):
-        found += [
-            _trimmed(text, begin + start, begin + end)
-            for start, end in _bounds(line)
+        result += [
+            _strip(text, offset + start, offset + end)
+            for start, end in _find_bounds(line)
             if any(character.isalnum() for character in line[start:end])
         ]
-        begin += len(line)
-    return tuple(found) or (_trimmed(text, 0, len(text)),)
+        offset += len(line)
+    return tuple(result) or (_strip(text, 0, len(text)),)
 
 
-_recent = lru_cache(RECENT)(_cut)
+_recent = lru_cache(RECENT)(_split)
 _lock = threading.Lock()
 
 
 @cache
 def _pipeline() -> Language:
-    import spacy  # as in ``words``: only for those who need it
+    import spacy  # on first use, as in ``words``
 
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
-    nlp.max_length = 1 << 30  # callers bound their texts; these rules need little memory
+    nlp.max_length = 1 << 30  # callers limit their texts; these rules need little memory
     return nlp
 
 
-def _bounds(line: str) -> list[tuple[int, int]]:
-    # spaCy does not promise that a pipeline may run in two threads; the zone returns the words of this line.
+def _find_bounds(line: str) -> list[tuple[int, int]]:
+    # spaCy does not promise that a pipeline is thread-safe. The memory zone frees the strings of this line.
     with _lock:
         nlp = _pipeline()
         with nlp.memory_zone():
             return [(span.start_char, span.end_char) for span in nlp(line).sents]
 
 
-def _trimmed(text: str, start: int, end: int) -> Sentence:
+def _strip(text: str, start: int, end: int) -> Sentence:
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():

@@ -1,4 +1,4 @@
-"""The words of a text by spaCy's English tokenizer: rules alone, no model, the same for every bundle."""
+"""Splits a text into words by spaCy's English tokenizer: no model, the same for every bundle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> tuple[Word, ...]:
-    """The tokens of ``text``, in order.
+    """Return the tokens of ``text``, in order.
 
     spaCy makes a run of spaces a token of its own; those are left out, so a text of spaces has no words.
 
@@ -39,14 +39,14 @@ def words(text: str) -> tuple[Word, ...]:
 
 
 SHORT = 2_000
-"""Characters of a text whose words, or sentences, are kept for the next metric of the request that asks for them."""
+"""Longest text, in characters, whose words and sentences are cached for the other metrics of the request."""
 RECENT = 128
-"""Texts that are kept: at most about 15 MB of words."""
+"""Texts in the cache: at most about 15 MB of words."""
 
 
 def _split(text: str) -> tuple[Word, ...]:
-    # spaCy does not promise that a tokenizer may run in two threads. The zone returns the strings of this text, so a
-    # service does not grow with the words it has seen.
+    # spaCy does not promise that a tokenizer is thread-safe. The memory zone frees the strings of this text, so the
+    # memory of a service does not grow with the words it has seen.
     with _lock:
         nlp = _tokenizer()
         with nlp.memory_zone():
@@ -63,10 +63,10 @@ _lock = threading.Lock()
 
 @cache
 def _tokenizer() -> Language:
-    import spacy  # 70 MB and half a second, which metrics without words do not pay
+    import spacy  # on first use: it takes 70 MB and half a second
 
     nlp = spacy.blank("en")
-    nlp.max_length = 1 << 30  # callers bound their texts; the tokenizer needs little memory
+    nlp.max_length = 1 << 30  # callers limit their texts; the tokenizer needs little memory
     return nlp
 
 

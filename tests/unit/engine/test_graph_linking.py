@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from groundwire.engine import InvalidRequest, KnowledgeGraph
-from groundwire.engine.kg.normalization import words
+from groundwire.engine.kg.normalization import normalize_words
 
 
 def graph_of(*names: str, aliases: Mapping[str, Sequence[str]] | None = None) -> KnowledgeGraph:
@@ -237,7 +237,7 @@ def test_ranges_are_disjoint_and_ordered_whatever_the_text(
         assert last <= one.start < one.end <= len(text)
         assert one.entity in graph
         assert (text[one.start : one.end] == one.entity) == (one.how == "exact")
-        assert words(text[one.start : one.end])
+        assert normalize_words(text[one.start : one.end])
         last = one.end
 
 
@@ -247,7 +247,7 @@ def test_a_name_finds_itself(name: str) -> None:
     graph = graph_of(name)
     own = name.strip()
     mentions = graph.link(f"see {own} see")
-    if len(words(own)) == 1 and len(words(own)[0].key) > 2:
+    if len(normalize_words(own)) == 1 and len(normalize_words(own)[0].key) > 2:
         assert [one.entity for one in mentions] == [own]
     assert all(one.entity == own for one in mentions)
 
@@ -256,7 +256,7 @@ def test_a_name_finds_itself(name: str) -> None:
 @given(texts)
 def test_words_are_pieces_of_the_text(text: str) -> None:
     last = 0
-    for word in words(text):
+    for word in normalize_words(text):
         assert last <= word.start < word.end <= len(text)
         assert word.key
         last = word.end

@@ -155,7 +155,7 @@ def test_broken_lines_of_the_graph_are_named_and_the_rest_is_used(
     ("name", "text", "message"),
     [
         ("absent.tsv", None, "cannot be read"),
-        ("films.xml", "", "does not say by its name"),
+        ("films.xml", "", "has no suffix that says its format"),
         ("e.tsv", "", "no triples"),
     ],
 )
