@@ -108,7 +108,7 @@ def refine_file(
     threads: options.ThreadsOption = None,
     json: options.JsonLinesOption = False,
 ) -> None:
-    """Repair a file of responses: replace names that a knowledge graph does not support with entities that it does.
+    """Repair a file of responses: replace names that a knowledge graph does not support by entities of the graph.
 
     Each line is `{"response": "…", "history": ["…", …]}`, optionally with `"triples": [["…", "…", "…"], …]`, which are
     then used instead of the graph. The table shows each response before and after, and as the reason the triple that

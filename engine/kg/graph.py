@@ -181,7 +181,7 @@ class KnowledgeGraph:
         )
 
     def triples_between(self, a: str, b: str) -> tuple[Triple, ...]:
-        """Return the triples that join two entities, in either direction; for one entity its loops. Order of the graph."""
+        """Return the triples that join two entities, in either direction, in the graph's order; ``a == b`` gives loops."""
         return self._select(self._adjacency.between(self._index(a), self._index(b)))
 
     def degree(self, entity: str) -> int:

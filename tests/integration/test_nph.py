@@ -47,23 +47,23 @@ def test_the_examples_hold_what_they_promise() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_the_examples_are_repaired_with_their_reason(engine: Engine, row: dict[str, object]) -> None:
     response, history = str(row["response"]), tuple(map(str, row["history"]))  # type: ignore[call-overload]
-    found = engine.refine(response, history, graph=FILMS)
-    assert found.response in row["expected"], (found.before.mentions, found.changes, found.message)  # type: ignore[operator]
-    if found.response == response:
-        assert found.status in ("clean", "no_context")
+    refinement = engine.refine(response, history, graph=FILMS)
+    assert refinement.response in row["expected"], (refinement.before.mentions, refinement.changes, refinement.message)  # type: ignore[operator]
+    if refinement.response == response:
+        assert refinement.status in ("clean", "no_context")
         return
-    assert found.status == "refined"
-    for change in found.changes:
+    assert refinement.status == "refined"
+    for change in refinement.changes:
         assert change.triple in tuple(FILMS)
         assert change.chosen.entity in (change.triple.subject, change.triple.object)
-        assert found.response[change.new_start : change.new_end] == change.new
-    assert Refinement.from_json(found.to_json()) == found
+        assert refinement.response[change.new_start : change.new_end] == change.new
+    assert Refinement.from_json(refinement.to_json()) == refinement
 
 
 @NEEDS_BUNDLE
 def test_the_critic_accepts_most_repairs(engine: Engine) -> None:
-    found = [engine.refine(row["response"], row["history"], graph=FILMS) for row in ROWS]
-    accepted = [one.accepted for one in found if one.status == "refined"]
+    refinements = [engine.refine(row["response"], row["history"], graph=FILMS) for row in ROWS]
+    accepted = [refinement.accepted for refinement in refinements if refinement.status == "refined"]
     assert sum(map(bool, accepted)) >= 0.8 * len(accepted) > 0
 
 
@@ -95,8 +95,8 @@ def test_a_repair_does_not_depend_on_what_else_is_asked(engine: Engine) -> None:
 def test_triples_do_as_well_as_a_graph(engine: Engine) -> None:
     row = ROWS[0]
     near = build_context(FILMS, row["response"], tuple(row["history"]), 1).triples
-    found = engine.refine(row["response"], row["history"], triples=near)
-    assert found.response in row["expected"]
+    refinement = engine.refine(row["response"], row["history"], triples=near)
+    assert refinement.response in row["expected"]
 
 
 @NEEDS_BUNDLE
@@ -110,8 +110,8 @@ def test_the_bundle_is_small_and_whole() -> None:
 @NEEDS_BUNDLE
 def test_both_bundles_work_in_one_engine() -> None:
     with Engine.load("compact", "cpu", extra=["nph"]) as both:
-        told = [("Alien", "directed_by", "Ridley Scott")]
-        score = both.score("Alien was directed by James Cameron.", triples=told, metrics=["critic", "nli", "feqa"])
+        triples = [("Alien", "directed_by", "Ridley Scott")]
+        score = both.score("Alien was directed by James Cameron.", triples=triples, metrics=["critic", "nli", "feqa"])
     assert {result.status for result in score.metrics.values()} == {"scored"}
     assert score.value is not None
     assert score.value < 0.5

@@ -1,4 +1,4 @@
-"""A world small enough to check critique and repair by hand: films, a critic and a retriever that look up."""
+"""A graph of films small enough to check critique and repair by hand, with a critic and a retriever by rules."""
 
 from __future__ import annotations
 
@@ -40,44 +40,52 @@ NAMES = re.compile(r"\b(?:[A-Z]\w+(?: [A-Z]\w+)*|\d{4}|science fiction|romance|e
 
 
 def critic(call: ClassifyTokens) -> Outcome:
-    """Flags the names of a claim that no triple says, but not what the history is about; both when they are swapped."""
+    """Flag the names of a claim that no triple states, except the topics of the history; both names if exchanged."""
     parts = call.premises[0].split(SEPARATOR)
-    told = [one for one in FILMS if _sentence(one) in parts]
-    turns = set(parts).difference(map(_sentence, told))
+    known = [triple for triple in FILMS if _sentence(triple) in parts]
+    turns = set(parts).difference(map(_sentence, known))
     topics = {name[0].lower() for turn in turns for name in NAMES.finditer(turn)}
-    fine = {place for one in told for place in _said(call.text, one.predicate, one.subject, one.object, topics)}
-    swapped = {place for one in told for place in _said(call.text, one.predicate, one.object, one.subject, set())}
+    supported = {
+        span
+        for triple in known
+        for span in _find_claim(call.text, triple.predicate, triple.subject, triple.object, topics)
+    }
+    swapped = {
+        span
+        for triple in known
+        for span in _find_claim(call.text, triple.predicate, triple.object, triple.subject, set())
+    }
     claims = re.search(r"direct|stars|plays|came out|year of|is an? |is where", call.text)
     flagged = []
     for name in NAMES.finditer(call.text) if claims else ():
         topic = name[0].lower() in topics and name.span() not in swapped
-        if name.span() not in fine and not topic and name[0] not in ("Yes", "It", "The", "Sure", "No"):
+        if name.span() not in supported and not topic and name[0] not in ("Yes", "It", "The", "Sure", "No"):
             flagged.append(name.span())
     tags = []
     for token in re.finditer(r"\w+|[^\w\s]", call.text):
-        place = next((one for one in flagged if one[0] <= token.start() < one[1]), None)
-        first = place is not None and place[0] == token.start()
-        shares = (0.9, 0.06, 0.04) if place is None else (0.1, 0.8, 0.1) if first else (0.2, 0.1, 0.7)
-        tags.append(ClassifiedToken(token.start(), token.end(), shares))
+        span = next((span for span in flagged if span[0] <= token.start() < span[1]), None)
+        first = span is not None and span[0] == token.start()
+        probabilities = (0.9, 0.06, 0.04) if span is None else (0.1, 0.8, 0.1) if first else (0.2, 0.1, 0.7)
+        tags.append(ClassifiedToken(token.start(), token.end(), probabilities))
     total = sum(map(len, call.premises))
     return ClassifiedTokens(LABELS, tuple(tags), Read(1, total, total))
 
 
 def retriever(call: Retrieve) -> Outcome:
-    """Prefers the entities that the response's verb asks for, then the order they are given in."""
-    out = []
+    """Prefer the entities that the response's verb asks for, then the given order."""
+    retrieved = []
     for (start, end), candidates in zip(call.mentions, call.candidates, strict=True):
-        wanted = _wanted(call.response[:start], call.response[end:])
+        wanted = _find_wanted(call.response[:start], call.response[end:])
         weights = [
-            8.0 if any(_joins(one, candidate.anchor, candidate.entity, wanted) for one in FILMS) else 1.0
+            8.0 if any(_joins(triple, candidate.anchor, candidate.entity, wanted) for triple in FILMS) else 1.0
             for candidate in candidates
         ]
-        found = [
+        ranked = [
             Retrieved(candidate.anchor, candidate.entity, weight, weight / sum(weights))
             for candidate, weight in zip(candidates, weights, strict=True)
         ]
-        out.append(tuple(sorted(found, key=lambda one: -one.score)[: call.top]))
-    return tuple(out)
+        retrieved.append(tuple(sorted(ranked, key=lambda candidate: -candidate.score)[: call.top]))
+    return tuple(retrieved)
 
 
 def world(**other: Callable[[Any], Outcome]) -> FakeRuntime:
@@ -89,20 +97,20 @@ def _sentence(triple: Triple) -> str:
     return f"{triple.subject} {triple.predicate.replace('_', ' ')} {triple.object}"
 
 
-def _said(text: str, predicate: str, subject: str, thing: str, topics: set[str]) -> set[tuple[int, int]]:
-    """The places of both names where ``text`` states the triple; of a topic it may say "it"."""
+def _find_claim(text: str, predicate: str, subject: str, object_: str, topics: set[str]) -> set[tuple[int, int]]:
+    """The ranges of both names where ``text`` states the triple; a topic may be "it"."""
     it = "|it" if subject.lower() in topics else ""
-    pattern = SAYS[predicate].format(s=f"(?:{re.escape(subject)}{it})", o=re.escape(thing))
+    pattern = SAYS[predicate].format(s=f"(?:{re.escape(subject)}{it})", o=re.escape(object_))
     return {
-        (found.start() + at.start(), found.start() + at.end())
-        for found in re.finditer(pattern, text, re.IGNORECASE)
-        for name in (subject, thing)
-        for at in re.finditer(re.escape(name), found[0], re.IGNORECASE)
+        (claim.start() + name.start(), claim.start() + name.end())
+        for claim in re.finditer(pattern, text, re.IGNORECASE)
+        for entity in (subject, object_)
+        for name in re.finditer(re.escape(entity), claim[0], re.IGNORECASE)
     }
 
 
-def _wanted(before: str, after: str) -> tuple[str, str]:
-    """The predicate that a place in a sentence speaks of, and which end of it."""
+def _find_wanted(before: str, after: str) -> tuple[str, str]:
+    """The predicate of the sentence around a name, and which end of it the name is."""
     if re.search(r"directed by\s*$", before):
         return "directed_by", "object"
     if re.match(r"\s*was directed by", after):

@@ -34,13 +34,13 @@ def test_the_critic_flags_names_with_their_place_and_probability() -> None:
     explanation = score.metrics["critic"].explanation
     assert isinstance(explanation, CriticExplanation)
     assert score.value == pytest.approx(0.1)
-    assert [(one.text, one.start, one.end) for one in explanation.mentions] == [
+    assert [(mention.text, mention.start, mention.end) for mention in explanation.mentions] == [
         ("Alien", 0, 5),
         ("James Cameron", 22, 35),
     ]
     assert explanation.mentions[1].probability == pytest.approx(0.9)
-    assert all(WRONG[one.start : one.end] == one.text for one in explanation.mentions)
-    assert [(one.text, one.reason, one.metric) for one in score.unsupported] == [
+    assert all(WRONG[mention.start : mention.end] == mention.text for mention in explanation.mentions)
+    assert [(span.text, span.reason, span.metric) for span in score.unsupported] == [
         ("Alien", "detected", "critic"),
         ("James Cameron", "detected", "critic"),
     ]
@@ -98,7 +98,9 @@ def test_text_metrics_read_the_triples_where_there_is_no_other_knowledge() -> No
 
 def test_other_triples_are_another_question() -> None:
     with Engine(world()) as engine:
-        values = [engine.score(RIGHT, triples=told, metrics=["critic"]).value for told in (FILMS, FILMS[4:], FILMS)]
+        values = [
+            engine.score(RIGHT, triples=triples, metrics=["critic"]).value for triples in (FILMS, FILMS[4:], FILMS)
+        ]
         cached, hits, _ = engine.cache_info
     assert values == [pytest.approx(0.9), pytest.approx(0.1), pytest.approx(0.9)]
     assert (cached, hits) == (2, 1)
@@ -128,7 +130,7 @@ def test_unusable_triples_are_named(triples: Any, message: str) -> None:
     "item",
     [
         Request(RIGHT, (), (), FILMS),
-        {"response": RIGHT, "triples": [[one.subject, one.predicate, one.object] for one in FILMS]},
+        {"response": RIGHT, "triples": [[triple.subject, triple.predicate, triple.object] for triple in FILMS]},
         {
             "response": RIGHT,
             "knowledge": None,
@@ -147,8 +149,8 @@ def test_many_requests_bring_triples(item: Any) -> None:
 def test_a_file_of_responses_brings_triples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
     source = tmp_path / "in.jsonl"
-    told = [["Alien", "directed_by", "Ridley Scott"]]
-    rows = [{"response": WRONG, "triples": told}, {"response": WRONG}, {"response": WRONG, "triples": ["x"]}]
+    triples = [["Alien", "directed_by", "Ridley Scott"]]
+    rows = [{"response": WRONG, "triples": triples}, {"response": WRONG}, {"response": WRONG, "triples": ["x"]}]
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = CliRunner().invoke(app, ["score", str(source), "--metrics", "critic"])
     assert "⟦James Cameron⟧" in result.output
@@ -214,7 +216,7 @@ class Link:
 def test_flagged_pieces_become_whole_names(
     response: str, flagged: list[str], links: list[str], expected: list[str]
 ) -> None:
-    found = find_mentions(response, tokens(response, *flagged), 0.5, [Link(response, name) for name in links])
-    assert [one.text for one in found] == expected
-    assert all(response[one.start : one.end] == one.text for one in found)
-    assert [one.entity for one in found] == [name if name in links else None for name in expected]
+    mentions = find_mentions(response, tokens(response, *flagged), 0.5, [Link(response, name) for name in links])
+    assert [mention.text for mention in mentions] == expected
+    assert all(response[mention.start : mention.end] == mention.text for mention in mentions)
+    assert [mention.entity for mention in mentions] == [name if name in links else None for name in expected]

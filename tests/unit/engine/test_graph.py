@@ -34,9 +34,9 @@ def films() -> KnowledgeGraph:
 
 @pytest.mark.parametrize("module", [package, normalization])
 def test_the_examples_of_the_modules_hold(module: Any) -> None:
-    found = doctest.testmod(module)
-    assert found.attempted >= 2
-    assert found.failed == 0
+    results = doctest.testmod(module)
+    assert results.attempted >= 2
+    assert results.failed == 0
 
 
 def test_what_a_graph_holds() -> None:
@@ -59,8 +59,8 @@ def test_an_inverse_predicate_is_kept_turned_round() -> None:
 
 def test_neighbourhood_by_hand() -> None:
     graph = films()
-    one = graph.neighbourhood(["Alien"])
-    assert one == Subgraph(tuple(FILMS[:2]), ("Alien", "Ridley Scott", "Sigourney Weaver"), (0, 1, 1))
+    subgraph = graph.neighbourhood(["Alien"])
+    assert subgraph == Subgraph(tuple(FILMS[:2]), ("Alien", "Ridley Scott", "Sigourney Weaver"), (0, 1, 1))
     two = graph.neighbourhood(["Alien"], hops=2)
     assert two.triples == (FILMS[0], FILMS[1], FILMS[3])
     assert two.entities == ("Alien", "Ridley Scott", "Sigourney Weaver", "Aliens")
@@ -83,10 +83,10 @@ def test_a_limit_leaves_hubs_for_last() -> None:
     """The star of a thousand triples gives way to the film of two."""
     hub = [Triple(f"film {number}", "country", "USA") for number in range(1000)]
     graph = KnowledgeGraph.from_triples([*hub, *FILMS])
-    found = graph.neighbourhood(["USA", "Alien"], limit=5)
-    assert found.triples == (FILMS[0], FILMS[1], *hub[:3])
-    assert found.truncated
-    assert found.entities == ("USA", "Alien", "film 0", "film 1", "film 2", "Ridley Scott", "Sigourney Weaver")
+    subgraph = graph.neighbourhood(["USA", "Alien"], limit=5)
+    assert subgraph.triples == (FILMS[0], FILMS[1], *hub[:3])
+    assert subgraph.truncated
+    assert subgraph.entities == ("USA", "Alien", "film 0", "film 1", "film 2", "Ridley Scott", "Sigourney Weaver")
     assert not graph.neighbourhood(["Alien"], limit=2).truncated
     assert graph.neighbourhood(["Alien"], hops=2, limit=2).truncated
     assert graph.neighbourhood(["Alien"], hops=2, limit=2).triples == tuple(FILMS[:2])
@@ -94,20 +94,20 @@ def test_a_limit_leaves_hubs_for_last() -> None:
 
 @settings(deadline=None)
 @given(graphs, st.data())
-def test_neighbourhood_equals_its_twin(triples: list[Triple], data: st.DataObject) -> None:
+def test_neighbourhood_equals_its_reference(triples: list[Triple], data: st.DataObject) -> None:
     """Cycles, loops and repeated triples included."""
     graph = KnowledgeGraph.from_triples(triples)
     start = data.draw(st.lists(st.sampled_from(graph.entities), min_size=1, max_size=3, unique=True))
     hops, limit = data.draw(st.integers(0, 4)), data.draw(st.none() | st.integers(1, 12))
-    found = graph.neighbourhood(start, hops, limit)
+    subgraph = graph.neighbourhood(start, hops, limit)
     expected = reference.neighbourhood(list(dict.fromkeys(triples)), start, hops, limit)
-    assert (list(found.triples), list(zip(found.entities, found.hops, strict=True))) == (
+    assert (list(subgraph.triples), list(zip(subgraph.entities, subgraph.hops, strict=True))) == (
         expected.triples,
         sorted(expected.distances.items(), key=lambda item: (item[1], _place(item[0], start, graph))),
     )
-    assert found.truncated == expected.truncated
-    assert found.distances == expected.distances
-    assert all(found.distance(name) == hops for name, hops in expected.distances.items())
+    assert subgraph.truncated == expected.truncated
+    assert subgraph.distances == expected.distances
+    assert all(subgraph.distance(name) == hops for name, hops in expected.distances.items())
 
 
 def _place(name: str, start: list[str], graph: KnowledgeGraph) -> int:
@@ -116,7 +116,7 @@ def _place(name: str, start: list[str], graph: KnowledgeGraph) -> int:
 
 @settings(deadline=None)
 @given(graphs, st.data())
-def test_pairs_equal_their_twins(triples: list[Triple], data: st.DataObject) -> None:
+def test_pairs_equal_their_reference(triples: list[Triple], data: st.DataObject) -> None:
     graph = KnowledgeGraph.from_triples(triples)
     a, b = (data.draw(st.sampled_from(graph.entities)) for _ in range(2))
     unique = list(dict.fromkeys(triples))
@@ -138,7 +138,7 @@ def test_loops_and_cycles() -> None:
     assert len(graph.neighbourhood(["a"], hops=100).triples) == 4
 
 
-def test_same_kind_tells_people_from_films() -> None:
+def test_same_kind_distinguishes_people_from_films() -> None:
     graph = films()
     assert graph.same_kind("Alien", "Titanic") == 1
     assert graph.same_kind("Sigourney Weaver", "Kate Winslet") == 1
@@ -223,5 +223,5 @@ def test_the_longest_name_is_kept() -> None:
 
 
 def test_records_survive_json() -> None:
-    found = films().neighbourhood(["Alien"], hops=2, limit=2)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Subgraph) == found
+    subgraph = films().neighbourhood(["Alien"], hops=2, limit=2)
+    assert msgspec.json.decode(msgspec.json.encode(subgraph), type=Subgraph) == subgraph

@@ -73,7 +73,7 @@ def test_every_format(write: Write, name: str, packed: str, content: str, reader
     for graph in (KnowledgeGraph.load(path), reader(str(path), aliases={"Alien": ["Чужой"]})):
         assert list(graph) == [ALIEN, YEAR]
         assert (graph.problems, graph.problem_count) == ((), 0)
-    assert [one.entity for one in graph.link("чужой")] == ["Alien"]
+    assert [link.entity for link in graph.link("чужой")] == ["Alien"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_every_format(write: Write, name: str, packed: str, content: str, reader
         " Alien\tdirected by \t Ridley Scott\n" + TSV,
         TSV + "Ridley Scott\t~directed by\tAlien\n",
     ],
-    ids=["mark", "header", "other header", "comments", "crlf", "no last break", "blanks", "inverse"],
+    ids=["mark", "header", "other header", "comments", "crlf", "no last break", "spaces", "inverse"],
 )
 def test_tab_separated_files_as_people_write_them(write: Write, content: str) -> None:
     graph = KnowledgeGraph.load(write("films.tsv", content))
@@ -247,5 +247,5 @@ def test_the_example_graph() -> None:
         assert said.count("directed_by") == said.count("release_year") == 1, film
         assert {"starring", "genre"} <= set(said), film
     for name in graph.entities:
-        assert [(one.entity, one.how) for one in graph.link(f"what about {name}, then")] == [(name, "exact")]
-        assert [one.entity for one in graph.link(f"what about {name.lower()}, then")] == [name]
+        assert [(link.entity, link.how) for link in graph.link(f"what about {name}, then")] == [(name, "exact")]
+        assert [link.entity for link in graph.link(f"what about {name.lower()}, then")] == [name]

@@ -19,7 +19,7 @@ def graph_of(*names: str, aliases: Mapping[str, Sequence[str]] | None = None) ->
 
 
 def linked(graph: KnowledgeGraph, text: str) -> list[tuple[str, str, str]]:
-    return [(text[one.start : one.end], one.entity, one.how) for one in graph.link(text)]
+    return [(text[link.start : link.end], link.entity, link.how) for link in graph.link(text)]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_name_counts_before_an_alias() -> None:
     assert linked(graph, "in Georgia") == [("Georgia", "Georgia", "exact")]
 
 
-def test_aliases_of_nobody_are_a_problem() -> None:
+def test_aliases_of_an_unknown_entity_are_a_problem() -> None:
     graph = graph_of("a", aliases={"b": ["c"]})
     assert [(problem.line, problem.what) for problem in graph.problems] == [
         (None, "an alias of 'b', an entity that no triple names")
@@ -210,7 +210,7 @@ def test_aliases_are_lists_of_names(others: Any) -> None:
 
 def test_very_long_names() -> None:
     name = " ".join(f"w{number}" for number in range(64))
-    assert [one.end for one in graph_of(name).link(f"{name} {name}")] == [len(name), 2 * len(name) + 1]
+    assert [link.end for link in graph_of(name).link(f"{name} {name}")] == [len(name), 2 * len(name) + 1]
     assert graph_of(f"{name} x").link(f"{name} x") == ()
 
 
@@ -227,29 +227,29 @@ def _surrogate(character: str) -> bool:
 @given(st.lists(names, min_size=1, max_size=6), texts, st.data())
 @example(["!A", "A!"], "!A!", None)
 def test_ranges_are_disjoint_and_ordered_whatever_the_text(
-    found: list[str], text: str, data: st.DataObject | None
+    names: list[str], text: str, data: st.DataObject | None
 ) -> None:
-    graph = graph_of(*found)
+    graph = graph_of(*names)
     if data is not None:  # texts that do mention something
-        text = "".join(data.draw(st.lists(st.sampled_from([text, *found, *map(str.upper, found), " "]), max_size=5)))
+        text = "".join(data.draw(st.lists(st.sampled_from([text, *names, *map(str.upper, names), " "]), max_size=5)))
     last = 0
-    for one in graph.link(text):
-        assert last <= one.start < one.end <= len(text)
-        assert one.entity in graph
-        assert (text[one.start : one.end] == one.entity) == (one.how == "exact")
-        assert normalize_words(text[one.start : one.end])
-        last = one.end
+    for link in graph.link(text):
+        assert last <= link.start < link.end <= len(text)
+        assert link.entity in graph
+        assert (text[link.start : link.end] == link.entity) == (link.how == "exact")
+        assert normalize_words(text[link.start : link.end])
+        last = link.end
 
 
 @settings(deadline=None)
 @given(names)
 def test_a_name_finds_itself(name: str) -> None:
     graph = graph_of(name)
-    own = name.strip()
-    mentions = graph.link(f"see {own} see")
-    if len(normalize_words(own)) == 1 and len(normalize_words(own)[0].key) > 2:
-        assert [one.entity for one in mentions] == [own]
-    assert all(one.entity == own for one in mentions)
+    stripped = name.strip()
+    mentions = graph.link(f"see {stripped} see")
+    if len(normalize_words(stripped)) == 1 and len(normalize_words(stripped)[0].key) > 2:
+        assert [link.entity for link in mentions] == [stripped]
+    assert all(link.entity == stripped for link in mentions)
 
 
 @settings(deadline=None)

@@ -60,11 +60,11 @@ def test_one_bad_item_of_many_is_a_status_and_the_others_go_on() -> None:
     ]
     seen: list[int] = []
     with Engine(world()) as engine:
-        found = list(engine.score_many(iter(items), progress=seen.append))
-    assert [score.status for score in found] == ["scored", "invalid", "invalid", "invalid", "scored", "scored"]
-    assert "no knowledge" in found[1].message
+        scores = list(engine.score_many(iter(items), progress=seen.append))
+    assert [score.status for score in scores] == ["scored", "invalid", "invalid", "invalid", "scored", "scored"]
+    assert "no knowledge" in scores[1].message
     assert seen == [1, 2, 3, 4, 5, 6]
-    assert all((score.value is None) == (score.status != "scored") for score in found)
+    assert all((score.value is None) == (score.status != "scored") for score in scores)
 
 
 def test_score_many_reads_no_further_ahead_than_it_must() -> None:

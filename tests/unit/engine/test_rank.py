@@ -29,10 +29,10 @@ CANDIDATES = ["honey is blue", "bees make honey", "x " * 8, "wasps make honey", 
 def test_candidates_are_ordered_and_share_one_batch() -> None:
     with Engine(FakeRuntime({"lm": language_model})) as engine:
         ranked = engine.rank(CANDIDATES, "bees make honey", history=["hello there"])
-        assert [one.index for one in ranked] == [1, 4, 3, 0, 2]
-        assert [one.response for one in ranked][:2] == ["bees make honey"] * 2
-        assert [one.result.status for one in ranked] == ["scored"] * 4 + ["truncated"]
-        values = [one.result.value for one in ranked[:4]]
+        assert [candidate.index for candidate in ranked] == [1, 4, 3, 0, 2]
+        assert [candidate.response for candidate in ranked][:2] == ["bees make honey"] * 2
+        assert [candidate.result.status for candidate in ranked] == ["scored"] * 4 + ["truncated"]
+        values = [candidate.result.value for candidate in ranked[:4]]
         assert values == sorted(values, key=lambda value: -(value or 0.0))
         assert isinstance(engine.runtime, FakeRuntime)
         ((role, calls),) = engine.runtime.batches
@@ -42,15 +42,15 @@ def test_candidates_are_ordered_and_share_one_batch() -> None:
 
 def test_rank_agrees_with_score() -> None:
     with Engine(FakeRuntime({"lm": language_model})) as engine:
-        for one in engine.rank(CANDIDATES, "bees make honey"):
-            score = engine.score(one.response, "bees make honey", metrics=["pmi"])
-            assert score.metrics["pmi"] == one.result
+        for candidate in engine.rank(CANDIDATES, "bees make honey"):
+            score = engine.score(candidate.response, "bees make honey", metrics=["pmi"])
+            assert score.metrics["pmi"] == candidate.result
 
 
 def test_triples_stand_for_the_knowledge() -> None:
     with Engine(FakeRuntime({"lm": language_model})) as engine:
         ranked = engine.rank(["honey is blue", "bees make honey"], triples=[("bees", "make", "honey")])
-        assert [one.index for one in ranked] == [1, 0]
+        assert [candidate.index for candidate in ranked] == [1, 0]
 
 
 @pytest.mark.parametrize(

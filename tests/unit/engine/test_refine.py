@@ -27,23 +27,28 @@ def run(response: str, history: tuple[str, ...] = ALIEN, graph: KnowledgeGraph =
         return engine.refine(response, history, graph=graph, **settings)
 
 
-def consistent(found: Refinement) -> Refinement:
+def consistent(refinement: Refinement) -> Refinement:
     """Checks what holds for every repair, and hands it back."""
-    assert Refinement.from_json(found.to_json()) == found
+    assert Refinement.from_json(refinement.to_json()) == refinement
     at = new_at = 0
-    for change in found.changes:
-        assert found.original[at : change.start] == found.response[new_at : change.new_start]
-        assert found.original[change.start : change.end] == change.old
-        assert found.response[change.new_start : change.new_end] == change.new
+    for change in refinement.changes:
+        assert refinement.original[at : change.start] == refinement.response[new_at : change.new_start]
+        assert refinement.original[change.start : change.end] == change.old
+        assert refinement.response[change.new_start : change.new_end] == change.new
         assert change.triple in GRAPH.triples_between(change.triple.subject, change.triple.object)
         assert change.chosen.entity in GRAPH
         assert change.chosen.entity in (change.triple.subject, change.triple.object)
-        assert change.chosen.entity not in [one.entity for one in change.runners_up]
+        assert change.chosen.entity not in [alternative.entity for alternative in change.runners_up]
         at, new_at = change.end, change.new_end
-    assert found.original[at:] == found.response[new_at:]
-    if found.status != "refined":
-        assert (found.response, found.changes, found.after, found.accepted) == (found.original, (), None, None)
-    return found
+    assert refinement.original[at:] == refinement.response[new_at:]
+    if refinement.status != "refined":
+        assert (refinement.response, refinement.changes, refinement.after, refinement.accepted) == (
+            refinement.original,
+            (),
+            None,
+            None,
+        )
+    return refinement
 
 
 @pytest.mark.parametrize(
@@ -51,7 +56,7 @@ def consistent(found: Refinement) -> Refinement:
     [
         ("It was directed by James Cameron.", ALIEN, "It was directed by Ridley Scott."),
         ("Alien was directed by James Cameron.", ("Hi!",), "Alien was directed by Ridley Scott."),
-        ("It was directed by John Nobody, no?", ALIEN, "It was directed by Ridley Scott, no?"),
+        ("It was directed by John Smith, no?", ALIEN, "It was directed by Ridley Scott, no?"),
         ("Alien came out in 1997!", ALIEN, "Alien came out in 1979!"),
         ("Alien came out in 1950!", ALIEN, "Alien came out in 1979!"),
         ("Sure, Alien is a romance.  No?", ALIEN, "Sure, Alien is a science fiction.  No?"),
@@ -61,12 +66,14 @@ def consistent(found: Refinement) -> Refinement:
     ],
 )
 def test_wrong_names_are_replaced_by_what_the_graph_has(response: str, history: tuple[str, ...], expected: str) -> None:
-    found = consistent(run(response, history))
-    assert (found.response, found.status, found.accepted) == (expected, "refined", True), found.message
-    assert found.before.hallucinated is True
-    assert found.after is not None
-    assert found.after.hallucinated is False
-    assert found.unresolved == ()
+    refinement = consistent(run(response, history))
+    assert (refinement.response, refinement.status, refinement.accepted) == (expected, "refined", True), (
+        refinement.message
+    )
+    assert refinement.before.hallucinated is True
+    assert refinement.after is not None
+    assert refinement.after.hallucinated is False
+    assert refinement.unresolved == ()
 
 
 def test_a_change_names_its_triple_its_score_and_the_runners_up() -> None:
@@ -77,7 +84,7 @@ def test_a_change_names_its_triple_its_score_and_the_runners_up() -> None:
     assert (change.chosen.anchor, change.chosen.score) == ("Alien", 8.0)
     assert change.runners_up[0].entity == "John Hurt"
     assert len(change.runners_up) == 2
-    shares = [change.chosen.probability, *(one.probability for one in change.runners_up)]
+    shares = [change.chosen.probability, *(alternative.probability for alternative in change.runners_up)]
     assert shares == sorted(shares, reverse=True)
 
 
@@ -85,25 +92,25 @@ def test_a_change_names_its_triple_its_score_and_the_runners_up() -> None:
     "response", ["Alien was directed by Ridley Scott.", "Yes, it is great. I like it!", "Alien came out in 1979."]
 )
 def test_what_is_right_or_claims_nothing_stays(response: str) -> None:
-    found = consistent(run(response))
-    assert (found.status, found.before.hallucinated, found.unresolved) == ("clean", False, ())
+    refinement = consistent(run(response))
+    assert (refinement.status, refinement.before.hallucinated, refinement.unresolved) == ("clean", False, ())
 
 
 def test_a_swapped_subject_and_object_change_back() -> None:
-    found = consistent(run("Ridley Scott was directed by Alien.", ("Hi!",)))
-    assert found.response == "Alien was directed by Ridley Scott."
-    assert [(change.old, change.new) for change in found.changes] == [
+    refinement = consistent(run("Ridley Scott was directed by Alien.", ("Hi!",)))
+    assert refinement.response == "Alien was directed by Ridley Scott."
+    assert [(change.old, change.new) for change in refinement.changes] == [
         ("Ridley Scott", "Alien"),
         ("Alien", "Ridley Scott"),
     ]
-    assert {change.triple for change in found.changes} == {FILMS[0]}
-    assert found.accepted
+    assert {change.triple for change in refinement.changes} == {FILMS[0]}
+    assert refinement.accepted
 
 
 def test_a_swap_of_which_one_end_is_flagged_changes_back_too() -> None:
     def half(call: ClassifyTokens) -> Any:
         answer = critic(call)
-        if call.text.startswith("Ridley"):  # as it stands, only the second name is doubted
+        if call.text.startswith("Ridley"):  # in this order the critic flags only the second name
             fine = tuple(
                 token if token.start > 12 else type(token)(token.start, token.end, (0.9, 0.05, 0.05))
                 for token in answer.tokens  # type: ignore[union-attr]
@@ -112,41 +119,44 @@ def test_a_swap_of_which_one_end_is_flagged_changes_back_too() -> None:
         return answer
 
     with Engine(world(critic=half)) as engine:
-        found = engine.refine("Ridley Scott was directed by Alien.", ("Hi!",), graph=GRAPH)
-    assert consistent(found).response == "Alien was directed by Ridley Scott."
-    assert found.accepted
+        refinement = engine.refine("Ridley Scott was directed by Alien.", ("Hi!",), graph=GRAPH)
+    assert consistent(refinement).response == "Alien was directed by Ridley Scott."
+    assert refinement.accepted
 
 
 def test_several_wrong_names_are_filled_together_and_differ() -> None:
-    found = consistent(run("Alien stars James Cameron. Alien stars Kate Winslet.", type_aware=False))
-    names = [change.new for change in found.changes]
+    refinement = consistent(run("Alien stars James Cameron. Alien stars Kate Winslet.", type_aware=False))
+    names = [change.new for change in refinement.changes]
     assert len(names) == 2
     assert set(names) <= {"Sigourney Weaver", "John Hurt"}
     assert len(set(names)) == 2
 
 
-def test_a_name_that_stands_twice_becomes_the_same_twice() -> None:
-    found = consistent(run("James Cameron directed Alien. Alien was directed by James Cameron."))
-    assert found.response == "Ridley Scott directed Alien. Alien was directed by Ridley Scott."
+def test_both_occurrences_of_a_name_get_the_same_entity() -> None:
+    refinement = consistent(run("James Cameron directed Alien. Alien was directed by James Cameron."))
+    assert refinement.response == "Ridley Scott directed Alien. Alien was directed by Ridley Scott."
 
 
 def test_no_candidate_reproduces_what_was_flagged() -> None:
-    """Everything is doubted whatever it says, and the best candidate is what stands there already."""
+    """The critic flags everything, and the best candidate is the flagged entity itself."""
 
     def doubter(call: ClassifyTokens) -> Any:
         answer = critic(ClassifyTokens(call.role, ("",), call.text))
         return answer
 
     with Engine(world(critic=doubter)) as engine:
-        found = engine.refine("Alien was directed by Ridley Scott.", ("Alien?",), graph=GRAPH)
+        refinement = engine.refine("Alien was directed by Ridley Scott.", ("Alien?",), graph=GRAPH)
         assert isinstance(engine.runtime, FakeRuntime)
         asked = [call for role, calls in engine.runtime.batches if role == "retriever" for call in calls]
-    assert consistent(found).status == "refused"
+    assert consistent(refinement).status == "refused"
     first = asked[0]
     assert isinstance(first, Retrieve)
     at = first.mentions.index((22, 34)) if (22, 34) in first.mentions else 0
-    assert "Ridley Scott" not in [one.entity for one in first.candidates[at] if one.anchor == "Alien"] or len(asked) > 1
-    assert found.unresolved == found.before.mentions != ()
+    assert (
+        "Ridley Scott" not in [candidate.entity for candidate in first.candidates[at] if candidate.anchor == "Alien"]
+        or len(asked) > 1
+    )
+    assert refinement.unresolved == refinement.before.mentions != ()
 
 
 @pytest.mark.parametrize(
@@ -162,32 +172,32 @@ def test_a_repair_that_is_not_good_enough_is_refused(settings: dict[str, Any], m
         return critic(ClassifyTokens(call.role, (call.premises[0].split(SEPARATOR)[-1],), call.text))
 
     with Engine(world(critic=lost)) as engine:
-        found = engine.refine("Alien stars Kate Winslet.", ALIEN, graph=GRAPH, **settings)
-    assert consistent(found).status == "refused"
-    assert re.search(message, found.message), found.message
-    assert [one.text for one in found.unresolved] == ["Kate Winslet"]
+        refinement = engine.refine("Alien stars Kate Winslet.", ALIEN, graph=GRAPH, **settings)
+    assert consistent(refinement).status == "refused"
+    assert re.search(message, refinement.message), refinement.message
+    assert [mention.text for mention in refinement.unresolved] == ["Kate Winslet"]
 
 
 def test_nothing_near_of_the_right_kind_is_refused() -> None:
     graph = KnowledgeGraph.from_triples(
         [("Alien", "release_year", "1979"), ("Titanic", "directed_by", "James Cameron")]
     )
-    found = run("Alien was directed by James Cameron.", graph=graph)
-    assert found.status == "refused"
-    assert "type is near" in found.message
-    assert found.response == found.original
+    refinement = run("Alien was directed by James Cameron.", graph=graph)
+    assert refinement.status == "refused"
+    assert "type is near" in refinement.message
+    assert refinement.response == refinement.original
 
 
 def test_what_is_of_another_kind_counts_less_and_a_number_is_no_name() -> None:
     def asked(**settings: Any) -> tuple[set[str], dict[str, float]]:
         with Engine(world()) as engine:
-            found = engine.refine("Alien was directed by James Cameron.", ALIEN, graph=GRAPH, **settings)
+            refinement = engine.refine("Alien was directed by James Cameron.", ALIEN, graph=GRAPH, **settings)
             assert isinstance(engine.runtime, FakeRuntime)
             ((call,),) = [calls for role, calls in engine.runtime.batches if role == "retriever"]
         assert isinstance(call, Retrieve)
-        (change,) = found.changes
-        shares = {one.entity: one.probability for one in (change.chosen, *change.runners_up)}
-        return {one.entity for one in call.candidates[0]}, shares
+        (change,) = refinement.changes
+        shares = {alternative.entity: alternative.probability for alternative in (change.chosen, *change.runners_up)}
+        return {candidate.entity for candidate in call.candidates[0]}, shares
 
     offered, shares = asked()
     every, plain = asked(type_aware=False)
@@ -221,14 +231,14 @@ def test_a_far_candidate_is_justified_by_its_path() -> None:
 
 def test_triples_stand_for_a_graph() -> None:
     with Engine(world()) as engine:
-        found = engine.refine("It was directed by James Cameron.", ALIEN, triples=FILMS[:2])
+        refinement = engine.refine("It was directed by James Cameron.", ALIEN, triples=FILMS[:2])
         said = engine.critique("It was directed by James Cameron.", ALIEN, triples=FILMS[:2])
         clean = engine.critique(
             "Alien was directed by Ridley Scott.", triples=[("Alien", "directed_by", "Ridley Scott")]
         )
-    assert found.response == "It was directed by Ridley Scott."
-    assert said.mentions == found.before.mentions
-    assert [one.text for one in said.mentions] == ["James Cameron"]
+    assert refinement.response == "It was directed by Ridley Scott."
+    assert said.mentions == refinement.before.mentions
+    assert [mention.text for mention in said.mentions] == ["James Cameron"]
     assert (clean.hallucinated, clean.probability) == (False, pytest.approx(0.1))
 
 
@@ -249,9 +259,13 @@ def test_a_critique_says_what_it_was_based_on() -> None:
     ids=["cyrillic", "japanese", "small talk", "no words"],
 )
 def test_a_response_that_names_nothing_of_the_graph_has_no_context(response: str) -> None:
-    found = consistent(run(response, ("Hello!",)))
-    assert (found.status, found.before.hallucinated, found.before.probability) == ("no_context", None, None)
-    assert "aliases" in found.message
+    refinement = consistent(run(response, ("Hello!",)))
+    assert (refinement.status, refinement.before.hallucinated, refinement.before.probability) == (
+        "no_context",
+        None,
+        None,
+    )
+    assert "aliases" in refinement.message
     with Engine(world()) as engine:
         said = engine.critique(response, graph=GRAPH)
         assert isinstance(engine.runtime, FakeRuntime)
@@ -271,9 +285,9 @@ def test_loops_and_cycles_are_no_trouble() -> None:
     ring = [("Alien", "starring", "Alien"), ("John Hurt", "born_in", "Alien"), ("Alien", "born_in", "John Hurt")]
     graph = KnowledgeGraph.from_triples([*FILMS, *ring])
     for hops in (1, 2, 3):
-        found = run("Alien was directed by James Cameron.", ALIEN, graph, hops=hops)
-        assert found.status in ("refined", "refused")
-        assert all(change.chosen.entity != "Alien" for change in found.changes)
+        refinement = run("Alien was directed by James Cameron.", ALIEN, graph, hops=hops)
+        assert refinement.status in ("refined", "refused")
+        assert all(change.chosen.entity != "Alien" for change in refinement.changes)
 
 
 def test_a_name_with_punctuation_is_replaced_whole() -> None:
@@ -295,10 +309,10 @@ def test_a_name_with_punctuation_is_replaced_whole() -> None:
         return ClassifiedTokens(("O", "B", "I"), tokens, Read(1, 1, 1))
 
     with Engine(world(critic=flag)) as engine:
-        found = engine.refine(
+        refinement = engine.refine(
             "(Crouching Tiger, Hidden Dragon) was directed by Steven Spielberg.", ("E.T.?",), graph=graph
         )
-    assert found.response == "(E.T.) was directed by Steven Spielberg."
+    assert refinement.response == "(E.T.) was directed by Steven Spielberg."
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -357,10 +371,10 @@ def test_a_model_that_fails_is_a_status(role: str, error: Exception, status: str
         raise error
 
     with Engine(world(**{role: fail})) as engine:
-        found = engine.refine("Alien was directed by James Cameron.", ALIEN, graph=GRAPH)
-    assert consistent(found).status == status
-    assert found.message == str(error)
-    assert found.before.hallucinated is None
+        refinement = engine.refine("Alien was directed by James Cameron.", ALIEN, graph=GRAPH)
+    assert consistent(refinement).status == status
+    assert refinement.message == str(error)
+    assert refinement.before.hallucinated is None
 
 
 def test_a_deadline_is_a_status() -> None:
@@ -371,8 +385,8 @@ def test_a_deadline_is_a_status() -> None:
         return critic(call)
 
     with Engine(world(critic=slow)) as engine:
-        found = engine.refine("Alien.", ALIEN, graph=GRAPH, options=Options(deadline_ms=10))
-    assert (found.status, found.response) == ("deadline", "Alien.")
+        refinement = engine.refine("Alien.", ALIEN, graph=GRAPH, options=Options(deadline_ms=10))
+    assert (refinement.status, refinement.response) == ("deadline", "Alien.")
 
 
 def test_the_defaults_are_those_of_the_record() -> None:

@@ -44,7 +44,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def films(tmp_path: Path) -> Path:
     path = tmp_path / "films.tsv"
-    path.write_text("".join(f"{one.subject}\t{one.predicate}\t{one.object}\n" for one in FILMS))
+    path.write_text("".join(f"{triple.subject}\t{triple.predicate}\t{triple.object}\n" for triple in FILMS))
     return path
 
 
@@ -92,7 +92,7 @@ def test_feqa_is_measured_before_and_after(loaded: list[tuple[Any, ...]], films:
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert loaded == [("compact", "nph")]
-    # Of "Alien" and the year, the first stands in the triples either way.
+    # Of "Alien" and the year, the triples contain the first in both cases.
     assert [row["feqa"] for row in rows] == [{"before": 0.5, "after": 1.0}, {"before": 1.0, "after": 1.0}]
     shown = run("refine", source, "--feqa").output
     assert "0.50 → 1.00" in shown
@@ -105,8 +105,8 @@ def test_critique_marks_and_changes_nothing(loaded: list[tuple[Any, ...]], films
     assert "“James Cameron” 0.90" in result.output
     assert "without an entity" in " ".join(result.output.replace("│", " ").split())
     rows = [json.loads(line) for line in run("critique", source, "-g", films, "--json").stdout.splitlines()]
-    said = [Critique.from_json(json.dumps(row["critique"])) for row in rows]
-    assert [one.hallucinated for one in said] == [True, False, None]
+    critiques = [Critique.from_json(json.dumps(row["critique"])) for row in rows]
+    assert [critique.hallucinated for critique in critiques] == [True, False, None]
 
 
 def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:

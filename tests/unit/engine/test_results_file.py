@@ -1,4 +1,4 @@
-"""A results file that goes on, cuts off half a line, and touches nothing that is not its own."""
+"""A results file continues a run, cuts off an incomplete line, and does not change other files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
     assert read(path) == [Line(1, "a\u2028b")]
     file.append(Line(2, "c"))
     file.close()
-    assert [one.line for one in read(path)] == [1, 2]
+    assert [entry.line for entry in read(path)] == [1, 2]
 
 
 @pytest.mark.parametrize("rest", ['{"line":2,"made_', '{"', '{"line":2,"made_with":"s"}'])

@@ -31,11 +31,11 @@ def test_sentences(text: str, expected: list[str]) -> None:
 
 @given(st.text(min_size=1).filter(lambda text: text.strip()))
 def test_they_are_ordered_disjoint_ranges_that_keep_every_word(text: str) -> None:
-    found = sentences(text)
-    assert found
-    assert all(text[one.start : one.end] == one.text and one.text.strip() == one.text for one in found)
-    assert all(a.end <= b.start for a, b in itertools.pairwise(found))
-    inside = {i for one in found for i in range(one.start, one.end)}
+    split = sentences(text)
+    assert split
+    assert all(text[part.start : part.end] == part.text and part.text.strip() == part.text for part in split)
+    assert all(a.end <= b.start for a, b in itertools.pairwise(split))
+    inside = {i for part in split for i in range(part.start, part.end)}
     assert {i for i, character in enumerate(text) if character.isalnum()} <= inside
 
 

@@ -1,4 +1,4 @@
-"""A name in the place of another one: articles, capitals, possession, and nothing else of the sentence."""
+"""Replacing a name: articles, capitals and possessives change, and nothing else of the sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from groundwire.engine.nph.wording import Replacement, choose_article, replace_n
 
 
 @pytest.mark.parametrize(
-    ("text", "old", "new", "was", "expected"),
+    ("text", "old", "new", "old_entity", "expected"),
     [
         ("Is it an Alien film?", "Alien", "Gladiator", "Alien", "Is it a Gladiator film?"),
         ("Is it a Gladiator film?", "Gladiator", "Alien", "Gladiator", "Is it an Alien film?"),
@@ -44,12 +44,14 @@ from groundwire.engine.nph.wording import Replacement, choose_article, replace_n
         ("a 1997 film", "1997", "1893", None, "an 1893 film"),
     ],
 )
-def test_a_name_is_put_as_the_sentence_wants_it(text: str, old: str, new: str, was: str | None, expected: str) -> None:
+def test_a_name_gets_the_article_and_case_of_the_sentence(
+    text: str, old: str, new: str, old_entity: str | None, expected: str
+) -> None:
     start = text.index(old)
-    found, (edit,) = replace_names(text, [Replacement(start, start + len(old), new, was)])
-    assert found == expected
-    assert text[: edit.start] == found[: edit.new_start]
-    assert text[edit.end :] == found[edit.new_end :]
+    replaced, (edit,) = replace_names(text, [Replacement(start, start + len(old), new, old_entity)])
+    assert replaced == expected
+    assert text[: edit.start] == replaced[: edit.new_start]
+    assert text[edit.end :] == replaced[edit.new_end :]
 
 
 @pytest.mark.parametrize(
@@ -98,13 +100,13 @@ def test_everything_outside_the_edits_stays_byte_for_byte(pieces: list[tuple[str
         wanted.append(Replacement(len(text), len(text) + len(old), new, old))
         text += old
     text += end
-    found, edits = replace_names(text, wanted)
+    replaced, edits = replace_names(text, wanted)
     assert len(edits) == len(wanted)
     at = new_at = 0
-    for edit, one in zip(edits, wanted, strict=True):
-        assert text[at : edit.start] == found[new_at : edit.new_start]
-        assert edit.start <= one.start < one.end <= edit.end
-        stem = one.name.casefold().removeprefix("the").strip()
-        assert stem in found[edit.new_start : edit.new_end].casefold()
+    for edit, replacement in zip(edits, wanted, strict=True):
+        assert text[at : edit.start] == replaced[new_at : edit.new_start]
+        assert edit.start <= replacement.start < replacement.end <= edit.end
+        stem = replacement.name.casefold().removeprefix("the").strip()
+        assert stem in replaced[edit.new_start : edit.new_end].casefold()
         at, new_at = edit.end, edit.new_end
-    assert text[at:] == found[new_at:]
+    assert text[at:] == replaced[new_at:]
