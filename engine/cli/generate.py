@@ -19,7 +19,7 @@ from rich.text import Text
 from groundwire.engine.api import Engine
 from groundwire.engine.generation.options import METHODS, GenerationOptions, Method
 from groundwire.engine.generation.records import GeneratedResponse, Generation
-from groundwire.engine.jsonl.reading import Line, lines
+from groundwire.engine.jsonl.reading import Line, read_lines
 from groundwire.engine.jsonl.results_file import ResultsFile, Signed
 from groundwire.runtime.errors import InvalidRequest
 
@@ -181,7 +181,7 @@ def _generate_file(engine: Engine, source: Path, settings: RunSettings, out: Pat
     table.add_column("CPMI (nats per token)", justify="right")
     table.add_column("verdict and metrics", ratio=1)
     with contextlib.ExitStack() as stack:
-        source_lines = stack.enter_context(lines(source, frozenset({"knowledge"})))
+        source_lines = stack.enter_context(read_lines(source, frozenset({"knowledge"})))
         output = ResultsFile(out, GenerationEntry) if out else None
         done: set[int] = set()
         if output is not None and out is not None:

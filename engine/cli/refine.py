@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine.api import Engine
-from groundwire.engine.jsonl.reading import Line, lines
+from groundwire.engine.jsonl.reading import Line, read_lines
 from groundwire.engine.kg import KnowledgeGraph
 from groundwire.engine.nph.context import format_document
 from groundwire.engine.nph.records import Alternative, Change, Critique, Refinement
@@ -222,7 +222,7 @@ def _process_lines(
     graph = None if graph_path is None else _load_graph(graph_path, errors)
     skipped = 0
     with contextlib.ExitStack() as stack:
-        source_lines = stack.enter_context(lines(source, frozenset({"response"})))
+        source_lines = stack.enter_context(read_lines(source, frozenset({"response"})))
         first, *extra = bundles
         engine = stack.enter_context(Engine.load(first, options.parse_device(device), threads=threads, extra=extra))
         advance = stack.enter_context(display.show_progress(source, label))

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from groundwire.engine.api import Engine
-from groundwire.engine.jsonl.reading import Line, lines
+from groundwire.engine.jsonl.reading import Line, read_lines
 from groundwire.engine.jsonl.results_file import ResultsFile, Signed
 from groundwire.engine.schema.results import Score
 
@@ -76,7 +76,7 @@ def score_file(
     request_options = options.make_options(decoding, questions, personal, deadline_ms)
     skipped = 0
     with contextlib.ExitStack() as stack:
-        source_lines = stack.enter_context(lines(source))
+        source_lines = stack.enter_context(read_lines(source))
         engine = stack.enter_context(Engine.load(bundle, options.parse_device(device), threads=threads))
         names = engine.metric_names(options.parse_metrics(metrics))
         output = ResultsFile(out, ScoreEntry) if out else None

@@ -27,7 +27,7 @@ NEEDED = frozenset({"response", "knowledge"})
 
 
 @contextmanager
-def lines(source: Path, needed: Set[str] = NEEDED) -> Iterator[Iterator[Line]]:
+def read_lines(source: Path, needed: Set[str] = NEEDED) -> Iterator[Iterator[Line]]:
     """Open a file (``-`` is standard input) and yield its lines.
 
     ``.csv`` is read as CSV with a header, every other file as JSON Lines. ``needed`` are the columns that a CSV must

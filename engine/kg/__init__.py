@@ -21,7 +21,7 @@ Blade-Runner = Blade Runner normalised
 (['Ridley Scott', 'Sigourney Weaver', 'Ridley Scott'], 2)
 >>> graph.triples_between("Ridley Scott", "Alien")
 (Triple(subject='Alien', predicate='directed by', object='Ridley Scott'),)
->>> sorted(graph.kinds("Ridley Scott")), round(graph.same_kind("Alien", "Blade Runner"), 2)
+>>> sorted(graph.roles("Ridley Scott")), round(graph.role_similarity("Alien", "Blade Runner"), 2)
 (['object:directed by'], 0.41)
 """
 

@@ -46,7 +46,7 @@ class Adjacency:
         row: NDArray[np.int32] = self._row[self._bounds[entity] : self._bounds[entity + 1]]
         return row
 
-    def between(self, a: int, b: int) -> NDArray[np.int32]:
+    def joining_triples(self, a: int, b: int) -> NDArray[np.int32]:
         """Return the triples that join two entities, in either direction."""
         if self.degrees[b] < self.degrees[a]:
             a, b = b, a

@@ -20,12 +20,12 @@ class EntityRoles:
         counts = np.bincount(self._roles, minlength=2 * relations)
         self._weights: NDArray[np.float64] = np.log1p(entities / np.maximum(counts, 1))
 
-    def of(self, entity: int) -> Ints:
+    def roles_of(self, entity: int) -> Ints:
         """Return the roles of one entity."""
         return self._roles[self._bounds[entity] : self._bounds[entity + 1]]
 
     def similarity(self, a: int, b: int) -> float:
         """Return the cosine of two sets of roles; a role weighs log(1 + entities / entities with the role)."""
-        first, second = self.of(a), self.of(b)
+        first, second = self.roles_of(a), self.roles_of(b)
         common = self._weights[np.intersect1d(first, second, assume_unique=True)].sum()
         return float(min(1.0, common / np.sqrt(self._weights[first].sum() * self._weights[second].sum())))

@@ -181,25 +181,25 @@ class KnowledgeGraph:
         )
 
     def triples_between(self, a: str, b: str) -> tuple[Triple, ...]:
-        """Return the triples that join two entities, in either direction, in the graph's order; ``a == b`` gives loops."""
-        return self._select(self._adjacency.between(self._index(a), self._index(b)))
+        """Return the triples that join two entities, in either direction, in the graph's order; loops if equal."""
+        return self._select(self._adjacency.joining_triples(self._index(a), self._index(b)))
 
     def degree(self, entity: str) -> int:
         """Return the number of triples that contain an entity."""
         return int(self._adjacency.degrees[self._index(entity)])
 
-    def kinds(self, entity: str) -> frozenset[str]:
+    def roles(self, entity: str) -> frozenset[str]:
         """Return the roles of an entity, ``subject:RELATION`` and ``object:RELATION``, which replace its type."""
-        return frozenset(map(self._role, self._roles.of(self._index(entity)).tolist()))
+        return frozenset(map(self._format_role, self._roles.roles_of(self._index(entity)).tolist()))
 
-    def same_kind(self, a: str, b: str) -> float:
+    def role_similarity(self, a: str, b: str) -> float:
         """Return the similarity of the roles of two entities, from 0 (no role in common) to 1 (the same roles).
 
         It is the cosine of the two sets of roles, in which rare roles weigh more (see ``EntityRoles.similarity``).
         """
         return self._roles.similarity(self._index(a), self._index(b))
 
-    def _role(self, role: int) -> str:
+    def _format_role(self, role: int) -> str:
         relation = self.relations[role % len(self.relations)]
         return f"{'object' if role >= len(self.relations) else 'subject'}:{relation}"
 

@@ -35,7 +35,7 @@ MAX_COMBINATIONS = 4096
 MAX_SLOTS = 12
 """Mentions of a response that are filled; the others are not replaced."""
 SAME_TYPE = 0.05
-"""Weighted share of common roles from which two entities count as of one type (``KnowledgeGraph.same_kind``)."""
+"""Weighted share of common roles from which two entities count as of one type (``KnowledgeGraph.role_similarity``)."""
 OTHER_TYPE_FACTOR = 0.3
 """Factor on the probability of a candidate of another type."""
 MIN_CORRECT = 1e-3
@@ -201,7 +201,7 @@ def _find_candidates(
                 if _is_number(mention.text) != _is_number(entity):
                     continue
                 if mention.entity is not None:
-                    similarity = context.graph.same_kind(mention.entity, entity)
+                    similarity = context.graph.role_similarity(mention.entity, entity)
             ranked.append((entity not in context.nodes, -similarity, distance, Candidate(anchor, entity)))
     ranked.sort(key=lambda item: item[:3])
     yield from ((candidate, similarity <= -SAME_TYPE) for _, similarity, _, candidate in ranked[:MAX_CANDIDATES])

@@ -43,16 +43,16 @@ def _settle(distances: dict[str, int], names: Sequence[str], reached: set[str], 
             distances.setdefault(name, hop + 1)
 
 
-def kinds(triples: Sequence[Triple], entity: str) -> set[str]:
+def roles(triples: Sequence[Triple], entity: str) -> set[str]:
     return {f"subject:{triple.predicate}" for triple in triples if triple.subject == entity} | {
         f"object:{triple.predicate}" for triple in triples if triple.object == entity
     }
 
 
-def same_kind(triples: Sequence[Triple], a: str, b: str) -> float:
+def role_similarity(triples: Sequence[Triple], a: str, b: str) -> float:
     """Cosine of the two sets of roles, a role weighing log(1 + entities / entities that play it)."""
     names = {name for triple in triples for name in (triple.subject, triple.object)}
-    played = {name: kinds(triples, name) for name in names}
+    played = {name: roles(triples, name) for name in names}
 
     def weight(role: str) -> float:
         return math.log1p(len(names) / sum(role in roles for roles in played.values()))

@@ -123,10 +123,10 @@ def test_pairs_equal_their_reference(triples: list[Triple], data: st.DataObject)
     joining = [t for t in unique if (t.subject, t.object) in ((a, b), (b, a))]
     assert list(graph.triples_between(a, b)) == joining
     assert graph.triples_between(b, a) == graph.triples_between(a, b)
-    assert graph.kinds(a) == reference.kinds(unique, a)
-    assert graph.same_kind(a, b) == pytest.approx(reference.same_kind(unique, a, b))
-    assert graph.same_kind(a, b) == graph.same_kind(b, a)
-    assert graph.same_kind(a, a) == pytest.approx(1)
+    assert graph.roles(a) == reference.roles(unique, a)
+    assert graph.role_similarity(a, b) == pytest.approx(reference.role_similarity(unique, a, b))
+    assert graph.role_similarity(a, b) == graph.role_similarity(b, a)
+    assert graph.role_similarity(a, a) == pytest.approx(1)
 
 
 def test_loops_and_cycles() -> None:
@@ -134,21 +134,21 @@ def test_loops_and_cycles() -> None:
     graph = KnowledgeGraph.from_triples(triples)
     assert graph.degree("a") == 3
     assert graph.triples_between("a", "a") == (Triple("a", "likes", "a"),)
-    assert graph.kinds("a") == {"subject:likes", "object:likes"}
+    assert graph.roles("a") == {"subject:likes", "object:likes"}
     assert len(graph.neighbourhood(["a"], hops=100).triples) == 4
 
 
-def test_same_kind_distinguishes_people_from_films() -> None:
+def test_roles_distinguish_people_from_films() -> None:
     graph = films()
-    assert graph.same_kind("Alien", "Titanic") == 1
-    assert graph.same_kind("Sigourney Weaver", "Kate Winslet") == 1
-    assert graph.same_kind("Alien", "Ridley Scott") == 0
+    assert graph.role_similarity("Alien", "Titanic") == 1
+    assert graph.role_similarity("Sigourney Weaver", "Kate Winslet") == 1
+    assert graph.role_similarity("Alien", "Ridley Scott") == 0
     # Sharing a rare role says more than sharing a common one.
     more = [Triple(f"film {number}", "directed by", f"person {number}") for number in range(20)]
     graph = KnowledgeGraph.from_triples(
         [*more, Triple("x", "based on", "y"), Triple("film 0", "based on", "z"), Triple("x", "directed by", "w")]
     )
-    assert graph.same_kind("x", "film 0") > graph.same_kind("x", "film 1") > 0.3
+    assert graph.role_similarity("x", "film 0") > graph.role_similarity("x", "film 1") > 0.3
 
 
 def test_an_empty_graph() -> None:
@@ -165,9 +165,9 @@ def test_an_empty_graph() -> None:
     "ask",
     [
         lambda graph: graph.neighbourhood(["Alien", "alien"]),
-        lambda graph: graph.kinds("alien"),
+        lambda graph: graph.roles("alien"),
         lambda graph: graph.degree("alien"),
-        lambda graph: graph.same_kind("Alien", "alien"),
+        lambda graph: graph.role_similarity("Alien", "alien"),
         lambda graph: graph.triples_between("alien", "Alien"),
     ],
 )
