@@ -11,25 +11,16 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
-from groundwire.engine.schema.explanations import Q2Explanation
+from groundwire.engine.metrics import Details, find
+from groundwire.engine.schema.explanations import REASONS, Q2Explanation
 from groundwire.engine.schema.results import MetricResult, Score
 
 EXIT_SKIPPED_LINES = 3
 """Exit code of a command that skipped lines of its input."""
-REASONS = {
-    "no_answer": "the knowledge does not say",
-    "contradiction": "the knowledge says otherwise",
-    "mismatch": "the knowledge says something else",
-    "not_entailed": "the knowledge does not imply it",
-    "detected": "a detector finds no support",
-    "not_in_knowledge": "the knowledge does not have the word",
-    "less_likely": "the document makes these words less likely",
-}
 LABEL_COLOURS = {"consistent": "green", "inconsistent": "red", "unverifiable": "yellow", "unknown": "dim"}
-UNBOUNDED = frozenset({"bleu", "pmi", "upmi", "bertscore"})
-"""Metrics whose values do not lie between 0 and 1."""
 
 
 def output_console() -> Console:
@@ -94,14 +85,14 @@ def format_value(result: MetricResult) -> str:
     if result.value is None:
         return f"[dim]{escape(result.status)}[/]"
     fallback = isinstance(result.explanation, Q2Explanation) and result.explanation.fallback is not None
-    colour = "default" if result.name in UNBOUNDED else choose_colour(result.value)
+    metric = find(result.name)
+    is_share = metric is None or metric.bounds == (0.0, 1.0)
+    colour = choose_colour(result.value) if is_share else "default"
     return f"[{colour}]{result.value:.2f}[/]" + ("[dim]*[/]" if fallback else "")
 
 
-def choose_colour(value: float | None) -> str:
+def choose_colour(value: float) -> str:
     """Green for a value of at least 2/3, red for at most 1/3, yellow between them."""
-    if value is None:
-        return "dim"
     return "green" if value >= 2 / 3 else "yellow" if value > 1 / 3 else "red"
 
 
@@ -132,3 +123,21 @@ def format_reasons(score: Score) -> Text:
         knowledge = f": “{span.knowledge_says}”" if span.knowledge_says else ""
         lines.append(f"“{span.text}” – {REASONS[span.reason]}{knowledge}")
     return Text("\n".join(dict.fromkeys(lines)))
+
+
+def print_details(console: Console, details: Details) -> None:
+    """Print how a metric came to its value: its table with numbers in colour, and its notes."""
+    table = Table(expand=True)
+    is_number = [all(isinstance(row[index], float) for row in details.rows) for index in range(len(details.columns))]
+    for title, right in zip(details.columns, is_number, strict=True):
+        table.add_column(title, justify="right" if right else "left", ratio=None if right else 1)
+    for row in details.rows:
+        table.add_row(*(_format_cell(cell) for cell in row))
+    if table.row_count:
+        console.print(table)
+    for note in details.notes:
+        console.print(f"[dim]{escape(note)}[/]")
+
+
+def _format_cell(cell: str | float) -> Text:
+    return Text(cell) if isinstance(cell, str) else Text(f"{cell:.2f}", style=choose_colour(cell))

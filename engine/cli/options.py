@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from groundwire.engine.metrics import GROUPS, METRICS, critic, detector, token_classifier
+from groundwire.engine.metrics import GROUPS, METRICS
+from groundwire.engine.metrics.detector import PREFIX
 from groundwire.engine.schema.options import Options, Q2Options
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.session import DeviceChoice
 
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
-_BUNDLE_METRICS = f"{token_classifier.ROLE}, {critic.ROLE} and {detector.PREFIX}NAME"
 
 BundleOption = Annotated[
     str, typer.Option(help="Name of an embedded bundle, or a directory written by `groundwire export`.")
@@ -25,8 +25,8 @@ DeviceOption = Annotated[
 MetricsOption = Annotated[
     str | None,
     typer.Option(
-        help=f"Metrics, separated by commas: {', '.join(METRICS)}; from bundles with these roles also "
-        f"{_BUNDLE_METRICS}. Or a group: {_GROUPS}. Default: the metrics of the bundle's calibration, else q2."
+        help=f"Metrics, separated by commas: {', '.join(METRICS)}, and {PREFIX}NAME for a role of that name in the "
+        f"bundle. Or a group: {_GROUPS}. Default: the metrics of the bundle's calibration, else q2."
     ),
 ]
 ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads. Default: all usable processors.", min=1)]

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from groundwire.engine import Engine, MetricResult, Options, PmiExplanation, PmiOptions, Score
-from groundwire.engine.cli.display import REASONS, format_reasons
+from groundwire.engine.cli.display import format_reasons
+from groundwire.engine.schema.explanations import REASONS
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
