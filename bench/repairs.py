@@ -21,7 +21,7 @@ from rich.progress import track
 
 from groundwire.engine import Engine, KnowledgeGraph, Refinement
 from groundwire.engine.nph import steps
-from groundwire.engine.nph.context import document
+from groundwire.engine.nph.context import format_document
 from groundwire.runtime.triples import Triple
 from groundwire.train.nph import critic
 from groundwire.train.nph.corruption import CorruptedDialogue
@@ -77,7 +77,7 @@ class Way(NamedTuple):
     whole: bool
     """With the whole of FB15k-237 as the graph, instead of the dialogue's own triples."""
     type_aware: bool = True
-    verified: int = steps.VERIFIED
+    verified: int = steps.VERIFIED_DRAFTS
 
 
 WAYS = (
@@ -155,8 +155,8 @@ def right(case: CorruptedDialogue, found: Refinement, holds: Truth) -> bool:
 
 
 def _repair(engine: Engine, graph: KnowledgeGraph, case: CorruptedDialogue, way: Way) -> Refinement:
-    dialogue, verified = case.dialogue, steps.VERIFIED
-    steps.VERIFIED = way.verified
+    dialogue, verified = case.dialogue, steps.VERIFIED_DRAFTS
+    steps.VERIFIED_DRAFTS = way.verified
     try:
         return engine.refine(
             dialogue.response,
@@ -166,7 +166,7 @@ def _repair(engine: Engine, graph: KnowledgeGraph, case: CorruptedDialogue, way:
             type_aware=way.type_aware,
         )
     finally:
-        steps.VERIFIED = verified
+        steps.VERIFIED_DRAFTS = verified
 
 
 def _truth(index: TripleIndex, whole: bool) -> Truth:
@@ -205,7 +205,7 @@ def _faithfulness(
     random.Random(SEED).shuffle(chosen)
     rows = []
     for case, found in track(chosen[:count], "FeQA"):
-        told = document(case.dialogue.history, case.dialogue.triples)
+        told = format_document(case.dialogue.history, case.dialogue.triples)
         texts = (case.dialogue.response, found.response, case.original.response)
         values = [engine.score(text, told, metrics=("feqa",)).value for text in texts]
         if None not in values:

@@ -29,7 +29,7 @@ from groundwire.train.generator.decoding_table import (
 )
 from tests.support.fakes import label
 from tests.support.zoo import Zoo
-from tests.unit.engine.test_generate import writer
+from tests.unit.engine.test_generate import generator
 from tests.unit.engine.test_rank import language_model
 
 ROWS: list[dict[str, Any]] = [
@@ -63,11 +63,13 @@ def test_a_mean_has_its_interval() -> None:
 
 def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake model writes "wasps make honey" whatever it is asked, and takes all of it for neutral."""
-    fake = FakeRuntime({"generator": writer, "lm": language_model, "nli": label})
+    fake = FakeRuntime({"generator": generator, "lm": language_model, "nli": label})
     monkeypatch.setattr(Engine, "load", lambda scorer, extra: Engine(fake))
-    setup = TableSetup(tmp_path, write(tmp_path / "rows.jsonl", ROWS), alphas=(0.0, 1.0), top_ps=(0.6,), method="beam")
+    setup = TableSetup(
+        tmp_path, write(tmp_path / "rows.jsonl", ROWS), alphas=(0.0, 1.0), pmi_top_ps=(0.6,), method="beam"
+    )
     first, second = measure_cells(setup)
-    assert (first.alpha, second.alpha, first.top_p) == (0.0, 1.0, 0.6)
+    assert (first.alpha, second.alpha, first.pmi_top_p) == (0.0, 1.0, 0.6)
     assert first.rouge_l.value == pytest.approx((2 / 3 + 0) / 2, abs=1e-4)
     # One of two content words (not "make") is among the knowledge's; of the other knowledge's none.
     assert first.overlap_precision.value == pytest.approx((1 / 2 + 0) / 2, abs=1e-4)
@@ -87,8 +89,8 @@ def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pyt
 def test_the_layout_is_the_papers() -> None:
     mean = MeanEstimate(1.0, 0.5, 2)
     cells = [
-        decoding_table.TableCell(alpha, top_p, mean, 0.25 + alpha, mean, mean, mean, mean, 7.0, 0.5, ())
-        for top_p in (0.9, 0.6)
+        decoding_table.TableCell(alpha, pmi_top_p, mean, 0.25 + alpha, mean, mean, mean, mean, 7.0, 0.5, ())
+        for pmi_top_p in (0.9, 0.6)
         for alpha in (0.5, 0.0)
     ]
     lines = render_markdown(cells).splitlines()
@@ -112,11 +114,11 @@ def test_the_command_on_real_models(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     rows, out = write(tmp_path / "rows.jsonl", ROWS), tmp_path / "table.json"
     given = ["decoding-table", "--generator", str(generator), "--rows", str(rows), "--out", str(out)]
-    done = CliRunner().invoke(app, [*given, "--method", "greedy", "--max-tokens", "8"])
+    done = CliRunner().invoke(app, [*given, "--method", "greedy", "--max-new-tokens", "8"])
     assert done.exit_code == 0, (done.output, done.exception)
     report = json.loads(out.read_text())
     assert report["setup"]["method"] == "greedy"
-    assert [(cell["alpha"], cell["top_p"]) for cell in report["cells"]] == [(0.0, 0.6), (0.5, 0.6)]
+    assert [(cell["alpha"], cell["pmi_top_p"]) for cell in report["cells"]] == [(0.0, 0.6), (0.5, 0.6)]
     for cell in report["cells"]:
         assert cell["pmi"]["count"] == cell["nli"]["count"] == cell["rouge_l"]["count"] == 2
         assert 0 <= cell["nli"]["value"] <= 1

@@ -54,7 +54,7 @@ def _write_decoding_table(
     ] = "compact",
     count: Annotated[int, typer.Option(help="Contexts.", min=1)] = 150,
     method: Annotated[str, typer.Option(help="As for `groundwire generate`.")] = "beam_sampling",
-    max_tokens: Annotated[int, typer.Option(help="Tokens of a response.", min=1)] = 40,
+    max_new_tokens: Annotated[int, typer.Option(help="Tokens of a response.", min=1)] = 40,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
 ) -> None:
     """Measure faithfulness and relevance of generated responses at every alpha and top-p."""
@@ -64,7 +64,7 @@ def _write_decoding_table(
         scorer,
         count,
         method=decoding_table.check_method(method),
-        max_tokens=max_tokens,
+        max_new_tokens=max_new_tokens,
         seed=seed,
     )
     decoding_table.write_decoding_table(setup, out)

@@ -25,8 +25,8 @@ from typing import Any, get_args
 from rich.console import Console
 from rich.progress import track
 
-from groundwire.engine import Engine, GeneratedResponse
-from groundwire.engine.generation.settings import Method
+from groundwire.engine import Engine, GeneratedResponse, GenerationOptions
+from groundwire.engine.generation.options import Method
 from groundwire.train.common.corpus import read_rows
 
 METRICS = ("pmi", "overlap_precision", "nli")
@@ -47,10 +47,10 @@ class TableSetup:
     count: int = 150
     """Contexts, the first of the file."""
     alphas: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
-    top_ps: tuple[float, ...] = (0.6, 0.75, 0.9)
+    pmi_top_ps: tuple[float, ...] = (0.6, 0.75, 0.9)
     method: Method = "beam_sampling"
     """The paper's table uses beam sampling with 4 beams."""
-    max_tokens: int = 40
+    max_new_tokens: int = 40
     seed: int = 0
 
 
@@ -85,7 +85,7 @@ class TableCell:
     """The measurements of one pair of settings."""
 
     alpha: float
-    top_p: float
+    pmi_top_p: float
     pmi: MeanEstimate
     """PMI-Faith, nats per token."""
     pmi_normalised: float | None
@@ -97,7 +97,7 @@ class TableCell:
     """Log-probability in nats per token that the generator gives the response, with the knowledge."""
     words: float
     unfinished: float
-    """Share of responses that ``max_tokens`` cut off."""
+    """Share of responses that ``max_new_tokens`` cut off."""
     examples: tuple[str, ...]
 
 
@@ -119,12 +119,12 @@ def measure_cells(setup: TableSetup) -> Iterator[TableCell]:
     contexts = list(itertools.islice(read_contexts(setup.rows), setup.count))
     if not contexts:
         raise ValueError(f"{setup.rows} has no context with knowledge and history.")
-    grid = list(itertools.product(setup.top_ps, setup.alphas))
+    grid = list(itertools.product(setup.pmi_top_ps, setup.alphas))
     with Engine.load(setup.scorer, extra=[setup.generator]) as engine, ThreadPoolExecutor(AT_ONCE) as pool:
         scale = engine.calibration.scales.get("pmi") if engine.calibration else None
-        for top_p, alpha in track(grid, "generating", console=Console(stderr=True), transient=True):
-            responses = list(pool.map(_make_writer(engine, setup, alpha, top_p), contexts))
-            yield _make_cell(alpha, top_p, contexts, responses, rouge, (scale.low, scale.high) if scale else None)
+        for pmi_top_p, alpha in track(grid, "generating", console=Console(stderr=True), transient=True):
+            responses = list(pool.map(_make_writer(engine, setup, alpha, pmi_top_p), contexts))
+            yield _make_cell(alpha, pmi_top_p, contexts, responses, rouge, (scale.low, scale.high) if scale else None)
 
 
 def make_table_report(setup: TableSetup, cells: Sequence[TableCell]) -> dict[str, Any]:
@@ -151,9 +151,9 @@ def render_markdown(cells: Sequence[TableCell]) -> str:
         f"|---|---|{'---|' * len(alphas)}",
     ]
     for name, shown in figures.items():
-        for top_p in sorted({cell.top_p for cell in cells}):
-            row = {cell.alpha: shown(cell) for cell in cells if cell.top_p == top_p}
-            lines.append(f"| {name} | {top_p:g} | {' | '.join(row[alpha] for alpha in alphas)} |")
+        for pmi_top_p in sorted({cell.pmi_top_p for cell in cells}):
+            row = {cell.alpha: shown(cell) for cell in cells if cell.pmi_top_p == pmi_top_p}
+            lines.append(f"| {name} | {pmi_top_p:g} | {' | '.join(row[alpha] for alpha in alphas)} |")
             name = ""
     return "\n".join(lines)
 
@@ -179,18 +179,14 @@ def write_decoding_table(setup: TableSetup, out: Path) -> None:
 
 
 def _make_writer(
-    engine: Engine, setup: TableSetup, alpha: float, top_p: float
+    engine: Engine, setup: TableSetup, alpha: float, pmi_top_p: float
 ) -> Callable[[DialogueContext], GeneratedResponse | None]:
     def write(context: DialogueContext) -> GeneratedResponse | None:
         result = engine.generate(
             context.knowledge,
             context.history,
-            alpha=alpha,
-            top_p=top_p,
-            method=setup.method,
+            GenerationOptions(alpha, pmi_top_p, setup.method, seed=setup.seed, max_new_tokens=setup.max_new_tokens),
             metrics=METRICS,
-            seed=setup.seed,
-            max_tokens=setup.max_tokens,
         )
         return result.responses[0] if result.text.strip() else None
 
@@ -199,7 +195,7 @@ def _make_writer(
 
 def _make_cell(
     alpha: float,
-    top_p: float,
+    pmi_top_p: float,
     contexts: Sequence[DialogueContext],
     responses: Sequence[GeneratedResponse | None],
     rouge: Callable[[str, str], float],
@@ -216,7 +212,7 @@ def _make_cell(
     pmi = MeanEstimate.of(values["pmi"])
     return TableCell(
         alpha=alpha,
-        top_p=top_p,
+        pmi_top_p=pmi_top_p,
         pmi=pmi,
         pmi_normalised=None if scale is None else round((pmi.value - scale[0]) / (scale[1] - scale[0]), 4),
         overlap_precision=MeanEstimate.of(values["overlap_precision"]),
