@@ -29,7 +29,7 @@ from groundwire.train.generator.decoding_table import (
 )
 from tests.support.fakes import label
 from tests.support.zoo import Zoo
-from tests.unit.engine.test_generate import writer
+from tests.unit.engine.test_generate import generator
 from tests.unit.engine.test_rank import language_model
 
 ROWS: list[dict[str, Any]] = [
@@ -63,7 +63,7 @@ def test_a_mean_has_its_interval() -> None:
 
 def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake model writes "wasps make honey" whatever it is asked, and takes all of it for neutral."""
-    fake = FakeRuntime({"generator": writer, "lm": language_model, "nli": label})
+    fake = FakeRuntime({"generator": generator, "lm": language_model, "nli": label})
     monkeypatch.setattr(Engine, "load", lambda scorer, extra: Engine(fake))
     setup = TableSetup(
         tmp_path, write(tmp_path / "rows.jsonl", ROWS), alphas=(0.0, 1.0), pmi_top_ps=(0.6,), method="beam"
