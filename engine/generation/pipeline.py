@@ -155,8 +155,8 @@ class GenerationStream(Iterator[str]):
                 message = f"Not written within {self._deadline_ms:.0f} ms; raise Options.deadline_ms."
                 self._result = self._ended("deadline", (), message)
                 break
-            if part.written is not None:
-                self._result = self._ended("written", (_response(part.written, 0),))
+            if part.sequence is not None:
+                self._result = self._ended("written", (_response(part.sequence, 0),))
             if part.text:
                 return part.text
         raise StopIteration

@@ -11,7 +11,12 @@ import torch
 from tokenizers import Tokenizer
 
 from groundwire.export.roles.retriever import RetrieverConfig
-from groundwire.runtime.models.cloze import Cloze, cloze, joins, remembered
+from groundwire.runtime.models.masked_input import (
+    MaskedInput,
+    build_masked_input,
+    build_memory_text,
+    group_triples,
+)
 from groundwire.runtime.tokenization import TextEncoder
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
@@ -49,11 +54,11 @@ class Batcher:
         self._mask, self._pad = int(tokens.mask_token_id), int(tokens.pad_token_id)
         self._config = config
 
-    def cloze(self, example: Example) -> Cloze:
+    def cloze(self, example: Example) -> MaskedInput:
         """The example's inputs."""
-        return cloze(self._encoder, example.call, self._mask, self._config.turns)
+        return build_masked_input(self._encoder, example.call, self._mask, self._config.turns)
 
-    def __call__(self, examples: Sequence[Example], inputs: Sequence[Cloze]) -> dict[str, torch.Tensor]:
+    def __call__(self, examples: Sequence[Example], inputs: Sequence[MaskedInput]) -> dict[str, torch.Tensor]:
         """B examples with Q mentions in all, whose candidates and anchors are M different texts.
 
         ``input_ids``, ``attention_mask``, ``token_type_ids``, ``members`` [B, T]; ``causal_ids``, ``slots``,
@@ -65,10 +70,13 @@ class Batcher:
         table: dict[str, list[list[int]]] = {name: [] for name in ("anchors", "candidates", "right")}
         flat: dict[str, list[int]] = {name: [] for name in ("row", "place", "previous", "gold")}
         for number, example in enumerate(examples):
-            joined = joins(example.call.triples)
+            joined = group_triples(example.call.triples)
             previous = -1
             for mention, own in enumerate(example.call.candidates):
-                known = [texts.setdefault(remembered(one, joined, paths=self._config.paths), len(texts)) for one in own]
+                known = [
+                    texts.setdefault(build_memory_text(one, joined, paths=self._config.paths), len(texts))
+                    for one in own
+                ]
                 table["anchors"].append([texts.setdefault(one.anchor, len(texts)) for one in own])
                 table["candidates"].append(known)
                 table["right"].append([int(one.entity == example.truth[mention]) for one in own])
@@ -77,7 +85,7 @@ class Batcher:
                 flat["previous"].append(previous)
                 previous = known[example.gold[mention]]
                 flat["gold"].append(example.gold[mention])
-        ids = [self._encoder.plain(text).ids[: self._config.max_tokens] for text in texts]
+        ids = [self._encoder.encode_plain(text).ids[: self._config.max_tokens] for text in texts]
         members = [_members(cloze) for cloze in inputs]
         slots = [_slots(cloze) for cloze in inputs]
         return {
@@ -109,7 +117,7 @@ def feed(
     """Batches from step ``start`` on: a function of the seed and the step alone, of similar lengths."""
     for first in range(start - start % block, schedule.steps, block):
         rng = random.Random(schedule.seed * 1_000_003 + first)
-        drawn: list[tuple[Example, Cloze]] = []
+        drawn: list[tuple[Example, MaskedInput]] = []
         while len(drawn) < schedule.batch * block:
             example = make.make(source.draw(rng), rng)
             if example is not None:
@@ -133,7 +141,7 @@ def trunk_inputs() -> tuple[str, str, str]:
     return "input_ids", "attention_mask", "token_type_ids"
 
 
-def _members(inputs: Cloze) -> list[int]:
+def _members(inputs: MaskedInput) -> list[int]:
     row = [0] * len(inputs.window.ids)
     for number, own in enumerate(inputs.mentions, 1):
         for place in own:
@@ -141,14 +149,14 @@ def _members(inputs: Cloze) -> list[int]:
     return row
 
 
-def _slots(inputs: Cloze) -> list[int]:
+def _slots(inputs: MaskedInput) -> list[int]:
     row = [0] * len(inputs.ids)
     for number, place in enumerate(inputs.slots, 1):
         row[place] = number
     return row
 
 
-def _targets(inputs: Cloze) -> list[int]:
+def _targets(inputs: MaskedInput) -> list[int]:
     """The next word at every place of the response; -100 before it, and where a mention comes next."""
     # Response and last separator, each mention one place.
     told = inputs.window.sequence_ids.count(1) + 1 - sum(len(own) - 1 for own in inputs.mentions)

@@ -140,7 +140,7 @@ def texts(model: EntityRetriever, encoder: TextEncoder, names: Sequence[str], ba
     """What the causal model sees in names [N, D], before the memory's norm is trained on them."""
     found = []
     for start in range(0, len(names), batch):
-        rows = [encoder.plain(name).ids[:32] or [0] for name in names[start : start + batch]]
+        rows = [encoder.encode_plain(name).ids[:32] or [0] for name in names[start : start + batch]]
         width = max(map(len, rows))
         ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
