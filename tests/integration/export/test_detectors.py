@@ -94,9 +94,9 @@ def test_one_separator_is_the_text_joined_by_the_end_token(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("family", list(models.TAGGERS))
+@pytest.mark.parametrize("family", list(models.TOKEN_CLASSIFIERS))
 def test_taggers_export(tmp_path: Path, family: str, precision: str) -> None:
-    source = models.tagger(tmp_path / "checkpoint", family)
+    source = models.token_classifier(tmp_path / "checkpoint", family)
     options = RoleOptions(str(source), precision=precision)  # type: ignore[arg-type]
     role = export_role("token_classifier", options, tmp_path / "bundle").manifest.roles["token_classifier"]
     assert isinstance(role, TokenClassifierRole)
