@@ -40,12 +40,12 @@ def measure(
     """Score every dialogue on both sides; ``checkpoints`` holds the directories qg, qa and nli."""
     import torch
 
-    from tests.reference.q2 import Reference
+    from tests.reference.q2 import Q2Reference
 
     torch.set_num_threads(threads)
     spans = bundle.manifest.roles["spans"]
     assert isinstance(spans, SpansRole)
-    reference = Reference(checkpoints, SpanFinder.load(bundle.file(spans.path)))
+    reference = Q2Reference(checkpoints, SpanFinder.load(bundle.file(spans.path)))
 
     def ours(response: str, knowledge: str) -> float:
         score = engine.score(response, knowledge, metrics=("q2",), options=options)

@@ -40,14 +40,14 @@ class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a role's fields become the one or two texts of a model input; ``{name}`` stands for a field."""
+    """How a role's fields become the one or two texts of a model input; ``{name}`` is replaced by a field."""
 
     first: str
     second: str | None = None
 
 
 class RoleInfo(msgspec.Struct, frozen=True):
-    """What a metric must know of a role to ask it well."""
+    """What metrics must know about a role to build its calls and read its results."""
 
     labels: tuple[str, ...] = ()
     """Of a classifier or token classifier, in the order of its logits."""
@@ -154,10 +154,10 @@ class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     encoder: str
     decoder: str
     prompt: tuple[str, ...]
-    """Pieces of what the model reads, with the fields ``{knowledge}`` and ``{history}``. A piece whose fields are all
-    empty is left out, and so are the pieces with ``{knowledge}`` in the context without the knowledge."""
+    """Pieces of the text that the model reads, with the fields ``{knowledge}`` and ``{history}``. A piece whose fields
+    are all empty is left out, and so are the pieces with ``{knowledge}`` in the context without the knowledge."""
     causal: bool
-    """A causal language model goes on from the prompt: the pieces are tokenized one by one, without special tokens, and
+    """A causal language model continues the prompt: the pieces are tokenized one by one, without special tokens, and
     their ids joined. An encoder reads them as one text."""
     eos_ids: tuple[int, ...]
     start_id: int | None
@@ -168,7 +168,7 @@ class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     head_dim: int
     positions: int | None
     """Tokens that the decoder has positions for, the start token included; a causal model's prompt shares them. None
-    where positions have no end."""
+    for an unbounded number."""
 
     @property
     def graph_files(self) -> tuple[str, ...]:
@@ -177,12 +177,12 @@ class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The head of a language model whose table is large: a graph of its own, and where the table stands in a file."""
+    """The head of a language model whose table is large: a separate graph, and the position of the table in a file."""
 
     graph: str
     file: str
     offset: int
-    """Bytes in front of the table."""
+    """Bytes before the table."""
     shape: tuple[int, int, int]
     """Of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
 
@@ -228,7 +228,7 @@ class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="token_classifier"):
-    """A token classifier over a text and what it should rest on; ``labels`` in the order of its logits."""
+    """A token classifier over a text and its premises; ``labels`` in the order of its logits."""
 
     graph: str
     labels: tuple[str, ...]
@@ -257,15 +257,15 @@ class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     query: str
     """The causal language model that turns a mention's state into a query."""
     memory: str
-    """The same model over the text of an entity: its place in the memory."""
+    """The same model over the text of an entity: gives its vector in the memory."""
     width: int
     """Numbers of a state, a query and an entity."""
     mask_id: int
-    """What stands in place of a mention's word pieces."""
+    """The token that replaces a mention's word pieces."""
     pooling: Literal["mean", "max"] = "mean"
-    """How the states of a mention's word pieces become one."""
+    """How the states of a mention's word pieces become one vector."""
     paths: bool = False
-    """Whether an entity is remembered with the triples that join it to its anchor, or by its name alone."""
+    """Whether the memory text of an entity has the triples that join it to its anchor, or its name alone."""
     turns: int = 3
     """Last turns of the history that are read."""
 

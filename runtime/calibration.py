@@ -79,15 +79,15 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         except OSError as error:
             raise BundleError(f"The calibration {path} cannot be read ({error.strerror}).") from error
         try:
-            found = msgspec.convert(upgrade_calibration(msgspec.json.decode(raw)), type=cls)
+            calibration = msgspec.convert(upgrade_calibration(msgspec.json.decode(raw)), type=cls)
         except msgspec.MsgspecError as error:
             raise BundleError(f"{path} is no calibration: {error}. Write one with Calibration.save.") from error
-        if found.schema > SCHEMA:
+        if calibration.schema > SCHEMA:
             raise BundleError(
-                f"{path} has schema {found.schema}; this version of Groundwire reads up to {SCHEMA}. "
+                f"{path} has schema {calibration.schema}; this version of Groundwire reads up to {SCHEMA}. "
                 "Upgrade groundwire, or calibrate again."
             )
-        return found
+        return calibration
 
     def save(self, path: Path) -> None:
         """Write the file ``load`` reads."""

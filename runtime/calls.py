@@ -18,7 +18,7 @@ AnswerRule: TypeAlias = Literal["independent", "joint"]
 
 
 class TextSpan(msgspec.Struct, frozen=True):
-    """A piece of a text: ``text == whole[start:end]``, in characters."""
+    """A span of a source text: ``text == source[start:end]``, in characters."""
 
     text: str
     start: int
@@ -61,7 +61,7 @@ class Sampling(msgspec.Struct, frozen=True, tag="sampling"):
     """Probability mass kept at each step, at least one token."""
     temperature: float = 1.0
     seed: int = 0
-    """Together with the source, the whole source of randomness: equal calls draw equal sequences."""
+    """With the source, it determines all random numbers: equal calls draw equal sequences."""
     no_repeat_ngram_size: int = 0
     max_new_tokens: int = 127
     min_new_tokens: int = 0
@@ -69,8 +69,8 @@ class Sampling(msgspec.Struct, frozen=True, tag="sampling"):
 
 class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
     """Beam search whose continuations are drawn instead of taken from the top: transformers' ``num_beams`` with
-    ``do_sample``. At every step a source draws twice as many as it has beams, without putting back, by their
-    accumulated scores, and goes on with the best of those. Seeded as ``Sampling`` is."""
+    ``do_sample``. At every step a source draws twice as many as it has beams, without replacement, by their
+    accumulated scores, and continues the best of those. Seeded like ``Sampling``."""
 
     num_beams: int = 4
     num_return_sequences: int = 4
@@ -91,7 +91,7 @@ class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
 
 Decoding: TypeAlias = BeamSearch | Greedy | Sampling | BeamSampling
 FAITHFUL = BeamSearch(num_beams=4, num_return_sequences=1, no_repeat_ngram_size=0, early_stopping=False)
-"""What the PMI-Faith authors generate with: four beams, nothing blocked, until none can improve."""
+"""The settings of the PMI-Faith authors: four beams, no n-grams blocked, until no beam can improve."""
 
 
 class FindSpans(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ class IsPersonal(msgspec.Struct, frozen=True):
 
 
 class GenerateQuestions(msgspec.Struct, frozen=True):
-    """Questions whose answer in ``context`` is ``answer`` → ``tuple[Generated, ...]``, best first."""
+    """Questions whose answer in ``context`` is ``answer`` → ``tuple[GeneratedQuestion, ...]``, best first."""
 
     answer: str
     context: str
@@ -132,7 +132,7 @@ class Classify(msgspec.Struct, frozen=True):
 
 
 class ScoreText(msgspec.Struct, frozen=True):
-    """How probable ``text`` is behind ``prefix``, token by token, by the causal model of role ``lm`` → ``TextScored``.
+    """The log-probability of every token of ``text`` after ``prefix``, by the model of role ``lm`` → ``TextScored``.
 
     The parts of ``prefix`` and ``text`` are tokenized separately and their ids joined, as the PMI-Faith authors' code
     does. Calls with the same prefix share its forward pass.
@@ -149,7 +149,7 @@ class Embed(msgspec.Struct, frozen=True):
 
 
 class CountTokens(msgspec.Struct, frozen=True):
-    """In how many of ``texts`` each token of role ``embedder`` stands → ``TokenCounts``. Runs no model."""
+    """The number of ``texts`` that each token of role ``embedder`` occurs in → ``TokenCounts``. Runs no model."""
 
     texts: tuple[str, ...]
 
@@ -163,7 +163,7 @@ class ClassifyTokens(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
-    """An entity that may stand at a mention, and the node of the graph that it was reached from."""
+    """An entity that may replace a mention, and the node of the graph that it was reached from."""
 
     anchor: str
     """The context node: an entity that the dialogue is about."""
@@ -174,15 +174,15 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
 class Retrieve(msgspec.Struct, frozen=True):
     """Which entity belongs at each mention of ``response`` → ``tuple[tuple[Retrieved, ...], ...]``, mention by mention.
 
-    All mentions are masked at once and filled from left to right, each in the light of the entity chosen before it
+    All mentions are masked at once and filled from left to right, each given the entity chosen before it
     (Neural Path Hunter, section 3.3). The model is that of role ``retriever``.
     """
 
     history: tuple[str, ...]
     """Turns, oldest first; the role says how many of the last ones count."""
     triples: tuple[Triple, ...]
-    """The facts at hand, nearest first. They are linearised in front of the history as far as the window goes, and a
-    candidate is known by those that join it to its anchor, read or not."""
+    """Facts, nearest first. They are linearised before the history as far as the window goes; the memory text of a
+    candidate has the first of those that join it to its anchor, whether the window has them or not."""
     response: str
     mentions: tuple[tuple[int, int], ...]
     """Character ranges of ``response``, disjoint and in the order of the text."""
@@ -193,16 +193,16 @@ class Retrieve(msgspec.Struct, frozen=True):
 
 
 class Generate(msgspec.Struct, frozen=True):
-    """Responses to ``history`` that rest on ``knowledge``, by role ``generator`` → ``tuple[Written, ...]``, best first.
+    """Responses to ``history`` that rest on ``knowledge`` → ``tuple[GeneratedSequence, ...]``, best first.
 
-    PMI-Decode (Nandwani et al. 2023, §4.2): the next token is judged by ``alpha * cpmi + (1 - alpha) * log_prob``, both
-    given everything before it, where CPMI is its log-probability with the knowledge minus that without. ``alpha`` 0
-    with ``pmi_top_p`` 1 is the plain decoding of the model; at ``alpha`` 0 the context without the knowledge is not
-    read.
+    By role ``generator``. PMI-Decode (Nandwani et al. 2023, §4.2) scores the next token by
+    ``alpha * cpmi + (1 - alpha) * log_prob``, both given everything before it, where CPMI is its log-probability with
+    the knowledge minus that without. ``alpha`` 0 with ``pmi_top_p`` 1 is the plain decoding of the model; at ``alpha``
+    0 the context without the knowledge is not read.
     """
 
     knowledge: tuple[str, ...]
-    """Passages, joined by a blank."""
+    """Passages, joined by a space."""
     history: tuple[str, ...]
     """Turns, the oldest first, joined by a line break; may be empty."""
     decoding: Decoding = FAITHFUL
@@ -222,26 +222,26 @@ class GeneratedQuestion(msgspec.Struct, frozen=True):
 
 
 class SequenceToken(msgspec.Struct, frozen=True):
-    """A token of a written response."""
+    """A token of a generated response."""
 
     id: int
     text: str
-    """What it adds to the text; empty for a token that ends the response, or that only begins a character. The texts
-    of all tokens are the response."""
+    """What it adds to the text; empty for a token that ends the response, or that only begins a character. Joined, the
+    texts of all tokens are the response."""
     log_prob: float
     """Given the knowledge, the history and the tokens before it."""
     cpmi: float | None
-    """How much of that the knowledge brings: minus the log-probability without it. None at ``alpha`` 0, where that
-    context is not read."""
+    """``log_prob`` minus the log-probability without the knowledge. None at ``alpha`` 0, where that context is not
+    read."""
 
 
 class GeneratedSequence(msgspec.Struct, frozen=True):
-    """A response written by role ``generator``."""
+    """A response generated by role ``generator``."""
 
     text: str
     score: float
-    """Of the decoding rule: the mean of a token's ``alpha * cpmi + (1 - alpha) * log_prob``, with the length penalty
-    for beams."""
+    """Score of the decoding rule: the mean of a token's ``alpha * cpmi + (1 - alpha) * log_prob``, with the length
+    penalty for beams."""
     tokens: tuple[SequenceToken, ...]
     """All of them, with the one that ends the response."""
     finished: bool
@@ -249,16 +249,16 @@ class GeneratedSequence(msgspec.Struct, frozen=True):
 
 
 class SequencePart(msgspec.Struct, frozen=True):
-    """What a decoding step adds to a response that is streamed."""
+    """The text that a decoding step adds to a response that is streamed."""
 
     text: str
-    """Whole characters, possibly none. Joined, they are the response; a blank is held back until a word follows it."""
-    written: GeneratedSequence | None = None
-    """The whole response, with the last part only."""
+    """Whole characters, possibly none. Joined, they are the response; a space is held back until a word follows it."""
+    sequence: GeneratedSequence | None = None
+    """The complete response, with the last part only."""
 
 
 class Read(msgspec.Struct, frozen=True):
-    """How much of the passages a model saw."""
+    """How much of the passages a model read."""
 
     windows: int
     characters: int
@@ -271,11 +271,11 @@ class Answered(msgspec.Struct, frozen=True):
     """An extractive answer; ``text`` is empty when ``status`` is not ``answered``."""
 
     status: Literal["answered", "none", "empty"]
-    """``none``: every window says the passages hold no answer. ``empty``: the best that any window chose has no words,
-    because its end stands before its start or it covers special tokens only."""
+    """``none``: no window has an answer. ``empty``: some window chose a range, but none chose one with words, because
+    its end is before its start or it covers special tokens only."""
     text: str
     passage: int
-    """Index of the passage the answer stands in; -1 without one."""
+    """Index of the passage with the answer; -1 without an answer."""
     start: int
     """Character offset in that passage; -1 when the range leaves the passage or there is no answer."""
     end: int
@@ -304,7 +304,7 @@ class TextScored(msgspec.Struct, frozen=True):
     log_probs: tuple[float, ...]
     """Of the tokens from ``first`` on, in order."""
     first: int
-    """0, or 1 when nothing stood before the text: then its first token has no prediction and is left out."""
+    """0, or 1 without a prefix: then the first token of the text has no prediction and is left out."""
 
 
 class Embedded(msgspec.Struct, frozen=True, eq=False):
@@ -327,7 +327,7 @@ class TokenCounts(msgspec.Struct, frozen=True):
     texts: int
     """How many texts were counted."""
     counts: dict[int, int]
-    """Token id → number of texts that have it, special tokens included; ids that none has are left out."""
+    """Token id → number of texts with it, special tokens included; ids in no text are left out."""
 
 
 class ClassifiedToken(msgspec.Struct, frozen=True):
@@ -347,16 +347,16 @@ class ClassifiedTokens(msgspec.Struct, frozen=True):
 
 
 class Retrieved(msgspec.Struct, frozen=True):
-    """A candidate for a mention, as the retriever sees it."""
+    """A candidate for a mention, with its score."""
 
     anchor: str
     entity: str
     score: float
     """DistMult of anchor, query and entity, over the square root of their width."""
     probability: float
-    """Softmax of the scores over all of the mention's candidates, returned or not."""
+    """Softmax of the scores over all candidates of the mention, returned or not."""
     read: Read | None = None
-    """How much of triples and history stood before the model; less than all where they did not fit its window."""
+    """How much of triples and history the model read; less than all where they did not fit its window."""
 
 
 Call: TypeAlias = (

@@ -63,7 +63,7 @@ class LocalRuntime:
 
         def load_model(name: str) -> Model:
             role, opened = roles[name]
-            return kind_of(role).load(opened, role, profile.sharing(opened.manifest.size))
+            return kind_of(role).load(opened, role, profile.share_threads(opened.manifest.size))
 
         # spaCy takes longest and holds the GIL, which the building of a session does not.
         names = sorted(roles, key=lambda name: kind_of(roles[name][0]).pool != "host")

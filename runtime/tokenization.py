@@ -30,24 +30,24 @@ class Window(NamedTuple):
 
     def tokens_of(self, sequence: int) -> tuple[int, int]:
         """First and last position of a sequence's tokens; (0, -1) when it has none."""
-        places = [i for i, owner in enumerate(self.sequence_ids) if owner == sequence]
-        return (places[0], places[-1]) if places else (0, -1)
+        positions = [i for i, owner in enumerate(self.sequence_ids) if owner == sequence]
+        return (positions[0], positions[-1]) if positions else (0, -1)
 
     def text(self, start: int, end: int, texts: Sequence[str]) -> str:
         """The words that positions ``start`` to ``end`` (inclusive) cover in ``texts``; special tokens cover none."""
         pieces = []
-        for sequence, whole in enumerate(texts):
+        for sequence, text in enumerate(texts):
             covered = [self.offsets[i] for i in range(start, end + 1) if self.sequence_ids[i] == sequence]
             if covered:
-                pieces.append(whole[covered[0][0] : covered[-1][1]].strip())
+                pieces.append(text[covered[0][0] : covered[-1][1]].strip())
         return " ".join(pieces)
 
 
-class Part(NamedTuple):
-    """A window of a text, and the positions ``own[0]`` to ``own[1] - 1`` in it that no other window speaks for."""
+class OwnedWindow(NamedTuple):
+    """A window of a text, and the positions ``owned[0]`` to ``owned[1] - 1`` in it, which no other window owns."""
 
     window: Window
-    own: tuple[int, int]
+    owned: tuple[int, int]
 
 
 class TextEncoder:
@@ -75,29 +75,29 @@ class TextEncoder:
             raise BundleError(f"{path} is not a tokenizer file: {error}. Export the bundle again.") from error
         return cls(tokenizer, max_tokens)
 
-    def single(self, text: str) -> Window:
+    def encode(self, text: str) -> Window:
         """The ids of one text; TooLong when it does not fit the window."""
-        encoding = self._encode(text, None)
+        encoding = self._tokenize(text, None)
         self._check(encoding, text)
         return _window(encoding)
 
-    def pair(self, first: str, second: str) -> Window:
+    def encode_pair(self, first: str, second: str) -> Window:
         """The ids of a pair; TooLong when it does not fit the window."""
-        encoding = self._encode(first, second)
+        encoding = self._tokenize(first, second)
         self._check(encoding, max(first, second, key=len))
         return _window(encoding)
 
-    def windows(self, first: str, second: str, windowed: int, stride: int) -> list[Window]:
-        """The pair, with text ``windowed`` (0 or 1) read in overlapping windows of the room the other leaves.
+    def encode_windows(self, first: str, second: str, windowed: int, stride: int) -> list[Window]:
+        """The ids of a pair, with text ``windowed`` (0 or 1) in overlapping windows of the room that the other leaves.
 
         Neighbouring windows share up to ``stride`` tokens. TooLong when the other text leaves room for less than a
         sixteenth of the model's window.
         """
-        whole = self._encode(first, second)
+        whole = self._tokenize(first, second)
         if len(whole.ids) <= self.max_tokens:
             return [_window(whole)]
-        first_place, last_place = _window(whole).tokens_of(windowed)
-        length = last_place - first_place + 1
+        begin, end = _window(whole).tokens_of(windowed)
+        length = end - begin + 1
         room = self.max_tokens - (len(whole.ids) - length)
         if room < self.max_tokens // 16:
             raise TooLong(
@@ -107,28 +107,28 @@ class TextEncoder:
         step = max(1, room - min(stride, room // 2))
         starts = [*range(0, length - room, step), length - room]
         window = _window(whole)
-        return [_cut(window, first_place + a, room, first_place, last_place) for a in starts]
+        return [_cut(window, begin + start, room, begin, end) for start in starts]
 
-    def parts(self, text: str, stride: int) -> list[Part]:
-        """One text in as many windows as it needs, of which each owns a stretch of the tokens.
+    def encode_parts(self, text: str, stride: int) -> list[OwnedWindow]:
+        """The ids of one text in as many windows as it needs, each of which owns a range of the tokens.
 
-        The stretches follow one another and cover the text: joined, they are its ids as if no window were bounded, the
-        special tokens in front with the first and those behind with the last. Neighbouring windows share ``stride``
-        tokens, at most half a window; each owns the half of them that lies deeper inside it.
+        The ranges follow one another and cover the text: joined, they are its ids as if no window were bounded. The
+        first includes the special tokens before the text, the last those after it. Neighbouring windows share
+        ``stride`` tokens, at most half a window; each owns the half of them that lies deeper inside it.
         """
-        whole = _window(self._encode(text, None))
+        whole = _window(self._tokenize(text, None))
         if len(whole.ids) <= self.max_tokens:
-            return [Part(whole, (0, len(whole.ids)))]
+            return [OwnedWindow(whole, (0, len(whole.ids)))]
         first, last = whole.tokens_of(0)
         length = last - first + 1
         room = self.max_tokens - (len(whole.ids) - length)
         starts = [*range(0, length - room, room - min(stride, room // 2)), length - room]
-        # Where the stretch of one window ends and the next begins: in the middle of what both see.
+        # Where the range of one window ends and that of the next begins: in the middle of the tokens that they share.
         bounds = [0, *((a + room + b + 1) // 2 for a, b in pairwise(starts)), length]
         return [
-            Part(
+            OwnedWindow(
                 _cut(whole, first + start, room, first, last),
-                # A window's tokens stand behind the special ones in front.
+                # A window's tokens come after its leading special tokens.
                 (
                     first + begin - start if begin else 0,
                     first + end - start if end < length else self.max_tokens,
@@ -137,25 +137,25 @@ class TextEncoder:
             for start, begin, end in zip(starts, bounds, bounds[1:], strict=False)
         ]
 
-    def plain(self, text: str) -> Window:
-        """One text of any length without special tokens, also where the tokenizer would add some."""
-        return _window(self._encode(text, None, add_special=False))
+    def encode_plain(self, text: str) -> Window:
+        """The ids of one text of any length, without the special tokens that the tokenizer would add."""
+        return _window(self._tokenize(text, None, add_special=False))
 
-    def ids(self, text: str) -> list[int]:
+    def encode_ids(self, text: str) -> list[int]:
         """The ids of one text of any length, special tokens included."""
-        return list(self._encode(text, None).ids)
+        return list(self._tokenize(text, None).ids)
 
     def render(self, template: Template, fields: dict[str, str]) -> tuple[str, str | None]:
-        """The texts of a template with its fields filled in; braces inside a field are text."""
+        """Fill in the fields of a template; braces inside a field are text."""
         return fill(template.first, fields), None if template.second is None else fill(template.second, fields)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of generated ids, without special tokens."""
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
 
-    def _encode(self, first: str, second: str | None, *, add_special: bool = True) -> Encoding:
+    def _tokenize(self, first: str, second: str | None, *, add_special: bool = True) -> Encoding:
         # A unigram vocabulary holds "</s>" as an ordinary piece, and normalisation can spell one from look-alikes, so
-        # the ids are checked and the first character of an offending piece is blanked, which keeps every offset.
+        # the ids are checked and a space replaces the first character of an offending piece, which keeps every offset.
         for _ in range(8):
             encoding = self._tokenizer.encode(first, second, add_special_tokens=add_special)
             clash = [
@@ -169,9 +169,9 @@ class TextEncoder:
                 return encoding
             for sequence, start in clash:
                 if sequence == 0:
-                    first = _blank(first, start)
+                    first = _blank_out(first, start)
                 elif second is not None:
-                    second = _blank(second, start)
+                    second = _blank_out(second, start)
         raise TooLong("The text spells the model's special tokens again and again; remove them.")
 
     def _check(self, encoding: Encoding, text: str) -> None:
@@ -182,14 +182,14 @@ class TextEncoder:
             )
 
 
-def padded(rows: Sequence[Sequence[int]], width: int, fill: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of ids as ids and mask [R, width], with ``fill`` behind them."""
+def pad(rows: Sequence[Sequence[int]], width: int, fill: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pad rows of ids with ``fill``: ids and mask, [R, width]."""
     ids, offsets = flatten(rows)
     return _native.pad_rows(ids, offsets, np.arange(len(rows)), width, fill)
 
 
 def flatten(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ragged ids as one flat array and its row offsets."""
+    """Flatten ragged ids into one array; return it with its row offsets."""
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
     flat = np.fromiter((index for row in rows for index in row), dtype=np.int64, count=int(offsets[-1]))
@@ -215,8 +215,8 @@ def fill(template: str, fields: dict[str, str]) -> str:
     return "".join(out)
 
 
-def _blank(text: str, at: int) -> str:
-    # A piece may start with the blank before its word.
-    while at < len(text) - 1 and text[at].isspace():
-        at += 1
-    return text[:at] + " " + text[at + 1 :]
+def _blank_out(text: str, index: int) -> str:
+    # A piece may start with the space before its word.
+    while index < len(text) - 1 and text[index].isspace():
+        index += 1
+    return text[:index] + " " + text[index + 1 :]

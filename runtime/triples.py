@@ -1,4 +1,4 @@
-"""Triples of a knowledge graph, and the text a model reads in their place.
+"""Triples of a knowledge graph, and the text that a model reads for them.
 
 >>> linearise([Triple("Alien", "/film/film/directed_by", "Ridley Scott"), Triple("Alien", "release_year", "1979")])
 'Alien directed by Ridley Scott | Alien release year 1979'
@@ -33,9 +33,9 @@ def linearise(triples: Iterable[Triple]) -> str:
 
 
 def sentence(triple: Triple) -> str:
-    """``subject predicate object`` with a readable predicate; an inverse triple is turned round.
+    """``subject predicate object`` with a readable predicate; an inverse triple swaps subject and object.
 
-    Runs of blanks and line breaks become one blank; entities are not changed otherwise.
+    Runs of spaces and line breaks become one space; entities are not changed otherwise.
     """
     triple = upright(triple)
     return " ".join(f"{triple.subject} {readable(triple.predicate)} {triple.object}".split())
@@ -51,18 +51,18 @@ def upright(triple: Triple) -> Triple:
     predicate = plain.lstrip("~ ")
     if predicate == plain or not predicate:
         return triple
-    turned = plain[: len(plain) - len(predicate)].count("~") % 2
-    ends = (triple.object, triple.subject) if turned else (triple.subject, triple.object)
+    inverse = plain[: len(plain) - len(predicate)].count("~") % 2
+    ends = (triple.object, triple.subject) if inverse else (triple.subject, triple.object)
     return Triple(ends[0], predicate, ends[1])
 
 
 def readable(predicate: str) -> str:
-    """A predicate in words.
+    """The words of a predicate.
 
     - A Freebase path gives its last part, and two joined paths the last part of each, without the words that the first
-      has already. Freebase's ``_s`` stands for "(s)" and is left out.
-    - An IRI gives what stands behind its last ``/`` or ``#``, a prefixed name what stands behind the colon.
-    - Underscores are blanks, and camelCase is split.
+      has already. Freebase's ``_s`` means "(s)" and is left out.
+    - An IRI gives the part after its last ``/`` or ``#``, a prefixed name the part after the colon.
+    - Underscores become spaces, and camelCase is split.
     - Anything else is a predicate in words already; where no word would be left, it stays as it is.
 
     >>> readable("/award/award_nominee/award_nominations./award/award_nomination/award_nominee")
@@ -82,7 +82,7 @@ def readable(predicate: str) -> str:
             words = [*words, *(word for word in part if word not in words)]
     else:
         name = re.split(r"[/#]", plain.strip("<>").rstrip("/#"))[-1] if "://" in plain else _PREFIX.sub("", plain)
-        words = _CAMEL.sub(lambda found: " " + found[0].lower(), name).replace("_", " ").split()
+        words = _CAMEL.sub(lambda match: " " + match[0].lower(), name).replace("_", " ").split()
     return " ".join(words) or plain
 
 

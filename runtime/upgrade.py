@@ -9,13 +9,16 @@ SCHEMA = 2
 
 _KINDS = {
     "reader": "extractive_qa",
-    "tagger": "token_classifier",
+    "tagger": "token_classifier",  # terms: literal
     "generator": "question_generator",
     "writer": "response_generator",
     "lm": "language_model",
 }
 _ROLES = {"tokens": "token_classifier"}
-_OPERATING_POINT = {"false_alarms": "false_positive_rate", "misses": "false_negative_rate"}
+_OPERATING_POINT = {
+    "false_alarms": "false_positive_rate",  # terms: literal
+    "misses": "false_negative_rate",
+}
 
 
 def upgrade_manifest(manifest: Any) -> Any:

@@ -21,11 +21,11 @@ def tiny_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     The weights are random, the tokenizers real, and the pipeline knows a few sentences by heart.
     """
     from .support import models
-    from .unit.runtime.test_spans import train_tiny
+    from .unit.runtime.test_span_finder import train_tiny
 
     root = tmp_path_factory.mktemp("checkpoints")
-    models.generator(root / "qg", "t5")
-    models.reader(root / "qa", "albert", seed=3)  # of a few seeds the one whose answers meet a span most often
+    models.encoder_decoder(root / "qg", "t5")
+    models.extractive_qa(root / "qa", "albert", seed=3)  # of a few seeds the one whose answers meet a span most often
     models.classifier(root / "nli", "roberta", seed=3)
     train_tiny("ud").to_disk(root / "spans")
     return root

@@ -153,8 +153,8 @@ class GenerationStream(Iterator[str]):
                 message = f"Not generated within {self._deadline_ms:.0f} ms; raise Options.deadline_ms."
                 self._result = self._make_result("deadline", (), message)
                 break
-            if part.written is not None:
-                self._result = self._make_result("generated", (_make_response(part.written, 0),))
+            if part.sequence is not None:
+                self._result = self._make_result("generated", (_make_response(part.sequence, 0),))
             if part.text:
                 return part.text
         raise StopIteration

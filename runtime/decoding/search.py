@@ -1,7 +1,7 @@
-"""Beam search, greedy search, sampling and beam sampling over a decoder step, whatever graph stands behind it.
+"""Beam search, greedy search, sampling and beam sampling over a decoder step, whatever graph computes it.
 
-``search`` and ``sample`` are generators: they yield after every step, with what has been written so far, and return the
-finished sequences. So the same loop serves a whole response and one that is streamed.
+``beam_search`` and ``sample`` are rngs: they yield the paths of the beams after every step, and return the
+finished sequences. So the same loop serves a complete response and one that is streamed.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ Ids = tuple[int, ...]
 Values = tuple[float, ...]
 
 
-class Candidates(NamedTuple):
-    """What a step brings for every beam, the best first."""
+class TokenCandidates(NamedTuple):
+    """The next tokens that a step proposes for every beam, the best first."""
 
     scores: Array
     """[A, K, C]: of a log-probability's kind, so that sums over a sequence rank it; -inf rules a token out."""
     tokens: Array
     """[A, K, C]"""
     values: tuple[Array, ...] = ()
-    """What else is to be known of a chosen token, [A, K, C] each."""
+    """Further numbers to report with a chosen token, [A, K, C] each."""
 
 
-class Path(NamedTuple):
-    """What a beam has written after the start token."""
+class BeamPath(NamedTuple):
+    """The tokens that a beam has generated after the start token."""
 
     ids: Ids = ()
     total: float = 0.0
     """Sum of scores."""
     values: tuple[Values, ...] = ()
-    """``Candidates.values`` of each token."""
+    """``TokenCandidates.values`` of each token."""
 
 
-class Decoded(NamedTuple):
+class DecodedSequence(NamedTuple):
     """A finished sequence."""
 
     ids: list[int]
@@ -54,57 +54,60 @@ class Decoded(NamedTuple):
     score: float
     """transformers' ``sequences_scores`` for beams, the mean of a token's score otherwise."""
     values: tuple[Values, ...] = ()
-    """``Candidates.values`` of each token, when the step was followed."""
+    """``TokenCandidates.values`` of each token, when the step uses the paths."""
 
 
-Written = Sequence[Sequence[Path]]
-"""What the beams of each open source have written so far."""
-Steps = Generator[Written, None, list[list[Decoded]]]
+StepHistory = Sequence[Sequence[BeamPath]]
+"""The paths of the beams of each open source, up to the current step."""
+DecodingRun = Generator[StepHistory, None, list[list[DecodedSequence]]]
+"""Decoding as a generator: yields the history after every step, and returns each source's sequences, best first."""
 
 
-class Step(Protocol):
+class DecoderStep(Protocol):
     """A decoder over the open sources of a batch."""
 
-    follows: bool
-    """Whether it must be told what was written, and takes out itself what may not be written again or ended yet."""
+    uses_history: bool
+    """Whether it needs the history, and itself rules out tokens that would repeat an n-gram or end too early."""
 
-    def __call__(self, tokens: Array, parents: Array, count: int, written: Written) -> Candidates:
+    def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
         """The ``count`` best continuations of every beam; ``tokens`` and ``parents`` [A, K]."""
         ...
 
-    def keep(self, rows: NDArray[np.int64]) -> None:
+    def keep_sources(self, rows: NDArray[np.int64]) -> None:
         """Drop the sources that are closed; ``rows`` are the positions of those still open."""
         ...
 
 
-class Language(NamedTuple):
-    """What decoding must know of a model's tokens."""
+class Vocabulary(NamedTuple):
+    """A model's special tokens and the number of all its tokens."""
 
     start: int
     eos: tuple[int, ...]
     pad: int
-    vocabulary: int
+    size: int
 
 
-def drain(steps: Generator[object, None, T]) -> T:
-    """Run a generator to its end and give what it returns."""
+def run_to_end(generator: Generator[object, None, T]) -> T:
+    """Run a generator to its end and return its result."""
     while True:
         try:
-            next(steps)
+            next(generator)
         except StopIteration as stop:
             result: T = stop.value
             return result
 
 
-def decode(step: Step, windows: Sequence[Sequence[int]], decoding: Decoding, language: Language) -> Steps:
-    """Decode every source, best sequence first; ``windows`` are their ids, which seed what is drawn."""
+def decode(
+    step: DecoderStep, windows: Sequence[Sequence[int]], decoding: Decoding, vocabulary: Vocabulary
+) -> DecodingRun:
+    """Decode every source, best sequence first; ``windows`` are their ids, which seed the random numbers."""
     if isinstance(decoding, Sampling):
-        return sample(step, windows, decoding, language)
-    return search(step, windows, decoding, language)
+        return sample(step, windows, decoding, vocabulary)
+    return beam_search(step, windows, decoding, vocabulary)
 
 
-def width(decoding: Decoding) -> int:
-    """How many sequences of a source a step continues."""
+def count_parallel_sequences(decoding: Decoding) -> int:
+    """The number of sequences per source that a step continues."""
     match decoding:
         case BeamSearch() | BeamSampling():
             return decoding.num_beams
@@ -114,96 +117,108 @@ def width(decoding: Decoding) -> int:
             return 1
 
 
-def search(
-    step: Step, windows: Sequence[Sequence[int]], decoding: BeamSearch | Greedy | BeamSampling, language: Language
-) -> Steps:
-    """Beam search, or with BeamSampling beams whose continuations are drawn; one beam is greedy search."""
+def beam_search(
+    step: DecoderStep,
+    windows: Sequence[Sequence[int]],
+    decoding: BeamSearch | Greedy | BeamSampling,
+    vocabulary: Vocabulary,
+) -> DecodingRun:
+    """Run beam search, or with BeamSampling draw the continuations of the beams; one beam is greedy search."""
     beam = BeamSearch(num_beams=1, num_return_sequences=1) if isinstance(decoding, Greedy) else decoding
-    found = _native.BeamSearch(
+    search = _native.BeamSearch(
         sources=len(windows),
         num_beams=beam.num_beams,
         num_return_sequences=beam.num_return_sequences,
-        start=language.start,
-        eos=list(language.eos),
-        vocabulary=language.vocabulary,
+        start=vocabulary.start,
+        eos=list(vocabulary.eos),
+        vocabulary=vocabulary.size,
         max_length=decoding.max_new_tokens + 1,  # the native search counts the start token
-        min_length=0 if step.follows else _min_length(decoding),
-        no_repeat_ngram_size=0 if step.follows else decoding.no_repeat_ngram_size,
+        min_length=0 if step.uses_history else _min_length(decoding),
+        no_repeat_ngram_size=0 if step.uses_history else decoding.no_repeat_ngram_size,
         length_penalty=beam.length_penalty,
         early_stopping=beam.early_stopping,
     )
-    drawn = decoding if isinstance(decoding, BeamSampling) else None
-    streams = [stream(window, drawn.seed, 0) for window in windows] if drawn else []
-    trail = _Trail(len(windows), language, decoding.max_new_tokens) if step.follows or drawn else None
+    sampling = decoding if isinstance(decoding, BeamSampling) else None
+    rngs = [create_rng(window, sampling.seed, 0) for window in windows] if sampling else []
+    tracker = _PathTracker(len(windows), vocabulary, decoding.max_new_tokens) if step.uses_history or sampling else None
     closed = False
     while not closed:
-        count = found.wanted()
-        if drawn:
-            # What a step that does not follow may not use comes on top; wanted() counts that too.
-            count = min(count + (drawn.top_k or language.vocabulary), language.vocabulary)
-        candidates = step(found.tokens(), found.parents(), count, trail.written if trail else ())
-        if trail and drawn:
-            candidates = _thinned(candidates, trail, streams, drawn, None if step.follows else language)
-        closed = found.advance(candidates.scores, candidates.tokens)
-        if trail:
-            trail.advance(candidates, found)
+        count = search.wanted()
+        if sampling:
+            # Tokens that may not be used come on top where the step does not rule them out; wanted() counts them too.
+            count = min(count + (sampling.top_k or vocabulary.size), vocabulary.size)
+        candidates = step(search.tokens(), search.parents(), count, tracker.history if tracker else ())
+        if tracker and sampling:
+            candidates = _draw_candidates(
+                candidates, tracker, rngs, sampling, None if step.uses_history else vocabulary
+            )
+        closed = search.advance(candidates.scores, candidates.tokens)
+        if tracker:
+            tracker.advance(candidates, search)
         if not closed:
-            step.keep(found.open())
-            yield trail.written if trail else ()
+            step.keep_sources(search.open())
+            yield tracker.history if tracker else ()
     return [
-        [Decoded(ids, score, trail.values(source, tuple(ids)) if trail else ()) for ids, score in sequences]
-        for source, sequences in enumerate(found.results())
+        [DecodedSequence(ids, score, tracker.get_values(source, tuple(ids)) if tracker else ()) for ids, score in pairs]
+        for source, pairs in enumerate(search.results())
     ]
 
 
-def sample(step: Step, windows: Sequence[Sequence[int]], decoding: Sampling, language: Language) -> Steps:
-    """``decoding.num_return_sequences`` drawn sequences per source, the most probable first."""
-    draws = [[stream(window, decoding.seed, k) for k in range(decoding.num_return_sequences)] for window in windows]
-    paths: list[list[Path]] = [[Path()] * decoding.num_return_sequences for _ in windows]
+def sample(
+    step: DecoderStep, windows: Sequence[Sequence[int]], decoding: Sampling, vocabulary: Vocabulary
+) -> DecodingRun:
+    """Draw ``decoding.num_return_sequences`` sequences per source; the most probable comes first."""
+    rngs = [[create_rng(window, decoding.seed, k) for k in range(decoding.num_return_sequences)] for window in windows]
+    paths: list[list[BeamPath]] = [[BeamPath()] * decoding.num_return_sequences for _ in windows]
     shape = (len(windows), decoding.num_return_sequences)
-    count = decoding.top_k or language.vocabulary
-    tokens = np.full((len(windows), 1), language.start, dtype=np.int64)
+    count = decoding.top_k or vocabulary.size
+    tokens = np.full((len(windows), 1), vocabulary.start, dtype=np.int64)
     parents = np.zeros_like(tokens)
     for length in range(1, decoding.max_new_tokens + 1):  # the length after this step
-        # A step that does not follow takes nothing out, so ask for as many more as may be banned.
-        extra = 0 if step.follows else (length if decoding.no_repeat_ngram_size else 0) + len(language.eos)
-        written = paths if length > 1 else [row[:1] for row in paths]
-        found = step(tokens, parents, min(count + extra, language.vocabulary), written)
-        tokens = np.full(shape, language.pad, dtype=np.int64)
+        # A step that does not use the history rules nothing out, so ask for as many more as may be banned.
+        extra = 0 if step.uses_history else (length if decoding.no_repeat_ngram_size else 0) + len(vocabulary.eos)
+        history = paths if length > 1 else [row[:1] for row in paths]
+        candidates = step(tokens, parents, min(count + extra, vocabulary.size), history)
+        tokens = np.full(shape, vocabulary.pad, dtype=np.int64)
         parents = np.broadcast_to(np.arange(decoding.num_return_sequences) if length > 1 else 0, shape).astype(np.int64)
-        for row, streams in enumerate(draws):
-            for k, drawn in enumerate(streams):
+        for row, row_rngs in enumerate(rngs):
+            for k, rng in enumerate(row_rngs):
                 path = paths[row][k]
-                if _over(path, length - 1, language):
+                if _has_ended(path, length - 1, vocabulary):
                     continue
-                place = k if length > 1 else 0
-                banned = set() if step.follows else blocked((language.start, *path.ids), decoding, language.eos)
-                chosen = _draw(found.scores[row, place], found.tokens[row, place], banned, decoding, drawn.random())
+                beam = k if length > 1 else 0
+                banned = (
+                    set()
+                    if step.uses_history
+                    else find_banned_tokens((vocabulary.start, *path.ids), decoding, vocabulary.eos)
+                )
+                scores, row_tokens = candidates.scores[row, beam], candidates.tokens[row, beam]
+                chosen = _draw_token(scores, row_tokens, banned, decoding, rng.random())
                 if chosen is None:
                     continue
-                tokens[row, k] = found.tokens[row, place, chosen]
-                paths[row][k] = _continued(path, found, row, place, chosen)
-        if all(_over(path, length, language) for row in paths for path in row):
+                tokens[row, k] = row_tokens[chosen]
+                paths[row][k] = _extend_path(path, candidates, row, beam, chosen)
+        if all(_has_ended(path, length, vocabulary) for row in paths for path in row):
             break
         yield paths
     return [
         sorted(
-            (Decoded(list(path.ids), path.total / max(1, len(path.ids)), path.values) for path in row),
-            key=lambda one: -one.score,
+            (DecodedSequence(list(path.ids), path.total / max(1, len(path.ids)), path.values) for path in row),
+            key=lambda sequence: -sequence.score,
         )
         for row in paths
     ]
 
 
-def blocked(written: Ids, decoding: Decoding, eos: Sequence[int]) -> set[int]:
-    """The tokens that may not follow ``written``, which has the start token where there is one."""
-    found = set(eos) if len(written) < _min_length(decoding) else set()
+def find_banned_tokens(prefix: Ids, decoding: Decoding, eos: Sequence[int]) -> set[int]:
+    """The tokens that may not follow ``prefix``, which has the start token where there is one."""
+    banned = set(eos) if len(prefix) < _min_length(decoding) else set()
     size = decoding.no_repeat_ngram_size
     if size > 0:
-        tail = written[len(written) - size + 1 :] if size > 1 else ()
-        places = range(len(written) - size + 1)
-        found |= {written[i + size - 1] for i in places if written[i : i + size - 1] == tail}
-    return found
+        tail = prefix[len(prefix) - size + 1 :] if size > 1 else ()
+        starts = range(len(prefix) - size + 1)
+        banned |= {prefix[i + size - 1] for i in starts if prefix[i : i + size - 1] == tail}
+    return banned
 
 
 def _min_length(decoding: Decoding) -> int:
@@ -211,7 +226,7 @@ def _min_length(decoding: Decoding) -> int:
     return decoding.min_new_tokens + 1 if decoding.min_new_tokens else 0
 
 
-def check(decoding: Decoding) -> None:
+def check_decoding(decoding: Decoding) -> None:
     """Raise InvalidRequest for settings outside their range."""
     rules: list[tuple[bool, str]] = []
     if isinstance(decoding, BeamSearch | BeamSampling):
@@ -248,123 +263,131 @@ def check(decoding: Decoding) -> None:
             f"no_repeat_ngram_size={decoding.no_repeat_ngram_size}; allowed are 0 (off) and above",
         ),
     ]
-    for fine, message in rules:
-        if not fine:
+    for holds, message in rules:
+        if not holds:
             raise InvalidRequest(f"{type(decoding).__name__}: {message}.")
 
 
-def stream(ids: Sequence[int], seed: int, number: int) -> np.random.Generator:
+def create_rng(ids: Sequence[int], seed: int, number: int) -> np.random.Generator:
     """Random numbers that depend on the source and the seed, not on the batch or the order of requests."""
     digest = hashlib.sha256(np.asarray(ids, dtype=np.int64).tobytes()).digest()
     return np.random.default_rng([seed, number, int.from_bytes(digest[:8], "little")])
 
 
-class _Trail:
-    """What the beams of a search wrote, with the values of every token; the search itself keeps ids and scores."""
+class _PathTracker:
+    """The paths of a search's beams with the values of every token; the search itself keeps ids and scores."""
 
-    def __init__(self, sources: int, language: Language, max_new_tokens: int) -> None:
-        self.written: list[list[Path]] = [[Path()] for _ in range(sources)]
+    def __init__(self, sources: int, vocabulary: Vocabulary, max_new_tokens: int) -> None:
+        self.history: list[list[BeamPath]] = [[BeamPath()] for _ in range(sources)]
         self.sources = list(range(sources))
-        """Which source each row of ``written`` belongs to."""
-        self._eos = np.array(language.eos, dtype=np.int64)
+        """Which source each row of ``history`` belongs to."""
+        self._eos = np.array(vocabulary.eos, dtype=np.int64)
         self._last = max_new_tokens
         self._ended: dict[tuple[int, Ids], tuple[Values, ...]] = {}
 
-    def advance(self, candidates: Candidates, search: _native.BeamSearch) -> None:
-        """Note what may have ended with the step that ``search`` just took, and follow the beams that go on."""
-        length = len(self.written[0][0].ids) + 1
+    def advance(self, candidates: TokenCandidates, search: _native.BeamSearch) -> None:
+        """Record the paths that may have ended with the last step of ``search``, and extend those that go on."""
+        length = len(self.history[0][0].ids) + 1
         ends = np.isfinite(candidates.scores)
         if length < self._last:
             ends &= np.isin(candidates.tokens, self._eos)
-        for row, beam, place in np.argwhere(ends).tolist():
-            path = _continued(self.written[row][beam], candidates, row, beam, place)
+        for row, beam, candidate in np.argwhere(ends).tolist():
+            path = _extend_path(self.history[row][beam], candidates, row, beam, candidate)
             self._ended[self.sources[row], path.ids] = path.values
         rows = search.open().tolist()
         beams = zip(rows, search.parents().tolist(), search.tokens().tolist(), strict=True)
-        self.written = [self._next(candidates, row, parents, tokens) for row, parents, tokens in beams]
+        self.history = [self._extend_row(candidates, row, parents, tokens) for row, parents, tokens in beams]
         self.sources = [self.sources[row] for row in rows]
 
-    def values(self, source: int, ids: Ids) -> tuple[Values, ...]:
-        """``Path.values`` of a sequence that ended."""
+    def get_values(self, source: int, ids: Ids) -> tuple[Values, ...]:
+        """``BeamPath.values`` of a sequence that ended."""
         return self._ended[source, ids]
 
-    def _next(self, candidates: Candidates, row: int, parents: list[int], tokens: list[int]) -> list[Path]:
-        paths: list[Path] = []
+    def _extend_row(
+        self, candidates: TokenCandidates, row: int, parents: list[int], tokens: list[int]
+    ) -> list[BeamPath]:
+        paths: list[BeamPath] = []
         for parent, token in zip(parents, tokens, strict=True):
-            places = np.flatnonzero(candidates.tokens[row, parent] == token)
-            path = Path((*self.written[row][parent].ids, token), -math.inf)
-            # A place that no continuation was left for carries a token that ends, is ruled out or is a repetition.
-            if len(places) and token not in self._eos and all(path.ids != other.ids for other in paths):
-                path = _continued(self.written[row][parent], candidates, row, parent, int(places[0]))
+            matches = np.flatnonzero(candidates.tokens[row, parent] == token)
+            path = BeamPath((*self.history[row][parent].ids, token), -math.inf)
+            # A beam that no continuation was left for carries a token that ends, is ruled out or is a repetition.
+            if len(matches) and token not in self._eos and all(path.ids != other.ids for other in paths):
+                path = _extend_path(self.history[row][parent], candidates, row, parent, int(matches[0]))
             paths.append(path)
         return paths
 
 
-def _over(path: Path, length: int, language: Language) -> bool:
+def _has_ended(path: BeamPath, length: int, vocabulary: Vocabulary) -> bool:
     """Whether a path ended, or was left without a token to go on with, before ``length`` tokens."""
-    return len(path.ids) < length or (length > 0 and path.ids[-1] in language.eos)
+    return len(path.ids) < length or (length > 0 and path.ids[-1] in vocabulary.eos)
 
 
-def _continued(path: Path, candidates: Candidates, row: int, beam: int, place: int) -> Path:
-    return Path(
-        (*path.ids, int(candidates.tokens[row, beam, place])),
-        path.total + float(candidates.scores[row, beam, place]),
-        (*path.values, tuple(float(value[row, beam, place]) for value in candidates.values)),
+def _extend_path(path: BeamPath, candidates: TokenCandidates, row: int, beam: int, candidate: int) -> BeamPath:
+    return BeamPath(
+        (*path.ids, int(candidates.tokens[row, beam, candidate])),
+        path.total + float(candidates.scores[row, beam, candidate]),
+        (*path.values, tuple(float(value[row, beam, candidate]) for value in candidates.values)),
     )
 
 
-def _thinned(
-    candidates: Candidates,
-    trail: _Trail,
-    streams: Sequence[np.random.Generator],
+def _draw_candidates(
+    candidates: TokenCandidates,
+    tracker: _PathTracker,
+    rngs: Sequence[np.random.Generator],
     decoding: BeamSampling,
-    bans: Language | None,
-) -> Candidates:
-    """Rule out all continuations of a source but twice as many drawn ones as it has beams.
+    vocabulary: Vocabulary | None,
+) -> TokenCandidates:
+    """Draw twice as many continuations of each source as it has beams, and rule out all others.
 
-    Drawing without putting back is taking the largest sums of log-weight and Gumbel noise. What is drawn keeps its
-    score divided by the temperature, as in transformers, where beams add up what the warpers leave.
+    Drawing without replacement is taking the largest sums of log-weight and Gumbel noise. A drawn continuation keeps
+    its score divided by the temperature, as in transformers, where beams sum the scores that the warpers leave.
+    ``vocabulary`` is None where the step has ruled out banned tokens already.
     """
     scores = np.full_like(candidates.scores, -np.inf)
-    for row, source in enumerate(trail.sources):
-        paths = trail.written[row]
-        banned = [blocked((bans.start, *path.ids), decoding, bans.eos) if bans else set() for path in paths]
+    for row, source in enumerate(tracker.sources):
+        paths = tracker.history[row]
+        banned = [
+            find_banned_tokens((vocabulary.start, *path.ids), decoding, vocabulary.eos) if vocabulary else set()
+            for path in paths
+        ]
         warped = np.stack(
             [
-                _warped(candidates.scores[row, beam], candidates.tokens[row, beam], banned[beam], decoding)
+                _warp_scores(candidates.scores[row, beam], candidates.tokens[row, beam], banned[beam], decoding)
                 for beam in range(len(paths))
             ]
         )
         totals = np.array([path.total for path in paths])[:, None]
-        drawn = (warped + totals + streams[source].gumbel(size=warped.shape)).ravel()
+        drawn = (warped + totals + rngs[source].gumbel(size=warped.shape)).ravel()
         best = np.argsort(-drawn, kind="stable")[: 2 * decoding.num_beams]
         best = best[np.isfinite(drawn[best])]
         scores[row].reshape(-1)[best] = warped.reshape(-1)[best]
     return candidates._replace(scores=scores)
 
 
-def _warped(scores: Array, tokens: Array, banned: set[int], decoding: Sampling | BeamSampling) -> NDArray[np.float64]:
-    """Scores of one beam by the temperature; -inf for what is banned or outside top-k and top-p."""
+def _warp_scores(
+    scores: Array, tokens: Array, banned: set[int], decoding: Sampling | BeamSampling
+) -> NDArray[np.float64]:
+    """Scores of one beam divided by the temperature; -inf for tokens that are banned or outside top-k and top-p."""
     warped = scores.astype(np.float64) / decoding.temperature
     if banned:
         warped[np.isin(tokens, list(banned))] = -np.inf
-    places = np.flatnonzero(warped > -np.inf)
+    allowed = np.flatnonzero(warped > -np.inf)
     if decoding.top_k:
-        warped[places[decoding.top_k :]] = -np.inf
-        places = places[: decoding.top_k]
-    if decoding.top_p < 1 and len(places):
-        mass = np.cumsum(softmax(warped[places]))
+        warped[allowed[decoding.top_k :]] = -np.inf
+        allowed = allowed[: decoding.top_k]
+    if decoding.top_p < 1 and len(allowed):
+        mass = np.cumsum(softmax(warped[allowed]))
         kept = int(np.searchsorted(mass, decoding.top_p, side="left")) + 1
-        warped[places[kept:]] = -np.inf
+        warped[allowed[kept:]] = -np.inf
     return warped
 
 
-def _draw(scores: Array, tokens: Array, banned: set[int], decoding: Sampling, uniform: float) -> int | None:
-    """The place of the drawn candidate; None when nothing is left to draw from."""
-    warped = _warped(scores, tokens, banned, decoding)
-    places = np.flatnonzero(warped > -np.inf)
-    if not len(places):
+def _draw_token(scores: Array, tokens: Array, banned: set[int], decoding: Sampling, uniform: float) -> int | None:
+    """The index of the drawn candidate; None when nothing is left to draw from."""
+    warped = _warp_scores(scores, tokens, banned, decoding)
+    allowed = np.flatnonzero(warped > -np.inf)
+    if not len(allowed):
         return None
-    mass = np.cumsum(softmax(warped[places]))
-    place = int(np.searchsorted(mass, uniform * mass[-1], side="right"))
-    return int(places[min(place, len(places) - 1)])
+    mass = np.cumsum(softmax(warped[allowed]))
+    drawn = int(np.searchsorted(mass, uniform * mass[-1], side="right"))
+    return int(allowed[min(drawn, len(allowed) - 1)])

@@ -1,4 +1,4 @@
-"""The decoder step graph of a generator over a batch of sources, its keys and values left where the graph put them."""
+"""The decoder step graph of a generator over a batch of sources; its keys and values stay on the device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groundwire.runtime.ort.session import Array, Session
 
 
 class StepGraph:
-    """What one decoding step after another needs of a batch of sources.
+    """A step graph with the state of a batch of sources: cross-attention, masks, and past keys and values.
 
     With several ``contexts`` the graph reads as many rows for every source: all sources in their first context, then
     all in their second. The same tokens are appended to all contexts.
@@ -40,10 +40,10 @@ class StepGraph:
     def step(
         self, tokens: Array, parents: Array, count: int, outputs: tuple[str, ...], extra: Mapping[str, Array]
     ) -> list[Array]:
-        """One step of ``tokens`` [C · A, K] behind the ``parents`` [A, K]: the ``outputs``, in host memory."""
+        """Append ``tokens`` [C · A, K] to the beams ``parents`` [A, K]; return the ``outputs``, in host memory."""
         feeds: dict[str, ort.OrtValue] = {
             "tokens": self._session.value(tokens),
-            "parents": self._session.value(self.in_all(parents)),
+            "parents": self._session.value(self.repeat_for_contexts(parents)),
             "cross_mask": self._mask,
             "count": self._session.value(np.array([count], dtype=np.int64)),
             **{name: self._session.value(array) for name, array in extra.items()},
@@ -54,11 +54,11 @@ class StepGraph:
         self._past = {name: out[f"present.{name}"] for name in self._past}
         return [out[name].numpy() for name in outputs]
 
-    def in_all(self, rows: Array) -> Array:
+    def repeat_for_contexts(self, rows: Array) -> Array:
         """[A, ...] as [C · A, ...]: the same for every context."""
         return np.concatenate([rows] * self._contexts) if self._contexts > 1 else rows
 
-    def keep(self, rows: NDArray[np.int64]) -> None:
+    def keep_sources(self, rows: NDArray[np.int64]) -> None:
         """Drop the sources that are closed; ``rows`` are the positions of those still open."""
         sources = self._mask.shape()[0] // self._contexts
         if len(rows) == sources:

@@ -18,7 +18,7 @@ from groundwire.runtime.tokenization import TextEncoder, Window
 _INFERENCE = ("entailment", "contradiction", "neutral")
 
 
-class Piece(NamedTuple):
+class PremiseWindow(NamedTuple):
     """A window of one premise of one call."""
 
     call: int
@@ -48,29 +48,30 @@ class Classifier:
     def run(self, calls: Sequence[Classify], max_windows: int) -> list[Classified | GroundwireError]:
         """One label per call; a call whose texts cannot be read gets its error instead."""
         out: dict[int, Classified | GroundwireError] = {}
-        pieces: list[Piece] = []
+        windows: list[PremiseWindow] = []
         for index, call in enumerate(calls):
             try:
-                pieces += self._pieces(index, call, max_windows)
+                windows += self._split_premises(index, call, max_windows)
             except GroundwireError as error:
                 out[index] = error
         rows_of: list[list[int]] = [[] for _ in calls]
-        for row, piece in enumerate(pieces):
-            rows_of[piece.call].append(row)
-        table = np.zeros((len(pieces), len(self._role.labels)))
-        windows = [piece.window for piece in pieces]
-        for rows, _, (logits,) in forward(self._session, windows, self._role.pad_id, self._profile):
+        for row, window in enumerate(windows):
+            rows_of[window.call].append(row)
+        table = np.zeros((len(windows), len(self._role.labels)))
+        inputs = [window.window for window in windows]
+        for rows, _, (logits,) in forward(self._session, inputs, self._role.pad_id, self._profile):
             table[rows] = softmax(logits)
         for index, call in enumerate(calls):
             if index not in out:
-                out[index] = self.fold(call, table[rows_of[index]])
+                out[index] = self.choose_label(call, table[rows_of[index]])
         return [out[index] for index in range(len(calls))]
 
-    def fold(self, call: Classify, table: NDArray[np.float64]) -> Classified | GroundwireError:
-        """The decisive window. One entailing passage supports a hypothesis, whatever the others do not say.
+    def choose_label(self, call: Classify, table: NDArray[np.float64]) -> Classified | GroundwireError:
+        """The label and probabilities of the decisive window, from the probabilities [windows, labels] of all.
 
-        A detector's is the window that supports the hypothesis most. Otherwise it is the first label in window order
-        that any window has, where it is most probable.
+        A detector's decisive window is the one that supports the hypothesis most. Otherwise the first label in window
+        order that any window has decides, in the window where it is most probable: one entailing passage supports a
+        hypothesis, even if the others do not.
         """
         if not np.isfinite(table).all():
             return ModelError(f"The classifier of {call.role!r} gave numbers that are not finite; its graph is broken.")
@@ -93,24 +94,24 @@ class Classifier:
             supported,
         )
 
-    def _pieces(self, index: int, call: Classify, max_windows: int) -> list[Piece]:
-        template, pieces = self._role.template, []
+    def _split_premises(self, index: int, call: Classify, max_windows: int) -> list[PremiseWindow]:
+        template, windows = self._role.template, []
         windowed = 0 if "{premise}" in template.first else 1
         # A model of the hypothesis alone reads it once, however many passages there are.
         alone = "{premise}" not in f"{template.first}{template.second}"
         for premise in ("",) if alone else call.premises:
             first, second = self._encoder.render(template, {"premise": premise, "hypothesis": call.hypothesis})
             if second is None:
-                pieces.append(Piece(index, self._encoder.single(first)))
+                windows.append(PremiseWindow(index, self._encoder.encode(first)))
             else:
-                found = self._encoder.windows(first, second, windowed, self._role.stride)
-                pieces += [Piece(index, window) for window in found]
-            if len(pieces) > max_windows:
+                encoded = self._encoder.encode_windows(first, second, windowed, self._role.stride)
+                windows += [PremiseWindow(index, window) for window in encoded]
+            if len(windows) > max_windows:
                 raise TooLong(
                     f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
                     "Retrieve fewer passages, or raise Options.max_windows."
                 )
-        return pieces
+        return windows
 
 
 def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

@@ -14,17 +14,17 @@ from groundwire.runtime.calls import CountTokens, Embed, Embedded, Read, TokenCo
 from groundwire.runtime.errors import GroundwireError, ModelError, TooLong
 from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import DeviceProfile, Session
-from groundwire.runtime.tokenization import Part, TextEncoder
+from groundwire.runtime.tokenization import OwnedWindow, TextEncoder
 
-BLOCK = 4096
+BLOCK_COLUMNS = 4096
 """Columns of a similarity table that are held at once: 16 KiB per token of the other side."""
 
 
-class Piece(NamedTuple):
+class EmbedWindow(NamedTuple):
     """A window of the text of one call."""
 
     call: int
-    part: Part
+    part: OwnedWindow
 
 
 class Embedder:
@@ -47,39 +47,41 @@ class Embedder:
     ) -> list[Embedded | TokenCounts | GroundwireError]:
         """One result per call; a call whose text cannot be read gets its error instead."""
         out: dict[int, Embedded | TokenCounts | GroundwireError] = {}
-        pieces: list[Piece] = []
+        windows: list[EmbedWindow] = []
         for index, call in enumerate(calls):
             try:
                 if isinstance(call, CountTokens):
-                    out[index] = self.count(call)
+                    out[index] = self.count_tokens(call)
                 else:
-                    pieces += [Piece(index, part) for part in self._parts(call, max_windows)]
+                    windows += [EmbedWindow(index, part) for part in self._split_text(call, max_windows)]
             except GroundwireError as error:
                 out[index] = error
         vectors: dict[int, NDArray[np.float32]] = {}
-        windows = [piece.part.window for piece in pieces]
-        for rows, _, (hidden,) in forward(self._session, windows, self._role.pad_id, self._profile):
+        inputs = [window.part.window for window in windows]
+        for rows, _, (hidden,) in forward(self._session, inputs, self._role.pad_id, self._profile):
             for row, states in zip(rows.tolist(), hidden, strict=True):
-                begin, end = pieces[row].part.own
+                begin, end = windows[row].part.owned
                 vectors[row] = unit(states[begin:end])
-        of_call: dict[int, list[int]] = {}
-        for row, piece in enumerate(pieces):
-            of_call.setdefault(piece.call, []).append(row)
-        for index, own in of_call.items():
+        rows_of: dict[int, list[int]] = {}
+        for row, window in enumerate(windows):
+            rows_of.setdefault(window.call, []).append(row)
+        for index, call_rows in rows_of.items():
             call = calls[index]
             assert isinstance(call, Embed)
-            out[index] = join(call, [pieces[row].part for row in own], [vectors[row] for row in own])
+            out[index] = join_windows(
+                call, [windows[row].part for row in call_rows], [vectors[row] for row in call_rows]
+            )
         return [out[index] for index in range(len(calls))]
 
-    def count(self, call: CountTokens) -> TokenCounts:
-        """Document frequencies; texts longer than a window are counted whole."""
+    def count_tokens(self, call: CountTokens) -> TokenCounts:
+        """Document frequencies; texts longer than a window are counted in full."""
         counts: Counter[int] = Counter()
         for text in call.texts:
-            counts.update(set(self._encoder.ids(text)))
+            counts.update(set(self._encoder.encode_ids(text)))
         return TokenCounts(len(call.texts), dict(counts))
 
-    def _parts(self, call: Embed, max_windows: int) -> list[Part]:
-        parts = self._encoder.parts(call.text, self._role.stride)
+    def _split_text(self, call: Embed, max_windows: int) -> list[OwnedWindow]:
+        parts = self._encoder.encode_parts(call.text, self._role.stride)
         if len(parts) > max_windows:
             raise TooLong(
                 f"A text of {len(call.text)} characters makes {len(parts)} windows of {self._encoder.max_tokens} "
@@ -88,24 +90,26 @@ class Embedder:
         return parts
 
 
-def join(call: Embed, parts: Sequence[Part], vectors: Sequence[NDArray[np.float32]]) -> Embedded | GroundwireError:
-    """The stretches that the windows own, in the order of the text."""
-    whole = np.concatenate(vectors)
-    if not np.isfinite(whole).all():
+def join_windows(
+    call: Embed, parts: Sequence[OwnedWindow], vectors: Sequence[NDArray[np.float32]]
+) -> Embedded | GroundwireError:
+    """Join the tokens that each window owns, in the order of the text; ``vectors`` are theirs alone."""
+    joined = np.concatenate(vectors)
+    if not np.isfinite(joined).all():
         return ModelError("The embedder gave vectors without a direction (not finite, or zero); its graph is broken.")
-    whole.setflags(write=False)  # requests share it through the cache
-    columns = [(part.window, range(*part.own)) for part in parts]
+    joined.setflags(write=False)  # requests share it through the cache
+    columns = [(part.window, range(*part.owned)) for part in parts]
     return Embedded(
-        vectors=whole,
-        ids=tuple(window.ids[i] for window, own in columns for i in own),
-        offsets=tuple(window.offsets[i] for window, own in columns for i in own),
-        special=tuple(window.sequence_ids[i] is None for window, own in columns for i in own),
+        vectors=joined,
+        ids=tuple(window.ids[i] for window, owned in columns for i in owned),
+        offsets=tuple(window.offsets[i] for window, owned in columns for i in owned),
+        special=tuple(window.sequence_ids[i] is None for window, owned in columns for i in owned),
         read=Read(windows=len(parts), characters=len(call.text), total=len(call.text)),
     )
 
 
 def unit(states: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """The rows of ``states`` [T, D] at length 1; NaN for a row that has no direction."""
+    """The rows of ``states`` [T, D] scaled to length 1; NaN for a row that has no direction."""
     rows = states.astype(np.float32)
     with np.errstate(invalid="ignore", divide="ignore"):
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -119,11 +123,11 @@ def best_matches(
 
     The greedy matching of BERTScore (Zhang et al. 2020, section 3). Rows are of length 1; neither side may be empty.
     """
-    ours = np.full(len(left), -1.0, dtype=np.float32)
-    theirs = np.empty(len(right), dtype=np.float32)
-    for start in range(0, len(right), BLOCK):
-        table = left @ right[start : start + BLOCK].T
-        np.maximum(ours, table.max(axis=1), out=ours)
-        theirs[start : start + BLOCK] = table.max(axis=0)
+    left_best = np.full(len(left), -1.0, dtype=np.float32)
+    right_best = np.empty(len(right), dtype=np.float32)
+    for start in range(0, len(right), BLOCK_COLUMNS):
+        table = left @ right[start : start + BLOCK_COLUMNS].T
+        np.maximum(left_best, table.max(axis=1), out=left_best)
+        right_best[start : start + BLOCK_COLUMNS] = table.max(axis=0)
     # Rounding may carry the product of a vector with itself past 1.
-    return np.minimum(ours, 1.0, out=ours), np.minimum(theirs, 1.0, out=theirs)
+    return np.minimum(left_best, 1.0, out=left_best), np.minimum(right_best, 1.0, out=right_best)

@@ -22,17 +22,17 @@ MAX_ANSWER_TOKENS = 32
 Status: TypeAlias = Literal["answered", "none", "empty"]
 
 
-class Piece(NamedTuple):
-    """A window of one passage of a text."""
+class PassageWindow(NamedTuple):
+    """A window of one passage of a question."""
 
-    text: int
-    """Which of the texts: a question and its passages, however many calls ask it."""
+    question: int
+    """Index of the question with its passages, which several calls may share."""
     passage: int
     window: Window
 
 
-class Found(NamedTuple):
-    """What one window says: token positions, and the answer's logits minus those of "no answer"."""
+class WindowAnswer(NamedTuple):
+    """The answer of one window: token positions, and the answer's logits minus those of "no answer"."""
 
     status: Status
     start: int
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
 
 class ExtractiveQA:
-    """A reader graph with its tokenizer."""
+    """An extractive QA graph with its tokenizer."""
 
     def __init__(self, role: ExtractiveQARole, session: Session, encoder: TextEncoder, profile: DeviceProfile) -> None:
         self._role = role
@@ -58,107 +58,119 @@ class ExtractiveQA:
     def run(self, calls: Sequence[Answer], max_windows: int) -> list[Answered | GroundwireError]:
         """One answer per call; a call whose texts cannot be read gets its error instead.
 
-        Calls that differ in their rule alone share what the graph says.
+        Calls that differ in their rule alone share the runs of the graph.
         """
-        asked: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        by_question: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         for index, call in enumerate(calls):
-            asked.setdefault((call.question, call.passages), []).append(index)
+            by_question.setdefault((call.question, call.passages), []).append(index)
         out: dict[int, Answered | GroundwireError] = {}
-        pieces: list[Piece] = []
-        texts = list(asked.values())
-        rules = [{calls[index].rule for index in text} for text in texts]
-        for number, text in enumerate(texts):
+        windows: list[PassageWindow] = []
+        questions = list(by_question.values())
+        rules = [{calls[index].rule for index in indices} for indices in questions]
+        for question, indices in enumerate(questions):
             try:
-                pieces += self._pieces(number, calls[text[0]], max_windows)
+                windows += self._split_passages(question, calls[indices[0]], max_windows)
             except GroundwireError as error:
-                out |= dict.fromkeys(text, error)
-        found: list[dict[AnswerRule, list[tuple[Piece, Found]]]] = [{rule: [] for rule in each} for each in rules]
-        windows = [piece.window for piece in pieces]
-        for rows, lengths, (start, end) in forward(self._session, windows, self._role.pad_id, self._profile):
-            batch = [pieces[row] for row in rows]
-            for piece, length, *logits in zip(batch, lengths, start, end, strict=True):
+                out |= dict.fromkeys(indices, error)
+        answers: list[dict[AnswerRule, list[tuple[PassageWindow, WindowAnswer]]]] = [
+            {rule: [] for rule in question_rules} for question_rules in rules
+        ]
+        inputs = [window.window for window in windows]
+        for rows, lengths, (start, end) in forward(self._session, inputs, self._role.pad_id, self._profile):
+            batch = [windows[row] for row in rows]
+            for window, length, *logits in zip(batch, lengths, start, end, strict=True):
                 if not all(np.isfinite(row[:length]).all() for row in logits):
-                    broken = ModelError("The reader gave numbers that are not finite; its graph is broken.")
-                    out |= dict.fromkeys(texts[piece.text], broken)
-            for rule, decide in _RULES.items():
-                if any(rule in rules[piece.text] for piece in batch):
-                    for piece, one in zip(batch, decide(start, end, lengths, batch), strict=True):
-                        if rule in rules[piece.text]:
-                            found[piece.text][rule].append((piece, one))
-        for text, own in zip(texts, found, strict=True):
-            for index in text:
+                    broken = ModelError(
+                        "The extractive QA model gave numbers that are not finite; its graph is broken."
+                    )
+                    out |= dict.fromkeys(questions[window.question], broken)
+            for rule, choose in _RULES.items():
+                if any(rule in rules[window.question] for window in batch):
+                    for window, answer in zip(batch, choose(start, end, lengths, batch), strict=True):
+                        if rule in rules[window.question]:
+                            answers[window.question][rule].append((window, answer))
+        for indices, by_rule in zip(questions, answers, strict=True):
+            for index in indices:
                 if index not in out:
-                    out[index] = fold(calls[index], own[calls[index].rule])
+                    out[index] = choose_answer(calls[index], by_rule[calls[index].rule])
         return [out[index] for index in range(len(calls))]
 
-    def _pieces(self, text: int, call: Answer, max_windows: int) -> list[Piece]:
-        pieces: list[Piece] = []
-        for number, passage in enumerate(call.passages):
-            for window in self._encoder.windows(call.question, passage, 1, self._role.stride):
-                pieces.append(Piece(text, number, window))
-            if len(pieces) > max_windows:
+    def _split_passages(self, question: int, call: Answer, max_windows: int) -> list[PassageWindow]:
+        windows: list[PassageWindow] = []
+        for passage_index, passage in enumerate(call.passages):
+            for window in self._encoder.encode_windows(call.question, passage, 1, self._role.stride):
+                windows.append(PassageWindow(question, passage_index, window))
+            if len(windows) > max_windows:
                 raise TooLong(
                     f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
                     "Retrieve fewer passages, or raise Options.max_windows."
                 )
-        return pieces
+        return windows
 
 
-def fold(call: Answer, found: Sequence[tuple[Piece, Found]]) -> Answered:
-    """The best answer over all windows by score; "none" only when every window says so."""
+def choose_answer(call: Answer, answers: Sequence[tuple[PassageWindow, WindowAnswer]]) -> Answered:
+    """The best answer of all windows by score; "none" only when every window has no answer."""
     total = sum(len(passage) for passage in call.passages)
-    read = Read(windows=len(found), characters=total, total=total)
-    # A range over special tokens or blanks alone says nothing, so it must not outdo the words of another window.
-    worded = [(piece, one, _words(call, piece, one)) for piece, one in found if one.status == "answered"]
-    # Windows come back in batch order; ties go to the earlier passage and place.
-    answers = sorted(
-        ((piece, one, text) for piece, one, text in worded if text),
+    read = Read(windows=len(answers), characters=total, total=total)
+    # A range over special tokens or spaces alone has no words, so it must not outrank the words of another window.
+    texts = [
+        (source, answer, _get_text(call, source, answer)) for source, answer in answers if answer.status == "answered"
+    ]
+    # Windows come back in batch order; ties go to the earlier passage and position.
+    ranked = sorted(
+        ((source, answer, text) for source, answer, text in texts if text),
         key=lambda item: (-item[1].score, item[0].passage, item[0].window.offsets[item[1].start]),
     )
-    if not answers:
-        status: Status = "none" if all(one.status == "none" for _, one in found) else "empty"
-        score = max((one.score for _, one in found), default=0.0)
+    if not ranked:
+        status: Status = "none" if all(answer.status == "none" for _, answer in answers) else "empty"
+        score = max((answer.score for _, answer in answers), default=0.0)
         return Answered(status, "", -1, -1, -1, score, read)
-    piece, one, text = answers[0]
-    window, passage = piece.window, call.passages[piece.passage]
+    source, answer, text = ranked[0]
+    window, passage = source.window, call.passages[source.passage]
     first, last = window.tokens_of(1)
-    if first <= one.start <= one.end <= last:
-        begin, stop = _trim(passage, window.offsets[one.start][0], window.offsets[one.end][1])
-        return Answered("answered", passage[begin:stop], piece.passage, begin, stop, one.score, read)
-    return Answered("answered", text, piece.passage, -1, -1, one.score, read)
+    if first <= answer.start <= answer.end <= last:
+        begin, stop = _trim(passage, window.offsets[answer.start][0], window.offsets[answer.end][1])
+        return Answered("answered", passage[begin:stop], source.passage, begin, stop, answer.score, read)
+    return Answered("answered", text, source.passage, -1, -1, answer.score, read)
 
 
-def _words(call: Answer, piece: Piece, one: Found) -> str:
-    return piece.window.text(one.start, one.end, (call.question, call.passages[piece.passage]))
+def _get_text(call: Answer, source: PassageWindow, answer: WindowAnswer) -> str:
+    return source.window.text(answer.start, answer.end, (call.question, call.passages[source.passage]))
 
 
-def _independent(start: Array, end: Array, lengths: NDArray[np.int64], batch: Sequence[Piece]) -> list[Found]:
+def _choose_independent(
+    start: Array, end: Array, lengths: NDArray[np.int64], batch: Sequence[PassageWindow]
+) -> list[WindowAnswer]:
     starts, ends, scores, nulls = _native.argmax_spans(start, end, lengths)
     out = []
     for a, b, score in zip(starts.tolist(), ends.tolist(), (scores - nulls).tolist(), strict=True):
         status: Status = "none" if a == b == 0 else "empty" if b < a else "answered"
-        out.append(Found(status, a, b, score))
+        out.append(WindowAnswer(status, a, b, score))
     return out
 
 
-def _joint(start: Array, end: Array, lengths: NDArray[np.int64], batch: Sequence[Piece]) -> list[Found]:
-    limits = np.array([piece.window.tokens_of(1) for piece in batch], dtype=np.int64)
+def _choose_joint(
+    start: Array, end: Array, lengths: NDArray[np.int64], batch: Sequence[PassageWindow]
+) -> list[WindowAnswer]:
+    limits = np.array([source.window.tokens_of(1) for source in batch], dtype=np.int64)
     first, last = np.ascontiguousarray(limits[:, 0]), np.ascontiguousarray(limits[:, 1])
     starts, ends, scores, nulls = _native.best_spans(start, end, first, last, MAX_ANSWER_TOKENS, 1)
     out = []
     for a, b, score in zip(starts[:, 0].tolist(), ends[:, 0].tolist(), (scores[:, 0] - nulls).tolist(), strict=True):
-        out.append(Found("answered" if a >= 0 and score > 0 else "none", a, b, score))
+        out.append(WindowAnswer("answered" if a >= 0 and score > 0 else "none", a, b, score))
     return out
 
 
-_RULES: Mapping[AnswerRule, Callable[[Array, Array, NDArray[np.int64], Sequence[Piece]], list[Found]]] = {
-    "independent": _independent,
-    "joint": _joint,
+_RULES: Mapping[
+    AnswerRule, Callable[[Array, Array, NDArray[np.int64], Sequence[PassageWindow]], list[WindowAnswer]]
+] = {
+    "independent": _choose_independent,
+    "joint": _choose_joint,
 }
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    # Some tokenizers count the blank before a word as part of it.
+    # Some tokenizers count the space before a word as part of it.
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():

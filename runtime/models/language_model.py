@@ -1,8 +1,8 @@
-"""Causal language models: how probable texts are behind prefixes, token by token.
+"""Causal language models: the log-probability of every token of a text, given a prefix.
 
-A prefix is read once for all texts behind it, in two passes of one graph: everything but its last token gives keys and
-values; that last token and the text then read them. It is two passes for a text that is alone with its prefix too, so
-its value does not depend on what else was asked (docs/architecture.md).
+A prefix is read once for all texts that follow it, in two passes of one graph: everything but its last token gives keys
+and values; that last token and the text then read them. A prefix with a single text takes two passes too, so the
+text's value does not depend on the other calls (docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -21,33 +21,34 @@ from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from groundwire.runtime.ort.chunked_head import ChunkedHead
 from groundwire.runtime.ort.session import Array, Device, DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder, Window, flatten, padded
+from groundwire.runtime.tokenization import TextEncoder, Window, flatten, pad
 
-TOKENS: Mapping[Device, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
-"""Padded tokens of one run. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in float32, and on
-a GPU every scored position has logits over the whole vocabulary."""
-_ROWS = 8
-"""Scored positions come in multiples of this: a float product of one row adds up in another order than of several."""
+MAX_PADDED_TOKENS: Mapping[Device, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
+"""Padded tokens of one run, at most. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in
+float32, and on a GPU every scored position has logits over the whole vocabulary."""
+_POSITION_MULTIPLE = 8
+"""The number of scored positions is padded to a multiple of this: a float product of one row adds up in another order
+than that of several rows."""
 
 
-class Entry(NamedTuple):
-    """The ids of a call: what is read ahead, what is read with the text, and what is asked about."""
+class ScoringInput(NamedTuple):
+    """The ids of a call: the prefix that is read first, the tokens read with the text, and the tokens to predict."""
 
     past: tuple[int, ...]
     """The prefix but its last token."""
     new: list[int]
     """That token and the text but its last; the text alone when there is no prefix."""
     targets: list[int]
-    """The token behind each of ``new``."""
+    """The token after each of ``new``."""
     text: Window
 
 
 @dataclass(frozen=True)
-class Past:
+class PrefixStates:
     """Keys and values of several prefixes of one width."""
 
     mask: NDArray[np.int64]
-    """[S, P]: 1 on the prefix, from the left."""
+    """[S, P]: 1 on the tokens of the prefix, which is aligned left."""
     states: Mapping[str, ort.OrtValue]
     """``past.key.0`` and so on, [S, H, P, D]."""
 
@@ -68,7 +69,7 @@ class LanguageModel:
         self._session = session
         self._head = head
         self._encoder = encoder
-        self._tokens = TOKENS[profile.device]
+        self._max_padded_tokens = MAX_PADDED_TOKENS[profile.device]
         self._max_rows = profile.max_rows
 
     @classmethod
@@ -86,30 +87,31 @@ class LanguageModel:
         finite.
         """
         out: dict[int, TextScored | GroundwireError] = {}
-        entries: dict[int, Entry] = {}
-        known: dict[str, Window] = {}
+        inputs: dict[int, ScoringInput] = {}
+        windows: dict[str, Window] = {}
         for index, call in enumerate(calls):
             try:
-                entries[index] = self._entry(call, known)
+                inputs[index] = self._tokenize(call, windows)
             except GroundwireError as error:
                 out[index] = error
-        score = self._behind_prefixes if self._role.layers else self._whole
-        for index, values in score(entries):
-            out[index] = self._scored(entries[index], values)
+        score = self._score_with_cache if self._role.layers else self._score_in_one_pass
+        for index, values in score(inputs):
+            out[index] = self._build_result(inputs[index], values)
         return [out[index] for index in range(len(calls))]
 
-    def _entry(self, call: ScoreText, known: dict[str, Window]) -> Entry:
+    def _tokenize(self, call: ScoreText, windows: dict[str, Window]) -> ScoringInput:
+        """The ids of a call; ``windows`` keeps texts that several calls share."""
         parts = []
         for part in (*call.prefix, call.text):
-            if part not in known:
-                known[part] = self._encoder.plain(part)
-            parts.append(known[part])
+            if part not in windows:
+                windows[part] = self._encoder.encode_plain(part)
+            parts.append(windows[part])
         text = parts.pop()
         prefix = [index for part in parts for index in part.ids]
         if len(text.ids) < (1 if prefix else 2):
             raise InvalidRequest(
-                f"A text of {len(text.ids)} tokens behind {len(prefix)} has none to predict; give a text of words, "
-                "and of two tokens or more when nothing stands before it."
+                f"A text of {len(text.ids)} tokens after a prefix of {len(prefix)} has no token to predict; give a "
+                "text of words, and of two tokens or more when there is no prefix."
             )
         length = len(prefix) + len(text.ids)
         if length > self._encoder.max_tokens:
@@ -118,50 +120,52 @@ class LanguageModel:
                 f"{self._encoder.max_tokens} at once. Give less of the document or of the history."
             )
         if prefix:
-            return Entry(tuple(prefix[:-1]), [prefix[-1], *text.ids[:-1]], text.ids, text)
-        return Entry((), text.ids[:-1], text.ids[1:], text)
+            return ScoringInput(tuple(prefix[:-1]), [prefix[-1], *text.ids[:-1]], text.ids, text)
+        return ScoringInput((), text.ids[:-1], text.ids[1:], text)
 
-    def _scored(self, entry: Entry, values: NDArray[np.float32]) -> TextScored | GroundwireError:
+    def _build_result(self, scored: ScoringInput, values: NDArray[np.float32]) -> TextScored | GroundwireError:
         if not np.isfinite(values).all():
             return ModelError(
                 f"The language model {self._role.source!r} gave a log-probability of "
                 f"{values[~np.isfinite(values)][0]}; verify the bundle, or export it at a higher precision."
             )
-        first = len(entry.text.ids) - len(entry.targets)
-        return TextScored(tuple(entry.text.offsets), tuple(values.tolist()), first)
+        first = len(scored.text.ids) - len(scored.targets)
+        return TextScored(tuple(scored.text.offsets), tuple(values.tolist()), first)
 
-    def _behind_prefixes(self, entries: Mapping[int, Entry]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        behind: dict[tuple[int, ...], list[int]] = {}
-        for index, entry in entries.items():
-            behind.setdefault(entry.past, []).append(index)
-        prefixes = list(behind)
+    def _score_with_cache(self, inputs: Mapping[int, ScoringInput]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Read each prefix once, then its texts with the keys and values of the prefix."""
+        by_prefix: dict[tuple[int, ...], list[int]] = {}
+        for index, scored in inputs.items():
+            by_prefix.setdefault(scored.past, []).append(index)
+        prefixes = list(by_prefix)
         order, bounds, widths = _native.plan_batches(
-            np.array([len(prefix) for prefix in prefixes], dtype=np.int64), self._tokens, self._max_rows
+            np.array([len(prefix) for prefix in prefixes], dtype=np.int64), self._max_padded_tokens, self._max_rows
         )
         for number, width in enumerate(widths.tolist()):
             batch = [prefixes[row] for row in order[bounds[number] : bounds[number + 1]]]
-            # One batch at a time: its keys and values are let go before the next ones are made.
-            yield from self._behind(self._read(batch, width), [behind[prefix] for prefix in batch], entries)
+            # One batch at a time: its keys and values are freed before the next ones are computed.
+            past = self._read_prefixes(batch, width)
+            yield from self._score_after(past, [by_prefix[prefix] for prefix in batch], inputs)
 
-    def _behind(
-        self, past: Past, behind: Sequence[Sequence[int]], entries: Mapping[int, Entry]
+    def _score_after(
+        self, past: PrefixStates, texts_of: Sequence[Sequence[int]], inputs: Mapping[int, ScoringInput]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Score the entries that stand ``behind`` each prefix of ``past``."""
-        for places, texts in self._packed(behind, entries):
+        """Score the texts of each prefix of ``past``; ``texts_of`` [S] has their indices in ``inputs``."""
+        for rows, texts in self._group_texts(texts_of, inputs):
             flat = [index for indices in texts for index in indices]
-            values = self._score(past, places, len(texts[0]), [entries[index] for index in flat])
+            values = self._score_texts(past, rows, len(texts[0]), [inputs[index] for index in flat])
             yield from zip(flat, values, strict=True)
 
-    def _read(self, prefixes: Sequence[tuple[int, ...]], width: int) -> Past:
+    def _read_prefixes(self, prefixes: Sequence[tuple[int, ...]], width: int) -> PrefixStates:
         """The keys and values of prefixes, padded to ``width``."""
-        tokens, mask = padded(prefixes, width, self._role.pad_id)
+        tokens, mask = pad(prefixes, width, self._role.pad_id)
         narrow = _native.bucket_width(0)
         shape = (len(prefixes), self._role.heads, narrow, self._role.head_dim)
         half = self._session.input_types["past.key.0"] == "tensor(float16)"
-        nothing = self._session.value(np.zeros(shape, dtype=np.float16 if half else np.float32))
-        states = {name: nothing for name in self._session.inputs if name.startswith(("past.key.", "past.value."))}
+        empty = self._session.value(np.zeros(shape, dtype=np.float16 if half else np.float32))
+        states = {name: empty for name in self._session.inputs if name.startswith(("past.key.", "past.value."))}
         if not mask.any():
-            return Past(np.zeros((len(prefixes), narrow), dtype=np.int64), states)
+            return PrefixStates(np.zeros((len(prefixes), narrow), dtype=np.int64), states)
         feeds = {
             "tokens": tokens[:, None, :],
             "past_mask": np.zeros((len(prefixes), narrow), dtype=np.int64),
@@ -169,90 +173,101 @@ class LanguageModel:
             "rows": np.zeros(1, dtype=np.int64),
             "targets": np.full(1, -1, dtype=np.int64),
         }
-        found = self._run(feeds, states)
-        return Past(mask, {name: found[name.replace("past", "present", 1)] for name in states})
+        outputs = self._run(feeds, states)
+        return PrefixStates(mask, {name: outputs[name.replace("past", "present", 1)] for name in states})
 
-    def _packed(
-        self, behind: Sequence[Sequence[int]], entries: Mapping[int, Entry]
+    def _group_texts(
+        self, texts_of: Sequence[Sequence[int]], inputs: Mapping[int, ScoringInput]
     ) -> Iterator[tuple[list[int], list[list[int]]]]:
-        """Texts of one width, as many behind each of several prefixes: places of the prefixes, and entries [S][C]."""
+        """Batches of texts of one width, equally many per prefix: rows of the prefixes [S], and indices [S][C]."""
         groups: dict[tuple[int, int], list[tuple[int, list[int]]]] = {}
-        for place, indices in enumerate(behind):
+        for row, indices in enumerate(texts_of):
             by_width: dict[int, list[int]] = {}
             for index in indices:
-                by_width.setdefault(_native.bucket_width(len(entries[index].new)), []).append(index)
+                by_width.setdefault(_native.bucket_width(len(inputs[index].new)), []).append(index)
             for width, texts in by_width.items():
-                for part in _pieces(texts, self._tokens // width):
-                    groups.setdefault((width, len(part)), []).append((place, part))
+                for part in _split(texts, self._max_padded_tokens // width):
+                    groups.setdefault((width, len(part)), []).append((row, part))
         for (width, count), members in sorted(groups.items()):
-            for part in _pieces(members, self._tokens // (width * count)):
-                yield [place for place, _ in part], [texts for _, texts in part]
+            for part in _split(members, self._max_padded_tokens // (width * count)):
+                yield [row for row, _ in part], [texts for _, texts in part]
 
-    def _score(
-        self, past: Past, places: list[int], texts: int, entries: Sequence[Entry]
+    def _score_texts(
+        self, past: PrefixStates, prefix_rows: list[int], texts: int, batch: Sequence[ScoringInput]
     ) -> Iterator[NDArray[np.float32]]:
-        """Log-probabilities of the targets of S · C entries, text after text behind each of the ``places``."""
-        width = _native.bucket_width(len(entries[0].new))
-        tokens, _ = padded([entry.new for entry in entries], width, self._role.pad_id)
-        feeds = {"tokens": tokens.reshape(len(places), texts, width), "past_mask": past.mask[places]}
+        """Log-probabilities of the targets of S · C texts: ``texts`` (C) after each of ``prefix_rows`` [S]."""
+        width = _native.bucket_width(len(batch[0].new))
+        tokens, _ = pad([scored.new for scored in batch], width, self._role.pad_id)
+        feeds = {"tokens": tokens.reshape(len(prefix_rows), texts, width), "past_mask": past.mask[prefix_rows]}
         states = past.states
-        if places != list(range(len(past.mask))):
-            states = {name: self._session.value(_taken(value.numpy(), places)) for name, value in states.items()}
-        rows = [index * width + np.arange(len(entry.targets)) for index, entry in enumerate(entries)]
-        return self._of_each(self._log_probs(feeds | _asked(rows, entries), states), entries)
+        if prefix_rows != list(range(len(past.mask))):
+            states = {
+                name: self._session.value(_take_rows(value.numpy(), prefix_rows)) for name, value in states.items()
+            }
+        positions = [index * width + np.arange(len(scored.targets)) for index, scored in enumerate(batch)]
+        return _split_values(self._compute_log_probs(feeds | _build_targets(positions, batch), states), batch)
 
-    def _whole(self, entries: Mapping[int, Entry]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Prefix and text in one pass, for graphs that keep no keys and values."""
-        indices = list(entries)
-        ids, offsets = flatten([[*entry.past, *entry.new] for entry in entries.values()])
-        order, bounds, widths = _native.plan_batches(np.diff(offsets), self._tokens, self._max_rows)
+    def _score_in_one_pass(self, inputs: Mapping[int, ScoringInput]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Read prefix and text in one pass, for graphs that keep no keys and values."""
+        indices = list(inputs)
+        ids, offsets = flatten([[*scored.past, *scored.new] for scored in inputs.values()])
+        order, bounds, widths = _native.plan_batches(np.diff(offsets), self._max_padded_tokens, self._max_rows)
         for number, width in enumerate(widths.tolist()):
             rows = order[bounds[number] : bounds[number + 1]]
             padded, mask = _native.pad_rows(ids, offsets, rows, width, self._role.pad_id)
-            batch = [entries[indices[row]] for row in rows]
-            asked = [
-                place * width + len(entry.past) + np.arange(len(entry.targets)) for place, entry in enumerate(batch)
+            batch = [inputs[indices[row]] for row in rows]
+            positions = [
+                index * width + len(scored.past) + np.arange(len(scored.targets)) for index, scored in enumerate(batch)
             ]
-            feeds = {"input_ids": padded, "attention_mask": mask, **_asked(asked, batch)}
-            values = self._of_each(self._log_probs(feeds, {}), batch)
+            feeds = {"input_ids": padded, "attention_mask": mask, **_build_targets(positions, batch)}
+            values = _split_values(self._compute_log_probs(feeds, {}), batch)
             yield from zip((indices[row] for row in rows), values, strict=True)
 
-    def _log_probs(self, feeds: Mapping[str, Array], states: Mapping[str, ort.OrtValue]) -> NDArray[np.float32]:
+    def _compute_log_probs(self, feeds: Mapping[str, Array], states: Mapping[str, ort.OrtValue]) -> NDArray[np.float32]:
         if self._head is not None:
-            # The keys and values of the texts are let go before the head runs.
+            # The keys and values of the texts are freed before the head runs.
             return self._head.log_probs(self._run(feeds, states)["hidden"], feeds["targets"])
         values: NDArray[np.float32] = self._run(feeds, states)["log_probs"].numpy()
         return values
 
     def _run(self, feeds: Mapping[str, Array], states: Mapping[str, ort.OrtValue]) -> dict[str, ort.OrtValue]:
         if self._head is not None and "words" in self._session.inputs:
-            feeds = {**feeds, "words": self._head.words(feeds["tokens" if self._role.layers else "input_ids"])}
+            feeds = {**feeds, "words": self._head.look_up_rows(feeds["tokens" if self._role.layers else "input_ids"])}
         # A graph without its head takes no targets.
         values = {name: self._session.value(array) for name, array in feeds.items() if name in self._session.inputs}
         return self._session.run_values({**values, **states}, host=("log_probs",))
 
-    @staticmethod
-    def _of_each(values: NDArray[np.float32], entries: Sequence[Entry]) -> Iterator[NDArray[np.float32]]:
-        ends = np.cumsum([len(entry.targets) for entry in entries])
-        return (values[end - len(entry.targets) : end] for end, entry in zip(ends, entries, strict=True))
+
+def _split_values(values: NDArray[np.float32], batch: Sequence[ScoringInput]) -> Iterator[NDArray[np.float32]]:
+    """The values of each text, from those of all texts in a row."""
+    ends = np.cumsum([len(scored.targets) for scored in batch])
+    return (values[end - len(scored.targets) : end] for end, scored in zip(ends, batch, strict=True))
 
 
-def _asked(rows: Sequence[NDArray[np.int64]], entries: Sequence[Entry]) -> dict[str, NDArray[np.int64]]:
-    """Scored positions and their tokens; those that fill up a multiple of ``_ROWS`` ask about token 0 somewhere."""
-    count = sum(map(len, rows))
-    asked = {name: np.zeros(-(-count // _ROWS) * _ROWS, dtype=np.int64) for name in ("rows", "targets")}
-    asked["rows"][:count] = np.concatenate(rows)
-    asked["targets"][:count] = np.concatenate([entry.targets for entry in entries])
-    return asked
+def _build_targets(
+    positions: Sequence[NDArray[np.int64]], batch: Sequence[ScoringInput]
+) -> dict[str, NDArray[np.int64]]:
+    """The graph's inputs ``rows`` and ``targets``: the scored positions and the tokens to predict there.
+
+    Both are filled up to a multiple of ``_POSITION_MULTIPLE`` with position 0 and token 0.
+    """
+    count = sum(map(len, positions))
+    feeds = {
+        name: np.zeros(-(-count // _POSITION_MULTIPLE) * _POSITION_MULTIPLE, dtype=np.int64)
+        for name in ("rows", "targets")
+    }
+    feeds["rows"][:count] = np.concatenate(positions)
+    feeds["targets"][:count] = np.concatenate([scored.targets for scored in batch])
+    return feeds
 
 
-def _pieces(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
+def _split(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
     size = max(1, size)
-    return (list(items[at : at + size]) for at in range(0, len(items), size))
+    return (list(items[start : start + size]) for start in range(0, len(items), size))
 
 
-def _taken(states: Array, places: list[int]) -> Array:
-    # A stretch of rows is a view; anything else is a copy.
-    if places == list(range(places[0], places[0] + len(places))):
-        return states[places[0] : places[0] + len(places)]
-    return states[places]
+def _take_rows(states: Array, rows: list[int]) -> Array:
+    # Consecutive rows are a view; any others are a copy.
+    if rows == list(range(rows[0], rows[0] + len(rows))):
+        return states[rows[0] : rows[0] + len(rows)]
+    return states[rows]

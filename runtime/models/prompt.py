@@ -1,4 +1,4 @@
-"""What a model that writes responses reads: knowledge and history in its prompt, and the history alone."""
+"""The two contexts of a response generator: its prompt with knowledge and history, and with the history alone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ BETWEEN_PASSAGES = " "
 BETWEEN_TURNS = "\n"
 
 
-class Contexts(NamedTuple):
-    """The pieces of both prompts, filled in."""
+class PromptContexts(NamedTuple):
+    """The pieces of both contexts, filled in."""
 
     grounded: list[str]
     """With the knowledge."""
@@ -22,21 +22,22 @@ class Contexts(NamedTuple):
     """Without it."""
 
 
-def contexts(prompt: Sequence[str], knowledge: Sequence[str], history: Sequence[str]) -> Contexts:
-    """Fill in ``prompt``; blank passages and turns are none, and braces inside them are text.
+def fill_prompt(prompt: Sequence[str], knowledge: Sequence[str], history: Sequence[str]) -> PromptContexts:
+    """Fill in ``prompt`` with and without the knowledge; blank passages and turns are skipped, and braces inside a
+    passage or turn are text.
 
     A piece whose fields are all empty is left out; ``alone`` has no piece with ``{knowledge}``.
 
-    >>> contexts(("Document: {knowledge}. ", "{history}. ", "Agent:"), ["Tea is old"], [])
-    Contexts(grounded=['Document: Tea is old. ', 'Agent:'], alone=['Agent:'])
+    >>> fill_prompt(("Document: {knowledge}. ", "{history}. ", "Agent:"), ["Tea is old"], [])
+    PromptContexts(grounded=['Document: Tea is old. ', 'Agent:'], alone=['Agent:'])
     """
     fields = {
         "knowledge": BETWEEN_PASSAGES.join(passage for passage in knowledge if passage.strip()),
         "history": BETWEEN_TURNS.join(turn for turn in history if turn.strip()),
     }
-    grounded = [fill(piece, fields) for piece in prompt if _said(piece, fields)]
-    alone = [fill(piece, fields) for piece in prompt if KNOWLEDGE not in piece and _said(piece, fields)]
-    return Contexts(grounded, alone)
+    grounded = [fill(piece, fields) for piece in prompt if _has_content(piece, fields)]
+    alone = [fill(piece, fields) for piece in prompt if KNOWLEDGE not in piece and _has_content(piece, fields)]
+    return PromptContexts(grounded, alone)
 
 
 def check_prompt(prompt: Sequence[str]) -> None:
@@ -53,6 +54,6 @@ def check_prompt(prompt: Sequence[str]) -> None:
         )
 
 
-def _said(piece: str, fields: dict[str, str]) -> bool:
-    named = [value for name, value in fields.items() if f"{{{name}}}" in piece]
-    return not named or any(named)
+def _has_content(piece: str, fields: dict[str, str]) -> bool:
+    values = [value for name, value in fields.items() if f"{{{name}}}" in piece]
+    return not values or any(values)

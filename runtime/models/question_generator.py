@@ -8,19 +8,28 @@ import numpy as np
 
 from groundwire.runtime.bundle import Bundle, QuestionGeneratorRole
 from groundwire.runtime.calls import Decoding, GeneratedQuestion, GenerateQuestions
-from groundwire.runtime.decoding.search import Candidates, Language, Written, check, decode, drain, width
+from groundwire.runtime.decoding.search import (
+    StepHistory,
+    TokenCandidates,
+    Vocabulary,
+    check_decoding,
+    count_parallel_sequences,
+    decode,
+    run_to_end,
+)
 from groundwire.runtime.decoding.step_graph import StepGraph
 from groundwire.runtime.errors import GroundwireError, ModelError
 from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import Array, DeviceProfile, Session
 from groundwire.runtime.tokenization import TextEncoder, Window
 
-Scored = tuple[list[int], float]
+ScoredIds = tuple[list[int], float]
 """Generated ids after the start token, and their score."""
 
 
 def decoding_width(role: QuestionGeneratorRole, profile: DeviceProfile) -> int:
-    """Sources times beams that decode together: more where a step's numbers are few enough for the cache."""
+    """The number of sources times beams that decode together: twice as many with a shortlist, whose steps are small
+    enough for the processor's cache."""
     return profile.max_beams * (1 if role.shortlist is None else 2)
 
 
@@ -35,7 +44,7 @@ class QuestionGenerator:
         self._decoder = decoder
         self._text = text
         self._profile = profile
-        self._language = Language(role.start_id, role.eos_ids, role.pad_id, role.vocabulary)
+        self._vocabulary = Vocabulary(role.start_id, role.eos_ids, role.pad_id, role.vocabulary)
 
     @classmethod
     def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> QuestionGenerator:
@@ -48,7 +57,7 @@ class QuestionGenerator:
     def run(
         self, calls: Sequence[GenerateQuestions], max_windows: int
     ) -> list[tuple[GeneratedQuestion, ...] | GroundwireError]:
-        """The generated texts of each call, best first; an unreadable text or decoding gets its error instead.
+        """The generated questions of each call, best first; a call with an unusable text or decoding gets its error.
 
         A source longer than the model's window is an error: a question about a cut context would be another question.
         """
@@ -56,54 +65,54 @@ class QuestionGenerator:
         groups: dict[Decoding, list[tuple[int, Window]]] = {}
         for index, call in enumerate(calls):
             try:
-                check(call.decoding)
+                check_decoding(call.decoding)
                 fields = {"answer": call.answer, "context": call.context}
                 first, second = self._text.render(self._role.template, fields)
-                window = self._text.single(first) if second is None else self._text.pair(first, second)
+                window = self._text.encode(first) if second is None else self._text.encode_pair(first, second)
             except GroundwireError as error:
                 out[index] = error
                 continue
             groups.setdefault(call.decoding, []).append((index, window))
         for decoding, members in groups.items():
             sequences = self.generate([window for _, window in members], decoding)
-            for (index, _), found in zip(members, sequences, strict=True):
-                out[index] = tuple(GeneratedQuestion(self._clean(ids), score) for ids, score in found)
+            for (index, _), scored in zip(members, sequences, strict=True):
+                out[index] = tuple(GeneratedQuestion(self._decode_text(ids), score) for ids, score in scored)
         return [out[index] for index in range(len(calls))]
 
-    def generate(self, windows: Sequence[Window], decoding: Decoding) -> list[list[Scored]]:
+    def generate(self, windows: Sequence[Window], decoding: Decoding) -> list[list[ScoredIds]]:
         """Token sequences after the start token (with the end token) and their scores, best first, per window."""
-        check(decoding)
-        out: list[list[Scored]] = [[] for _ in windows]
-        rows_at_once = max(1, decoding_width(self._role, self._profile) // width(decoding))
+        check_decoding(decoding)
+        out: list[list[ScoredIds]] = [[] for _ in windows]
+        rows_at_once = max(1, decoding_width(self._role, self._profile) // count_parallel_sequences(decoding))
         for rows, _, outputs in forward(self._encoder, windows, self._role.pad_id, self._profile):
             keys = dict(zip(self._encoder.outputs, outputs, strict=True))
             longest = keys[self._encoder.outputs[0]].shape[2]
             mask = np.zeros((len(rows), longest), dtype=np.int64)
-            for place, row in enumerate(rows):
-                mask[place, : len(windows[row].ids)] = 1
-            for at in range(0, len(rows), rows_at_once):
-                part = slice(at, at + rows_at_once)
-                step = _Step(self._decoder, self._role, {k: v[part] for k, v in keys.items()}, mask[part])
+            for batch_index, row in enumerate(rows):
+                mask[batch_index, : len(windows[row].ids)] = 1
+            for start in range(0, len(rows), rows_at_once):
+                part = slice(start, start + rows_at_once)
+                step = _QuestionStep(self._decoder, self._role, {k: v[part] for k, v in keys.items()}, mask[part])
                 sources = [windows[row].ids for row in rows[part]]
-                found = drain(decode(step, sources, decoding, self._language))
-                for row, sequences in zip(rows[part], found, strict=True):
-                    out[row] = [(one.ids, one.score) for one in sequences]
+                decoded = run_to_end(decode(step, sources, decoding, self._vocabulary))
+                for row, sequences in zip(rows[part], decoded, strict=True):
+                    out[row] = [(sequence.ids, sequence.score) for sequence in sequences]
         return out
 
-    def _clean(self, ids: Sequence[int]) -> str:
+    def _decode_text(self, ids: Sequence[int]) -> str:
         return self._text.decode(ids).removeprefix(self._role.strip_prefix).strip()
 
 
-class _Step(StepGraph):
-    """Log-probabilities of the next tokens; what may not be repeated, the search takes out."""
+class _QuestionStep(StepGraph):
+    """Log-probabilities of the next tokens; the search rules out the tokens that would repeat an n-gram."""
 
-    follows = False
+    uses_history = False
 
     def __init__(self, session: Session, role: QuestionGeneratorRole, cross: Mapping[str, Array], mask: Array) -> None:
         super().__init__(session, cross, mask, layers=role.layers, heads=role.heads, head_dim=role.head_dim)
 
-    def __call__(self, tokens: Array, parents: Array, count: int, written: Written) -> Candidates:
+    def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
         scores, candidates = self.step(tokens, parents, count, ("scores", "candidates"), {})
         if np.isnan(scores).any():
-            raise ModelError("The generator gave numbers that are not finite; its graph is broken.")
-        return Candidates(scores, candidates)
+            raise ModelError("The question generator gave numbers that are not finite; its graph is broken.")
+        return TokenCandidates(scores, candidates)

@@ -2,8 +2,8 @@
 
 Three graphs and a product. A masked language model reads facts, history and the response with its mentions masked; the
 states of a mention's word pieces are pooled. From left to right, a causal language model turns each mention's state,
-beside the entity chosen before it, into a query. The memory is the same causal model's view of each entity's text, and
-the score of a candidate is DistMult of anchor, query and entity over the square root of their width.
+with the entity chosen before it, into a query. The memory holds the same causal model's vector of each entity's text,
+and the score of a candidate is DistMult of anchor, query and entity over the square root of their width.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import DeviceProfile, Graph, Session
 from groundwire.runtime.tokenization import TextEncoder, Window, flatten
 
-from .cloze import Cloze, cloze, joins, remembered
+from .masked_input import MaskedInput, build_masked_input, build_memory_text, group_triples
 
-MEMORY = 16_384
-"""Entities whose vectors are kept, the least used of which are dropped: 25 MB at a width of 384."""
+MEMORY_SIZE = 16_384
+"""Entities whose vectors are kept; the least recently used are dropped. 25 MB at a width of 384."""
 
 Vector = NDArray[np.float32]
-Answer = tuple[tuple[Retrieved, ...], ...]
+RankedMentions = tuple[tuple[Retrieved, ...], ...]
+"""The best candidates of each mention, best first."""
 
 
-class Asked(NamedTuple):
-    """A call, its inputs, and the texts its anchors and candidates are remembered by."""
+class PreparedCall(NamedTuple):
+    """A call, its model inputs, and the memory texts of its anchors and candidates."""
 
     call: Retrieve
-    inputs: Cloze
+    inputs: MaskedInput
     anchors: tuple[tuple[str, ...], ...]
     entities: tuple[tuple[str, ...], ...]
 
@@ -65,66 +66,66 @@ class Retriever:
         encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         return cls(role, (states, query, memory), encoder, profile)
 
-    def run(self, calls: Sequence[Retrieve], max_windows: int) -> list[Answer | GroundwireError]:
+    def run(self, calls: Sequence[Retrieve], max_windows: int) -> list[RankedMentions | GroundwireError]:
         """The best candidates of every mention of each call; a call that cannot be read gets its error instead.
 
-        ``max_windows`` bounds nothing here: what a call rests on is read in one window (``cloze``).
+        ``max_windows`` does not apply: facts, history and response are read in one window (``build_masked_input``).
         """
-        out: dict[int, Answer | GroundwireError] = {}
-        asked: dict[int, Asked] = {}
+        out: dict[int, RankedMentions | GroundwireError] = {}
+        prepared: dict[int, PreparedCall] = {}
         windows: dict[str, Window] = {}
         for index, call in enumerate(calls):
             try:
-                found = self._asked(call)
-                for text in (text for side in (found.anchors, found.entities) for texts in side for text in texts):
+                item = self._prepare(call)
+                for text in (text for side in (item.anchors, item.entities) for texts in side for text in texts):
                     if text not in windows:
-                        windows[text] = self._entity(text)
-                asked[index] = found
+                        windows[text] = self._encode_entity(text)
+                prepared[index] = item
             except GroundwireError as error:
                 out[index] = error
-        memory = self._remember(windows)
-        states = self._pooled(asked)
-        answers: dict[int, list[tuple[Retrieved, ...]]] = {index: [] for index in asked}
-        chosen: dict[int, list[Vector]] = {index: [np.zeros(self._role.width, dtype=np.float32)] for index in asked}
-        for number in range(max((len(item.call.mentions) for item in asked.values()), default=0)):
-            still = {
-                index: item for index, item in asked.items() if number < len(item.call.mentions) and index not in out
+        memory = self._embed_entities(windows)
+        states = self._pool_mentions(prepared)
+        rankings: dict[int, list[tuple[Retrieved, ...]]] = {index: [] for index in prepared}
+        chosen: dict[int, list[Vector]] = {index: [np.zeros(self._role.width, dtype=np.float32)] for index in prepared}
+        for number in range(max((len(item.call.mentions) for item in prepared.values()), default=0)):
+            open_calls = {
+                index: item for index, item in prepared.items() if number < len(item.call.mentions) and index not in out
             }
-            for index, query in self._queries(still, states, chosen, number).items():
-                item = still[index]
+            for index, query in self._compute_queries(open_calls, states, chosen, number).items():
+                item = open_calls[index]
                 anchors, entities = (
                     np.stack([memory[text] for text in texts])
                     for texts in (item.anchors[number], item.entities[number])
                 )
-                ranked = self._ranked(item, number, distmult(anchors, query, entities))
+                ranked = self._rank_candidates(item, number, distmult(anchors, query, entities))
                 if isinstance(ranked, GroundwireError):
                     out[index] = ranked
                     continue
                 best, retrieved = ranked
-                answers[index].append(retrieved)
+                rankings[index].append(retrieved)
                 chosen[index].append(entities[best])
-        for index in asked:
+        for index in prepared:
             if index not in out:
-                out[index] = tuple(answers[index])
+                out[index] = tuple(rankings[index])
         return [out[index] for index in range(len(calls))]
 
-    def _asked(self, call: Retrieve) -> Asked:
+    def _prepare(self, call: Retrieve) -> PreparedCall:
         if call.top < 1:
             raise InvalidRequest(f"top={call.top}; give 1 or more candidates to return.")
-        inputs = cloze(self._encoder, call, self._role.mask_id, self._role.turns)
-        joined = joins(call.triples) if self._role.paths else {}
-        return Asked(
+        inputs = build_masked_input(self._encoder, call, self._role.mask_id, self._role.turns)
+        triples = group_triples(call.triples) if self._role.paths else {}
+        return PreparedCall(
             call,
             inputs,
-            tuple(tuple(candidate.anchor for candidate in own) for own in call.candidates),
+            tuple(tuple(candidate.anchor for candidate in candidates) for candidates in call.candidates),
             tuple(
-                tuple(remembered(candidate, joined, paths=self._role.paths) for candidate in own)
-                for own in call.candidates
+                tuple(build_memory_text(candidate, triples, paths=self._role.paths) for candidate in candidates)
+                for candidates in call.candidates
             ),
         )
 
-    def _entity(self, text: str) -> Window:
-        window = self._encoder.plain(text)
+    def _encode_entity(self, text: str) -> Window:
+        window = self._encoder.encode_plain(text)
         if not window.ids:
             raise InvalidRequest(f"The entity {text!r} has no words; leave it out of the candidates.")
         if len(window.ids) > self._encoder.max_tokens:
@@ -134,47 +135,47 @@ class Retriever:
             )
         return window
 
-    def _remember(self, windows: Mapping[str, Window]) -> dict[str, Vector]:
-        """The vectors of entities by their texts, from memory where they are there."""
+    def _embed_entities(self, windows: Mapping[str, Window]) -> dict[str, Vector]:
+        """The vectors of entities by their texts, from memory where it holds them."""
         with self._lock:
             vectors = {text: self._known[text] for text in windows if text in self._known}
             for text in vectors:
                 self._known.move_to_end(text)
         new = [text for text in windows if text not in vectors]
-        for rows, _, (found,) in forward(
+        for rows, _, (batch_vectors,) in forward(
             self._memory, [windows[text] for text in new], self._role.pad_id, self._profile
         ):
-            for row, vector in zip(rows.tolist(), found.astype(np.float32), strict=True):
+            for row, vector in zip(rows.tolist(), batch_vectors.astype(np.float32), strict=True):
                 # A copy: a view would keep the whole batch.
                 vectors[new[row]] = vector.copy()
         with self._lock:
             self._known |= {text: vectors[text] for text in new}
-            while len(self._known) > MEMORY:
+            while len(self._known) > MEMORY_SIZE:
                 self._known.popitem(last=False)
         return vectors
 
-    def _pooled(self, asked: Mapping[int, Asked]) -> dict[int, list[Vector]]:
+    def _pool_mentions(self, prepared: Mapping[int, PreparedCall]) -> dict[int, list[Vector]]:
         """One state per mention of every call."""
-        indices = list(asked)
+        indices = list(prepared)
         pooled: dict[int, list[Vector]] = {}
-        windows = [asked[index].inputs.window for index in indices]
+        windows = [prepared[index].inputs.window for index in indices]
         for rows, _, (hidden,) in forward(self._states, windows, self._role.pad_id, self._profile):
             for row, states in zip(rows.tolist(), hidden, strict=True):
-                places = asked[indices[row]].inputs.mentions
-                pooled[indices[row]] = [pool(states[list(own)], self._role.pooling) for own in places]
+                mentions = prepared[indices[row]].inputs.mentions
+                pooled[indices[row]] = [pool(states[list(pieces)], self._role.pooling) for pieces in mentions]
         return pooled
 
-    def _queries(
+    def _compute_queries(
         self,
-        asked: Mapping[int, Asked],
+        prepared: Mapping[int, PreparedCall],
         states: Mapping[int, Sequence[Vector]],
         chosen: Mapping[int, Sequence[Vector]],
         number: int,
     ) -> dict[int, Vector]:
-        """The query of mention ``number`` of every call; the text behind it does not matter to a causal model."""
-        indices = list(asked)
-        ends = [asked[index].inputs.slots[number] + 1 for index in indices]
-        ids, offsets = flatten([asked[index].inputs.ids[:end] for index, end in zip(indices, ends, strict=True)])
+        """The query of mention ``number`` of every call; a causal model does not see the text after it."""
+        indices = list(prepared)
+        ends = [prepared[index].inputs.slots[number] + 1 for index in indices]
+        ids, offsets = flatten([prepared[index].inputs.ids[:end] for index, end in zip(indices, ends, strict=True)])
         pairs = (
             np.stack(
                 [
@@ -189,13 +190,13 @@ class Retriever:
         )
         half = self._query.input_types["pairs"] == "tensor(float16)"
         order, bounds, widths = _native.plan_batches(np.diff(offsets), self._profile.max_tokens, self._profile.max_rows)
-        found: dict[int, Vector] = {}
+        query_of: dict[int, Vector] = {}
         for batch, width in enumerate(widths.tolist()):
             rows = order[bounds[batch] : bounds[batch + 1]]
             padded, _ = _native.pad_rows(ids, offsets, rows, width, self._role.pad_id)
             slots = np.zeros_like(padded)
-            for place, row in enumerate(rows.tolist()):
-                slots[place, list(asked[indices[row]].inputs.slots[: number + 1])] = np.arange(1, number + 2)
+            for batch_index, row in enumerate(rows.tolist()):
+                slots[batch_index, list(prepared[indices[row]].inputs.slots[: number + 1])] = np.arange(1, number + 2)
             feeds = {
                 "input_ids": padded,
                 "slots": slots,
@@ -204,11 +205,13 @@ class Retriever:
             }
             (queries,) = self._query.run(feeds)
             for row, query in zip(rows.tolist(), queries.astype(np.float32), strict=True):
-                found[indices[row]] = query
-        return found
+                query_of[indices[row]] = query
+        return query_of
 
-    def _ranked(self, item: Asked, number: int, scores: Vector) -> tuple[int, tuple[Retrieved, ...]] | GroundwireError:
-        """The best candidate's index, and the best ones as they are returned."""
+    def _rank_candidates(
+        self, item: PreparedCall, number: int, scores: Vector
+    ) -> tuple[int, tuple[Retrieved, ...]] | GroundwireError:
+        """The index of the best candidate, and the records of the best ``top`` candidates."""
         if not np.isfinite(scores).all():
             return ModelError(
                 f"The retriever {self._role.source!r} gave a score of {scores[~np.isfinite(scores)][0]}; verify the "
@@ -220,13 +223,13 @@ class Retriever:
         candidates: Sequence[Candidate] = item.call.candidates[number]
         return order[0], tuple(
             Retrieved(
-                candidates[at].anchor,
-                candidates[at].entity,
-                float(scores[at]),
-                float(weights[at]),
+                candidates[index].anchor,
+                candidates[index].entity,
+                float(scores[index]),
+                float(weights[index]),
                 item.inputs.read,
             )
-            for at in order
+            for index in order
         )
 
 
@@ -236,8 +239,8 @@ def distmult(anchors: Vector, query: Vector, entities: Vector) -> Vector:
     return scores
 
 
-def pool(states: NDArray[np.floating[Any]], how: str) -> Vector:
-    """Several states [N, D] as one [D]: their mean, or the largest value of each number."""
+def pool(states: NDArray[np.floating[Any]], pooling: str) -> Vector:
+    """Pool several states [N, D] into one [D]: ``mean``, or ``max`` of each dimension."""
     rows = states.astype(np.float32)
-    pooled: Vector = rows.mean(axis=0) if how == "mean" else rows.max(axis=0)
+    pooled: Vector = rows.mean(axis=0) if pooling == "mean" else rows.max(axis=0)
     return pooled

@@ -4,7 +4,7 @@ A spaCy pipeline gives named entities and a parse; noun chunks are read off the 
 parsed in ClearNLP style, for which spaCy has its own noun chunks; a parser trained on Universal Dependencies gets the
 same chunks from :func:`universal_noun_chunks`. The parser's labels say which of the two it is.
 
-spaCy is imported with the first pipeline: a bundle without this role does without its 70 MB.
+spaCy is imported with the first pipeline: a bundle without this role saves its 70 MB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 
 Chunks: TypeAlias = Callable[["Doc"], Iterable["Span"]]
 
-_USED = {"tok2vec", "tagger", "morphologizer", "attribute_ruler", "parser", "ner", "entity_ruler", "span_ruler"}
+_USED = {
+    "tok2vec",
+    "tagger",  # terms: literal
+    "morphologizer",
+    "attribute_ruler",
+    "parser",
+    "ner",
+    "entity_ruler",
+    "span_ruler",
+}
 _UNUSED = {
     "lemmatizer",
     "trainable_lemmatizer",
@@ -41,6 +50,8 @@ _UNUSED = {
 # other packages or run code when the pipeline is created.
 _REGISTRIES = {"@architectures", "@scorers", "@tokenizers", "@vectors", "@misc"}
 
+_PARTS_OF_SPEECH = {"tagger", "morphologizer"}  # terms: literal
+
 _SPEAKERS = {"i", "you"}
 _OWNERS = {"my", "your"}
 
@@ -50,27 +61,29 @@ class SpanFinder:
 
     >>> finder = SpanFinder.load("bundles/compact/spans")
     >>> [span.text for span in finder.find("yes , bob ross was the creator of the joy of painting .")]
-    ['bob ross', 'the creator', 'the joy', 'painting']
+    ['bob ross', 'joy of painting', 'the creator', 'the joy', 'painting']
 
-    Texts go through the pipeline one at a time, so what is found in a text never depends on another. Safe to share
+    Texts go through the pipeline one at a time, so the spans of a text never depend on another. Safe to share
     between threads; calls take turns.
     """
 
     def __init__(self, nlp: Language) -> None:
         """Wrap a loaded pipeline; components that neither spans nor the personal filter need are removed from it.
 
-        Raises BundleError when it has no parser or no part-of-speech tagger, or a parser of an unknown label set.
+        Raises BundleError when it has no parser, no component that assigns parts of speech, or a parser of an unknown
+        label set.
         """
         factories = {name: nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
-        if "parser" not in factories or not {"tagger", "morphologizer"} & set(factories.values()):
+        if "parser" not in factories or not _PARTS_OF_SPEECH & set(factories.values()):
             raise BundleError(
                 f"The spaCy pipeline has the components {', '.join(factories) or '(none)'}; "
-                "spans need a parser and a tagger or morphologizer. Give an English pipeline that has both."
+                "spans need a parser and a tagger or morphologizer. "  # terms: literal
+                "Give an English pipeline that has both."
             )
         for name, factory in factories.items():
             if factory in _UNUSED:
                 nlp.remove_pipe(name)
-        self._chunks, self._subjects, self._owners = _scheme(nlp.get_pipe("parser").labels)
+        self._chunks, self._subjects, self._owners = _choose_scheme(nlp.get_pipe("parser").labels)
         self._nlp = nlp
         # spaCy does not promise that one pipeline may run in two threads at once.
         self._lock = threading.Lock()
@@ -98,7 +111,7 @@ class SpanFinder:
             nlp = spacy.load(path_or_name)
         except Exception as error:  # damaged files surface as whatever the parser of that file raises
             raise BundleError(f"The spaCy pipeline {str(path_or_name)!r} cannot be loaded: {error}") from error
-        _widen(nlp)
+        _widen_weights(nlp)
         return cls(nlp)
 
     def run(self, calls: Sequence[FindSpans | IsPersonal], max_windows: int) -> list[Outcome]:
@@ -116,8 +129,8 @@ class SpanFinder:
     def find(self, text: str) -> tuple[TextSpan, ...]:
         """Named entities in order, then the noun chunks that are not among them; ``i`` is left out.
 
-        Two spans count as the same when their lower-cased texts are equal; an entity named twice stands twice (the Q²
-        authors' code). Offsets are characters of ``text``. Raises InvalidRequest when ``text`` is longer than the
+        Two spans count as the same when their lower-cased texts are equal; an entity named twice is returned twice (the
+        Q² authors' code). Offsets are characters of ``text``. Raises InvalidRequest when ``text`` is longer than the
         pipeline's limit (a million characters unless it sets another).
         """
         if not text.strip():
@@ -212,14 +225,14 @@ _AFTER = {"flat", "goeswith", "compound", "nummod"}
 def universal_noun_chunks(doc: Doc) -> Iterator[Span]:
     """Base noun phrases of a Universal Dependencies parse, left to right, none inside another.
 
-    The twin of spaCy's English ``noun_chunks``: a chunk runs from the left edge of its nominal head to the head. Where
-    the schemes differ, the chunk follows spaCy's: prepositions, copulas, conjunctions and the subject of a nominal
-    predicate hang on the head to its left and are left out; the further words of a flat name hang on its first word
-    and are taken in.
+    The counterpart of spaCy's English ``noun_chunks``: a chunk runs from the left edge of its nominal head to the head.
+    Where the schemes differ, the chunk follows spaCy's: prepositions, copulas, conjunctions and the subject of a
+    nominal predicate are left dependents of the head and are excluded; the further words of a flat name depend on its
+    first word and are included.
     """
     done = 0
     for token in doc:
-        # A run of spaces is a token of its own, which a tagger may take for a noun.
+        # A run of spaces is a token of its own, which may be labelled a noun.
         if token.pos_ in _NOMINAL and not token.is_space and _is_argument(token):
             start, end = _left_edge(token), _right_edge(token)
             # As in spaCy: what contains an earlier chunk ("a friend of mine's house") is not given again.
@@ -257,14 +270,14 @@ def _right_edge(head: Token) -> int:
     for child in head.rights:
         if child.dep_ == "punct":
             continue
-        # Adjacent, or apart by punctuation only: "Elvis Presley", "World War II", "Jean-Luc".
+        # Adjacent, or separated by punctuation only: "Elvis Presley", "World War II", "Jean-Luc".
         if child.dep_ not in _AFTER or any(not token.is_punct for token in head.doc[end : child.left_edge.i]):
             break
         end = child.right_edge.i + 1
     return int(end)
 
 
-def _scheme(labels: Iterable[str]) -> tuple[Chunks, set[str], set[str]]:
+def _choose_scheme(labels: Iterable[str]) -> tuple[Chunks, set[str], set[str]]:
     """Noun chunks, subject labels and possessor labels for a parser with these labels."""
     known = set(labels)
     if "pobj" in known or "dobj" in known:
@@ -281,8 +294,8 @@ def _text_span(span: Span, kind: str) -> TextSpan:
     return TextSpan(span.text, span.start_char, span.end_char, kind)
 
 
-def _widen(nlp: Language) -> None:
-    """Turn weights that are stored in half precision into what spaCy computes with."""
+def _widen_weights(nlp: Language) -> None:
+    """Convert weights that are stored in half precision to float32, which spaCy computes with."""
     for _, component in nlp.pipeline:
         model = getattr(component, "model", None)
         for node in () if model is None or isinstance(model, bool) else model.walk():
@@ -311,7 +324,7 @@ def _check_config(path: Path) -> None:
                 f"{path}: the component {name!r} is made by {factory or 'another pipeline'!r}. A pipeline directory "
                 f"may use {', '.join(sorted(_USED | _UNUSED))}; install others as a package and give its name."
             )
-    for key, value in _registered({"nlp": config["nlp"], "components": components}):
+    for key, value in _iterate_references({"nlp": config["nlp"], "components": components}):
         if key not in _REGISTRIES or not str(value).startswith("spacy."):
             raise BundleError(
                 f"{path} uses {key} = {value!r}. A pipeline directory may only use spaCy's own functions ('spacy.…') "
@@ -319,10 +332,10 @@ def _check_config(path: Path) -> None:
             )
 
 
-def _registered(section: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _iterate_references(section: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every reference to a registered function in a configuration section and its subsections."""
     for key, value in section.items():
         if key.startswith("@"):
             yield key, value
         elif isinstance(value, dict):
-            yield from _registered(value)
+            yield from _iterate_references(value)

@@ -1,9 +1,8 @@
-"""A label for every token of a text, in the light of premises of any length."""
+"""Token classification: a label for every token of a text, given premises of any length."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +14,7 @@ from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import DeviceProfile, Session
 from groundwire.runtime.tokenization import TextEncoder, Window
 
-from .classifier import softmax
-
-
-class Piece(NamedTuple):
-    """A window of one premise of one call."""
-
-    call: int
-    window: Window
+from .classifier import PremiseWindow, softmax
 
 
 class TokenClassifier:
@@ -45,31 +37,34 @@ class TokenClassifier:
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     def run(self, calls: Sequence[ClassifyTokens], max_windows: int) -> list[ClassifiedTokens | GroundwireError]:
-        """The tags of each call's text; a call whose texts cannot be read gets its error instead."""
+        """The labelled tokens of each call's text; a call whose texts cannot be read gets its error instead."""
         out: dict[int, ClassifiedTokens | GroundwireError] = {}
-        pieces: list[Piece] = []
+        windows: list[PremiseWindow] = []
         for index, call in enumerate(calls):
             try:
-                pieces += self._pieces(index, call, max_windows)
+                windows += self._split_premises(index, call, max_windows)
             except GroundwireError as error:
                 out[index] = error
-        found: list[list[tuple[Window, NDArray[np.float64]]]] = [[] for _ in calls]
+        tables: list[list[tuple[Window, NDArray[np.float64]]]] = [[] for _ in calls]
         for rows, lengths, (logits,) in forward(
-            self._session, [piece.window for piece in pieces], self._role.pad_id, self._profile
+            self._session, [window.window for window in windows], self._role.pad_id, self._profile
         ):
             for row, length, table in zip(rows, lengths, logits, strict=True):
-                found[pieces[row].call].append((pieces[row].window, softmax(table[:length])))
+                tables[windows[row].call].append((windows[row].window, softmax(table[:length])))
         for index, call in enumerate(calls):
             if index not in out:
-                out[index] = self.fold(call, found[index])
+                out[index] = self.choose_labels(call, tables[index])
         return [out[index] for index in range(len(calls))]
 
-    def fold(
-        self, call: ClassifyTokens, found: Sequence[tuple[Window, NDArray[np.float64]]]
+    def choose_labels(
+        self, call: ClassifyTokens, windows: Sequence[tuple[Window, NDArray[np.float64]]]
     ) -> ClassifiedTokens | GroundwireError:
-        """Token by token, the window that supports the token most: what one passage says need not stand in others."""
+        """The probabilities of each token in the window that supports it most: one supporting passage is enough.
+
+        ``windows`` are the call's windows with their probabilities [tokens, labels].
+        """
         tables, offsets = [], None
-        for window, table in found:
+        for window, table in windows:
             first, last = window.tokens_of(1)
             tables.append(table[first : last + 1])
             offsets = window.offsets[first : last + 1]
@@ -77,28 +72,32 @@ class TokenClassifier:
             return ModelError(f"The text {call.text[:40]!r} makes no tokens for {call.role!r}; pass a text with words.")
         stacked = np.stack(tables)
         if not np.isfinite(stacked).all():
-            return ModelError(f"The tagger of {call.role!r} gave numbers that are not finite; its graph is broken.")
+            return ModelError(
+                f"The token classifier of {call.role!r} gave numbers that are not finite; its graph is broken."
+            )
         best = stacked[:, :, self._role.labels.index(self._role.supported)].argmax(axis=0)
         chosen = stacked[best, np.arange(stacked.shape[1])]
         tokens = tuple(
             ClassifiedToken(start, end, tuple(row.tolist())) for (start, end), row in zip(offsets, chosen, strict=True)
         )
         total = sum(len(premise) for premise in call.premises)
-        return ClassifiedTokens(self._role.labels, tokens, Read(windows=len(found), characters=total, total=total))
+        return ClassifiedTokens(self._role.labels, tokens, Read(windows=len(windows), characters=total, total=total))
 
-    def _pieces(self, index: int, call: ClassifyTokens, max_windows: int) -> list[Piece]:
-        pieces: list[Piece] = []
+    def _split_premises(self, index: int, call: ClassifyTokens, max_windows: int) -> list[PremiseWindow]:
+        windows: list[PremiseWindow] = []
         for premise in call.premises:
             fields = {"premise": premise, "hypothesis": call.text}
             first, second = self._encoder.render(self._role.template, fields)
             if second != call.text:
                 raise BundleError(
-                    f"The template of {call.role!r} must have the tagged text alone as its second text, {{hypothesis}}."
+                    f"The template of {call.role!r} must have the classified text alone as its second text: "
+                    "{hypothesis}."
                 )
-            pieces += [Piece(index, window) for window in self._encoder.windows(first, second, 0, self._role.stride)]
-            if len(pieces) > max_windows:
+            encoded = self._encoder.encode_windows(first, second, 0, self._role.stride)
+            windows += [PremiseWindow(index, window) for window in encoded]
+            if len(windows) > max_windows:
                 raise TooLong(
                     f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
                     "Retrieve fewer passages, or raise Options.max_windows."
                 )
-        return pieces
+        return windows

@@ -1,11 +1,11 @@
-"""The head of a language model with a large vocabulary, run over one stripe of its table after another.
+"""The head of a language model with a large vocabulary, run over one chunk of its table after another.
 
-What is read of a mapped file stays resident: of BLOOM-560m's int8 table 257 MB, nearly a third of the process. So the
-table is mapped here and not by ONNX Runtime, the head is given a few blocks of it at a time, and their pages are given
-back before the next ones are touched. They stay in the system's file cache, where the next run finds them. Processor
-time of the head for 48 positions, least and median of nine on a busy machine: 231 and 245 ms with everything resident,
-239 and 272 with pages given back, 289 and 331 with stripes read into a buffer. Look-ups go the same way, because Linux
-maps up to 2 MB around a row: 300 tokens made 215 MB resident.
+Pages that were read from a mapped file stay resident: of BLOOM-560m's int8 table 257 MB, nearly a third of the process.
+So the table is mapped here and not by ONNX Runtime, the head gets a few blocks of it at a time, and their pages are
+released before the next ones are read. They stay in the system's file cache for the next run. Processor time of the
+head for 48 positions, least and median of nine on a busy machine: 231 and 245 ms with everything resident, 239 and 272
+with pages released, 289 and 331 with chunks read into a buffer. Row look-ups release pages too, because Linux maps up
+to 2 MB around a row: 300 tokens made 215 MB resident.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from groundwire.runtime.errors import BundleError
 
 from .session import DeviceProfile, Session
 
-STRIPE = 1 << 25
-"""Bytes of the table that a run of the graph is given, and that are resident at once."""
+CHUNK_BYTES = 1 << 25
+"""Bytes of the table that one run of the graph gets, and that are resident at once."""
 
 
-class Mapped(NamedTuple):
-    """An array in a file that is mapped into memory, for reading alone."""
+class MappedTable(NamedTuple):
+    """An array in a file that is mapped into memory, read-only."""
 
     array: NDArray[np.uint8]
     """[blocks, rows, d]"""
     file: mmap.mmap
     offset: int
-    """Bytes in front of the array."""
+    """Bytes before the array."""
 
-    def stripes(self) -> Iterator[slice]:
-        """Blocks to read at once, one stripe after another; its pages are given back when the next one is asked for."""
-        step = max(1, STRIPE // self.array[0].nbytes)
+    def iterate_chunks(self) -> Iterator[slice]:
+        """Yield the blocks of one chunk after another; the pages of a chunk are released after its use."""
+        step = max(1, CHUNK_BYTES // self.array[0].nbytes)
         for first in range(0, len(self.array), step):
-            stripe = slice(first, min(first + step, len(self.array)))
-            yield stripe
-            self.give_back(stripe)
+            chunk = slice(first, min(first + step, len(self.array)))
+            yield chunk
+            self.release_pages(chunk)
 
-    def give_back(self, blocks: slice) -> None:
-        """Let the pages of some blocks go, where the platform can; whoever reads them gets them again."""
+    def release_pages(self, blocks: slice) -> None:
+        """Release the resident pages of some blocks, where the platform can; reading the blocks maps them again."""
         if hasattr(self.file, "madvise"):
             size = self.array[0].nbytes
             first, end = self.offset + blocks.start * size, self.offset + blocks.stop * size
@@ -55,60 +55,60 @@ class Mapped(NamedTuple):
 
 
 class ChunkedHead:
-    """What states say about one token each, as the one graph of a smaller language model answers."""
+    """Log-probabilities from hidden states, in a graph that reads the vocabulary's table in chunks."""
 
-    def __init__(self, session: Session, table: Mapped) -> None:
+    def __init__(self, session: Session, table: MappedTable) -> None:
         self._session = session
         self._table = table
 
     @classmethod
     def load(cls, bundle: Bundle, record: Head, profile: DeviceProfile) -> ChunkedHead:
-        """Open the graph and map the table; BundleError when the file has no such place."""
+        """Open the graph and map the table; BundleError when the file does not hold it."""
         session = Session.load(bundle.file(record.graph), profile)
-        return cls(session, mapped(bundle, record))
+        return cls(session, map_table(bundle, record))
 
     def log_probs(self, hidden: ort.OrtValue, targets: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The log-probability [N] of the token ``targets`` [N] behind the states ``hidden`` [N, d]."""
-        asked = {"hidden": hidden, "targets": self._session.value(targets)}
-        found = []
-        for stripe in self._table.stripes():
-            feeds = {"table": self._table.array[stripe], "blocks": np.arange(stripe.start, stripe.stop)}
+        """The log-probability [N] of the token ``targets`` [N] after the states ``hidden`` [N, d]."""
+        inputs = {"hidden": hidden, "targets": self._session.value(targets)}
+        parts = []
+        for chunk in self._table.iterate_chunks():
+            feeds = {"table": self._table.array[chunk], "blocks": np.arange(chunk.start, chunk.stop)}
             values = {name: self._session.value(array) for name, array in feeds.items()}
-            found.append(self._session.run_values({**asked, **values})["parts"].numpy())
-        return folded(np.concatenate(found))
+            parts.append(self._session.run_values({**inputs, **values})["parts"].numpy())
+        return combine_parts(np.concatenate(parts))
 
-    def words(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The rows [..., d] of the tokens ``ids`` [...], which a graph without the table is given."""
+    def look_up_rows(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The rows [..., d] of the tokens ``ids`` [...], an input of the graph that does not hold the table."""
         _, rows, width = self._table.array.shape
-        found = np.zeros((*ids.shape, width), np.uint8)
-        for stripe in self._table.stripes():
-            inside = (stripe.start * rows <= ids) & (ids < stripe.stop * rows)
-            found[inside] = self._table.array[stripe].reshape(-1, width)[ids[inside] - stripe.start * rows]
-        return found
+        embeddings = np.zeros((*ids.shape, width), np.uint8)
+        for chunk in self._table.iterate_chunks():
+            inside = (chunk.start * rows <= ids) & (ids < chunk.stop * rows)
+            embeddings[inside] = self._table.array[chunk].reshape(-1, width)[ids[inside] - chunk.start * rows]
+        return embeddings
 
 
-def folded(parts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Log-probabilities [N] from the log-sum of each block's logits and the target's logit, [blocks, 2, N].
+def combine_parts(parts: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Log-probabilities [N] from the log-sum-exp of each block's logits and the target's logit, [blocks, 2, N].
 
-    ``logaddexp`` takes block after block, position by position, whatever N is: the sum of ``np.add`` would be pairwise
-    for one position and not for several.
+    ``logaddexp`` adds block after block for each position, whatever N is; ``np.add`` would sum pairwise for one
+    position and not for several.
     """
-    with np.errstate(invalid="ignore"):  # states that are no numbers, which the caller reports
+    with np.errstate(invalid="ignore"):  # states that are not finite, which the caller reports
         normal = np.logaddexp.reduce(parts[:, 0], axis=0, dtype=np.float64)
         values: NDArray[np.float32] = (parts[:, 1].max(axis=0) - normal).astype(np.float32)
     return values
 
 
-def mapped(bundle: Bundle, record: Head) -> Mapped:
-    """The table of ``record``; BundleError when it is not listed, not there, or shorter than its record says."""
+def map_table(bundle: Bundle, record: Head) -> MappedTable:
+    """Map the table of ``record``; BundleError when its file is not listed, missing, or too short for the table."""
     path = bundle.file(record.file)
     size, length = path.stat().st_size, prod(record.shape)
     if min(record.offset, *record.shape) < 0 or not 0 < length <= size - record.offset:
         raise BundleError(
-            f"{path} has {size} bytes and holds no table of {record.shape} bytes behind byte {record.offset}, as the "
+            f"{path} has {size} bytes and holds no table of {record.shape} bytes at byte {record.offset}, as the "
             "manifest says. Restore the bundle, or export it again."
         )
     with path.open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     array = np.frombuffer(content, np.uint8, length, record.offset).reshape(record.shape)
-    return Mapped(array, content, record.offset)
+    return MappedTable(array, content, record.offset)

@@ -1,4 +1,4 @@
-"""Run an encoder graph over many windows: packed by length, given back in order."""
+"""Runs an encoder graph over many windows, in batches of one padded width."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .session import Array, DeviceProfile, Graph
 def forward(
     session: Graph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]]:
-    """Yield ``(rows, lengths, outputs)`` per batch: which windows it holds, their lengths, the graph's outputs.
+    """Run the graph; yield ``(rows, lengths, outputs)`` per batch: its windows' indices, their lengths, the outputs.
 
     A window is padded to a width that depends on its own length alone and shares its batch with windows of that width
     only, so its outputs do not depend on the other windows (docs/architecture.md).

@@ -1,4 +1,4 @@
-"""ONNX Runtime sessions: devices, threads, and the one place where ONNX Runtime's errors become ours."""
+"""ONNX Runtime sessions: devices, threads, and the translation of ONNX Runtime's errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROVIDERS: dict[Device, str] = {
 
 MAX_CONCURRENT_BATCHES = 4
 """Most batches that run at the same time on the CPU: each holds the GIL for about a fifth of its time."""
-SMALL = 128_000_000
+SMALL_BUNDLE_BYTES = 128_000_000
 """Bytes of a bundle below which its graphs run on their pool's share of the threads."""
 
 
@@ -38,8 +38,8 @@ class DeviceProfile:
 
     device: Device
     threads: int
-    """Threads of one graph run on the CPU, at most (``sharing``); 0 leaves ONNX Runtime's default: one per physical
-    core."""
+    """Threads of one graph run on the CPU, at most (``share_threads``); 0 leaves ONNX Runtime's default: one per
+    physical core."""
     max_tokens: int
     """Padded tokens in one batch of an encoder."""
     max_rows: int
@@ -57,13 +57,13 @@ class DeviceProfile:
             return cls(device, count, 1536, 64, 80, min(count, MAX_CONCURRENT_BATCHES))
         return cls(device, 0 if threads is None else threads, 32768, 512, 640)
 
-    def sharing(self, size: int) -> DeviceProfile:
+    def share_threads(self, size: int) -> DeviceProfile:
         """The profile of graphs from a bundle of ``size`` bytes.
 
-        A small model's operations are too short to be worth splitting, so its batches only run beside each other; a
-        large one's may use every thread.
+        The operations of a small model are too short to split over threads, so its concurrent batches share the
+        threads; a run of a large model may use all of them.
         """
-        if self.device != "cpu" or size >= SMALL:
+        if self.device != "cpu" or size >= SMALL_BUNDLE_BYTES:
             return self
         return replace(self, threads=max(1, self.threads // self.concurrent_batches))
 
@@ -74,7 +74,7 @@ def usable_cores() -> int:
 
 
 def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Device:
-    """The device for ``choice``; ``auto`` takes CUDA when it is there and the bundle's graphs can use it.
+    """The device for ``choice``; ``auto`` takes CUDA when it is available and the bundle's graphs can use it.
 
     Raises DeviceError when the choice is unknown, is not installed, or cannot run the bundle's precision.
     """
@@ -98,7 +98,7 @@ def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Devi
 
 
 class Graph(Protocol):
-    """What a model needs of a graph: run on arrays, whatever runs it."""
+    """The interface of a graph that runs on arrays in host memory, whatever library runs it."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ class Session:
         try:
             outputs: list[Array] = self._session.run(None, dict(feeds))
         except Exception as error:  # ONNX Runtime's exceptions share no public base
-            raise self._failed(error) from error
+            raise self._translate(error) from error
         return outputs
 
     def run_values(self, feeds: Mapping[str, ort.OrtValue], host: Sequence[str] = ()) -> dict[str, ort.OrtValue]:
@@ -182,13 +182,13 @@ class Session:
             self._session.run_with_iobinding(binding)
             return dict(zip(self.outputs, binding.get_outputs(), strict=True))
         except Exception as error:  # ONNX Runtime's exceptions share no public base
-            raise self._failed(error) from error
+            raise self._translate(error) from error
 
     def value(self, array: Array) -> ort.OrtValue:
         """An array as a value on this session's device."""
         return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array), "cpu" if self._device == "cpu" else "cuda")
 
-    def _failed(self, error: Exception) -> ModelError:
+    def _translate(self, error: Exception) -> ModelError:
         return ModelError(f"{self._path.name} failed on {self._device}: {error}")
 
 

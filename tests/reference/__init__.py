@@ -1,1 +1,1 @@
-"""Slow, obvious twins of the fast functions, for property tests."""
+"""Reference implementations of the fast functions, slow and simple, for property tests."""

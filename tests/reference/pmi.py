@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 
-class Reference:
+class PmiReference:
     """A causal language model and its tokenizer, as transformers loads them."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -20,9 +20,9 @@ class Reference:
 
         Without a history only the tokens that both forms predict count: all but the first.
         """
-        behind = [self._history(history)] if history else []
-        with_document = self._log_probs([self._document(document), *behind], response)
-        without = self._log_probs(behind, response)
+        prefix = [self._history(history)] if history else []
+        with_document = self._log_probs([self._document(document), *prefix], response)
+        without = self._log_probs(prefix, response)
         return _mean(with_document[len(with_document) - len(without) :]) - _mean(without)
 
     def upmi(self, document: str, response: str) -> float:
@@ -40,16 +40,16 @@ class Reference:
         return ids
 
     def _log_probs(self, before: Sequence[list[int]], response: str) -> list[float]:
-        """Of the response's tokens, in order; without the first when nothing stands before it."""
+        """Of the response's tokens, in order; without the first when there is no prefix."""
         prefix = [index for ids in before for index in ids]
         ids = prefix + self._ids("Agent: " + response + ".")
         with torch.inference_mode():
             logits = self._model(torch.tensor([ids])).logits[0]
-        found = []
-        for place in range(max(1, len(prefix)), len(ids)):
-            log_probs = torch.log_softmax(logits[place - 1], dim=-1)
-            found.append(float(log_probs[ids[place]]))
-        return found
+        values = []
+        for index in range(max(1, len(prefix)), len(ids)):
+            log_probs = torch.log_softmax(logits[index - 1], dim=-1)
+            values.append(float(log_probs[ids[index]]))
+        return values
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""PMI-Decode one source and one token at a time, nothing kept between two tokens: the model reads everything again."""
+"""PMI-Decode one source and one token at a time, without a cache: the model reads everything again."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def contrast(given: Sequence[float], without: Sequence[float], alpha: float, top
     return out
 
 
-class Twin:
-    """A model's log-probabilities behind two contexts, each read from its first token for every question."""
+class PmiDecodeReference:
+    """A model's log-probabilities given two contexts; every call reads the whole context again."""
 
     def __init__(self, model: Any, given: Sequence[int], alone: Sequence[int]) -> None:
-        """``given`` and ``alone`` are what is read with the knowledge and without: prompts of a causal model."""
+        """``given`` and ``alone`` are the inputs with and without the knowledge: the prompts of a causal model."""
         self._model = model
         self._contexts = (list(given), list(alone))
         self._known: dict[tuple[int, Prefix], Floats] = {}

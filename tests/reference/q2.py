@@ -1,4 +1,4 @@
-"""Q² by its definition: PyTorch models, one call at a time, nothing batched, cached or folded.
+"""Q² by its definition: PyTorch models, one call at a time, without batches or caches.
 
 Written from the table of the authors' code. Slow and obvious, for texts that fit the models' windows.
 """
@@ -27,7 +27,7 @@ from .text_match import clean, token_f1
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a span and what became of it."""
+    """A question about a span, and its result."""
 
     span: TextSpan
     rank: int
@@ -50,7 +50,7 @@ class Scored:
     value: float
 
 
-class Reference:
+class Q2Reference:
     """Q² on the checkpoints ``qg``, ``qa`` and ``nli`` of a directory and a span finder."""
 
     def __init__(self, checkpoints: Path, finder: SpanFinder) -> None:
@@ -61,7 +61,7 @@ class Reference:
 
     @property
     def template(self) -> Template:
-        """What the question generator reads: a pair if its encoder tells two texts apart, else one text."""
+        """What the question generator reads: a pair if its encoder distinguishes two texts, else one text."""
         paired = self._qg.config.model_type == "encoder-decoder"
         return Template("{answer}", "{context}") if paired else Template("answer: {answer}  context: {context}")
 
@@ -121,16 +121,18 @@ class Reference:
             case Greedy():
                 search |= {"num_beams": 1}
             case _:
-                raise ValueError(f"{type(decoding).__name__} draws its own random numbers; there is no twin of it")
-        found = self._qg.generate(**source, **search)
-        texts = (self._qg_tokens.decode(ids, skip_special_tokens=True).strip() for ids in found)
+                raise ValueError(
+                    f"{type(decoding).__name__} draws its own random numbers; there is no reference for it"
+                )
+        sequences = self._qg.generate(**source, **search)
+        texts = (self._qg_tokens.decode(ids, skip_special_tokens=True).strip() for ids in sequences)
         return [text.removeprefix("question: ").strip() for text in texts]
 
     @torch.no_grad()
     def answer(self, question: str, passage: str) -> str | None:
         """The words from the best start to the best end, each chosen by itself; None means "no answer".
 
-        An end before its start gives "". A range that begins in the question takes the question's words along.
+        An end before its start gives "". A range that begins in the question includes the question's words.
         """
         pair = self._qa_tokens(question, passage, return_tensors="pt", return_offsets_mapping=True)
         offsets = pair.pop("offset_mapping")[0].tolist()

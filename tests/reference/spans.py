@@ -21,7 +21,7 @@ def _score(start: float, end: float) -> float:
 
 
 def null_score(start: Sequence[float], end: Sequence[float]) -> float:
-    """Return the score of "no answer", which readers put at position 0."""
+    """Return the score of "no answer", which extractive QA models put at position 0."""
     return _score(start[0], end[0])
 
 

@@ -1,4 +1,4 @@
-"""A world small enough to check Q² by hand: spans are capitalised words and numbers, answers are looked up."""
+"""Fake models small enough to check Q² by hand: spans are capitalised words and numbers, answers are looked up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def spans(call: FindSpans | IsPersonal) -> Outcome:
 
 
 def questions(call: GenerateQuestions) -> Outcome:
-    """The second question of every span asks for it; the first for something else."""
+    """Three questions about a span: the second asks for the span itself, the first for something else."""
     kind = "number" if call.answer.isdigit() else "name"
     return (
         GeneratedQuestion("what else?", -0.1),

@@ -93,14 +93,14 @@ MAX_TOKENS = 96
 HIDDEN, LAYERS, HEADS = 32, 2, 4
 
 
-def generator(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a tiny encoder-decoder of one of ``GENERATORS``; return ``folder``."""
-    return _save(folder, seed, GENERATORS[family])
+def encoder_decoder(folder: Path, family: str, seed: int = 0) -> Path:
+    """Write a tiny encoder-decoder of one of ``ENCODER_DECODERS``; return ``folder``."""
+    return _save(folder, seed, ENCODER_DECODERS[family])
 
 
-def reader(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a tiny extractive reader of one of ``READERS``; return ``folder``."""
-    return _save(folder, seed, READERS[family])
+def extractive_qa(folder: Path, family: str, seed: int = 0) -> Path:
+    """Write a tiny extractive QA model of one of ``EXTRACTIVE_QA``; return ``folder``."""
+    return _save(folder, seed, EXTRACTIVE_QA[family])
 
 
 def classifier(folder: Path, family: str, seed: int = 0, labels: tuple[str, ...] = LABELS) -> Path:
@@ -108,9 +108,9 @@ def classifier(folder: Path, family: str, seed: int = 0, labels: tuple[str, ...]
     return _save(folder, seed, lambda: CLASSIFIERS[family](labels))
 
 
-def tagger(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a tiny token classifier of one of ``TAGGERS`` with the labels of ``FLAGS``; return ``folder``."""
-    return _save(folder, seed, TAGGERS[family])
+def token_classifier(folder: Path, family: str, seed: int = 0) -> Path:
+    """Write a tiny token classifier of one of ``TOKEN_CLASSIFIERS`` with the labels of ``FLAGS``; return ``folder``."""
+    return _save(folder, seed, TOKEN_CLASSIFIERS[family])
 
 
 def language_model(folder: Path, family: str, seed: int = 0) -> Path:
@@ -146,7 +146,7 @@ def _roughen(model: PreTrainedModel) -> None:
 
 @torch.no_grad()
 def _balance(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast) -> None:
-    """Let every decision occur: each label of a classifier, and "no answer" (position 0) of a reader."""
+    """Let every decision occur: each label of a classifier, and "no answer" (position 0) of an extractive QA model."""
     lines = list(sentences())
     pairs = [tokenizer(*pair, return_tensors="pt") for pair in itertools.pairwise(lines)]
     if hasattr(model, "qa_outputs"):
@@ -160,12 +160,12 @@ def _balance(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast) -> None
 
 
 def _raise(head: torch.nn.Linear, towards: torch.Tensor, by: float) -> None:
-    """Add ``by`` to the logits of states that lie ``towards`` further on."""
+    """Add ``by`` to the logits of states that are shifted by ``towards``."""
     head.weight += by * towards / towards.square().sum()
 
 
 def _scale(factor: float, layer: Any) -> None:
-    """Weigh a random layer: left alone, cross-attention decides most tokens and a generator repeats itself."""
+    """Scale a random layer: unscaled, cross-attention decides most tokens and a model repeats itself."""
     layer.weight.data *= factor
 
 
@@ -188,7 +188,7 @@ def word_pieces_mpnet() -> MPNetTokenizerFast:
     tokenizer = word_pieces().backend_tokenizer
     special = {"[PAD]": "<pad>", "[CLS]": "<s>", "[SEP]": "</s>", "[MASK]": "<mask>"}
     vocabulary = {special.get(piece, piece): index for piece, index in tokenizer.get_vocab(False).items()}
-    # Positions start behind the padding id, which is 1 in published checkpoints.
+    # Positions start after the padding id, which is 1 in published checkpoints.
     vocabulary["<pad>"], vocabulary["[UNK]"] = 1, 0
     other = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     other.normalizer, other.pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
@@ -335,9 +335,9 @@ def _t5(*, gated: bool) -> Checkpoint:
     else:
         head[config.eos_token_id] *= 2.0
         for block in model.decoder.block:
-            own, cross, feed_forward = (layer for layer in block.layer)
-            _scale(3.0, own.SelfAttention.o)
-            _scale(2.0, cross.EncDecAttention.o)
+            self_attention, cross_attention, feed_forward = (layer for layer in block.layer)
+            _scale(3.0, self_attention.SelfAttention.o)
+            _scale(2.0, cross_attention.EncDecAttention.o)
             _scale(10.0, feed_forward.DenseReluDense.wo)
     return model, tokenizer
 
@@ -461,7 +461,7 @@ def _bloom() -> Checkpoint:
         vocab_size=3 * 2048,  # published ones have more rows than pieces too, and here the head has several blocks
         hidden_size=48,
         n_layer=LAYERS,
-        n_head=6,  # ALiBi's slopes have a second rule where the heads are no power of two
+        n_head=6,  # ALiBi computes the slopes by a second rule where the number of heads is no power of two
         initializer_range=0.3,
         seq_length=MAX_TOKENS,
         pad_token_id=3,
@@ -506,11 +506,11 @@ ENCODERS: dict[str, tuple[Callable[[], tuple[Any, PreTrainedTokenizerFast]], Any
 }
 
 
-def _reader(family: str) -> Checkpoint:
+def _extractive_qa(family: str) -> Checkpoint:
     settings, architecture, _ = ENCODERS[family]
     config, tokenizer = settings()
     model = architecture(config)
-    # Start and end nearly agree, so that answers are short and equal a span now and then, as trained readers' do.
+    # Start and end nearly agree, so that answers are short and equal a span now and then, like those of trained models.
     with torch.no_grad():
         head = model.qa_outputs.weight
         head[1] = head[0] + 0.35 * head[1]
@@ -549,7 +549,7 @@ def _deberta(labels: tuple[str, ...]) -> Checkpoint:
     return DebertaV2ForSequenceClassification(config), tokenizer
 
 
-def _bert_tagger() -> Checkpoint:
+def _bert_token_classifier() -> Checkpoint:
     config, tokenizer = _bert()
     config.update(_named(FLAGS))
     return BertForTokenClassification(config), tokenizer
@@ -615,19 +615,24 @@ HEADLESS: dict[str, tuple[Callable[[], tuple[Any, PreTrainedTokenizerFast]], Any
     "roberta": (_roberta, RobertaModel),
 }
 EMBEDDERS: dict[str, Callable[[], Checkpoint]] = {name: (lambda name=name: _headless(name)) for name in HEADLESS}
-GENERATORS: dict[str, Callable[[], Checkpoint]] = {
+ENCODER_DECODERS: dict[str, Callable[[], Checkpoint]] = {
     "t5": lambda: _t5(gated=False),
     "t5-gated": lambda: _t5(gated=True),
     "bart": _bart,
     "bert": lambda: _encoder_decoder(bridge=False),
     "bert-bridged": lambda: _encoder_decoder(bridge=True),
 }
-READERS: dict[str, Callable[[], Checkpoint]] = {name: (lambda name=name: _reader(name)) for name in ENCODERS}
+EXTRACTIVE_QA: dict[str, Callable[[], Checkpoint]] = {
+    name: (lambda name=name: _extractive_qa(name)) for name in ENCODERS
+}
 LANGUAGE_MODELS: dict[str, Callable[[], Checkpoint]] = {"gpt2": _gpt2, "bloom": _bloom, "opt": _opt, "llama": _llama}
 CLASSIFIERS: dict[str, Callable[[tuple[str, ...]], Checkpoint]] = {
     name: (lambda labels, name=name: _classifier(name, labels)) for name in ENCODERS
 } | {"deberta": lambda labels: _deberta(labels)}
-TAGGERS: dict[str, Callable[[], Checkpoint]] = {"bert": lambda: _bert_tagger(), "modernbert": lambda: _modernbert()}
+TOKEN_CLASSIFIERS: dict[str, Callable[[], Checkpoint]] = {
+    "bert": lambda: _bert_token_classifier(),
+    "modernbert": lambda: _modernbert(),
+}
 
 
 def sentences() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Tiny entity retrievers with random weights, and the slow, obvious way to run one."""
+"""Tiny entity retrievers with random weights, and a reference implementation that scores candidates one at a time."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ def call(
     triples: tuple[Triple, ...] = FACTS,
     top: int = 10,
 ) -> Retrieve:
-    """A call that asks for the entities at ``names``, among the neighbours of both films."""
+    """A call that retrieves the entities at ``names`` among the neighbours of both films."""
     mentions = tuple((response.index(name), response.index(name) + len(name)) for name in names)
     candidates = tuple(Candidate(fact.subject, fact.object) for fact in FACTS)
     return Retrieve(history, triples, response, mentions, (candidates,) * len(names), top)
 
 
 @torch.inference_mode()
-def twin(folder: Path, asked: Retrieve) -> list[list[float]]:
+def score_candidates(folder: Path, retrieve: Retrieve) -> list[list[float]]:
     """The scores of every candidate of every mention, one text at a time and without padding.
 
-    Texts are put together by hand here: facts and history joined by " | ", then the response; a mention is as many
+    The texts are joined by hand here: facts and history joined by " | ", then the response; a mention is as many
     masks as it has word pieces, and one in what the causal model reads, which has no facts.
     """
     model, tokens = EntityRetriever.load(folder), word_pieces()
@@ -72,18 +72,18 @@ def twin(folder: Path, asked: Retrieve) -> list[list[float]]:
         return list(tokens(text, add_special_tokens=False)["input_ids"])
 
     start, end, mask = tokens.cls_token_id, tokens.sep_token_id, tokens.mask_token_id
-    history = " | ".join(asked.history[-model.config.turns :])
-    facts = " | ".join(sentence(fact) for fact in asked.triples)
+    history = " | ".join(retrieve.history[-model.config.turns :])
+    facts = " | ".join(sentence(fact) for fact in retrieve.triples)
     full, short = [start, *ids(facts + " | " + history), end], [start, *ids(history), end]
     kinds = [0] * len(full)
-    places, slots, at = [], [], 0
-    for a, b in asked.mentions:
-        before, pieces = ids(asked.response[at:a]), len(ids(asked.response[a:b]))
+    mentions, slots, at = [], [], 0
+    for a, b in retrieve.mentions:
+        before, length = ids(retrieve.response[at:a]), len(ids(retrieve.response[a:b]))
         full, short = full + before, short + before
-        places.append(list(range(len(full), len(full) + pieces)))
+        mentions.append(list(range(len(full), len(full) + length)))
         slots.append(len(short))
-        full, short, at = full + [mask] * pieces, [*short, mask], b
-    rest = [*ids(asked.response[at:]), end]
+        full, short, at = full + [mask] * length, [*short, mask], b
+    rest = [*ids(retrieve.response[at:]), end]
     full, short = full + rest, short + rest
     kinds += [1] * (len(full) - len(kinds))
 
@@ -92,24 +92,24 @@ def twin(folder: Path, asked: Retrieve) -> list[list[float]]:
 
     hidden = model.states(row(full), torch.ones(1, len(full), dtype=torch.int64), row(kinds))[0]
 
-    def remembered(text: str) -> torch.Tensor:
-        own = ids(text)
-        return model.remember(row(own), torch.ones(1, len(own), dtype=torch.int64))[0]
+    def embed(text: str) -> torch.Tensor:
+        text_ids = ids(text)
+        return model.remember(row(text_ids), torch.ones(1, len(text_ids), dtype=torch.int64))[0]
 
-    found: list[list[float]] = []
+    all_scores: list[list[float]] = []
     pairs: list[torch.Tensor] = []
     previous = torch.zeros(model.width)
-    for number, own in enumerate(places):
-        states = hidden[own].mean(0) if model.config.pooling == "mean" else hidden[own].max(0).values
+    for number, pieces in enumerate(mentions):
+        states = hidden[pieces].mean(0) if model.config.pooling == "mean" else hidden[pieces].max(0).values
         pairs.append(torch.cat([previous, states]))
-        marks = [slots.index(place) + 1 if place in slots[: number + 1] else 0 for place in range(len(short))]
+        marks = [slots.index(i) + 1 if i in slots[: number + 1] else 0 for i in range(len(short))]
         query = model.read(row(short), row(marks), torch.stack(pairs)[None])[0, slots[number]]
         vectors, scores = [], []
-        for candidate in asked.candidates[number]:
-            joining = [f for f in asked.triples if {f.subject, f.object} == {candidate.anchor, candidate.entity}]
+        for candidate in retrieve.candidates[number]:
+            joining = [f for f in retrieve.triples if {f.subject, f.object} == {candidate.anchor, candidate.entity}]
             path = " | " + linearise(joining) if joining and model.config.paths else ""
-            vectors.append(remembered(candidate.entity + path))
-            scores.append(float((remembered(candidate.anchor) * query * vectors[-1]).sum()) / model.width**0.5)
-        found.append(scores)
+            vectors.append(embed(candidate.entity + path))
+            scores.append(float((embed(candidate.anchor) * query * vectors[-1]).sum()) / model.width**0.5)
+        all_scores.append(scores)
         previous = vectors[scores.index(max(scores))]
-    return found
+    return all_scores

@@ -32,7 +32,7 @@ from . import models
 
 PROFILE = DeviceProfile.of("cpu", 1)
 PAIRED = Template("{answer}", "{context}")
-"""What a BERT encoder reads: answer and context as a pair, told apart by token types."""
+"""What a BERT encoder reads: answer and context as a pair, distinguished by token types."""
 LABELS = {
     "albert": ("entailment", "neutral", "contradiction"),
     "bert": ("contradiction", "entailment", "neutral"),
@@ -42,18 +42,18 @@ LABELS = {
 """The order of the logits of each family's classifier: every published checkpoint has its own."""
 
 
-def _writer(folder: Path, family: str) -> Path:
-    return (models.generator if family in models.GENERATORS else models.language_model)(folder, family)
+def _response_generator(folder: Path, family: str) -> Path:
+    return (models.encoder_decoder if family in models.ENCODER_DECODERS else models.language_model)(folder, family)
 
 
 _WRITE = {
-    "generator": _writer,
-    "qg": models.generator,
-    "qa": models.reader,
+    "generator": _response_generator,
+    "qg": models.encoder_decoder,
+    "qa": models.extractive_qa,
     "embedder": models.embedder,
     "lm": models.language_model,
     "nli": lambda folder, family: models.classifier(folder, family, labels=LABELS[family]),
-    "token_classifier": models.tagger,
+    "token_classifier": models.token_classifier,
 }
 _LOAD = {
     "generator": AutoModelForSeq2SeqLM,
@@ -103,16 +103,16 @@ class Zoo:
         )
         return export_role(role, options, out)
 
-    def generator(self, family: str, precision: str = "fp32") -> QuestionGenerator:
-        """The exported generator."""
+    def question_generator(self, family: str, precision: str = "fp32") -> QuestionGenerator:
+        """The exported question generator."""
         return self._model(QuestionGenerator, "qg", family, precision)
 
-    def writer(self, family: str, precision: str = "fp32") -> ResponseGenerator:
-        """The exported model that writes responses."""
+    def response_generator(self, family: str, precision: str = "fp32") -> ResponseGenerator:
+        """The exported response generator."""
         return self._model(ResponseGenerator, "generator", family, precision)
 
-    def reader(self, family: str, precision: str = "fp32") -> ExtractiveQA:
-        """The exported reader."""
+    def extractive_qa(self, family: str, precision: str = "fp32") -> ExtractiveQA:
+        """The exported extractive QA model."""
         return self._model(ExtractiveQA, "qa", family, precision)
 
     def classifier(self, family: str, precision: str = "fp32") -> Classifier:
@@ -120,10 +120,10 @@ class Zoo:
         return self._model(Classifier, "nli", family, precision)
 
     def embedder(self, family: str, precision: str = "fp32") -> Embedder:
-        """The exported embedder, all its layers."""
+        """The exported embedder with all its layers."""
         return self._model(Embedder, "embedder", family, precision)
 
-    def tagger(self, family: str, precision: str = "fp32") -> TokenClassifier:
+    def token_classifier(self, family: str, precision: str = "fp32") -> TokenClassifier:
         """The exported token classifier."""
         return self._model(TokenClassifier, "token_classifier", family, precision)
 

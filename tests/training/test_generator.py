@@ -99,7 +99,7 @@ def test_a_causal_model_goes_on_from_the_exporters_prompt(tmp_path: Path) -> Non
     ("family", "first", "last"), [("bart", "<s>", "</s>"), ("t5", "it", "</s>"), ("bert", "it", "[SEP]")]
 )
 def test_an_encoder_decoder_is_taught_what_it_will_be_asked(tmp_path: Path, family: str, first: str, last: str) -> None:
-    path = models.generator(tmp_path, family)
+    path = models.encoder_decoder(tmp_path, family)
     tokens, model = AutoTokenizer.from_pretrained(path), recipe.load_base_model(path)
     encode, _, _ = recipe.make_encoding(model, tokens, SMALL)
     row = encode(EXCHANGE, True)
@@ -127,7 +127,7 @@ def test_long_texts_keep_the_knowledges_beginning_and_the_historys_end(tmp_path:
 
 @pytest.mark.parametrize("family", ["gpt2", "bart", "t5", "bert"])
 def test_training_lowers_the_loss_and_writes_a_checkpoint(tmp_path: Path, family: str) -> None:
-    build = models.language_model if family == "gpt2" else models.generator
+    build = models.language_model if family == "gpt2" else models.encoder_decoder
     base, rows = build(tmp_path / "base", family), write(tmp_path / "rows.jsonl", ROWS)
     preset = replace(SMALL, lr=3e-3, batch=4, without_knowledge=0.0)
     tokens = AutoTokenizer.from_pretrained(base)

@@ -17,7 +17,7 @@ import torch
 
 from groundwire.export.roles.retriever import EntityRetriever, record, retriever_of
 from groundwire.runtime.calls import Candidate, Retrieve
-from groundwire.runtime.models.cloze import joins, remembered
+from groundwire.runtime.models.masked_input import build_memory_text
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 from groundwire.train.nph import ablation, bundle, evaluate, retriever
@@ -55,14 +55,14 @@ def test_an_example_can_be_answered_and_its_length_reveals_nothing(examples: lis
     given_away = 0
     for call, truth, gold in examples:
         assert len(call.mentions) == len(call.candidates) == len(truth)
-        joined = joins(call.triples)
+        joined = group_triples(call.triples)
         for (start, end), entity, number, candidates in zip(call.mentions, truth, gold, call.candidates, strict=True):
             assert candidates[number].entity == entity
             assert len(set(candidates)) == len(candidates) <= 8
             for candidate in candidates:
                 # Each is a neighbour of its anchor.
-                assert " | " in remembered(candidate, joined, paths=True)
-                assert remembered(candidate, joined, paths=False) == candidate.entity
+                assert " | " in build_memory_text(candidate, joined, paths=True)
+                assert build_memory_text(candidate, joined, paths=False) == candidate.entity
             given_away += call.response[start:end] == entity
     assert given_away < 0.1 * len(examples)
 

@@ -38,7 +38,7 @@ def test_what_the_source_has_is_not_counted(small: Path, sets: Path) -> None:
 
 @pytest.fixture(scope="module")
 def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.generator(tmp_path_factory.mktemp("shortlist") / "bert", "bert")
+    return models.encoder_decoder(tmp_path_factory.mktemp("shortlist") / "bert", "bert")
 
 
 def test_the_command_shortens_a_bundle(small: Path, sets: Path, questions: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from transformers import (
 )
 
 from groundwire.export.options import PROMPT
-from groundwire.runtime.models.prompt import BETWEEN_PASSAGES, BETWEEN_TURNS, contexts
+from groundwire.runtime.models.prompt import BETWEEN_PASSAGES, BETWEEN_TURNS, fill_prompt
 from groundwire.train.common.corpus import read_rows
 from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
 
@@ -152,7 +152,7 @@ def make_source(
     """The pieces that the model reads, their texts cut to the preset's tokens: knowledge's first, history's last."""
     knowledge = _truncate(tokens, BETWEEN_PASSAGES.join(exchange.knowledge), preset.max_knowledge, from_end=False)
     history = _truncate(tokens, BETWEEN_TURNS.join(exchange.history), preset.max_history, from_end=True)
-    read = contexts(PROMPT, (knowledge,), (history,))
+    read = fill_prompt(PROMPT, (knowledge,), (history,))
     return read.grounded if with_knowledge else read.alone
 
 

@@ -11,7 +11,12 @@ import torch
 from tokenizers import Tokenizer
 
 from groundwire.export.roles.retriever import RetrieverConfig
-from groundwire.runtime.models.cloze import Cloze, cloze, joins, remembered
+from groundwire.runtime.models.masked_input import (
+    MaskedInput,
+    build_masked_input,
+    build_memory_text,
+    group_triples,
+)
 from groundwire.runtime.tokenization import TextEncoder
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
@@ -52,11 +57,11 @@ class RetrieverBatcher:
         self._mask, self._pad = int(tokens.mask_token_id), int(tokens.pad_token_id)
         self._config = config
 
-    def make_cloze(self, example: RetrievalExample) -> Cloze:
+    def mask_input(self, example: RetrievalExample) -> MaskedInput:
         """The example's inputs."""
-        return cloze(self._encoder, example.call, self._mask, self._config.turns)
+        return build_masked_input(self._encoder, example.call, self._mask, self._config.turns)
 
-    def __call__(self, examples: Sequence[RetrievalExample], inputs: Sequence[Cloze]) -> dict[str, torch.Tensor]:
+    def __call__(self, examples: Sequence[RetrievalExample], inputs: Sequence[MaskedInput]) -> dict[str, torch.Tensor]:
         """B examples with Q mentions in all, whose candidates and anchors are M different texts.
 
         ``input_ids``, ``attention_mask``, ``token_type_ids``, ``members`` [B, T]; ``causal_ids``, ``slots``,
@@ -68,11 +73,11 @@ class RetrieverBatcher:
         table: dict[str, list[list[int]]] = {name: [] for name in ("anchors", "candidates", "right")}
         flat: dict[str, list[int]] = {name: [] for name in ("row", "slot", "previous", "gold")}
         for number, example in enumerate(examples):
-            joined = joins(example.call.triples)
+            joined = group_triples(example.call.triples)
             previous = -1
             for mention, candidates in enumerate(example.call.candidates):
                 candidate_texts = [
-                    texts.setdefault(remembered(candidate, joined, paths=self._config.paths), len(texts))
+                    texts.setdefault(build_memory_text(candidate, joined, paths=self._config.paths), len(texts))
                     for candidate in candidates
                 ]
                 table["anchors"].append([texts.setdefault(candidate.anchor, len(texts)) for candidate in candidates])
@@ -83,17 +88,17 @@ class RetrieverBatcher:
                 flat["previous"].append(previous)
                 previous = candidate_texts[example.gold[mention]]
                 flat["gold"].append(example.gold[mention])
-        ids = [self._encoder.plain(text).ids[: self._config.max_tokens] for text in texts]
-        members = [_number_mentions(cloze) for cloze in inputs]
-        slots = [_number_slots(cloze) for cloze in inputs]
+        ids = [self._encoder.encode_plain(text).ids[: self._config.max_tokens] for text in texts]
+        members = [_number_mentions(masked) for masked in inputs]
+        slots = [_number_slots(masked) for masked in inputs]
         return {
-            "input_ids": _pad([cloze.window.ids for cloze in inputs], self._pad),
-            "attention_mask": _pad([[1] * len(cloze.window.ids) for cloze in inputs], 0),
-            "token_type_ids": _pad([cloze.window.type_ids for cloze in inputs], 0),
+            "input_ids": _pad([masked.window.ids for masked in inputs], self._pad),
+            "attention_mask": _pad([[1] * len(masked.window.ids) for masked in inputs], 0),
+            "token_type_ids": _pad([masked.window.type_ids for masked in inputs], 0),
             "members": _pad(members, 0),
-            "causal_ids": _pad([cloze.ids for cloze in inputs], self._pad),
+            "causal_ids": _pad([masked.ids for masked in inputs], self._pad),
             "slots": _pad(slots, 0),
-            "targets": _pad([_list_targets(cloze) for cloze in inputs], -100),
+            "targets": _pad([_list_targets(masked) for masked in inputs], -100),
             "texts": _pad(ids, self._pad),
             "text_mask": _pad([[1] * len(row) for row in ids], 0),
             **({} if self._node_of is None else {"nodes": torch.tensor([self._node_of[text] for text in texts])}),
@@ -106,7 +111,7 @@ class RetrieverBatcher:
 
 def collate_examples(batcher: RetrieverBatcher, examples: Sequence[RetrievalExample]) -> dict[str, torch.Tensor]:
     """A batch of examples."""
-    return batcher(examples, [batcher.make_cloze(example) for example in examples])
+    return batcher(examples, [batcher.mask_input(example) for example in examples])
 
 
 def draw_batches(
@@ -120,11 +125,11 @@ def draw_batches(
     """Batches from step ``start`` on: a function of the seed and the step alone, of similar lengths."""
     for first in range(start - start % block, schedule.steps, block):
         rng = random.Random(schedule.seed * 1_000_003 + first)
-        drawn: list[tuple[RetrievalExample, Cloze]] = []
+        drawn: list[tuple[RetrievalExample, MaskedInput]] = []
         while len(drawn) < schedule.batch * block:
             example = make.make(source.draw(rng), rng)
             if example is not None:
-                drawn.append((example, batcher.make_cloze(example)))
+                drawn.append((example, batcher.mask_input(example)))
         drawn.sort(key=lambda pair: len(pair[1].window.ids))
         plan = list(range(block))
         rng.shuffle(plan)
@@ -139,7 +144,7 @@ def load_text_encoder(max_tokens: int) -> TextEncoder:
     return TextEncoder(Tokenizer.from_str(backbone.read_tokenizer_json()), max_tokens)
 
 
-def _number_mentions(inputs: Cloze) -> list[int]:
+def _number_mentions(inputs: MaskedInput) -> list[int]:
     row = [0] * len(inputs.window.ids)
     for number, tokens in enumerate(inputs.mentions, 1):
         for token in tokens:
@@ -147,14 +152,14 @@ def _number_mentions(inputs: Cloze) -> list[int]:
     return row
 
 
-def _number_slots(inputs: Cloze) -> list[int]:
+def _number_slots(inputs: MaskedInput) -> list[int]:
     row = [0] * len(inputs.ids)
     for number, token in enumerate(inputs.slots, 1):
         row[token] = number
     return row
 
 
-def _list_targets(inputs: Cloze) -> list[int]:
+def _list_targets(inputs: MaskedInput) -> list[int]:
     """The next token at every position of the response; -100 before it, and where a mention comes next."""
     # Tokens of the response and the last separator; each mention is one token.
     length = inputs.window.sequence_ids.count(1) + 1 - sum(len(tokens) - 1 for tokens in inputs.mentions)

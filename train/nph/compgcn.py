@@ -143,7 +143,7 @@ def encode_names(model: EntityRetriever, encoder: TextEncoder, names: Sequence[s
     """The causal model's vectors [N, D] of names, without the gain and the bias of the memory's norm."""
     parts = []
     for start in range(0, len(names), batch):
-        rows = [encoder.plain(name).ids[:32] or [0] for name in names[start : start + batch]]
+        rows = [encoder.encode_plain(name).ids[:32] or [0] for name in names[start : start + batch]]
         width = max(map(len, rows))
         ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])

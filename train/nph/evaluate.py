@@ -24,7 +24,7 @@ from groundwire.export.roles.retriever.model import CONFIG
 from groundwire.runtime.bundle import Bundle, RetrieverRole
 from groundwire.runtime.calls import Retrieve
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
-from groundwire.runtime.models.cloze import joins, remembered
+from groundwire.runtime.models.masked_input import build_memory_text, group_triples
 from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.train.common import backbone
@@ -287,9 +287,9 @@ class SimilarityScorer:
         response = call.response
         for start, end in reversed(call.mentions[number : number + 1] if read_others else call.mentions):
             response = response[:start] + response[end:]
-        joined = joins(call.triples)
+        joined = group_triples(call.triples)
         query = self._vectors([" ".join((*call.history[-1:], response))])[0]
-        texts = [remembered(candidate, joined, paths=paths) for candidate in call.candidates[number]]
+        texts = [build_memory_text(candidate, joined, paths=paths) for candidate in call.candidates[number]]
         scores: list[float] = (self._vectors(texts) @ query).tolist()
         return scores
 

@@ -14,9 +14,9 @@ from tests.support import models
 
 Loader = Callable[[str, str], Checkpoint]
 _WRITE: dict[str, Callable[[Path, str], Path]] = {
-    "extractive_qa": models.reader,
+    "extractive_qa": models.extractive_qa,
     "classifier": models.classifier,
-    "question_generator": models.generator,
+    "question_generator": models.encoder_decoder,
     "embedder": models.embedder,
     "language_model": models.language_model,
 }

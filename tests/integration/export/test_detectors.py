@@ -95,9 +95,9 @@ def test_one_separator_is_the_text_joined_by_the_end_token(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("family", list(models.TAGGERS))  # terms: literal
+@pytest.mark.parametrize("family", list(models.TOKEN_CLASSIFIERS))
 def test_token_classifiers_export(tmp_path: Path, family: str, precision: str) -> None:
-    source = models.tagger(tmp_path / "checkpoint", family)  # terms: literal
+    source = models.token_classifier(tmp_path / "checkpoint", family)
     options = RoleOptions(str(source), precision=precision)  # type: ignore[arg-type]
     role = export_role("token_classifier", options, tmp_path / "bundle").manifest.roles["token_classifier"]
     assert isinstance(role, TokenClassifierRole)

@@ -14,7 +14,6 @@ import pytest
 from groundwire.export.passes import Scheme, head, quantize
 from groundwire.export.passes.chunked_head import TABLE, split_head
 from groundwire.export.session import Session
-from groundwire.runtime.ort.chunked_head import folded
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.ort.session import Session as RuntimeSession
 
@@ -117,7 +116,7 @@ def test_a_large_head_becomes_a_graph_of_its_own(vocabulary: int, bias: bool, mo
             assert np.array_equal(session.run({**asked, **chunk})[0], parts[block : block + 1])
     assert parts.shape == (len(table), 2, 640)
     expected = Session(single)({"states": given.states, "targets": given.targets})["log_probs"]
-    np.testing.assert_allclose(folded(parts), expected, atol=1e-5)
+    np.testing.assert_allclose(combine_parts(parts), expected, atol=1e-5)
 
 
 def test_the_head_of_a_small_table_stays() -> None:

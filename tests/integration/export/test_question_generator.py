@@ -22,7 +22,7 @@ from tests.support import models
 from .conftest import Loader
 
 Array = npt.NDArray[Any]
-FAMILIES = sorted(models.GENERATORS)
+FAMILIES = sorted(models.ENCODER_DECODERS)
 _GRAPHS: dict[str, tuple[ir.Model, ir.Model]] = {}
 
 

@@ -14,7 +14,6 @@ from groundwire.export.passes.int8 import list_quantizable
 from groundwire.export.roles.retriever import EntityRetriever, build_retriever_graphs, calls
 from groundwire.runtime.bundle import RetrieverRole
 from groundwire.runtime.errors import ExportError, ParityError
-from groundwire.runtime.models.cloze import check
 from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.triples import Triple
@@ -105,7 +104,7 @@ def test_the_fixed_calls_make_sense() -> None:
     made = calls.calls()
     assert len(made) == 64
     for call in made:
-        check(call)
+        check_retrieve(call)
         for (start, end), candidates in zip(call.mentions, call.candidates, strict=True):
             assert call.response[start:end] in [candidate.entity for candidate in candidates]
             assert len(set(candidates)) == len(candidates)

@@ -60,7 +60,7 @@ def by_token(step: dict[str, Array], vocabulary: int) -> Array:
     return table
 
 
-@pytest.mark.parametrize("family", sorted(models.GENERATORS))
+@pytest.mark.parametrize("family", sorted(models.ENCODER_DECODERS))
 def test_scores_are_those_of_the_whole_head_among_fewer(load: Loader, family: str) -> None:
     loaded = load("question_generator", family)
     batch, start = batch_of(loaded), start_id(loaded.model)
@@ -124,7 +124,7 @@ def test_other_heads_are_refused(load: Loader) -> None:
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A bundle with a whole generator, and one whose generator was shortened as it was exported."""
     root = tmp_path_factory.mktemp("shortlist")
-    source = str(models.generator(root / "bert", "bert"))
+    source = str(models.encoder_decoder(root / "bert", "bert"))
     for name, words in (("whole", ()), ("short", WORDS)):
         export_role("qg", RoleOptions(source, shortlist=words, allow_unverified=True), root / name)
     return root / "whole", root / "short"

@@ -39,7 +39,7 @@ class Family(NamedTuple):
     given: Any
     alone: Any
     """Both contexts of both sources, padded: input_ids and attention_mask."""
-    references: list[pmi_decode.Twin]  # terms: literal
+    references: list[pmi_decode.PmiDecodeReference]
     starts: list[int]
     eos: tuple[int, ...]
     width: int
@@ -50,7 +50,7 @@ class Family(NamedTuple):
 def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Family:
     folder, name = tmp_path_factory.mktemp(request.param), request.param
     causal = name in ("gpt2", "bloom")
-    path = models.language_model(folder, name) if causal else models.generator(folder, name)
+    path = models.language_model(folder, name) if causal else models.encoder_decoder(folder, name)
     tokens = AutoTokenizer.from_pretrained(path, padding_side="left" if causal else "right")
     if tokens.pad_token is None:
         tokens.pad_token = tokens.eos_token
@@ -65,7 +65,7 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         model,
         given,
         alone,
-        [pmi_decode.Twin(model, *pair) for pair in zip(*rows, strict=True)],  # terms: literal
+        [pmi_decode.PmiDecodeReference(model, *pair) for pair in zip(*rows, strict=True)],
         [row[-1] if start is None else start for row in rows[0]],
         (model.generation_config.eos_token_id,),
         given.input_ids.shape[1] if causal else 1,
@@ -183,7 +183,7 @@ def test_blocked_words_stay_blocked_and_beams_keep_their_scores(family: Family) 
     sequences = write(family, alpha, top_p, do_sample=False, num_beams=BEAMS, min_new_tokens=3)
     for reference, start, tokens in zip(family.references, family.starts, sequences, strict=True):
 
-        def scores(prefix: tuple[int, ...], reference: pmi_decode.Twin = reference) -> Any:  # terms: literal
+        def scores(prefix: tuple[int, ...], reference: pmi_decode.PmiDecodeReference = reference) -> Any:
             a, b = (reference.log_probs(context, prefix).copy() for context in (0, 1))
             if len(prefix) <= 3:
                 a[list(family.eos)] = -math.inf

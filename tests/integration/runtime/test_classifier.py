@@ -39,7 +39,7 @@ def changed(zoo: Zoo, family: str, **changes: object) -> Classifier:
 def windows(zoo: Zoo, family: str, first: str, second: str, windowed: int = 0) -> list[Window]:
     bundle = zoo.bundle("nli", family)
     encoder = TextEncoder.load(bundle.file("nli.tokenizer.json"), models.MAX_TOKENS)
-    return encoder.windows(first, second, windowed, role_of(bundle).stride)
+    return encoder.encode_windows(first, second, windowed, role_of(bundle).stride)
 
 
 def probabilities(zoo: Zoo, family: str, window: Window) -> list[float]:
@@ -64,25 +64,25 @@ def classified(outcome: object) -> Classified:
 def test_probabilities_and_labels_are_those_of_the_checkpoint(zoo: Zoo, family: str) -> None:
     model, _ = zoo.torch("nli", family)
     seen = set()
-    found = zoo.classifier(family).run([Classify("nli", (premise,), other) for premise, other in PAIRS], 1)
-    for (premise, hypothesis), one in zip(PAIRS, map(classified, found), strict=True):
+    outcomes = zoo.classifier(family).run([Classify("nli", (premise,), other) for premise, other in PAIRS], 1)
+    for (premise, hypothesis), result in zip(PAIRS, map(classified, outcomes), strict=True):
         (window,) = windows(zoo, family, premise, hypothesis)
         expected = probabilities(zoo, family, window)
-        assert list(one.probabilities.values()) == pytest.approx(expected, abs=1e-5)
-        assert list(one.probabilities) == [model.config.id2label[i] for i in range(3)] == list(LABELS[family])
-        assert one.label == model.config.id2label[expected.index(max(expected))]
-        assert (one.window, one.read) == (0, Read(1, len(premise), len(premise)))
-        seen.add(one.label)
+        assert list(result.probabilities.values()) == pytest.approx(expected, abs=1e-5)
+        assert list(result.probabilities) == [model.config.id2label[i] for i in range(3)] == list(LABELS[family])
+        assert result.label == model.config.id2label[expected.index(max(expected))]
+        assert (result.window, result.read) == (0, Read(1, len(premise), len(premise)))
+        seen.add(result.label)
     assert seen == set(LABELS[family])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_order_of_premise_and_hypothesis_counts(zoo: Zoo, family: str) -> None:
-    one, other = zoo.classifier(family).run([Classify("nli", (a,), b) for a, b in (PAIRS[0], PAIRS[0][::-1])], 1)
-    assert classified(one).probabilities != classified(other).probabilities
+    forward, backward = zoo.classifier(family).run([Classify("nli", (a,), b) for a, b in (PAIRS[0], PAIRS[0][::-1])], 1)
+    assert classified(forward).probabilities != classified(backward).probabilities
 
 
-def decide(table: list[list[float]], labels: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, int]:
+def choose(table: list[list[float]], labels: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, int]:
     """The rule, label by label: the first that any window has as its most probable, where it is most probable."""
     for label in order:
         column = labels.index(label)
@@ -113,19 +113,19 @@ def test_windows_are_decided_by_the_documented_rule(
     calls = [Classify("nli", (SENTENCES[i], LONG[60 * i : 90 * i + 80]), SENTENCES[-i]) for i in range(14)]
     choices = set()
     for call, outcome in zip(calls, changed(zoo, family, **changes).run(calls, 100), strict=True):
-        found = classified(outcome)
+        result = classified(outcome)
         table = [
             probabilities(zoo, family, window)
             for premise in call.premises
             for window in windows(zoo, family, premise, call.hypothesis)
         ]
         assert len(table) > 1
-        assert (found.label, found.window) == decide(table, labels, order)
-        assert list(found.probabilities) == list(labels)
-        assert list(found.probabilities.values()) == pytest.approx(table[found.window], abs=1e-5)
+        assert (result.label, result.window) == choose(table, labels, order)
+        assert list(result.probabilities) == list(labels)
+        assert list(result.probabilities.values()) == pytest.approx(table[result.window], abs=1e-5)
         total = sum(map(len, call.premises))
-        assert found.read == Read(len(table), total, total)
-        choices.add((found.label, found.window > 0))
+        assert result.read == Read(len(table), total, total)
+        choices.add((result.label, result.window > 0))
     assert len(choices) > 1
 
 
@@ -141,20 +141,20 @@ def test_windows_are_decided_by_the_documented_rule(
 def test_a_label_counts_where_it_is_the_most_probable(
     zoo: Zoo, table: list[list[float]], label: str, window: int
 ) -> None:
-    """Entailment comes first, but only if a window says so, however probable it is elsewhere."""
-    found = zoo.classifier("albert").fold(Classify("nli", ("some", "passages"), "it"), np.array(table))
-    assert (found.label, found.window) == (label, window)
-    assert list(found.probabilities.values()) == table[window]
-    assert found.read == Read(len(table), 12, 12)
+    """Entailment comes first, but only where it is the most probable label of a window."""
+    result = zoo.classifier("albert").choose_label(Classify("nli", ("some", "passages"), "it"), np.array(table))
+    assert (result.label, result.window) == (label, window)
+    assert list(result.probabilities.values()) == table[window]
+    assert result.read == Read(len(table), 12, 12)
 
 
-def test_the_premise_may_stand_second(zoo: Zoo) -> None:
+def test_the_premise_may_be_the_second_text(zoo: Zoo) -> None:
     turned = changed(zoo, "bert", template=Template("{hypothesis}", "{premise}"))
     call = Classify("nli", (LONG,), SENTENCES[0])
-    found = classified(turned.run([call], 100)[0])
+    result = classified(turned.run([call], 100)[0])
     table = [probabilities(zoo, "bert", window) for window in windows(zoo, "bert", SENTENCES[0], LONG, windowed=1)]
-    assert found.read.windows == len(table) > 5
-    assert list(found.probabilities.values()) == pytest.approx(table[found.window], abs=1e-5)
+    assert result.read.windows == len(table) > 5
+    assert list(result.probabilities.values()) == pytest.approx(table[result.window], abs=1e-5)
 
 
 def test_a_template_of_one_text(zoo: Zoo) -> None:
@@ -162,8 +162,8 @@ def test_a_template_of_one_text(zoo: Zoo) -> None:
     model, tokenizer = zoo.torch("nli", "bert")
     with torch.no_grad():
         logits = model(**tokenizer("it is {red} because he said so", return_tensors="pt")).logits[0]
-    (found,) = single.run([Classify("nli", ("he said so",), "it is {red}")], 1)
-    assert list(classified(found).probabilities.values()) == pytest.approx(logits.softmax(-1).tolist(), abs=1e-5)
+    (result,) = single.run([Classify("nli", ("he said so",), "it is {red}")], 1)
+    assert list(classified(result).probabilities.values()) == pytest.approx(logits.softmax(-1).tolist(), abs=1e-5)
     (long,) = single.run([Classify("nli", (LONG,), "it is red")], 100)
     assert isinstance(long, TooLong)
 

@@ -17,9 +17,9 @@ from groundwire.runtime.bundle import Bundle, EmbedderRole
 from groundwire.runtime.calls import CountTokens, Embed, Embedded, Read, TokenCounts, role_of
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.models.embedder import BLOCK, Embedder, best_matches, unit
+from groundwire.runtime.models.embedder import BLOCK_COLUMNS, Embedder, best_matches, unit
 from groundwire.runtime.protocol import RoleInfo
-from groundwire.runtime.tokenization import Part, TextEncoder
+from groundwire.runtime.tokenization import OwnedWindow, TextEncoder
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 
@@ -45,9 +45,9 @@ def encoder(zoo: Zoo, family: str, max_tokens: int = models.MAX_TOKENS) -> TextE
 
 
 def embed(embedder: Embedder, text: str, max_windows: int = 100) -> Embedded:
-    (found,) = embedder.run([Embed(text)], max_windows)
-    assert isinstance(found, Embedded), found
-    return found
+    (embedded,) = embedder.run([Embed(text)], max_windows)
+    assert isinstance(embedded, Embedded), embedded
+    return embedded
 
 
 @torch.no_grad()
@@ -61,29 +61,29 @@ def states(zoo: Zoo, family: str, ids: list[int]) -> NDArray[np.float32]:
 def test_vectors_are_those_of_the_checkpoint(zoo: Zoo, family: str) -> None:
     _, tokenizer = zoo.torch("embedder", family)
     for text in SENTENCES:
-        found = embed(zoo.embedder(family), text)
-        # RoBERTa's first word is read as if a blank stood before it.
+        embedded = embed(zoo.embedder(family), text)
+        # RoBERTa's first word is read as if after a space.
         ids = tokenizer(f" {text}" if family == "roberta" else text)["input_ids"]
-        assert list(found.ids) == ids
-        np.testing.assert_allclose(found.vectors, states(zoo, family, ids), atol=2e-5)
-        np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-6)
-        assert found.special == (True, *[False] * (len(ids) - 2), True)
-        assert found.read == Read(1, len(text), len(text))
+        assert list(embedded.ids) == ids
+        np.testing.assert_allclose(embedded.vectors, states(zoo, family, ids), atol=2e-5)
+        np.testing.assert_allclose(np.linalg.norm(embedded.vectors, axis=1), 1, atol=1e-6)
+        assert embedded.special == (True, *[False] * (len(ids) - 2), True)
+        assert embedded.read == Read(1, len(text), len(text))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_offsets_are_of_the_text(zoo: Zoo, family: str) -> None:
-    found = embed(zoo.embedder(family), "bob ross painted")
-    own = [range_ for range_, special in zip(found.offsets, found.special, strict=True) if not special]
-    assert (own[0][0], own[-1][1]) == (0, len("bob ross painted"))
-    pieces = ["bob ross painted"[start:end].strip() for start, end in own]
-    # A byte-level tokenizer may have a token for the blank alone.
+    embedded = embed(zoo.embedder(family), "bob ross painted")
+    ranges = [range_ for range_, special in zip(embedded.offsets, embedded.special, strict=True) if not special]
+    assert (ranges[0][0], ranges[-1][1]) == (0, len("bob ross painted"))
+    pieces = ["bob ross painted"[start:end].strip() for start, end in ranges]
+    # A byte-level tokenizer may have a token for the space alone.
     assert "".join(pieces) == "bobrosspainted"
-    assert own == sorted(own)
+    assert ranges == sorted(ranges)
 
 
-def joined(parts: list[Part], column: str) -> list[object]:
-    return [getattr(part.window, column)[i] for part in parts for i in range(*part.own)]
+def join_column(parts: list[OwnedWindow], column: str) -> list[object]:
+    return [getattr(part.window, column)[i] for part in parts for i in range(*part.owned)]
 
 
 @pytest.mark.parametrize("stride", [0, 1, 7, 24, 1000])
@@ -92,39 +92,39 @@ def test_windows_own_every_token_once(zoo: Zoo, family: str, stride: int) -> Non
     whole, narrow = encoder(zoo, family, 10_000), encoder(zoo, family, 20)
     for length in (1, 17, 18, 19, 35, 36, 37, 40, 90):
         text = " ".join(LONG.split()[:length])
-        (all_of_it,) = whole.parts(text, stride)
-        parts = narrow.parts(text, stride)
+        (all_of_it,) = whole.encode_parts(text, stride)
+        parts = narrow.encode_parts(text, stride)
         for column in ("ids", "offsets", "sequence_ids"):
-            assert joined(parts, column) == getattr(all_of_it.window, column)
+            assert join_column(parts, column) == getattr(all_of_it.window, column)
         for part in parts:
             assert len(part.window.ids) == len(part.window.offsets) <= 20
-            assert 0 <= part.own[0] < part.own[1] <= len(part.window.ids)
+            assert 0 <= part.owned[0] < part.owned[1] <= len(part.window.ids)
         if len(parts) > 1:
             assert {len(part.window.ids) for part in parts} == {20}, "no window is wasted"
 
 
-def test_neighbouring_windows_give_each_other_context(zoo: Zoo) -> None:
-    parts = encoder(zoo, "bert", 20).parts(LONG, 8)
+def test_owned_tokens_have_context_on_both_sides(zoo: Zoo) -> None:
+    parts = encoder(zoo, "bert", 20).encode_parts(LONG, 8)
     assert len(parts) > 10
     for part in parts[1:]:
-        assert part.own[0] >= 1 + 4, "half of the shared tokens stand before the first that counts"
+        assert part.owned[0] >= 1 + 4, "half of the shared tokens precede the first owned token"
     for part in parts[:-1]:
-        assert len(part.window.ids) - 1 - part.own[1] >= 4
+        assert len(part.window.ids) - 1 - part.owned[1] >= 4
 
 
 @pytest.mark.parametrize("stride", [0, 24])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_long_text_is_read_in_windows(zoo: Zoo, family: str, stride: int) -> None:
-    found = embed(changed(zoo, family, stride=stride), LONG)
-    parts = encoder(zoo, family).parts(LONG, stride)
-    assert found.read == Read(len(parts), len(LONG), len(LONG))
-    assert found.read.windows >= 5
+    embedded = embed(changed(zoo, family, stride=stride), LONG)
+    parts = encoder(zoo, family).encode_parts(LONG, stride)
+    assert embedded.read == Read(len(parts), len(LONG), len(LONG))
+    assert embedded.read.windows >= 5
     expected = np.concatenate(
-        [states(zoo, family, part.window.ids)[part.own[0] : part.own[1]] for part in parts],
+        [states(zoo, family, part.window.ids)[part.owned[0] : part.owned[1]] for part in parts],
     )
-    np.testing.assert_allclose(found.vectors, expected, atol=2e-5)
-    assert list(found.ids) == encoder(zoo, family).ids(LONG)
-    assert found.special.count(True) == 2
+    np.testing.assert_allclose(embedded.vectors, expected, atol=2e-5)
+    assert list(embedded.ids) == encoder(zoo, family).encode_ids(LONG)
+    assert embedded.special.count(True) == 2
 
 
 def test_more_windows_than_allowed_is_an_error_of_that_call_alone(zoo: Zoo) -> None:
@@ -137,14 +137,14 @@ def test_more_windows_than_allowed_is_an_error_of_that_call_alone(zoo: Zoo) -> N
 
 
 def test_a_text_without_tokens_has_special_ones_only(zoo: Zoo) -> None:
-    found = embed(zoo.embedder("bert"), "\u200b")
-    assert found.special == (True, True)
-    assert found.vectors.shape == (2, models.HIDDEN)
+    embedded = embed(zoo.embedder("bert"), "\u200b")
+    assert embedded.special == (True, True)
+    assert embedded.vectors.shape == (2, models.HIDDEN)
 
 
 def test_a_text_cannot_spell_a_special_token(zoo: Zoo) -> None:
-    found = embed(zoo.embedder("bert"), "bob [SEP] ross")
-    assert [index for index, special in zip(found.ids, found.special, strict=True) if not special].count(3) == 0
+    embedded = embed(zoo.embedder("bert"), "bob [SEP] ross")
+    assert [index for index, special in zip(embedded.ids, embedded.special, strict=True) if not special].count(3) == 0
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -156,13 +156,13 @@ def test_vectors_do_not_depend_on_the_batch(zoo: Zoo, family: str, precision: st
     rng.shuffle(texts)
     embedder = zoo.embedder(family, precision)
     together = embedder.run([Embed(text) for text in texts], 64)
-    for text, found in zip(texts, together, strict=True):
-        assert isinstance(found, Embedded)
+    for text, embedded in zip(texts, together, strict=True):
+        assert isinstance(embedded, Embedded)
         alone = embed(embedder, text)
-        assert (found.ids, found.offsets, found.special, found.read) == (
+        assert (embedded.ids, embedded.offsets, embedded.special, embedded.read) == (
             alone.ids, alone.offsets, alone.special, alone.read,
         )  # fmt: skip
-        np.testing.assert_allclose(found.vectors, alone.vectors, atol=1e-6)
+        np.testing.assert_allclose(embedded.vectors, alone.vectors, atol=1e-6)
 
 
 def test_int8_is_near_but_another_model(zoo: Zoo) -> None:
@@ -176,28 +176,28 @@ def test_a_broken_graph_gives_no_vectors(zoo: Zoo, monkeypatch: pytest.MonkeyPat
     embedder = changed(zoo, "bert")
     session = embedder._session
     monkeypatch.setattr(session, "run", lambda feeds: [np.zeros((*feeds["input_ids"].shape, 4), np.float32)])
-    (found,) = embedder.run([Embed("bob")], 1)
-    assert isinstance(found, ModelError)
+    (outcome,) = embedder.run([Embed("bob")], 1)
+    assert isinstance(outcome, ModelError)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_tokens_are_counted_once_per_text(zoo: Zoo, family: str) -> None:
     texts = (*SENTENCES, SENTENCES[0], LONG)
-    (found,) = zoo.embedder(family).run([CountTokens(texts)], 1)
-    assert isinstance(found, TokenCounts)
-    expected = Counter(index for text in texts for index in set(encoder(zoo, family).ids(text)))
-    assert (found.texts, found.counts) == (len(texts), dict(expected))
-    start = encoder(zoo, family).ids("")[0]
-    assert found.counts[start] == len(texts)
+    (counts,) = zoo.embedder(family).run([CountTokens(texts)], 1)
+    assert isinstance(counts, TokenCounts)
+    expected = Counter(index for text in texts for index in set(encoder(zoo, family).encode_ids(text)))
+    assert (counts.texts, counts.counts) == (len(texts), dict(expected))
+    start = encoder(zoo, family).encode_ids("")[0]
+    assert counts.counts[start] == len(texts)
 
 
-def test_calls_of_both_kinds_keep_their_places(zoo: Zoo) -> None:
+def test_calls_of_both_kinds_keep_their_order(zoo: Zoo) -> None:
     calls = [CountTokens(("bob",)), Embed("ross"), CountTokens(()), Embed(LONG), Embed("bob")]
-    found = zoo.embedder("mpnet").run(calls, 100)  # type: ignore[arg-type]
-    assert [type(one) for one in found] == [TokenCounts, Embedded, TokenCounts, Embedded, Embedded]
-    assert found[2] == TokenCounts(0, {})
-    assert isinstance(found[4], Embedded)
-    assert found[4].ids == embed(zoo.embedder("mpnet"), "bob").ids
+    outcomes = zoo.embedder("mpnet").run(calls, 100)  # type: ignore[arg-type]
+    assert [type(outcome) for outcome in outcomes] == [TokenCounts, Embedded, TokenCounts, Embedded, Embedded]
+    assert outcomes[2] == TokenCounts(0, {})
+    assert isinstance(outcomes[4], Embedded)
+    assert outcomes[4].ids == embed(zoo.embedder("mpnet"), "bob").ids
     assert {role_of(call) for call in calls} == {"embedder"}  # type: ignore[arg-type]
 
 
@@ -207,9 +207,9 @@ def test_the_local_runtime_serves_the_role(zoo: Zoo) -> None:
     assert runtime.roles == {"embedder"}
     assert runtime.worker_pool("embedder") == "device"
     assert runtime.role_info("embedder") == RoleInfo()
-    found = [one for call in runtime.warm_calls() for one in runtime.run("embedder", [call], 8)]
-    assert len(found) == 1
-    assert isinstance(found[0], Embedded)
+    outcomes = [outcome for call in runtime.warm_calls() for outcome in runtime.run("embedder", [call], 8)]
+    assert len(outcomes) == 1
+    assert isinstance(outcomes[0], Embedded)
     runtime.close()
 
 
@@ -220,28 +220,28 @@ def vectors(rows: int, seed: int, width: int = 5) -> NDArray[np.float32]:
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 1000))
 def test_best_matches_are_the_largest_cosines(rows: int, columns: int, seed: int) -> None:
     left, right = vectors(rows, seed), vectors(columns, seed + 1)
-    ours, theirs = best_matches(left, right)
-    for i, one in enumerate(left):
-        assert ours[i] == pytest.approx(max(float(one @ other) for other in right), abs=1e-6)
+    left_best, right_best = best_matches(left, right)
+    for i, vector in enumerate(left):
+        assert left_best[i] == pytest.approx(max(float(vector @ other) for other in right), abs=1e-6)
     for j, other in enumerate(right):
-        assert theirs[j] == pytest.approx(max(float(one @ other) for one in left), abs=1e-6)
+        assert right_best[j] == pytest.approx(max(float(vector @ other) for vector in left), abs=1e-6)
 
 
 def test_best_matches_over_several_blocks() -> None:
-    left, right = vectors(3, 0), vectors(2 * BLOCK + 5, 1)
-    ours, theirs = best_matches(left, right)
+    left, right = vectors(3, 0), vectors(2 * BLOCK_COLUMNS + 5, 1)
+    left_best, right_best = best_matches(left, right)
     table = left @ right.T
-    np.testing.assert_allclose(ours, table.max(axis=1), atol=1e-6)
-    np.testing.assert_allclose(theirs, table.max(axis=0), atol=1e-6)
+    np.testing.assert_allclose(left_best, table.max(axis=1), atol=1e-6)
+    np.testing.assert_allclose(right_best, table.max(axis=0), atol=1e-6)
 
 
 def test_a_match_with_itself_is_not_above_one() -> None:
     some = vectors(500, 2, width=384)
-    ours, theirs = best_matches(some, some)
-    assert ours.max() <= 1
-    assert theirs.max() <= 1
+    left_best, right_best = best_matches(some, some)
+    assert left_best.max() <= 1
+    assert right_best.max() <= 1
     # How far below is a matter of the processor's order of summation.
-    assert ours.min() == pytest.approx(1, abs=1e-5)
+    assert left_best.min() == pytest.approx(1, abs=1e-5)
 
 
 def test_a_vector_of_zeros_has_no_direction() -> None:

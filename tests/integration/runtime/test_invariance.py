@@ -27,7 +27,7 @@ WORDS = models.TEXT.split()
 
 
 def texts(longest: int) -> list[str]:
-    """Texts of one word to ``longest`` words, in no order of length."""
+    """Texts of 1 to ``longest`` words, in random order of length."""
     rng = random.Random(5)
     lengths = [1 + (i * longest) // COUNT for i in range(COUNT)]
     rng.shuffle(lengths)
@@ -43,20 +43,20 @@ def calls(role: str) -> list[Any]:
         case "nli":
             return [Classify("nli", (text,), " ".join(WORDS[i : i + 3])) for i, text in enumerate(texts(120))]
         case _:
-            # Alone, greedy search multiplies a single row, which kernels treat apart.
+            # Alone, greedy search multiplies a single row, which kernels compute differently.
             decodings = (BeamSearch(num_beams=4, num_return_sequences=4, max_new_tokens=5), Greedy(max_new_tokens=5))
             return [GenerateQuestions(WORDS[i], text, decodings[i % 2]) for i, text in enumerate(texts(30))]
 
 
 def words(outcome: object) -> object:
-    """What a result says, without its numbers."""
+    """The content of a result without its numbers."""
     match outcome:
         case Answered():
             return outcome.status, outcome.text, outcome.passage, outcome.start, outcome.end, outcome.read
         case Classified():
             return outcome.label, outcome.window, outcome.read
         case tuple():
-            return [one.text for one in outcome]
+            return [question.text for question in outcome]
     raise AssertionError(f"no result: {outcome!r}")
 
 
@@ -67,15 +67,15 @@ def numbers(outcome: object) -> list[float]:
         case Classified():
             return list(outcome.probabilities.values())
         case tuple():
-            return [one.score for one in outcome if isinstance(one, GeneratedQuestion)]
+            return [question.score for question in outcome if isinstance(question, GeneratedQuestion)]
     raise AssertionError(f"no result: {outcome!r}")
 
 
-def compare(found: Sequence[object], expected: Sequence[object]) -> None:
-    assert not [one for one in found if isinstance(one, GroundwireError)]
-    assert list(map(words, found)) == list(map(words, expected))
-    for one, other in zip(found, expected, strict=True):
-        assert numbers(one) == pytest.approx(numbers(other), abs=1e-6, rel=0)
+def compare(outcomes: Sequence[object], expected: Sequence[object]) -> None:
+    assert not [outcome for outcome in outcomes if isinstance(outcome, GroundwireError)]
+    assert list(map(words, outcomes)) == list(map(words, expected))
+    for outcome, other in zip(outcomes, expected, strict=True):
+        assert numbers(outcome) == pytest.approx(numbers(other), abs=1e-6, rel=0)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -84,7 +84,7 @@ def compare(found: Sequence[object], expected: Sequence[object]) -> None:
     [("qa", "albert"), ("qa", "bert"), ("nli", "bert"), ("nli", "roberta"), ("qg", "t5"), ("qg", "bert")],
 )
 def test_a_result_does_not_depend_on_its_batch(zoo: Zoo, role: str, family: str, precision: str) -> None:
-    model = {"qa": zoo.reader, "nli": zoo.classifier, "qg": zoo.generator}[role](family, precision)
+    model = {"qa": zoo.extractive_qa, "nli": zoo.classifier, "qg": zoo.question_generator}[role](family, precision)
     asked = calls(role)
     together = model.run(asked, 64)
     alone = [model.run([call], 64)[0] for call in asked]
@@ -92,13 +92,13 @@ def test_a_result_does_not_depend_on_its_batch(zoo: Zoo, role: str, family: str,
     order = random.Random(9).sample(range(COUNT), COUNT)
     shuffled = dict(zip(order, model.run([asked[i] for i in order], 64), strict=True))
     compare([shuffled[i] for i in range(COUNT)], alone)
-    assert len({str(words(one)) for one in alone}) > COUNT / 2
+    assert len({str(words(outcome)) for outcome in alone}) > COUNT / 2
 
 
 @pytest.mark.parametrize("role", ["qa", "nli"])
 def test_int8_is_another_model_than_fp32(zoo: Zoo, role: str) -> None:
-    """Were nothing quantized, the tests of int8 would be those of fp32."""
-    model = {"qa": zoo.reader, "nli": zoo.classifier}[role]
+    """Without quantization, the tests of int8 would repeat those of fp32."""
+    model = {"qa": zoo.extractive_qa, "nli": zoo.classifier}[role]
     exact, rounded = (
         [number for outcome in model("bert", precision).run(calls(role), 64) for number in numbers(outcome)]
         for precision in ("fp32", "int8")

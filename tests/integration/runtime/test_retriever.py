@@ -1,4 +1,4 @@
-"""The entity retriever against its PyTorch twin, alone and in company, and what it refuses."""
+"""The entity retriever against its PyTorch model, alone and in batches, and the calls that it refuses."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from groundwire.export import RoleOptions, export_role
 from groundwire.runtime.bundle import Bundle, RetrieverRole
-from groundwire.runtime.calls import Candidate, Retrieve, Retrieved
+from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, TooLong
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.models import retriever as module
-from groundwire.runtime.models.cloze import cloze
-from groundwire.runtime.models.retriever import Answer, Retriever
+from groundwire.runtime.models.masked_input import build_masked_input
+from groundwire.runtime.models.retriever import RankedMentions, Retriever
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.tokenization import TextEncoder
 from groundwire.runtime.triples import Triple
@@ -43,17 +43,17 @@ def opened(bundle: Bundle) -> Retriever:
     return Retriever.load(bundle, role, PROFILE)
 
 
-def answer(retriever: Retriever, asked: Retrieve) -> tuple[tuple[Retrieved, ...], ...]:
-    (found,) = retriever.run([asked], 1)
-    assert not isinstance(found, GroundwireError), found
-    return found
+def answer(retriever: Retriever, retrieve: Retrieve) -> RankedMentions:
+    (ranked,) = retriever.run([retrieve], 1)
+    assert not isinstance(ranked, GroundwireError), ranked
+    return ranked
 
 
-def scores(asked: Retrieve, found: tuple[tuple[Retrieved, ...], ...]) -> list[list[float]]:
-    by_candidate = [{(one.anchor, one.entity): one.score for one in own} for own in found]
+def scores(retrieve: Retrieve, ranked: RankedMentions) -> list[list[float]]:
+    tables = [{(item.anchor, item.entity): item.score for item in mention} for mention in ranked]
     return [
-        [table[candidate.anchor, candidate.entity] for candidate in own]
-        for table, own in zip(by_candidate, asked.candidates, strict=True)
+        [table[candidate.anchor, candidate.entity] for candidate in candidates]
+        for table, candidates in zip(tables, retrieve.candidates, strict=True)
     ]
 
 
@@ -66,23 +66,23 @@ def test_scores_are_those_of_the_pytorch_model(tmp_path: Path, changes: dict[str
     checkpoint = retrievers.save(tmp_path / "checkpoint", seed=1, **changes)
     made = export_role("retriever", RoleOptions(str(checkpoint), precision="fp32"), tmp_path / "bundle")
     asked = call()
-    found = scores(asked, answer(opened(made), asked))
-    for ours, expected in zip(found, retrievers.twin(checkpoint, asked), strict=True):
-        assert ours == pytest.approx(expected, abs=1e-3)
+    actual = scores(asked, answer(opened(made), asked))
+    for mention, expected in zip(actual, retrievers.score_candidates(checkpoint, asked), strict=True):
+        assert mention == pytest.approx(expected, abs=1e-3)
 
 
-def test_what_was_chosen_before_counts(retriever: Retriever) -> None:
+def test_a_score_depends_on_the_entity_chosen_before(retriever: Retriever) -> None:
     asked = call()
     alone = msgspec.structs.replace(asked, candidates=((Candidate("Aliens", "James Cameron"),), asked.candidates[1]))
     other = answer(retriever, alone)[1]
     assert scores(asked, answer(retriever, asked))[1] != scores(asked, (other, other))[1]
 
 
-def same(ones: Answer, others: Answer) -> None:
+def assert_same(ranked: RankedMentions, expected: RankedMentions) -> None:
     """The same entities in the same order; in float32 a score may move by an ulp or two with its batch-mates."""
-    for one, other in zip(ones, others, strict=True):
-        assert [(x.anchor, x.entity) for x in one] == [(x.anchor, x.entity) for x in other]
-        assert [x.score for x in one] == pytest.approx([x.score for x in other], abs=1e-6, rel=0)
+    for mention, other in zip(ranked, expected, strict=True):
+        assert [(item.anchor, item.entity) for item in mention] == [(item.anchor, item.entity) for item in other]
+        assert [item.score for item in mention] == pytest.approx([item.score for item in other], abs=1e-6, rel=0)
 
 
 def test_a_result_does_not_depend_on_its_batch_mates(bundle: Bundle) -> None:
@@ -93,27 +93,27 @@ def test_a_result_does_not_depend_on_its_batch_mates(bundle: Bundle) -> None:
         call("Alien was made in 1980.", ("Alien", "1980"), triples=retrievers.FACTS[:2]),
     ]
     together = opened(bundle).run(asked, 1)
-    for number, one in enumerate(asked):
-        alone, among = answer(opened(bundle), one), together[number]
+    for number, retrieve in enumerate(asked):
+        alone, among = answer(opened(bundle), retrieve), together[number]
         assert not isinstance(among, GroundwireError)
-        same(alone, among)
+        assert_same(alone, among)
 
 
 def test_probabilities_are_a_softmax_over_all_candidates(retriever: Retriever) -> None:
-    for own in answer(retriever, call()):
-        assert sum(one.probability for one in own) == pytest.approx(1)
-        assert [one.score for one in own] == sorted((one.score for one in own), reverse=True)
-    (first, _), (two, _) = answer(retriever, call(top=2)), answer(retriever, call())
-    assert first == two[:2]
+    for mention in answer(retriever, call()):
+        assert sum(item.probability for item in mention) == pytest.approx(1)
+        assert [item.score for item in mention] == sorted((item.score for item in mention), reverse=True)
+    (best, _), (every, _) = answer(retriever, call(top=2)), answer(retriever, call())
+    assert best == every[:2]
 
 
-def test_the_memory_is_bounded_and_a_part_of_no_result(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MEMORY", 3)
+def test_the_memory_is_bounded_and_changes_no_result(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MEMORY_SIZE", 3)
     small = opened(bundle)
     first = answer(small, call())
     assert len(small._known) == 3
-    same(answer(small, call()), first)
-    same(first, answer(opened(bundle), call()))
+    assert_same(answer(small, call()), first)
+    assert_same(first, answer(opened(bundle), call()))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_the_memory_is_bounded_and_a_part_of_no_result(bundle: Bundle, monkeypat
         ({"top": 0}, "top=0"),
     ],
 )
-def test_what_makes_no_sense_is_refused(retriever: Retriever, change: dict[str, Any], message: str) -> None:
+def test_invalid_calls_are_refused(retriever: Retriever, change: dict[str, Any], message: str) -> None:
     good = call()
     bad, fine = retriever.run([msgspec.structs.replace(good, **change), good], 1)
     assert isinstance(bad, InvalidRequest)
@@ -141,9 +141,9 @@ def test_what_makes_no_sense_is_refused(retriever: Retriever, change: dict[str, 
 
 def test_two_mentions_cannot_share_a_word(retriever: Retriever) -> None:
     both = msgspec.structs.replace(call("the film", ("the",)), mentions=((0, 1), (1, 3)))
-    (found,) = retriever.run([msgspec.structs.replace(both, candidates=call().candidates)], 1)
-    assert isinstance(found, InvalidRequest)
-    assert "holds no word of its own" in str(found)
+    (error,) = retriever.run([msgspec.structs.replace(both, candidates=call().candidates)], 1)
+    assert isinstance(error, InvalidRequest)
+    assert "holds no word of its own" in str(error)
 
 
 def test_a_mention_may_span_punctuation(retriever: Retriever) -> None:
@@ -158,7 +158,7 @@ def test_texts_beyond_the_window(bundle: Bundle, retriever: Retriever) -> None:
     facts = tuple(Triple(f"film {number}", "directed by", "a man of some fame") for number in range(30))
     long = call(triples=retrievers.FACTS + facts, history=("The first turn.", "The second.", "Who made Alien?"))
     encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-    inputs = cloze(encoder, long, role.mask_id, role.turns)
+    inputs = build_masked_input(encoder, long, role.mask_id, role.turns)
     assert len(inputs.window.ids) <= role.max_tokens
     text = encoder.decode(inputs.window.ids).replace(" ", "")
     # The nearest facts and the last turn are kept; the earlier turns go first, then the farthest facts.
@@ -173,11 +173,11 @@ def test_texts_beyond_the_window(bundle: Bundle, retriever: Retriever) -> None:
     fits = answer(retriever, call())[0][0].read
     assert fits is not None
     assert fits.characters == fits.total
-    found, _ = retriever.run([call(history=("why " * 400,)), call()], 1)
-    assert isinstance(found, TooLong)
+    error, _ = retriever.run([call(history=("why " * 400,)), call()], 1)
+    assert isinstance(error, TooLong)
     many = (Candidate("Alien", "word " * 400),)
-    (found,) = retriever.run([msgspec.structs.replace(call(), candidates=(many, many))], 1)
-    assert isinstance(found, TooLong)
+    (error,) = retriever.run([msgspec.structs.replace(call(), candidates=(many, many))], 1)
+    assert isinstance(error, TooLong)
 
 
 def test_a_local_runtime_answers_the_call(bundle: Bundle) -> None:
@@ -185,9 +185,9 @@ def test_a_local_runtime_answers_the_call(bundle: Bundle) -> None:
     try:
         (warm,) = runtime.warm_calls()
         assert isinstance(warm, Retrieve)
-        (found,) = runtime.run("retriever", [warm], 1)
-        assert isinstance(found, tuple)
-        assert found[0][0].entity == "2026"
-        assert found[0][0].probability == 1
+        (ranked,) = runtime.run("retriever", [warm], 1)
+        assert isinstance(ranked, tuple)
+        assert ranked[0][0].entity == "2026"
+        assert ranked[0][0].probability == 1
     finally:
         runtime.close()

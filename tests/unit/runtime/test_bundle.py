@@ -1,4 +1,4 @@
-"""Damaged, foreign and hostile bundles, and devices that are not there: each is refused with an error that says why."""
+"""Damaged, foreign and hostile bundles, and missing devices: each is refused with an error that says why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from groundwire.runtime.bundle import MANIFEST, Bundle, SpansRole, sha256
 from groundwire.runtime.calls import Answer, Answered, Classify
 from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.session import PROVIDERS, SMALL, DeviceProfile, Session, choose_device, usable_cores
+from groundwire.runtime.ort.session import (
+    PROVIDERS,
+    SMALL_BUNDLE_BYTES,
+    DeviceProfile,
+    Session,
+    choose_device,
+    usable_cores,
+)
 from groundwire.runtime.upgrade import SCHEMA
 
 Change = Callable[[dict[str, Any]], object]
@@ -71,7 +78,7 @@ def test_the_digest_follows_files_and_roles_but_not_the_name(bundle: Path) -> No
 # Not a bundle
 
 
-def test_a_name_of_nothing_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="No bundle 'nowhere': it is neither a directory nor an embedded bundle"):
         load("nowhere")
     (tmp_path / "file").write_text("")
@@ -131,7 +138,7 @@ def test_a_field_that_does_not_fit_is_named(bundle: Path, change: Change, named:
 
 
 def test_a_newer_schema_is_refused_naming_both_versions(bundle: Path) -> None:
-    # A newer schema may hold anything: the version is read before the rest is understood.
+    # A newer schema may hold anything: the version is read before the rest is decoded.
     edit(bundle, lambda m: (m.update(schema=SCHEMA + 1, roles=[], news=1), m.pop("files")))
     with pytest.raises(BundleError, match=f"has schema {SCHEMA + 1}; this version of Groundwire reads up to {SCHEMA}"):
         load(bundle)
@@ -164,10 +171,10 @@ def test_every_listed_file_is_verified_by_its_digest(bundle: Path) -> None:
         opened = Bundle.open(bundle)  # sizes alone say nothing
         with pytest.raises(BundleError) as caught:
             opened.verify()
-        told = str(caught.value)
-        assert str(bundle / name) in told
-        assert entry.sha256[:16] in told
-        assert sha256(bundle / name)[:16] in told
+        message = str(caught.value)
+        assert str(bundle / name) in message
+        assert entry.sha256[:16] in message
+        assert sha256(bundle / name)[:16] in message
         (bundle / name).write_bytes(kept)
     Bundle.open(bundle).verify()
 
@@ -285,33 +292,41 @@ def test_threads_below_one_are_refused(tiny_bundle: Path, threads: int) -> None:
 
 @pytest.mark.parametrize(
     ("threads", "size", "graph"),
-    [(1, 10, 1), (2, 10, 1), (2, SMALL - 1, 1), (2, SMALL, 2), (8, 10, 2), (16, 10, 4), (16, SMALL, 16)],
+    [
+        (1, 10, 1),
+        (2, 10, 1),
+        (2, SMALL_BUNDLE_BYTES - 1, 1),
+        (2, SMALL_BUNDLE_BYTES, 2),
+        (8, 10, 2),
+        (16, 10, 4),
+        (16, SMALL_BUNDLE_BYTES, 16),
+    ],
 )
-def test_small_graphs_run_on_their_lanes_share_of_the_threads(threads: int, size: int, graph: int) -> None:
+def test_small_graphs_run_on_their_pools_share_of_the_threads(threads: int, size: int, graph: int) -> None:
     profile = DeviceProfile.of("cpu", threads)
-    assert profile.sharing(size).threads == graph
-    assert profile.sharing(size).concurrent_batches == profile.concurrent_batches == min(threads, 4)
+    assert profile.share_threads(size).threads == graph
+    assert profile.share_threads(size).concurrent_batches == profile.concurrent_batches == min(threads, 4)
 
 
 def test_threads_on_a_gpu_are_left_alone() -> None:
-    assert DeviceProfile.of("cuda", 3).sharing(10) == DeviceProfile.of("cuda", 3)
+    assert DeviceProfile.of("cuda", 3).share_threads(10) == DeviceProfile.of("cuda", 3)
 
 
 def test_the_size_of_a_bundle_is_that_of_its_files(tiny_bundle: Path) -> None:
     manifest = Bundle.open(tiny_bundle).manifest
     assert manifest.size == sum((tiny_bundle / name).stat().st_size for name in manifest.files)
-    assert manifest.size < SMALL  # so its graphs have a share of the threads below
+    assert manifest.size < SMALL_BUNDLE_BYTES  # so its graphs have a share of the threads below
     assert load(tiny_bundle, threads=2).profile.threads == 2
 
 
-# What goes wrong in a loaded bundle
+# Errors of a loaded bundle
 
 
 def test_a_role_the_bundle_lacks_fails_call_by_call(bundle: Path) -> None:
     edit(bundle, lambda m: m["roles"].pop("nli"))
-    found = load(bundle).run("nli", [Classify("nli", ("a",), "b")] * 2, 8)
-    assert [type(one) for one in found] == [ModelError] * 2
-    assert "has no role 'nli'; it has qa, qg, spans" in str(found[0])
+    outcomes = load(bundle).run("nli", [Classify("nli", ("a",), "b")] * 2, 8)
+    assert [type(outcome) for outcome in outcomes] == [ModelError] * 2
+    assert "has no role 'nli'; it has qa, qg, spans" in str(outcomes[0])
 
 
 def test_feeds_that_do_not_fit_the_graph_are_a_model_error(tiny_bundle: Path) -> None:

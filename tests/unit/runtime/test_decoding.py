@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,69 +11,78 @@ import pytest
 from numpy.typing import NDArray
 
 from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, Greedy, Sampling
-from groundwire.runtime.decoding.search import Candidates, Decoded, Language, Path, decode, drain
+from groundwire.runtime.decoding.search import (
+    DecodedSequence,
+    StepHistory,
+    TokenCandidates,
+    Vocabulary,
+    decode,
+    run_to_end,
+)
 from tests.reference.beam_search import Options, beam_search
 
-START, END, VOCABULARY = 0, 1, 9
-LANGUAGE = Language(START, (END,), 0, VOCABULARY)
+START, END, SIZE = 0, 1, 9
+VOCABULARY = Vocabulary(START, (END,), 0, SIZE)
 RNG = np.random.default_rng(8)
-TABLE = np.log(RNG.dirichlet(np.full(VOCABULARY, 0.7), VOCABULARY)).astype(np.float32)
+TABLE = np.log(RNG.dirichlet(np.full(SIZE, 0.7), SIZE)).astype(np.float32)
 """Log-probabilities [last, next]."""
 
 
 class Bigrams:
-    """The table as a step, which also tells of every token its square."""
+    """The table as a decoder step; the value of a token is its square."""
 
-    def __init__(self, *, follows: bool, table: NDArray[np.float32] = TABLE) -> None:
-        self.follows = follows
+    def __init__(self, *, uses_history: bool, table: NDArray[np.float32] = TABLE) -> None:
+        self.uses_history = uses_history
         self._table = table
 
-    def __call__(self, tokens: Any, parents: Any, count: int, written: Sequence[Sequence[Path]]) -> Candidates:
+    def __call__(self, tokens: Any, parents: Any, count: int, history: StepHistory) -> TokenCandidates:
         scores = self._table[tokens]
         order = np.ascontiguousarray(np.argsort(-scores, axis=-1, kind="stable")[..., :count])
-        if self.follows:
-            # It is told what each beam wrote, whose last token it is asked about; behind an end there is padding.
-            pairs = zip(itertools.chain(*written), tokens.ravel().tolist(), strict=True)
+        if self.uses_history:
+            # Each path ends with the last token of its beam; ended paths are padded.
+            pairs = zip(itertools.chain(*history), tokens.ravel().tolist(), strict=True)
             assert all(path.ids[-1:] in ((token,), (), (END,)) for path, token in pairs)
-        return Candidates(np.take_along_axis(scores, order, -1), order, (order.astype(np.float32) ** 2,))
+        return TokenCandidates(np.take_along_axis(scores, order, -1), order, (order.astype(np.float32) ** 2,))
 
-    def keep(self, rows: Any) -> None:
-        """It holds nothing of the sources."""
+    def keep_sources(self, rows: Any) -> None:
+        """It keeps no state of the sources."""
 
 
-def decoded(decoding: Decoding, sources: int = 1, *, follows: bool = True, seed: int = 0) -> list[list[Decoded]]:
+def run_decoding(
+    decoding: Decoding, sources: int = 1, *, uses_history: bool = True, seed: int = 0
+) -> list[list[DecodedSequence]]:
     windows = [[seed, number] for number in range(sources)]
-    return drain(decode(Bigrams(follows=follows), windows, decoding, LANGUAGE))
+    return run_to_end(decode(Bigrams(uses_history=uses_history), windows, decoding, VOCABULARY))
 
 
-@pytest.mark.parametrize("follows", [True, False])
-def test_beams_without_a_choice_are_beam_search(follows: bool) -> None:
-    """Two candidates a beam, and twice as many drawn as there are beams: all are, and nothing is left to chance."""
+@pytest.mark.parametrize("uses_history", [True, False])
+def test_beams_without_a_choice_are_beam_search(uses_history: bool) -> None:
+    """With two candidates a beam, all are drawn, because a source draws twice as many as it has beams."""
     second = np.sort(TABLE, axis=-1)[:, -2:-1]
     cut = np.where(second <= TABLE, TABLE, -np.inf).astype(np.float32)
     settings = Options(3, 3, START, (END,), 7, 0, 0, 1.0, False)
     expected = beam_search(lambda prefix: cut[prefix[-1]], settings)
     drawn = BeamSampling(num_beams=3, num_return_sequences=3, top_k=2, max_new_tokens=6)
-    (found,) = decoded(drawn, follows=follows)
-    assert [(one.ids, pytest.approx(one.score, abs=1e-5)) for one in found] == expected
-    assert len(found) > 1
+    (beams,) = run_decoding(drawn, uses_history=uses_history)
+    assert [(beam.ids, pytest.approx(beam.score, abs=1e-5)) for beam in beams] == expected
+    assert len(beams) > 1
 
 
-def test_continuations_are_drawn_without_putting_back() -> None:
-    """One beam and one token: the better of two drawn, of which each comes as often as it should."""
+def test_continuations_are_drawn_without_replacement() -> None:
+    """One beam and one token: the better of two drawn tokens comes as often as its probability says."""
     draws = 3000
     shares = np.exp(TABLE[START]).astype(float)
     decoding = BeamSampling(num_beams=1, num_return_sequences=1, top_k=0, max_new_tokens=1)
-    counts = Counter(row[0].ids[0] for seed in range(3) for row in decoded(decoding, draws // 3, seed=seed))
+    counts = Counter(row[0].ids[0] for seed in range(3) for row in run_decoding(decoding, draws // 3, seed=seed))
     pairs = {
         (i, j): shares[i] * shares[j] * (1 / (1 - shares[i]) + 1 / (1 - shares[j]))
-        for i in range(VOCABULARY)
+        for i in range(SIZE)
         for j in range(i)
     }
-    expected = np.zeros(VOCABULARY)
+    expected = np.zeros(SIZE)
     for (i, j), share in pairs.items():
         expected[i if shares[i] > shares[j] else j] += share * draws
-    observed = np.array([counts[token] for token in range(VOCABULARY)])
+    observed = np.array([counts[token] for token in range(SIZE)])
     often = expected >= 5
     statistic = ((observed - expected)[often] ** 2 / expected[often]).sum()
     assert not observed[expected == 0].any()
@@ -100,17 +108,17 @@ def test_continuations_are_drawn_without_putting_back() -> None:
     ],
 )
 def test_every_token_keeps_its_values(decoding: Decoding) -> None:
-    for row in decoded(decoding, sources=3):
+    for row in run_decoding(decoding, sources=3):
         assert row
-        for one in row:
-            assert [values for (values,) in one.values] == [float(token) ** 2 for token in one.ids]
+        for sequence in row:
+            assert [values for (values,) in sequence.values] == [float(token) ** 2 for token in sequence.ids]
 
 
-def test_a_temperature_divides_what_beams_add_up() -> None:
-    (found,) = decoded(BeamSampling(num_beams=2, num_return_sequences=2, temperature=2.0, max_new_tokens=5))
-    for one in found:
-        total = sum(float(TABLE[last, token]) for last, token in zip([START, *one.ids], one.ids, strict=False))
-        assert one.score == pytest.approx(total / 2.0 / len(one.ids), abs=1e-5)
+def test_a_temperature_divides_the_scores_of_beams() -> None:
+    (beams,) = run_decoding(BeamSampling(num_beams=2, num_return_sequences=2, temperature=2.0, max_new_tokens=5))
+    for beam in beams:
+        total = sum(float(TABLE[last, token]) for last, token in zip([START, *beam.ids], beam.ids, strict=False))
+        assert beam.score == pytest.approx(total / 2.0 / len(beam.ids), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -120,23 +128,23 @@ def test_a_temperature_divides_what_beams_add_up() -> None:
         BeamSampling(num_beams=3, num_return_sequences=3, no_repeat_ngram_size=1, min_new_tokens=3, max_new_tokens=6),
     ],
 )
-def test_what_is_blocked_is_not_drawn(decoding: Decoding) -> None:
-    for row in decoded(decoding, sources=8, follows=False):
-        for one in row:
-            assert len({START, *one.ids}) == len(one.ids) + 1
-            assert END not in one.ids[:2]
+def test_banned_tokens_are_not_drawn(decoding: Decoding) -> None:
+    for row in run_decoding(decoding, sources=8, uses_history=False):
+        for sequence in row:
+            assert len({START, *sequence.ids}) == len(sequence.ids) + 1
+            assert END not in sequence.ids[:2]
 
 
 def test_nothing_left_ends_a_sequence() -> None:
-    """A model that rules out everything behind its first token."""
-    table = np.full((VOCABULARY, VOCABULARY), -np.inf, dtype=np.float32)
+    """A model that rules out every token after the first."""
+    table = np.full((SIZE, SIZE), -np.inf, dtype=np.float32)
     table[START, 5] = 0.0
-    step = Bigrams(follows=True, table=table)
+    step = Bigrams(uses_history=True, table=table)
     for decoding in (
         Greedy(max_new_tokens=5),
         BeamSearch(num_beams=2, num_return_sequences=2),
         BeamSampling(num_beams=2, num_return_sequences=2),
     ):
-        assert drain(decode(step, [[1]], decoding, LANGUAGE)) == [[]]
-    ((one,),) = drain(decode(step, [[1]], Sampling(num_return_sequences=1), LANGUAGE))
-    assert one.ids == [5]
+        assert run_to_end(decode(step, [[1]], decoding, VOCABULARY)) == [[]]
+    ((sequence,),) = run_to_end(decode(step, [[1]], Sampling(num_return_sequences=1), VOCABULARY))
+    assert sequence.ids == [5]

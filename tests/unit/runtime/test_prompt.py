@@ -1,11 +1,11 @@
-"""What a model that writes responses is given to read."""
+"""The contexts of a response generator."""
 
 from __future__ import annotations
 
 import pytest
 
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.models.prompt import check_prompt, contexts
+from groundwire.runtime.models.prompt import check_prompt, fill_prompt
 
 PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
 
@@ -23,10 +23,10 @@ PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
         (("{history}", "<{knowledge}>"), ["a"], [" "], ["<a>"], []),
     ],
 )  # fmt: skip
-def test_contexts(
+def test_a_prompt_is_filled_with_and_without_knowledge(
     prompt: tuple[str, ...], knowledge: list[str], history: list[str], grounded: list[str], alone: list[str]
 ) -> None:
-    assert contexts(prompt, knowledge, history) == (grounded, alone)
+    assert fill_prompt(prompt, knowledge, history) == (grounded, alone)
 
 
 @pytest.mark.parametrize("prompt", [PROMPT, ("{history}", "{knowledge}")])

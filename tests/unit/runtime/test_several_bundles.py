@@ -1,4 +1,4 @@
-"""Several bundles in one engine: their roles are added up, and none may be in two of them."""
+"""Several bundles in one engine: their roles are merged, and no role may be in two of them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from groundwire.runtime.errors import BundleError, InvalidRequest
 from groundwire.runtime.local import LocalRuntime
 
 
-def part(whole: Path, where: Path, *roles: str) -> Path:
+def copy_roles(bundle: Path, target: Path, *roles: str) -> Path:
     """A copy of a bundle with some of its roles, named after its folder."""
-    shutil.copytree(whole, where)
-    manifest: dict[str, Any] = json.loads((where / MANIFEST).read_text(encoding="utf-8"))
+    shutil.copytree(bundle, target)
+    manifest: dict[str, Any] = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
     manifest["roles"] = {name: role for name, role in manifest["roles"].items() if name in roles}
-    manifest["name"] = where.name
-    (where / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    return where
+    manifest["name"] = target.name
+    (target / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    return target
 
 
 @pytest.fixture
 def cut(tiny_bundle: Path, tmp_path: Path) -> Callable[..., Path]:
-    return lambda name, *roles: part(tiny_bundle, tmp_path / name, *roles)
+    return lambda name, *roles: copy_roles(tiny_bundle, tmp_path / name, *roles)
 
 
-def test_roles_are_added_and_answer_as_in_their_own_bundle(tiny_bundle: Path, cut: Callable[..., Path]) -> None:
+def test_roles_are_merged_and_answer_as_in_a_single_bundle(tiny_bundle: Path, cut: Callable[..., Path]) -> None:
     calls = {"qa": Answer("who?", ("Bob Ross was a painter.",)), "nli": Classify("nli", ("Bob sang.",), "Bob sang.")}
     alone = LocalRuntime.load(tiny_bundle, "cpu", threads=1)
-    both = LocalRuntime.load(cut("reading", "qa", "spans"), "cpu", threads=1, extra=[cut("judging", "nli")])
+    both = LocalRuntime.load(cut("reading", "qa", "spans"), "cpu", threads=1, extra=[cut("inference", "nli")])
     assert both.roles == {"qa", "spans", "nli"}
     for role, call in calls.items():
         assert both.run(role, [call], 8) == alone.run(role, [call], 8)
@@ -46,20 +46,20 @@ def test_roles_are_added_and_answer_as_in_their_own_bundle(tiny_bundle: Path, cu
 
 
 def test_the_identity_names_every_bundle(cut: Callable[..., Path]) -> None:
-    folders = cut("reading", "qa"), cut("judging", "nli")
+    folders = cut("reading", "qa"), cut("inference", "nli")
     digests = [Bundle.open(folder).manifest.digest() for folder in folders]
     with Engine.load(folders[0], "cpu", threads=1, extra=folders[1:]) as engine:
-        assert engine.runtime.identity.bundle == "reading+judging"
-        assert f"|bundle:reading+judging@{digests[0]}+{digests[1]}|" in engine.signature(["nli"])
+        assert engine.runtime.identity.bundle == "reading+inference"
+        assert f"|bundle:reading+inference@{digests[0]}+{digests[1]}|" in engine.signature(["nli"])
         assert engine.score("Bob sang.", "Bob sang.", metrics=["nli"]).status == "scored"
 
 
 def test_a_role_in_two_bundles_is_refused_with_both_names(cut: Callable[..., Path]) -> None:
-    one, other = cut("one", "qa", "nli"), cut("other", "nli")
-    with pytest.raises(BundleError, match=r"Both .*one and .*other have the role 'nli'"):
-        LocalRuntime.load(one, "cpu", threads=1, extra=[other])
+    first, other = cut("first", "qa", "nli"), cut("other", "nli")
+    with pytest.raises(BundleError, match=r"Both .*first and .*other have the role 'nli'"):
+        LocalRuntime.load(first, "cpu", threads=1, extra=[other])
     with pytest.raises(BundleError, match="have the role"):
-        LocalRuntime.load(one, "cpu", threads=1, extra=[one])
+        LocalRuntime.load(first, "cpu", threads=1, extra=[first])
 
 
 def test_extra_is_a_list_of_bundles_that_exist(cut: Callable[..., Path]) -> None:
@@ -73,7 +73,7 @@ def test_the_calibration_is_that_of_the_first_bundle(cut: Callable[..., Path]) -
     calibration = Calibration(
         fitted_on=("a",), rows=1, metrics=("nli",), intercept=0.0, features=(), profiles={}, scales={}
     )
-    one, other = cut("one", "qa"), cut("other", "nli")
+    first, other = cut("one", "qa"), cut("other", "nli")
     Bundle.open(other).calibrate(calibration)
-    assert LocalRuntime.load(one, "cpu", threads=1, extra=[other]).calibration is None
-    assert LocalRuntime.load(other, "cpu", threads=1, extra=[one]).calibration == calibration
+    assert LocalRuntime.load(first, "cpu", threads=1, extra=[other]).calibration is None
+    assert LocalRuntime.load(other, "cpu", threads=1, extra=[first]).calibration == calibration

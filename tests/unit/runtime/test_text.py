@@ -45,7 +45,7 @@ def encoder(name: str, max_tokens: int = 512) -> TextEncoder:
 
 
 def reserved(name: str) -> set[int]:
-    """The ids that text must never become; what stands for unknown text is not one of them."""
+    """The ids that text must never become; the id of unknown text is not among them."""
     return set(MADE[name].all_special_ids) - {MADE[name].unk_token_id}
 
 
@@ -65,16 +65,16 @@ UNUSUAL = {
     "Arabic": "ولد إلفيس في ميسيسيبي and",
     "Hebrew with points": "שָׁלוֹם עוֹלָם then",
     "ligatures and full width": "the ﬁrst ＡＢＣ ½ №",
-    "uneven blanks": "a  b \u00a0 c\t\td\n\n e",
+    "uneven spaces": "a  b \u00a0 c\t\td\n\n e",
     "nothing": "",
 }
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("before", UNUSUAL.values(), ids=list(UNUSUAL))
-def test_a_word_is_found_again_behind_unusual_text(name: str, before: str) -> None:
+def test_a_word_is_located_after_unusual_text(name: str, before: str) -> None:
     text = f"{before} Presley was born in Memphis".strip()
-    window = encoder(name).single(text)
+    window = encoder(name).encode(text)
     for word in ("Presley", "born", "Memphis"):
         start = text.index(word)
         covering = [i for i, (a, b) in enumerate(window.offsets) if a < start + len(word) and b > start]
@@ -84,17 +84,17 @@ def test_a_word_is_found_again_behind_unusual_text(name: str, before: str) -> No
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("text", UNUSUAL.values(), ids=list(UNUSUAL))
 def test_offsets_ascend_and_leave_no_letter_out(name: str, text: str) -> None:
-    window = encoder(name).single(text)
+    window = encoder(name).encode(text)
     offsets = [window.offsets[i] for i in range(len(window.ids)) if window.sequence_ids[i] == 0]
     assert offsets == sorted(offsets)
-    covered = {place for start, end in offsets for place in range(start, end)}
+    covered = {index for start, end in offsets for index in range(start, end)}
     assert covered <= set(range(len(text)))
-    assert {place for place, character in enumerate(text) if character.isalnum()} <= covered
+    assert {index for index, character in enumerate(text) if character.isalnum()} <= covered
 
 
 def test_the_words_of_a_range_come_from_both_texts_of_a_pair() -> None:
     question, passage = "who moved to Memphis?", "Elvis Presley moved to Memphis ."
-    window = encoder("word pieces").pair(question, passage)
+    window = encoder("word pieces").encode_pair(question, passage)
     (first, last), texts = window.tokens_of(1), (question, passage)
     assert window.text(0, len(window.ids) - 1, texts) == "who moved to Memphis? Elvis Presley moved to Memphis ."
     assert window.text(first, last, texts) == passage
@@ -106,26 +106,26 @@ def test_the_words_of_a_range_come_from_both_texts_of_a_pair() -> None:
 @pytest.mark.parametrize("name", PAIRS)
 def test_positions_of_each_text_of_a_pair(name: str) -> None:
     read = encoder(name)
-    window = read.pair("Bob Ross", "the first shop")
+    window = read.encode_pair("Bob Ross", "the first shop")
     assert [window.ids[slice(a, b + 1)] for a, b in map(window.tokens_of, (0, 1))] == [
-        body(read.single("Bob Ross")),
-        body(read.single("the first shop")),
+        body(read.encode("Bob Ross")),
+        body(read.encode("the first shop")),
     ]
-    assert read.pair("Bob Ross", "").tokens_of(1) == (0, -1)
+    assert read.encode_pair("Bob Ross", "").tokens_of(1) == (0, -1)
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_ids_are_those_of_transformers(name: str) -> None:
     for first, second in zip(models.sentences(), reversed(list(models.sentences())), strict=True):
         expected = MADE[name](first, second, return_token_type_ids=True)
-        window = encoder(name).pair(first, second)
+        window = encoder(name).encode_pair(first, second)
         assert (window.ids, window.type_ids) == (expected["input_ids"], expected["token_type_ids"])
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_decoding_leaves_special_tokens_out(name: str) -> None:
     read = encoder(name)
-    ids = read.single("bob ross was a painter").ids
+    ids = read.encode("bob ross was a painter").ids
     assert set(ids) & reserved(name)
     assert read.decode(ids) == "bob ross was a painter"
     assert read.decode([]) == ""
@@ -137,9 +137,9 @@ LONG = " ".join(models.sentences())
 
 
 def windows(name: str, *, windowed: int = 1, stride: int = 8, max_tokens: int = 48) -> tuple[list[Window], Window]:
-    """The windows of a long text beside a short one, and the pair in one piece."""
+    """The windows of a long text with a short one, and the pair in one window."""
     texts = ("who moved to Memphis?", LONG) if windowed else (LONG, "who moved to Memphis?")
-    return encoder(name, max_tokens).windows(*texts, windowed, stride), encoder(name, 10_000).pair(*texts)
+    return encoder(name, max_tokens).encode_windows(*texts, windowed, stride), encoder(name, 10_000).encode_pair(*texts)
 
 
 @pytest.mark.parametrize("windowed", [0, 1])
@@ -151,10 +151,10 @@ def test_windows_cover_every_character(name: str, windowed: int) -> None:
     for piece in pieces:
         first, last = piece.tokens_of(windowed)
         assert len(piece.ids) == 48
-        covered |= {place for start, end in piece.offsets[first : last + 1] for place in range(start, end)}
+        covered |= {index for start, end in piece.offsets[first : last + 1] for index in range(start, end)}
     first, last = whole.tokens_of(windowed)
-    assert covered == {place for start, end in whole.offsets[first : last + 1] for place in range(start, end)}
-    assert {place for place, character in enumerate(LONG) if not character.isspace()} <= covered
+    assert covered == {index for start, end in whole.offsets[first : last + 1] for index in range(start, end)}
+    assert {index for index, character in enumerate(LONG) if not character.isspace()} <= covered
 
 
 @pytest.mark.parametrize("windowed", [0, 1])
@@ -191,30 +191,30 @@ def test_every_window_is_a_complete_input(name: str) -> None:
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_pair_that_fits_is_one_window(name: str) -> None:
     texts = ("who moved to Memphis?", "Elvis Presley moved to Memphis.")
-    exact = len(encoder(name).pair(*texts).ids)
-    assert encoder(name, exact).windows(*texts, 1, 8) == [encoder(name).pair(*texts)]
-    assert len(encoder(name, exact - 1).windows(*texts, 1, 8)) == 2
+    exact = len(encoder(name).encode_pair(*texts).ids)
+    assert encoder(name, exact).encode_windows(*texts, 1, 8) == [encoder(name).encode_pair(*texts)]
+    assert len(encoder(name, exact - 1).encode_windows(*texts, 1, 8)) == 2
 
 
 def test_a_text_that_leaves_no_room_for_the_other_is_refused() -> None:
     question = "who moved to Memphis? " * 8
-    room = len(encoder("word pieces").pair(question, "").ids)
+    room = len(encoder("word pieces").encode_pair(question, "").ids)
     enough = encoder("word pieces", room + 8)
-    assert len(enough.windows(question, LONG, 1, 8)) > 1
+    assert len(enough.encode_windows(question, LONG, 1, 8)) > 1
     with pytest.raises(TooLong, match=rf"{len(question)} characters leaves 1 of the model's {room + 1} tokens"):
-        encoder("word pieces", room + 1).windows(question, LONG, 1, 8)
+        encoder("word pieces", room + 1).encode_windows(question, LONG, 1, 8)
     with pytest.raises(TooLong, match="leaves 0 of"):
-        encoder("word pieces", 16).windows(question, LONG, 1, 8)
+        encoder("word pieces", 16).encode_windows(question, LONG, 1, 8)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_a_text_longer_than_the_window_is_refused_with_both_numbers(name: str) -> None:
-    tokens = len(encoder(name, 10_000).single(LONG).ids)
-    assert encoder(name, tokens).single(LONG).ids == encoder(name, 10_000).single(LONG).ids
+    tokens = len(encoder(name, 10_000).encode(LONG).ids)
+    assert encoder(name, tokens).encode(LONG).ids == encoder(name, 10_000).encode(LONG).ids
     with pytest.raises(TooLong, match=rf"{len(LONG)} characters makes {tokens} tokens; this model reads {tokens - 1} "):
-        encoder(name, tokens - 1).single(LONG)
+        encoder(name, tokens - 1).encode(LONG)
     with pytest.raises(TooLong, match=f"{len(LONG)} characters"):
-        encoder(name, 40).pair("short", LONG)
+        encoder(name, 40).encode_pair("short", LONG)
 
 
 # Special tokens in the text
@@ -222,12 +222,12 @@ def test_a_text_longer_than_the_window_is_refused_with_both_numbers(name: str) -
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("token", SPECIAL)
-@pytest.mark.parametrize("place", ["{} Bob", "Bob {}", "Bob{}Ross", "{}", "{}{}", "Bob </{} s>{}", "{0}{0}{0}{0}"])
-def test_text_never_becomes_a_special_token(name: str, token: str, place: str) -> None:
-    text = place.format(token, token)
-    window = encoder(name).single(text)
+@pytest.mark.parametrize("pattern", ["{} Bob", "Bob {}", "Bob{}Ross", "{}", "{}{}", "Bob </{} s>{}", "{0}{0}{0}{0}"])
+def test_text_never_becomes_a_special_token(name: str, token: str, pattern: str) -> None:
+    text = pattern.format(token, token)
+    window = encoder(name).encode(text)
     assert not set(body(window)) & reserved(name)
-    plain = encoder(name).single("Bob")
+    plain = encoder(name).encode("Bob")
     markers = [token for token, owner in zip(window.ids, window.sequence_ids, strict=True) if owner is None]
     assert markers == [token for token, owner in zip(plain.ids, plain.sequence_ids, strict=True) if owner is None]
     if "Bob" in text:
@@ -237,7 +237,7 @@ def test_text_never_becomes_a_special_token(name: str, token: str, place: str) -
 
 
 def test_the_tests_above_spell_tokens_that_a_tokenizer_would_take() -> None:
-    """Without the encoder's care each of these texts holds a special token, in more than one way."""
+    """A plain tokenizer reads special tokens in these texts, in more than one way."""
     t5 = MADE["unigrams of T5"].backend_tokenizer
     assert 1 in t5.encode("Bob </s> Ross", add_special_tokens=False).ids
     t5 = Tokenizer.from_str(t5.to_str())
@@ -247,10 +247,10 @@ def test_the_tests_above_spell_tokens_that_a_tokenizer_would_take() -> None:
     assert 3 in MADE["word pieces"].backend_tokenizer.encode("Bob [SEP] Ross", add_special_tokens=False).ids
 
 
-def test_what_spells_a_special_token_is_read_letter_by_letter() -> None:
-    """Nothing of it is dropped where the vocabulary has no piece of that spelling."""
-    assert body(encoder("word pieces").single("a [SEP] b")) == body(encoder("word pieces").single("a [ SEP ] b"))
-    spelled = body(encoder("byte pairs").single("Bob </s> and <mask>"))
+def test_a_spelled_special_token_is_read_character_by_character() -> None:
+    """No character of it is dropped where the vocabulary has no piece of that spelling."""
+    assert body(encoder("word pieces").encode("a [SEP] b")) == body(encoder("word pieces").encode("a [ SEP ] b"))
+    spelled = body(encoder("byte pairs").encode("Bob </s> and <mask>"))
     assert encoder("byte pairs").decode(spelled) == "Bob </s> and <mask>"
 
 
@@ -258,7 +258,7 @@ def test_what_spells_a_special_token_is_read_letter_by_letter() -> None:
 def test_neither_text_of_a_pair_nor_a_window_brings_special_tokens(name: str) -> None:
     dirty = f"{LONG} </s> [SEP] <pad> ＜/s＞ "
     for first, second, windowed in ((dirty, "who [SEP] </s>?", 0), ("who <pad>＜/s＞?", dirty * 2, 1)):
-        for window in encoder(name, 64).windows(first, second, windowed, 8):
+        for window in encoder(name, 64).encode_windows(first, second, windowed, 8):
             assert not set(body(window)) & reserved(name)
 
 
@@ -272,7 +272,7 @@ def test_neither_text_of_a_pair_nor_a_window_brings_special_tokens(name: str) ->
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_any_text_keeps_its_offsets_and_holds_no_special_token(name: str, parts: list[str]) -> None:
     text = "".join(part for part in parts if part.isprintable())
-    window = encoder(name).single(text)
+    window = encoder(name).encode(text)
     assert not set(body(window)) & reserved(name)
     offsets = [span for span, owner in zip(window.offsets, window.sequence_ids, strict=True) if owner == 0]
     assert offsets == sorted(offsets)

@@ -1,4 +1,4 @@
-"""Triples and the text that stands for them."""
+"""Triples, and the text that a model reads for them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ names = st.text(min_size=1, max_size=12)
 
 
 def test_the_examples_of_the_module_hold() -> None:
-    found = doctest.testmod(triples)
-    assert found.attempted >= 5
-    assert found.failed == 0
+    results = doctest.testmod(triples)
+    assert results.attempted >= 5
+    assert results.failed == 0
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_readable(predicate: str, expected: str) -> None:
 @settings(deadline=None)
 @given(st.text(max_size=20))
 def test_a_predicate_never_loses_all_its_words(predicate: str) -> None:
-    found = readable(predicate)
-    assert bool(found) == bool(predicate.strip())
-    assert found == found.strip()
+    words = readable(predicate)
+    assert bool(words) == bool(predicate.strip())
+    assert words == words.strip()
 
 
 def test_linearise_keeps_order_repeats_and_entities() -> None:
@@ -69,16 +69,16 @@ def test_linearise_keeps_order_repeats_and_entities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("predicate", "turned"),
+    ("predicate", "swapped"),
     [("~written_by", True), (" ~written_by", True), ("~~written_by", False), ("~", False), ("written~by", False)],
 )
-def test_an_inverse_predicate_is_turned_round(predicate: str, turned: bool) -> None:
-    found = upright(Triple("a", predicate, "b"))
-    assert (found.subject, found.object) == (("b", "a") if turned else ("a", "b"))
-    assert sentence(Triple("a", predicate, "b")) == sentence(found)
+def test_an_inverse_predicate_swaps_subject_and_object(predicate: str, swapped: bool) -> None:
+    triple = upright(Triple("a", predicate, "b"))
+    assert (triple.subject, triple.object) == (("b", "a") if swapped else ("a", "b"))
+    assert sentence(Triple("a", predicate, "b")) == sentence(triple)
 
 
 @settings(deadline=None)
 @given(names, names.filter(lambda name: any(map(str.isalnum, name))), names)
-def test_an_inverse_says_the_same(subject: str, predicate: str, other: str) -> None:
+def test_an_inverse_triple_has_the_same_text(subject: str, predicate: str, other: str) -> None:
     assert sentence(Triple(subject, predicate, other)) == sentence(Triple(other, "~" + predicate.lstrip(), subject))

@@ -16,38 +16,38 @@ from tests.support.zoo import Zoo
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every graph loses one number of its first output that a model reads."""
+    """Every graph returns NaN for one number of its first output that a model reads."""
     run, run_values = Session.run, Session.run_values
 
-    def spoilt(session: Session, feeds: Mapping[str, Array]) -> list[Array]:
+    def break_output(session: Session, feeds: Mapping[str, Array]) -> list[Array]:
         outputs = [output.copy() for output in run(session, feeds)]
         outputs[0].reshape(len(outputs[0]), -1)[0, 0] = np.nan
         return outputs
 
-    def spoilt_values(session: Session, feeds: Any, host: Any = ()) -> dict[str, Any]:
+    def break_scores(session: Session, feeds: Any, host: Any = ()) -> dict[str, Any]:
         outputs = run_values(session, feeds, host)
         scores = outputs["scores"].numpy().copy()
         scores[0, 0, 0] = np.nan
         return outputs | {"scores": session.value(scores)}
 
-    monkeypatch.setattr(Session, "run", spoilt)
-    monkeypatch.setattr(Session, "run_values", spoilt_values)
+    monkeypatch.setattr(Session, "run", break_output)
+    monkeypatch.setattr(Session, "run_values", break_scores)
 
 
 @pytest.mark.usefixtures("broken")
 @pytest.mark.parametrize("rule", ["independent", "joint"])
-def test_reader(zoo: Zoo, rule: AnswerRule) -> None:
-    (answer,) = zoo.reader("bert").run([Answer("who?", ("someone did it.",), rule)], 1)
+def test_extractive_qa(zoo: Zoo, rule: AnswerRule) -> None:
+    (answer,) = zoo.extractive_qa("bert").run([Answer("who?", ("someone did it.",), rule)], 1)
     assert isinstance(answer, ModelError)
 
 
 @pytest.mark.usefixtures("broken")
 def test_classifier(zoo: Zoo) -> None:
-    (label,) = zoo.classifier("bert").run([Classify("nli", ("someone did it.",), "nobody did.")], 1)
+    (label,) = zoo.classifier("bert").run([Classify("nli", ("someone did it.",), "it did not.")], 1)
     assert isinstance(label, ModelError)
 
 
 @pytest.mark.usefixtures("broken")
-def test_generator(zoo: Zoo) -> None:
+def test_question_generator(zoo: Zoo) -> None:
     with pytest.raises(ModelError, match="not finite"):
-        zoo.generator("bart").run([GenerateQuestions("a", "someone did it.", BeamSearch(max_new_tokens=7))], 1)
+        zoo.question_generator("bart").run([GenerateQuestions("a", "someone did it.", BeamSearch(max_new_tokens=7))], 1)

@@ -234,14 +234,15 @@ def test_the_speaker_is_left_out(finder: SpanFinder) -> None:
 
 
 class Fixed:
-    """A pipeline's last component: the entities and chunks of its table, whatever the model said."""
+    """A pipeline's last component, which replaces the entities and the parse of the model."""
 
     def __init__(self, entities: Iterable[str]) -> None:
         self.entities = entities
 
     def __call__(self, doc: Doc) -> Doc:
-        places = [doc.text.index(name) for name in self.entities]
-        doc.ents = [doc.char_span(at, at + len(name), "X") for at, name in zip(places, self.entities, strict=True)]
+        starts = [doc.text.index(name) for name in self.entities]
+        spans = zip(starts, self.entities, strict=True)
+        doc.ents = [doc.char_span(start, start + len(name), "X") for start, name in spans]
         for token in doc:
             token.head, token.dep_, token.pos_ = doc[0], "dep" if token.i else "ROOT", "NOUN"
         return doc
@@ -259,7 +260,7 @@ def test_repeated_chunks_are_given_once_and_compared_in_lower_case(tiny: dict[st
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t  "])
-def test_nothing_in_nothing(finder: SpanFinder, text: str) -> None:
+def test_an_empty_text_has_no_spans(finder: SpanFinder, text: str) -> None:
     assert finder.find(text) == ()
     assert finder.is_personal(text) is False
 
@@ -275,7 +276,7 @@ def test_spans_are_slices_of_any_text(finder: SpanFinder) -> None:
     [
         ("where did you leave your car?", True),
         ("Where did YOU leave your car?", True),
-        ("who told you?", False),
+        ("who told you?", False),  # terms: literal
         ("i was seen by bob", False),
         ("You fed a friend of mine's dog", True),
         ("John's new red car is also in my friend's garage", True),
@@ -303,7 +304,7 @@ def test_a_text_over_the_limit_is_refused(finder: SpanFinder, monkeypatch: pytes
             call("you and you")
 
 
-def test_words_are_forgotten(finder: SpanFinder) -> None:
+def test_words_do_not_stay_in_memory(finder: SpanFinder) -> None:
     finder.find("warm up")
     known = len(finder._nlp.vocab.strings)
     for number in range(20):
@@ -324,24 +325,24 @@ def test_unused_components_are_removed(finder: SpanFinder) -> None:
 
 
 def test_a_directory_loads(tiny: dict[str, Path]) -> None:
-    for where in (tiny["ud"], str(tiny["ud"])):
-        assert [span.text for span in SpanFinder.load(where).find("World War II ended.")] == ["World War II"]
+    for source in (tiny["ud"], str(tiny["ud"])):
+        assert [span.text for span in SpanFinder.load(source).find("World War II ended.")] == ["World War II"]
 
 
 def test_a_parser_of_another_scheme_is_refused() -> None:
     nlp = spacy.blank("en")
-    nlp.add_pipe("tagger")
+    nlp.add_pipe("tagger")  # terms: literal
     nlp.add_pipe("parser").add_label("sb")
     with pytest.raises(BundleError, match=r"labels .*sb.*: neither ClearNLP"):
         SpanFinder(nlp)
 
 
-@pytest.mark.parametrize("pipes", [[], ["tagger"], ["parser"], ["parser", "senter"]])
-def test_a_pipeline_without_parser_or_tagger_is_refused(pipes: list[str]) -> None:
+@pytest.mark.parametrize("pipes", [[], ["tagger"], ["parser"], ["parser", "senter"]])  # terms: literal
+def test_a_pipeline_without_parser_or_parts_of_speech_is_refused(pipes: list[str]) -> None:
     nlp = spacy.blank("en")
     for name in pipes:
         nlp.add_pipe(name)
-    with pytest.raises(BundleError, match="need a parser and a tagger"):
+    with pytest.raises(BundleError, match="need a parser and a tagger"):  # terms: literal
         SpanFinder(nlp)
 
 
@@ -363,7 +364,7 @@ def test_a_missing_pipeline_is_named(where: Any) -> None:
         ("[components]", "[other]", "is not the configuration of a spaCy pipeline"),
     ],
 )
-def test_a_directory_may_only_name_what_comes_with_spacy(saved: Path, old: str, new: str, message: str) -> None:
+def test_a_directory_may_only_use_functions_of_spacy(saved: Path, old: str, new: str, message: str) -> None:
     path = saved / "config.cfg"
     config = path.read_text()
     assert old in config
@@ -372,7 +373,7 @@ def test_a_directory_may_only_name_what_comes_with_spacy(saved: Path, old: str, 
         SpanFinder.load(saved)
 
 
-def test_a_reference_cannot_hide_behind_a_variable(saved: Path) -> None:
+def test_a_reference_cannot_be_hidden_in_a_variable(saved: Path) -> None:
     path = saved / "config.cfg"
     config = path.read_text().replace('factory = "senter"', "factory = ${system.hidden}")
     path.write_text(config.replace("[system]", '[system]\nhidden = "merge_entities"', 1))
@@ -394,10 +395,10 @@ def test_weights_stored_in_half_precision(saved: Path, tmp_path: Path) -> None:
     stored = bundle.file("spans")
     size, halved = (sum(path.stat().st_size for path in root.glob("*/model")) for root in (saved, stored))
     assert halved < 0.55 * size
-    found, expected = SpanFinder.load(stored), SpanFinder.load(saved)
+    halved_finder, expected = SpanFinder.load(stored), SpanFinder.load(saved)
     weights = [
         node.get_param(name)
-        for _, pipe in found._nlp.pipeline
+        for _, pipe in halved_finder._nlp.pipeline
         for node in pipe.model.walk()
         for name in node.param_names
         if node.has_param(name)
@@ -406,4 +407,4 @@ def test_weights_stored_in_half_precision(saved: Path, tmp_path: Path) -> None:
     assert {weight.dtype.name for weight in weights} == {"float32"}
     for table, _ in PARSED.values():
         text = parsed(table, "ud").text
-        assert found.find(text) == expected.find(text)
+        assert halved_finder.find(text) == expected.find(text)

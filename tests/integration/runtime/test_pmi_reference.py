@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import Engine, PmiExplanation
-from tests.reference.pmi import Reference
+from tests.reference.pmi import PmiReference
 from tests.support.zoo import Zoo
 
 TEXTS = [
@@ -19,8 +19,8 @@ TEXTS = [
 
 @pytest.mark.parametrize("family", ["gpt2", "bloom", "opt"])
 def test_pmi_and_upmi_are_those_of_pytorch(zoo: Zoo, family: str) -> None:
-    reference = Reference(*zoo.torch("lm", family))
-    found = []
+    reference = PmiReference(*zoo.torch("lm", family))
+    values = []
     with Engine.load(zoo.bundle("lm", family).directory, device="cpu", threads=1) as engine:
         for knowledge, history, response in TEXTS:
             score = engine.score(response, knowledge, history=history, metrics=["pmi", "upmi"])
@@ -29,11 +29,11 @@ def test_pmi_and_upmi_are_those_of_pytorch(zoo: Zoo, family: str) -> None:
                 "pmi": reference.pmi(document, before, response),
                 "upmi": reference.upmi(document, response),
             }
-            assert {name: one.value for name, one in score.metrics.items()} == pytest.approx(expected, abs=1e-4)
+            assert {name: metric.value for name, metric in score.metrics.items()} == pytest.approx(expected, abs=1e-4)
             explanation = score.metrics["pmi"].explanation
             assert isinstance(explanation, PmiExplanation)
             assert explanation.with_document - explanation.without_document == pytest.approx(score.value, abs=1e-6)
-            found += list(expected.values())
-    # Values of both signs, none of them rounding: an engine that answered 0 would not pass.
-    assert min(found) < -0.01
-    assert max(found) > 0.01
+            values += list(expected.values())
+    # Values of both signs, far from 0: an engine that returned 0 would fail.
+    assert min(values) < -0.01
+    assert max(values) > 0.01

@@ -17,7 +17,7 @@ from groundwire.engine import BeamSearch, Engine, Generation, GenerationOptions,
 from groundwire.integrations.transformers import PMILogitsProcessor
 from groundwire.runtime.calls import Generate, GeneratedSequence
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.models.prompt import contexts
+from groundwire.runtime.models.prompt import fill_prompt
 from tests.support.zoo import Zoo
 
 PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
@@ -38,19 +38,19 @@ def padded(rows: list[list[int]], pad: int, *, left: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("family", ["bart", "t5", "gpt2"])
-def test_the_processor_writes_what_the_runtime_writes(zoo: Zoo, family: str) -> None:
+def test_the_processor_generates_the_tokens_of_the_runtime(zoo: Zoo, family: str) -> None:
     model, tokens = zoo.torch("generator", family)
-    causal, own = family == "gpt2", model.generation_config
+    causal, config = family == "gpt2", model.generation_config
 
     def ids(pieces: list[str]) -> list[int]:
         parts = pieces if causal else ["".join(pieces)]
         return [token for part in parts for token in tokens(part)["input_ids"]]
 
-    texts = [contexts(PROMPT, *dialogue) for dialogue in DIALOGUES]
-    pad = own.pad_token_id or 0
+    texts = [fill_prompt(PROMPT, *dialogue) for dialogue in DIALOGUES]
+    pad = config.pad_token_id or 0
     given = padded([ids(text.grounded) for text in texts], pad, left=causal)
     alone = padded([ids(text.alone) for text in texts], pad, left=causal)
-    behind = given["input_ids"].shape[1] if causal else 1
+    prompt_length = given["input_ids"].shape[1] if causal else 1
     seen = set()
     for (alpha, pmi_top_p), beams in itertools.product(SETTINGS, (1, 3)):
         rule = PMILogitsProcessor(model, alone["input_ids"], alone["attention_mask"], alpha=alpha, pmi_top_p=pmi_top_p)
@@ -70,11 +70,13 @@ def test_the_processor_writes_what_the_runtime_writes(zoo: Zoo, family: str) -> 
             else Greedy(max_new_tokens=length - 1)
         )
         calls = [Generate(*dialogue, decoding, alpha, pmi_top_p) for dialogue in DIALOGUES]
-        for row, found in zip(out[:, behind:].tolist(), zoo.writer(family).run(calls, 1), strict=True):
-            assert isinstance(found, tuple)
-            ours = [token.id for token in found[0].tokens]
+        for row, sequences in zip(
+            out[:, prompt_length:].tolist(), zoo.response_generator(family).run(calls, 1), strict=True
+        ):
+            assert isinstance(sequences, tuple)
+            ours = [token.id for token in sequences[0].tokens]
             assert row[: len(ours)] == ours
-            assert set(row[len(ours) :]) <= {pad, own.eos_token_id}
+            assert set(row[len(ours) :]) <= {pad, config.eos_token_id}
             seen.add(tuple(ours))
     assert len(seen) > 2
 
@@ -89,23 +91,22 @@ KNOWLEDGE, HISTORY = DIALOGUES[0]
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam", "sampling", "nucleus", "beam_sampling"])
-def test_what_is_streamed_is_what_is_generated(engine: Engine, method: Any) -> None:
-    options = GenerationOptions(method=method, seed=5, max_new_tokens=9)
-    generation = engine.generate(KNOWLEDGE, HISTORY, options)
-    assert generation.status == "generated"
-    stream = engine.generate_stream(KNOWLEDGE, HISTORY, options)
-    parts = list(stream)
-    assert "".join(parts) == generation.text
-    assert stream.result.responses == generation.responses
-    (response,) = generation.responses
+def test_a_stream_is_the_generated_response(engine: Engine, method: Any) -> None:
+    whole = engine.generate(KNOWLEDGE, HISTORY, method=method, seed=5, max_tokens=9)
+    assert whole.status == "written"
+    pieces = engine.generate(KNOWLEDGE, HISTORY, method=method, seed=5, max_tokens=9, stream=True)
+    parts = list(pieces)
+    assert "".join(parts) == whole.text
+    assert pieces.result.responses == whole.responses
+    (response,) = whole.responses
     assert "".join(response.text[token.start : token.end] for token in response.tokens) == response.text
     if method == "greedy":
         assert len(parts) > 1, "greedy search is streamed word by word"
 
 
 def test_more_responses_and_candidates(engine: Engine) -> None:
-    found = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(n=3, max_new_tokens=9))
-    scores = [response.score for response in found.responses]
+    generation = engine.generate(KNOWLEDGE, HISTORY, n=3, max_tokens=9)
+    scores = [response.score for response in generation.responses]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
     options = GenerationOptions(n=2, n_candidates=4, max_new_tokens=9)
@@ -116,39 +117,39 @@ def test_more_responses_and_candidates(engine: Engine) -> None:
 
 
 def test_a_dialogue_that_does_not_fit_is_a_status(engine: Engine) -> None:
-    found = engine.generate("a word " * 300, HISTORY)
-    assert (found.status, found.responses) == ("truncated", ())
-    assert "tokens" in found.message
+    generation = engine.generate("a word " * 300, HISTORY)
+    assert (generation.status, generation.responses) == ("truncated", ())
+    assert "tokens" in generation.message
 
 
-def test_many_threads_write_what_one_writes(engine: Engine) -> None:
+def test_many_threads_generate_the_same_as_a_single_thread(engine: Engine) -> None:
     cases = [
         (alpha, method, seed) for alpha in (0.0, 0.5) for method in ("greedy", "beam", "sampling") for seed in (0, 1)
     ]
 
-    def write(case: tuple[float, Any, int]) -> Generation:
+    def generate(case: tuple[float, Any, int]) -> Generation:
         alpha, method, seed = case
         options = GenerationOptions(alpha=alpha, method=method, seed=seed, max_new_tokens=6)
         return engine.generate(KNOWLEDGE, HISTORY, options)
 
-    expected = [write(case).text for case in cases]
-    found: dict[int, str] = {}
+    expected = [generate(case).text for case in cases]
+    texts: dict[int, str] = {}
     threads = [
-        threading.Thread(target=lambda place=place, case=case: found.update({place: write(case).text}))
-        for place, case in enumerate(cases)
+        threading.Thread(target=lambda index=index, case=case: texts.update({index: generate(case).text}))
+        for index, case in enumerate(cases)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [found[place] for place in range(len(cases))] == expected
+    assert [texts[index] for index in range(len(cases))] == expected
 
 
 def test_the_runtimes_records_are_the_responses(engine: Engine, zoo: Zoo) -> None:
     call = Generate(KNOWLEDGE, HISTORY, Greedy(max_new_tokens=7))
-    ((written,),) = zoo.writer("gpt2").run([call], 1)  # type: ignore[misc]
-    assert isinstance(written, GeneratedSequence)
-    (response,) = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(method=Greedy(max_new_tokens=7))).responses
-    assert (response.text, response.score, response.finished) == (written.text, written.score, written.finished)
-    assert [token.log_prob for token in response.tokens] == [token.log_prob for token in written.tokens]
-    assert [token.cpmi for token in response.tokens] == [token.cpmi for token in written.tokens]
+    ((sequence,),) = zoo.response_generator("gpt2").run([call], 1)  # type: ignore[misc]
+    assert isinstance(sequence, GeneratedSequence)
+    (response,) = engine.generate(KNOWLEDGE, HISTORY, method=Greedy(max_new_tokens=7)).responses
+    assert (response.text, response.score, response.finished) == (sequence.text, sequence.score, sequence.finished)
+    assert [token.log_prob for token in response.tokens] == [token.log_prob for token in sequence.tokens]
+    assert [token.cpmi for token in response.tokens] == [token.cpmi for token in sequence.tokens]

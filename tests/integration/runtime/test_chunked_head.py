@@ -1,4 +1,4 @@
-"""Language models whose table is given to the head stripe by stripe, against the same ones in one graph."""
+"""Language models whose head reads its table in chunks, against the same models in one graph."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import BundleError
 from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.ort import chunked_head
-from groundwire.runtime.ort.chunked_head import ChunkedHead, Mapped, folded
+from groundwire.runtime.ort.chunked_head import ChunkedHead, MappedTable, combine_parts
 from groundwire.runtime.ort.session import DeviceProfile
 from tests.integration.export.test_head import lone
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 
 FAMILIES = ("bloom", "opt")
-"""One whose table is its look-up's too, keeps keys and values and has three blocks; one that reads all at once."""
+"""One shares its table with the look-up, keeps keys and values and has three blocks; one reads all at once."""
 PREFIX = "Document: The Amazon river flows through Brazil, Peru and Colombia.\n\n"
 CALLS = [
     ScoreText((PREFIX, "Have you been there?.\n"), "Agent: Yes, I was in Peru."),
@@ -38,7 +38,7 @@ CALLS = [
 
 
 @pytest.fixture(scope="module")
-def striped(zoo: Zoo, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bundle]:
+def bundles(zoo: Zoo, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bundle]:
     """The int8 bundles of the families, exported as if their tables were large."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(head, "SHARED", 1000)
@@ -54,8 +54,8 @@ def striped(zoo: Zoo, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bun
 
 @pytest.fixture(autouse=True)
 def two_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stripes of two blocks of BLOOM, so that the last one is narrower."""
-    monkeypatch.setattr(chunked_head, "STRIPE", 2 * 2048 * 48 + 1)
+    """Chunks of two blocks of BLOOM, so that the last one is narrower."""
+    monkeypatch.setattr(chunked_head, "CHUNK_BYTES", 2 * 2048 * 48 + 1)
 
 
 def record(bundle: Bundle) -> tuple[LanguageModelRole, Head]:
@@ -69,85 +69,85 @@ def load(bundle: Bundle, profile: DeviceProfile = PROFILE) -> LanguageModel:
     return LanguageModel.load(bundle, record(bundle)[0], profile)
 
 
-def mapped(bundle: Bundle) -> Mapped:
-    return chunked_head.mapped(bundle, record(bundle)[1])
+def load_table(bundle: Bundle) -> MappedTable:
+    return chunked_head.map_table(bundle, record(bundle)[1])
 
 
 def run(model: LanguageModel, calls: list[ScoreText]) -> list[TextScored]:
-    found = model.run(calls, 8)
-    assert all(isinstance(one, TextScored) for one in found), found
-    return found  # type: ignore[return-value]
+    results = model.run(calls, 8)
+    assert all(isinstance(result, TextScored) for result in results), results
+    return results  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_values_are_those_of_one_graph(zoo: Zoo, striped: dict[str, Bundle], family: str) -> None:
+def test_values_are_those_of_one_graph(zoo: Zoo, bundles: dict[str, Bundle], family: str) -> None:
     whole = zoo.bundle("lm", family, "int8").manifest.roles["lm"]
     assert isinstance(whole, LanguageModelRole)
     assert not isinstance(whole.head, Head)
     expected = run(zoo.language_model(family, "int8"), CALLS)
-    for found, want in zip(run(load(striped[family]), CALLS), expected, strict=True):
-        np.testing.assert_allclose(found.log_probs, want.log_probs, atol=1e-5)
-        assert (found.offsets, found.first) == (want.offsets, want.first)
+    for scored, want in zip(run(load(bundles[family]), CALLS), expected, strict=True):
+        np.testing.assert_allclose(scored.log_probs, want.log_probs, atol=1e-5)
+        assert (scored.offsets, scored.first) == (want.offsets, want.first)
 
 
-def test_bloom_has_several_stripes(striped: dict[str, Bundle]) -> None:
-    """And its graph does not have the table: the look-up is fed."""
-    role, made = record(striped["bloom"])
+def test_bloom_has_several_chunks(bundles: dict[str, Bundle]) -> None:
+    """Its graph does not hold the table: the looked-up rows are an input."""
+    role, made = record(bundles["bloom"])
     assert made.shape == (3, 2048, 48)
-    graph = ir.load(striped["bloom"].file(role.graph)).graph
+    graph = ir.load(bundles["bloom"].file(role.graph)).graph
     assert "words" in [value.name for value in graph.inputs]
     assert not [value for value in graph.initializers.values() if value.const_value.nbytes >= 3 * 2048 * 48]
 
 
-def test_words_are_the_rows_of_their_tokens(striped: dict[str, Bundle]) -> None:
-    one = ChunkedHead.load(striped["bloom"], record(striped["bloom"])[1], PROFILE)
+def test_looked_up_rows_are_those_of_their_tokens(bundles: dict[str, Bundle]) -> None:
+    chunked = ChunkedHead.load(bundles["bloom"], record(bundles["bloom"])[1], PROFILE)
     ids = np.random.default_rng(0).integers(0, 3 * 2048, (2, 3, 5))
     ids[0, 0] = 0, 2047, 2048, 4096, 3 * 2048 - 1
-    assert np.array_equal(one.words(ids), mapped(striped["bloom"]).array.reshape(-1, 48)[ids])
+    assert np.array_equal(chunked.look_up_rows(ids), load_table(bundles["bloom"]).array.reshape(-1, 48)[ids])
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_values_do_not_depend_on_the_company(striped: dict[str, Bundle], family: str, threads: int) -> None:
-    model = load(striped[family], DeviceProfile.of("cpu", threads))
+def test_values_do_not_depend_on_the_batch(bundles: dict[str, Bundle], family: str, threads: int) -> None:
+    model = load(bundles[family], DeviceProfile.of("cpu", threads))
     alone = [run(model, [call])[0] for call in CALLS]
     lines = list(models.sentences())[:12]
-    company = [ScoreText((PREFIX,), f"Agent: {line[:20]}.") for line in lines]
-    found = run(model, [*company, *CALLS, *(ScoreText((line,), "Agent: No.") for line in lines)])
-    assert found[len(company) : len(company) + len(CALLS)] == alone
+    others = [ScoreText((PREFIX,), f"Agent: {line[:20]}.") for line in lines]
+    results = run(model, [*others, *CALLS, *(ScoreText((line,), "Agent: No.") for line in lines)])
+    assert results[len(others) : len(others) + len(CALLS)] == alone
 
 
-def test_a_prefix_does_not_touch_the_table(striped: dict[str, Bundle], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+def test_a_prefix_does_not_read_the_table(bundles: dict[str, Bundle], monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
     real = ChunkedHead.log_probs
 
-    def counted(self: ChunkedHead, hidden: object, targets: np.ndarray) -> np.ndarray:
-        asked.append(len(targets))
+    def count(self: ChunkedHead, hidden: object, targets: np.ndarray) -> np.ndarray:
+        counts.append(len(targets))
         return real(self, hidden, targets)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ChunkedHead, "log_probs", counted)
-    (found,) = run(load(striped["bloom"]), CALLS[:1])
-    assert asked == [-(-len(found.log_probs) // 8) * 8]
+    monkeypatch.setattr(ChunkedHead, "log_probs", count)
+    (scored,) = run(load(bundles["bloom"]), CALLS[:1])
+    assert counts == [-(-len(scored.log_probs) // 8) * 8]
 
 
-def resident(table: Mapped) -> int:
+def resident(table: MappedTable) -> int:
     """Bytes of the table's mapping that are in memory."""
-    place = table.array.ctypes.data
+    address = table.array.ctypes.data
     inside = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         start, dash, end = line.split(" ", 1)[0].partition("-")
         if dash:
-            inside = int(start, 16) <= place < int(end, 16)
+            inside = int(start, 16) <= address < int(end, 16)
         elif inside and line.startswith("Rss:"):
             return 1024 * int(line.split()[1])
     raise AssertionError("the table is not mapped")
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="resident pages are read from /proc")
-def test_pages_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table of 16 MB in stripes of 2: a touched page may bring as many of its neighbours as the system likes."""
+def test_pages_are_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of 16 MB in chunks of 2 MB: reading a page may map any number of its neighbours."""
     monkeypatch.setattr(head, "SHARED", 1000)
-    monkeypatch.setattr(chunked_head, "STRIPE", 1 << 21)
+    monkeypatch.setattr(chunked_head, "CHUNK_BYTES", 1 << 21)
     given = lone(512 * 2048, bias=False)
     given = given._replace(states=given.states[:8], targets=given.targets[:8])
     model = given.graph(streamed=True)
@@ -156,25 +156,25 @@ def test_pages_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     graph = split_head(model)
     assert graph is not None
     bundle = store.write(tmp_path / "b", Title("t"), {"lm": head_alone(graph)})
-    one = ChunkedHead.load(bundle, record(bundle)[1], PROFILE)
-    table = one._table
+    chunked = ChunkedHead.load(bundle, record(bundle)[1], PROFILE)
+    table = chunked._table
     assert table.array.max() > 0
     assert resident(table) >= table.array.nbytes == 1 << 24
-    table.give_back(slice(0, len(table.array)))
+    table.release_pages(slice(0, len(table.array)))
     seen = []
-    give_back = Mapped.give_back
+    release_pages = MappedTable.release_pages
     monkeypatch.setattr(
-        Mapped, "give_back", lambda self, blocks: (seen.append(resident(self)), give_back(self, blocks))[1]
+        MappedTable, "release_pages", lambda self, blocks: (seen.append(resident(self)), release_pages(self, blocks))[1]
     )
-    found = one.log_probs(OrtValue.ortvalue_from_numpy(given.states), given.targets)
-    np.testing.assert_allclose(found, given.expected(), atol=0.3)
+    log_probs = chunked.log_probs(OrtValue.ortvalue_from_numpy(given.states), given.targets)
+    np.testing.assert_allclose(log_probs, given.expected(), atol=0.3)
     assert len(seen) == 8
     assert (1 << 21) <= max(seen) <= (1 << 23)
     assert resident(table) <= 1 << 22
 
 
 def head_alone(graph: ir.Model) -> RoleFiles:
-    """A language model's files that lack everything but its head."""
+    """The files of a language model that consists of its head alone."""
     made = LanguageModelRole(
         source="test",
         architecture="Test",
@@ -189,17 +189,17 @@ def head_alone(graph: ir.Model) -> RoleFiles:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_where_pages_cannot_be_given_back_the_numbers_are_the_same(
-    striped: dict[str, Bundle], family: str, monkeypatch: pytest.MonkeyPatch
+def test_values_are_the_same_where_pages_cannot_be_released(
+    bundles: dict[str, Bundle], family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = run(load(striped[family]), CALLS)
-    monkeypatch.setattr(Mapped, "give_back", lambda self, blocks: None)
-    assert run(load(striped[family]), CALLS) == expected
+    expected = run(load(bundles[family]), CALLS)
+    monkeypatch.setattr(MappedTable, "release_pages", lambda self, blocks: None)
+    assert run(load(bundles[family]), CALLS) == expected
 
 
-def test_the_place_moves_with_the_weights(striped: dict[str, Bundle], zoo: Zoo, tmp_path: Path) -> None:
-    """A role that is written in front of the table; then the bundle's model is what it was."""
-    first = striped["bloom"]
+def test_the_offset_of_the_table_moves_with_the_weights(bundles: dict[str, Bundle], zoo: Zoo, tmp_path: Path) -> None:
+    """A role whose weights are stored before the table moves it; the bundle's model stays the same."""
+    first = bundles["bloom"]
     role = record(first)[0]
     graphs = {name: ir.load(first.file(name)) for name in store.graph_files(role)}
     assert set(graphs) == {"lm.onnx", "lm.head.onnx"}
@@ -212,7 +212,7 @@ def test_the_place_moves_with_the_weights(striped: dict[str, Bundle], zoo: Zoo, 
     text = other.file("nli.tokenizer.json").read_text()
     grown = store.write(out, Title("t"), {"nli": RoleFiles(nli, files, text)})
     assert record(grown)[1].offset > record(first)[1].offset
-    assert np.array_equal(mapped(grown).array, mapped(first).array)
+    assert np.array_equal(load_table(grown).array, load_table(first).array)
     assert run(load(grown), CALLS) == run(load(first), CALLS)
     size = sum((bundle.directory / store.WEIGHTS).stat().st_size for bundle in (first, other))
     assert (grown.directory / store.WEIGHTS).stat().st_size <= size + store.ALIGNMENT
@@ -232,42 +232,42 @@ def test_the_place_moves_with_the_weights(striped: dict[str, Bundle], zoo: Zoo, 
         {"graph": "other.onnx"},
     ],
 )
-def test_broken_places_are_refused(striped: dict[str, Bundle], change: dict[str, object]) -> None:
-    bundle = striped["bloom"]
+def test_invalid_heads_are_refused(bundles: dict[str, Bundle], change: dict[str, object]) -> None:
+    bundle = bundles["bloom"]
     role, kept = record(bundle)
     broken = msgspec.structs.replace(role, head=msgspec.structs.replace(kept, **change))
     with pytest.raises(BundleError, match=r"manifest|does not list"):
         LanguageModel.load(bundle, broken, PROFILE)
 
 
-def test_manifests_without_a_head_are_what_they_were(zoo: Zoo) -> None:
+def test_manifests_without_a_head_do_not_have_the_field(zoo: Zoo) -> None:
     """Their digest counts every field that is written."""
     bundle = zoo.bundle("lm", "bloom")
     assert "head" not in msgspec.json.decode((bundle.directory / MANIFEST).read_bytes())["roles"]["lm"]
     assert b'"head"' not in msgspec.json.encode(bundle.manifest.roles["lm"])
 
 
-def test_folding_is_exact_and_ignores_the_number_of_positions() -> None:
+def test_combining_parts_is_exact_and_does_not_depend_on_the_number_of_positions() -> None:
     rng = np.random.default_rng(0)
     parts = (rng.normal(size=(131, 2, 24)) * 30).astype(np.float32)
     parts[1:, 1, 3] = -np.inf
-    together = folded(parts)
+    together = combine_parts(parts)
     exact = parts[:, 0].astype(np.float64)
     exact = parts[:, 1].max(axis=0) - exact.max(axis=0) - np.log(np.exp(exact - exact.max(axis=0)).sum(axis=0))
     np.testing.assert_allclose(together, exact, rtol=1e-6)
     for count in (1, 2, 7):
-        assert np.array_equal(folded(np.ascontiguousarray(parts[..., :count])), together[:count])
+        assert np.array_equal(combine_parts(np.ascontiguousarray(parts[..., :count])), together[:count])
 
 
-def test_numbers_that_are_none_stay_none() -> None:
+def test_numbers_that_are_not_finite_stay_so() -> None:
     parts = np.zeros((3, 2, 8), np.float32)
     parts[1, 0, 0], parts[:, :, 1], parts[2, 0, 2] = np.inf, np.nan, -np.inf
-    assert np.isfinite(folded(parts)).tolist() == [False, False, *[True] * 6]
+    assert np.isfinite(combine_parts(parts)).tolist() == [False, False, *[True] * 6]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mmap has no madvise there")
-def test_pages_come_back(striped: dict[str, Bundle]) -> None:
-    table = mapped(striped["bloom"])
+def test_released_pages_are_read_again(bundles: dict[str, Bundle]) -> None:
+    table = load_table(bundles["bloom"])
     before = table.array.copy()
-    table.give_back(slice(1, 3))
+    table.release_pages(slice(1, 3))
     assert np.array_equal(table.array, before)

@@ -1,4 +1,4 @@
-"""Generation on exported graphs against ``transformers.generate`` on the checkpoints they come from."""
+"""Question generation on exported graphs against ``transformers.generate`` on their checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.zoo import PROFILE, Zoo
 
 Sequences = list[tuple[list[int], float]]
 
-# A one-letter source, a long one, and some between: lengths of one call list differ by a factor of ten.
+# A source of one letter, a long one, and two between: their lengths differ by a factor of ten.
 SOURCES = [
     ("a", "a"),
     ("Memphis", "Elvis Presley was born in Tupelo, and he moved to Memphis with his family in 1948."),
@@ -44,7 +44,7 @@ SEARCHES = {
     "long": BeamSearch(min_new_tokens=8, max_new_tokens=11, early_stopping=False),
     "longer favoured": BeamSearch(num_beams=5, num_return_sequences=5, length_penalty=2.0, max_new_tokens=9),
 }
-FAMILIES = [family for family in models.GENERATORS if family != "bert-bridged"]
+FAMILIES = [family for family in models.ENCODER_DECODERS if family != "bert-bridged"]
 
 
 def encoder(zoo: Zoo, family: str) -> TextEncoder:
@@ -53,13 +53,18 @@ def encoder(zoo: Zoo, family: str) -> TextEncoder:
 
 
 def windows(zoo: Zoo, family: str) -> list[Window]:
-    read, bundle = encoder(zoo, family), zoo.bundle("qg", family)
-    rendered = [read.render(bundle.manifest.roles["qg"].template, {"answer": a, "context": c}) for a, c in SOURCES]
-    return [read.single(first) if second is None else read.pair(first, second) for first, second in rendered]
+    text_encoder, bundle = encoder(zoo, family), zoo.bundle("qg", family)
+    rendered = [
+        text_encoder.render(bundle.manifest.roles["qg"].template, {"answer": a, "context": c}) for a, c in SOURCES
+    ]
+    return [
+        text_encoder.encode(first) if second is None else text_encoder.encode_pair(first, second)
+        for first, second in rendered
+    ]
 
 
 def inputs(zoo: Zoo, family: str, answer: str, context: str) -> dict[str, torch.Tensor]:
-    """What transformers' own tokenizer makes of a source."""
+    """A source as transformers' tokenizer encodes it."""
     _, tokenizer = zoo.torch("qg", family)
     if family.startswith("bert"):
         return dict(tokenizer(answer, context, return_tensors="pt"))
@@ -71,7 +76,7 @@ def inputs(zoo: Zoo, family: str, answer: str, context: str) -> dict[str, torch.
 def generate(zoo: Zoo, family: str, source: dict[str, torch.Tensor], decoding: BeamSearch | Greedy) -> Sequences:
     """``transformers.generate`` on one source: tokens after the start token and the score of each sequence."""
     model, _ = zoo.torch("qg", family)
-    own = model.generation_config
+    defaults = model.generation_config
     beam = decoding if isinstance(decoding, BeamSearch) else BeamSearch(num_beams=1, num_return_sequences=1)
     config = GenerationConfig(
         num_beams=beam.num_beams,
@@ -82,52 +87,59 @@ def generate(zoo: Zoo, family: str, source: dict[str, torch.Tensor], decoding: B
         **(
             {"early_stopping": beam.early_stopping, "length_penalty": beam.length_penalty} if beam.num_beams > 1 else {}
         ),
-        decoder_start_token_id=own.decoder_start_token_id,
-        eos_token_id=own.eos_token_id,
-        pad_token_id=own.pad_token_id,
+        decoder_start_token_id=defaults.decoder_start_token_id,
+        eos_token_id=defaults.eos_token_id,
+        pad_token_id=defaults.pad_token_id,
         return_dict_in_generate=True,
         output_scores=True,
         output_logits=True,
     )
-    found = model.generate(**source, generation_config=config)
-    rows = [_until(row, own.eos_token_id) for row in found.sequences[:, 1:].tolist()]
+    output = model.generate(**source, generation_config=config)
+    rows = [_cut_after(row, defaults.eos_token_id) for row in output.sequences[:, 1:].tolist()]
     if beam.num_beams > 1:
-        return list(zip(rows, found.sequences_scores.tolist(), strict=True))
-    logits = torch.stack(found.logits, dim=1).log_softmax(-1)[0]
+        return list(zip(rows, output.sequences_scores.tolist(), strict=True))
+    logits = torch.stack(output.logits, dim=1).log_softmax(-1)[0]
     return [(row, float(np.mean([float(logits[i, token]) for i, token in enumerate(row)]))) for row in rows]
 
 
-def _until(row: list[int], end: int) -> list[int]:
+def _cut_after(row: list[int], end: int) -> list[int]:
     return row[: row.index(end) + 1] if end in row else row
 
 
-def assert_same(found: Sequences, expected: Sequences) -> None:
-    assert [tokens for tokens, _ in found] == [tokens for tokens, _ in expected]
-    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-4)
+def assert_same(sequences: Sequences, expected: Sequences) -> None:
+    assert [tokens for tokens, _ in sequences] == [tokens for tokens, _ in expected]
+    assert [score for _, score in sequences] == pytest.approx([score for _, score in expected], abs=1e-4)
 
 
 @pytest.mark.parametrize("name", list(SEARCHES))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_search_equals_transformers_generate(zoo: Zoo, family: str, name: str) -> None:
     decoding = SEARCHES[name]
-    found = zoo.generator(family).generate(windows(zoo, family), decoding)
-    for source, sequences in zip(SOURCES, found, strict=True):
+    results = zoo.question_generator(family).generate(windows(zoo, family), decoding)
+    for source, sequences in zip(SOURCES, results, strict=True):
         assert_same(sequences, generate(zoo, family, inputs(zoo, family, *source), decoding))
 
 
 def test_a_decoder_wider_than_its_encoder(zoo: Zoo) -> None:
     decoding = BeamSearch(max_new_tokens=11)
-    found = zoo.generator("bert-bridged").generate(windows(zoo, "bert-bridged"), decoding)
-    for source, sequences in zip(SOURCES, found, strict=True):
+    results = zoo.question_generator("bert-bridged").generate(windows(zoo, "bert-bridged"), decoding)
+    for source, sequences in zip(SOURCES, results, strict=True):
         assert_same(sequences, generate(zoo, "bert-bridged", inputs(zoo, "bert-bridged", *source), decoding))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_sources_decide_and_sequences_end(zoo: Zoo, family: str) -> None:
-    """The tests above would say little about models that always write the same, or never stop."""
+    """The tests above would prove little about models that always generate the same sequence, or never stop."""
     model, _ = zoo.torch("qg", family)
-    best = [row[0][0] for row in zoo.generator(family).generate(windows(zoo, family), BeamSearch(max_new_tokens=13))]
-    every = [tokens for row in zoo.generator(family).generate(windows(zoo, family), BeamSearch()) for tokens, _ in row]
+    best = [
+        row[0][0]
+        for row in zoo.question_generator(family).generate(windows(zoo, family), BeamSearch(max_new_tokens=13))
+    ]
+    every = [
+        tokens
+        for row in zoo.question_generator(family).generate(windows(zoo, family), BeamSearch())
+        for tokens, _ in row
+    ]
     assert len({tuple(tokens) for tokens in best}) == len(SOURCES)
     ended = sum(tokens[-1] == model.generation_config.eos_token_id for tokens in every)
     assert ended > len(every) / 4
@@ -138,17 +150,17 @@ def test_run_renders_decodes_and_strips(zoo: Zoo, family: str) -> None:
     _, tokenizer = zoo.torch("qg", family)
     decoding = BeamSearch(num_beams=4, num_return_sequences=2, max_new_tokens=9)
     calls = [GenerateQuestions(answer, context, decoding) for answer, context in SOURCES]
-    for call, found in zip(calls, zoo.generator(family).run(calls, 8), strict=True):
+    for call, questions in zip(calls, zoo.question_generator(family).run(calls, 8), strict=True):
         expected = generate(zoo, family, inputs(zoo, family, call.answer, call.context), decoding)
-        assert isinstance(found, tuple)
-        assert [one.text for one in found] == [
+        assert isinstance(questions, tuple)
+        assert [question.text for question in questions] == [
             tokenizer.decode(tokens, skip_special_tokens=True).strip() for tokens, _ in expected
         ]
-        assert [one.score for one in found] == pytest.approx([score for _, score in expected], abs=1e-4)
+        assert [question.score for question in questions] == pytest.approx([score for _, score in expected], abs=1e-4)
 
 
-def test_decodings_of_one_call_list_do_not_mix(zoo: Zoo) -> None:
-    generator = zoo.generator("t5")
+def test_decodings_of_several_calls_do_not_mix(zoo: Zoo) -> None:
+    generator = zoo.question_generator("t5")
     decodings: list[Decoding] = [
         BeamSearch(max_new_tokens=7),
         Greedy(max_new_tokens=7),
@@ -161,7 +173,7 @@ def test_decodings_of_one_call_list_do_not_mix(zoo: Zoo) -> None:
 def test_the_prefix_is_stripped(zoo: Zoo) -> None:
     bundle = zoo.bundle("qg", "t5")
     call = GenerateQuestions(*SOURCES[1], BeamSearch(max_new_tokens=9))
-    ((plain, *_),) = zoo.generator("t5").run([call], 8)
+    ((plain, *_),) = zoo.question_generator("t5").run([call], 8)
     assert isinstance(plain, GeneratedQuestion)
     prefix = plain.text.split()[0]
     role = msgspec.structs.replace(bundle.manifest.roles["qg"], strip_prefix=prefix)
@@ -175,7 +187,7 @@ def test_the_prefix_is_stripped(zoo: Zoo) -> None:
 
 def drawn(zoo: Zoo, decoding: Sampling, draws: int, source: int = 1) -> list[list[int]]:
     """``draws`` sequences for one source, over as many seeds as needed."""
-    generator, window = zoo.generator("bart"), windows(zoo, "bart")[source]
+    generator, window = zoo.question_generator("bart"), windows(zoo, "bart")[source]
     out: list[list[int]] = []
     while len(out) < draws:
         seeded = msgspec.structs.replace(decoding, seed=len(out))
@@ -191,8 +203,8 @@ def next_logits(zoo: Zoo, source: int = 1) -> torch.Tensor:
         return model(**inputs(zoo, "bart", *SOURCES[source]), decoder_input_ids=start).logits[0, -1]
 
 
-def warped(logits: torch.Tensor, decoding: Sampling) -> torch.Tensor:
-    """Probabilities after temperature, top-k and top-p, word for word."""
+def warp(logits: torch.Tensor, decoding: Sampling) -> torch.Tensor:
+    """Probabilities after temperature, top-k and top-p, by their definitions."""
     logits = logits / decoding.temperature
     if decoding.top_k:
         logits[logits < logits.topk(decoding.top_k).values[-1]] = -torch.inf
@@ -214,12 +226,12 @@ def warped(logits: torch.Tensor, decoding: Sampling) -> torch.Tensor:
 )
 def test_first_tokens_follow_the_models_distribution(zoo: Zoo, decoding: Sampling) -> None:
     draws = 1920
-    expected = warped(next_logits(zoo), decoding).numpy() * draws
+    expected = warp(next_logits(zoo), decoding).numpy() * draws
     counts = np.zeros(len(expected))
     for (token,) in drawn(zoo, decoding, draws):
         counts[token] += 1
     assert not counts[expected == 0].any()
-    # Pearson's statistic over the cells that are full enough, and one cell for the others.
+    # Pearson's statistic over the cells with an expected count of 5 or more, and one cell for the others.
     often = expected >= 5
     observed = np.append(counts[often], counts[~often].sum())
     predicted = np.append(expected[often], expected[~often].sum())
@@ -233,11 +245,11 @@ def test_first_tokens_follow_the_models_distribution(zoo: Zoo, decoding: Samplin
 def test_samples_score_their_mean_log_probability_best_first(zoo: Zoo) -> None:
     model, _ = zoo.torch("qg", "bart")
     source = inputs(zoo, "bart", *SOURCES[1])
-    found = zoo.generator("bart").generate(
+    sequences = zoo.question_generator("bart").generate(
         [windows(zoo, "bart")[1]], Sampling(num_return_sequences=8, max_new_tokens=9)
     )[0]
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-    for tokens, score in found:
+    assert [score for _, score in sequences] == sorted((score for _, score in sequences), reverse=True)
+    for tokens, score in sequences:
         path = torch.tensor([[model.generation_config.decoder_start_token_id, *tokens]])
         with torch.no_grad():
             logs = model(**source, decoder_input_ids=path[:, :-1]).logits[0].log_softmax(-1)
@@ -246,30 +258,30 @@ def test_samples_score_their_mean_log_probability_best_first(zoo: Zoo) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_sample_depends_on_its_source_and_seed_alone(zoo: Zoo, family: str) -> None:
-    generator, sources = zoo.generator(family), windows(zoo, family)
+    generator, sources = zoo.question_generator(family), windows(zoo, family)
     decoding = Sampling(seed=3, max_new_tokens=9)
     together = generator.generate(sources, decoding)
     assert generator.generate(sources[::-1], decoding)[::-1] == together
     assert [generator.generate([source], decoding)[0] for source in sources] == together
     assert generator.generate(sources, msgspec.structs.replace(decoding, seed=4)) != together
-    drawn_once = [tuple(tokens) for tokens, _ in together[1]]
-    assert len(set(drawn_once)) > 1  # the sequences of one source have streams of their own
+    drawn_ids = [tuple(tokens) for tokens, _ in together[1]]
+    assert len(set(drawn_ids)) > 1  # the sequences of a source draw different random numbers
 
 
 def test_sources_do_not_share_their_random_numbers(zoo: Zoo) -> None:
-    """A number drawn for one source would fall, for the other, into the interval of the token drawn there."""
+    """A random number that both sources shared would lie in the intervals of both drawn tokens."""
 
     def interval(token: int, source: int) -> tuple[float, float]:
-        shares, order = warped(next_logits(zoo, source), Sampling()).sort(descending=True)
-        place = order.tolist().index(token)
-        end = float(shares[: place + 1].sum())
-        return end - float(shares[place]), end
+        shares, order = warp(next_logits(zoo, source), Sampling()).sort(descending=True)
+        rank = order.tolist().index(token)
+        end = float(shares[: rank + 1].sum())
+        return end - float(shares[rank]), end
 
     disjoint = 0
     for seed in range(24):
         decoding = Sampling(num_return_sequences=1, max_new_tokens=1, seed=seed)
-        found = zoo.generator("bart").generate([windows(zoo, "bart")[i] for i in (1, 2)], decoding)
-        (a, b), (c, d) = (interval(row[0][0][0], source) for row, source in zip(found, (1, 2), strict=True))
+        results = zoo.question_generator("bart").generate([windows(zoo, "bart")[i] for i in (1, 2)], decoding)
+        (a, b), (c, d) = (interval(row[0][0][0], source) for row, source in zip(results, (1, 2), strict=True))
         disjoint += b < c - 1e-4 or d < a - 1e-4
     assert disjoint > 6
 
@@ -278,37 +290,37 @@ def test_samples_keep_the_constraints(zoo: Zoo) -> None:
     model, _ = zoo.torch("qg", "bart")
     end = model.generation_config.eos_token_id
     decoding = Sampling(num_return_sequences=16, top_k=4, no_repeat_ngram_size=2, min_new_tokens=7, max_new_tokens=19)
-    for row in zoo.generator("bart").generate(windows(zoo, "bart"), decoding):
+    for row in zoo.question_generator("bart").generate(windows(zoo, "bart"), decoding):
         for tokens, _ in row:
             assert len(tokens) >= 7
             assert len(tokens) <= 19
             assert end not in tokens[:-1]
-            whole = [model.generation_config.decoder_start_token_id, *tokens]
-            assert max(Counter(itertools.pairwise(whole)).values()) == 1
+            generated = [model.generation_config.decoder_start_token_id, *tokens]
+            assert max(Counter(itertools.pairwise(generated)).values()) == 1
 
 
 def test_one_candidate_is_greedy_search(zoo: Zoo) -> None:
-    generator, sources = zoo.generator("t5-gated"), windows(zoo, "t5-gated")
+    generator, sources = zoo.question_generator("t5-gated"), windows(zoo, "t5-gated")
     sampled = generator.generate(sources, Sampling(num_return_sequences=1, top_k=1, max_new_tokens=11))
     greedy = generator.generate(sources, Greedy(max_new_tokens=11))
-    for one, other in zip(sampled, greedy, strict=True):
-        assert_same(one, other)
+    for sequences, expected in zip(sampled, greedy, strict=True):
+        assert_same(sequences, expected)
 
 
-# What cannot be generated
+# Calls that are refused
 
 
 @pytest.mark.parametrize(
     ("decoding", "named"),
     [
-        (BeamSearch(num_beams=0), "beams=0"),
-        (BeamSearch(num_beams=65), "beams=65"),
-        (BeamSearch(num_beams=2, num_return_sequences=3), "returned=3"),
+        (BeamSearch(num_beams=0), "num_beams=0"),
+        (BeamSearch(num_beams=65), "num_beams=65"),
+        (BeamSearch(num_beams=2, num_return_sequences=3), "num_return_sequences=3"),
         (BeamSearch(length_penalty=float("inf")), "length_penalty=inf"),
-        (BeamSearch(max_new_tokens=0), "max_length=1"),
-        (BeamSearch(max_new_tokens=8, min_new_tokens=9), "min_length=10"),
-        (Greedy(no_repeat_ngram_size=-1), "no_repeat_ngram=-1"),
-        (Sampling(num_return_sequences=0), "returned=0"),
+        (BeamSearch(max_new_tokens=0), "max_new_tokens=0"),
+        (BeamSearch(max_new_tokens=8, min_new_tokens=9), "min_new_tokens=9"),
+        (Greedy(no_repeat_ngram_size=-1), "no_repeat_ngram_size=-1"),
+        (Sampling(num_return_sequences=0), "num_return_sequences=0"),
         (Sampling(top_k=-1), "top_k=-1"),
         (Sampling(top_p=0.0), "top_p=0.0"),
         (Sampling(top_p=1.1), "top_p=1.1"),
@@ -318,29 +330,29 @@ def test_one_candidate_is_greedy_search(zoo: Zoo) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_setting_out_of_range_is_named_and_spoils_no_other_call(zoo: Zoo, decoding: Decoding, named: str) -> None:
+def test_a_setting_out_of_range_is_named_and_fails_its_call_alone(zoo: Zoo, decoding: Decoding, named: str) -> None:
     fine = GenerateQuestions(*SOURCES[2], Greedy(max_new_tokens=3))
-    bad, good = zoo.generator("t5").run([GenerateQuestions(*SOURCES[2], decoding), fine], 8)
+    bad, good = zoo.question_generator("t5").run([GenerateQuestions(*SOURCES[2], decoding), fine], 8)
     assert isinstance(bad, InvalidRequest)
     assert named in str(bad)
-    assert good == zoo.generator("t5").run([fine], 8)[0]
+    assert good == zoo.question_generator("t5").run([fine], 8)[0]
 
 
 def test_a_source_longer_than_the_window_is_refused_not_cut(zoo: Zoo) -> None:
     decoding = Greedy(max_new_tokens=3)
     calls = [GenerateQuestions("a", "the first prize " * 60, decoding), GenerateQuestions(*SOURCES[2], decoding)]
-    long, fine = zoo.generator("t5").run(calls, 8)
+    long, fine = zoo.question_generator("t5").run(calls, 8)
     assert isinstance(long, TooLong)
     assert str(models.MAX_TOKENS) in str(long)
     assert isinstance(fine, tuple)
 
 
 def test_a_source_that_fills_the_window_is_read(zoo: Zoo) -> None:
-    read = encoder(zoo, "bert")
+    text_encoder = encoder(zoo, "bert")
     words = "prize " * models.MAX_TOKENS
     while inputs(zoo, "bert", "a", words)["input_ids"].shape[1] > models.MAX_TOKENS:
         words = words.removesuffix("prize ")
-    assert len(read.pair("a", words).ids) == models.MAX_TOKENS
+    assert len(text_encoder.encode_pair("a", words).ids) == models.MAX_TOKENS
     decoding = BeamSearch(max_new_tokens=5)
-    (found,) = zoo.generator("bert").generate([read.pair("a", words)], decoding)
-    assert_same(found, generate(zoo, "bert", inputs(zoo, "bert", "a", words), decoding))
+    (sequences,) = zoo.question_generator("bert").generate([text_encoder.encode_pair("a", words)], decoding)
+    assert_same(sequences, generate(zoo, "bert", inputs(zoo, "bert", "a", words), decoding))

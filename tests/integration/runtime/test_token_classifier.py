@@ -1,4 +1,4 @@
-"""Tags of exported token classifiers against the checkpoints they come from, and the rule over windows."""
+"""Labels of exported token classifiers against the checkpoints they come from, and the rule over windows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from groundwire.runtime.tokenization import Window
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 
-FAMILIES = list(models.TAGGERS)
+FAMILIES = list(models.TOKEN_CLASSIFIERS)
 SENTENCES = list(models.sentences())
 PAIRS = list(zip(SENTENCES, [*SENTENCES[5:], *SENTENCES[:5]], strict=True))
 LONG = " ".join(SENTENCES)
 
 
-def tagged(outcome: object) -> ClassifiedTokens:
+def classified(outcome: object) -> ClassifiedTokens:
     assert isinstance(outcome, ClassifiedTokens)
     return outcome
 
@@ -38,39 +38,40 @@ def test_probabilities_are_those_of_the_checkpoint(zoo: Zoo, family: str) -> Non
     model, tokenizer = zoo.torch("token_classifier", family)
     calls = [ClassifyTokens("token_classifier", (premise,), text) for premise, text in PAIRS]
     decisions = set()
-    for (premise, text), one in zip(PAIRS, map(tagged, zoo.tagger(family).run(calls, 1)), strict=True):
+    for (premise, text), result in zip(PAIRS, map(classified, zoo.token_classifier(family).run(calls, 1)), strict=True):
         inputs = tokenizer(premise, text, return_tensors="pt", return_offsets_mapping=True)
         offsets = inputs.pop("offset_mapping")[0].tolist()
-        if family == "modernbert":  # the tokenizer it is loaded with says nothing of its model
+        if family == "modernbert":  # its tokenizer is loaded without the model's list of inputs
             inputs.pop("token_type_ids")
-        places = [i for i, sequence in enumerate(inputs.sequence_ids()) if sequence == 1]
-        expected = model(**inputs).logits[0].double().softmax(-1)[places]
-        assert [(token.start, token.end) for token in one.tokens] == [tuple(offsets[i]) for i in places]
-        found = np.array([token.probabilities for token in one.tokens])
-        assert found == pytest.approx(expected.numpy(), abs=1e-5)
-        decisions |= set(found.argmax(1).tolist())
+        positions = [i for i, sequence in enumerate(inputs.sequence_ids()) if sequence == 1]
+        expected = model(**inputs).logits[0].double().softmax(-1)[positions]
+        assert [(token.start, token.end) for token in result.tokens] == [tuple(offsets[i]) for i in positions]
+        probabilities = np.array([token.probabilities for token in result.tokens])
+        assert probabilities == pytest.approx(expected.numpy(), abs=1e-5)
+        decisions |= set(probabilities.argmax(1).tolist())
     assert decisions == {0, 1}, "both labels must occur"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_tags_do_not_depend_on_the_batch(zoo: Zoo, family: str, precision: str) -> None:
-    tagger = zoo.tagger(family, precision)
+def test_labels_do_not_depend_on_the_batch(zoo: Zoo, family: str, precision: str) -> None:
+    model = zoo.token_classifier(family, precision)
     calls = [ClassifyTokens("token_classifier", (premise,), text) for premise, text in PAIRS[:24]]
-    together = tagger.run(calls, 1)
-    for call, one in zip(calls, map(tagged, together), strict=True):
-        (alone,) = tagger.run([call], 1)
-        for token, other in zip(one.tokens, tagged(alone).tokens, strict=True):
+    together = model.run(calls, 1)
+    for call, result in zip(calls, map(classified, together), strict=True):
+        (alone,) = model.run([call], 1)
+        for token, other in zip(result.tokens, classified(alone).tokens, strict=True):
             assert token.probabilities == pytest.approx(other.probabilities, abs=1e-6)
 
 
 def test_long_knowledge_is_read_in_windows(zoo: Zoo) -> None:
-    (one,) = map(
-        tagged, zoo.tagger("bert").run([ClassifyTokens("token_classifier", (LONG, "short"), SENTENCES[0])], 64)
+    (result,) = map(
+        classified,
+        zoo.token_classifier("bert").run([ClassifyTokens("token_classifier", (LONG, "short"), SENTENCES[0])], 64),
     )
-    assert one.read.windows > 2
-    assert one.read.characters == one.read.total == len(LONG) + len("short")
-    (error,) = zoo.tagger("bert").run([ClassifyTokens("token_classifier", (LONG,), SENTENCES[0])], 1)
+    assert result.read.windows > 2
+    assert result.read.characters == result.read.total == len(LONG) + len("short")
+    (error,) = zoo.token_classifier("bert").run([ClassifyTokens("token_classifier", (LONG,), SENTENCES[0])], 1)
     assert isinstance(error, TooLong)
 
 
@@ -80,14 +81,14 @@ def test_the_window_that_supports_a_token_most_decides_it(zoo: Zoo) -> None:
     )
     tables = [np.array([[0.5, 0.5]] * 3 + [[a, 1 - a], [b, 1 - b]] + [[0.5, 0.5]]) for a, b in ((0.9, 0.2), (0.3, 0.4))]
     call = ClassifyTokens("token_classifier", ("x", "y"), "ab cd")
-    one = tagged(zoo.tagger("bert").fold(call, [(window, table) for table in tables]))
-    assert [token.probabilities[0] for token in one.tokens] == [0.9, 0.4]
-    assert one.read == Read(2, 2, 2)
+    result = classified(zoo.token_classifier("bert").choose_labels(call, [(window, table) for table in tables]))
+    assert [token.probabilities[0] for token in result.tokens] == [0.9, 0.4]
+    assert result.read == Read(2, 2, 2)
 
 
 def test_a_broken_graph_is_an_error(zoo: Zoo) -> None:
     window = Window([1, 8, 2], [0] * 3, [None, 1, None], [(0, 0), (0, 2), (0, 0)])
-    broken = zoo.tagger("bert").fold(
+    broken = zoo.token_classifier("bert").choose_labels(
         ClassifyTokens("token_classifier", ("x",), "ab"), [(window, np.full((3, 2), np.nan))]
     )
     assert isinstance(broken, ModelError)

@@ -1,7 +1,8 @@
 """The engine against Q²'s definition on the PyTorch checkpoints: the same questions, answers, labels and values.
 
-With ``GROUNDWIRE_CHECKPOINTS``, a directory with trained ``qg``, ``qa`` and ``nli`` (and perhaps ``spans``), the same
-is asked of those; with ``GROUNDWIRE_BENCH_DATA``, a JSON Lines file of {response, knowledge}, on 50 of its rows too.
+With ``GROUNDWIRE_CHECKPOINTS``, a directory with trained ``qg``, ``qa`` and ``nli`` (and perhaps ``spans``), trained
+models are compared too; with ``GROUNDWIRE_BENCH_DATA``, a JSON Lines file of {response, knowledge}, on 50 of its rows
+too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 from groundwire.engine import BeamSearch, Engine, Greedy, Options, Q2Explanation, Q2Options, Score
 from groundwire.export import RoleOptions, export_bundle
 from groundwire.runtime.models.span_finder import SpanFinder
-from tests.reference.q2 import Question, Reference, Scored
+from tests.reference.q2 import Q2Reference, Question, Scored
 
 CHECKPOINTS = os.environ.get("GROUNDWIRE_CHECKPOINTS")
 BENCH_DATA = os.environ.get("GROUNDWIRE_BENCH_DATA")
@@ -40,48 +41,48 @@ PAIRS = [
 
 
 def longest_words(response: str, count: int) -> tuple[tuple[int, int], ...]:
-    """Left to right: spans that the answers of a random reader meet more often than noun phrases."""
-    found = sorted(re.finditer(r"\w+", response), key=lambda match: -len(match[0]))[:count]
-    return tuple(sorted(match.span() for match in found))
+    """Spans, left to right, that the answers of a random model equal more often than they equal noun phrases."""
+    longest = sorted(re.finditer(r"\w+", response), key=lambda match: -len(match[0]))[:count]
+    return tuple(sorted(match.span() for match in longest))
 
 
-def told(score: Score) -> Scored:
-    """What the engine explains, in the twin's words."""
+def convert(score: Score) -> Scored:
+    """The engine's score and explanation as a record of the reference implementation."""
     (result,) = score.metrics.values()
     assert isinstance(result.explanation, Q2Explanation)
     assert score.value is not None
     questions = tuple(
         Question(
-            one.span,
-            one.rank,
-            one.question,
-            one.response_answer,
-            one.discarded,
-            one.knowledge_answer,
-            one.f1,
-            one.nli,
-            one.value,
+            question.span,
+            question.rank,
+            question.question,
+            question.response_answer,
+            question.discarded,
+            question.knowledge_answer,
+            question.f1,
+            question.nli,
+            question.value,
         )
-        for one in result.explanation.questions
+        for question in result.explanation.questions
     )
     return Scored(result.explanation.spans, questions, result.explanation.fallback, score.value)
 
 
-def assert_same(found: Scored, expected: Scored) -> None:
-    def exact(scored: Scored) -> tuple[object, ...]:
-        words = [(q.span, q.rank, q.text, q.response_answer, q.discarded) for q in scored.questions]
-        return scored.spans, words, [(q.knowledge_answer, q.nli) for q in scored.questions], scored.fallback
+def assert_same(scored: Scored, expected: Scored) -> None:
+    def exact(record: Scored) -> tuple[object, ...]:
+        words = [(q.span, q.rank, q.text, q.response_answer, q.discarded) for q in record.questions]
+        return record.spans, words, [(q.knowledge_answer, q.nli) for q in record.questions], record.fallback
 
-    def numbers(scored: Scored) -> list[float | None]:
-        return [scored.value, *(n for q in scored.questions for n in (q.f1, q.value))]
+    def numbers(record: Scored) -> list[float | None]:
+        return [record.value, *(n for q in record.questions for n in (q.f1, q.value))]
 
-    assert exact(found) == exact(expected)
-    assert numbers(found) == pytest.approx(numbers(expected), abs=1e-4)
+    assert exact(scored) == exact(expected)
+    assert numbers(scored) == pytest.approx(numbers(expected), abs=1e-4)
 
 
 @pytest.fixture(scope="module")
-def twin(tiny_checkpoints: Path) -> Reference:
-    return Reference(tiny_checkpoints, SpanFinder.load(tiny_checkpoints / "spans"))
+def reference(tiny_checkpoints: Path) -> Q2Reference:
+    return Q2Reference(tiny_checkpoints, SpanFinder.load(tiny_checkpoints / "spans"))
 
 
 SHORT = BeamSearch(max_new_tokens=11)
@@ -100,27 +101,27 @@ SHORT = BeamSearch(max_new_tokens=11)
         ),
         (Q2Options(decoding=Greedy(max_new_tokens=11), personal_filter=False), 8),
     ],
-    ids=["found spans", "words", "all questions without inference", "greedy without filter"],
+    ids=["spans of the finder", "words", "all questions without inference", "greedy without filter"],
 )
-def test_random_models(engine: Engine, twin: Reference, settings: Q2Options, words: int) -> None:
+def test_random_models(engine: Engine, reference: Q2Reference, settings: Q2Options, words: int) -> None:
     asked = [
         msgspec.structs.replace(settings, spans=longest_words(pair[0], words) if words else None) for pair in PAIRS
     ]
-    expected = [twin.score(*pair, own) for pair, own in zip(PAIRS, asked, strict=True)]
-    for pair, own, scored in zip(PAIRS, asked, expected, strict=True):
-        assert_same(told(engine.score(*pair, options=Options(q2=own))), scored)
-    # Random readers seldom answer with the span itself, but often enough that every path is walked.
+    expected = [reference.score(*pair, options) for pair, options in zip(PAIRS, asked, strict=True)]
+    for pair, options, scored in zip(PAIRS, asked, expected, strict=True):
+        assert_same(convert(engine.score(*pair, options=Options(q2=options))), scored)
+    # Random models seldom answer with the span itself, but often enough that every path runs.
     questions = [question for scored in expected for question in scored.questions]
     assert {"", "no_answer_in_response", "other_answer_in_response"} <= {question.discarded for question in questions}
     assert any(scored.fallback for scored in expected)
     assert len({question.value for question in questions}) > 1
 
 
-def test_requests_together_are_scored_as_alone(engine: Engine, twin: Reference) -> None:
+def test_requests_together_are_scored_as_alone(engine: Engine, reference: Q2Reference) -> None:
     settings = Q2Options(decoding=Greedy(max_new_tokens=7))
     together = engine.score_many(PAIRS, options=Options(q2=settings))
     for pair, score in zip(PAIRS, together, strict=True):
-        assert_same(told(score), twin.score(*pair, settings))
+        assert_same(convert(score), reference.score(*pair, settings))
 
 
 @pytest.mark.slow
@@ -134,10 +135,10 @@ def test_trained_models(tiny_checkpoints: Path, tmp_path: Path) -> None:
     if BENCH_DATA is not None:
         rows = [json.loads(line) for line in Path(BENCH_DATA).read_text(encoding="utf-8").splitlines()]
         pairs += [(row["response"], row["knowledge"]) for row in rows[:: max(1, len(rows) // REAL_ROWS)][:REAL_ROWS]]
-    twin = Reference(trained, SpanFinder.load(spans))
+    reference = Q2Reference(trained, SpanFinder.load(spans))
     bundle = export_bundle(
         {
-            "qg": RoleOptions(str(trained / "qg"), precision="fp32", template=twin.template),
+            "qg": RoleOptions(str(trained / "qg"), precision="fp32", template=reference.template),
             "qa": RoleOptions(str(trained / "qa"), precision="fp32"),
             "nli": RoleOptions(str(trained / "nli"), precision="fp32"),
             "spans": RoleOptions(str(spans)),
@@ -146,4 +147,4 @@ def test_trained_models(tiny_checkpoints: Path, tmp_path: Path) -> None:
     )
     with Engine.load(bundle.directory, device="cpu") as engine:
         for pair, score in zip(pairs, engine.score_many(pairs), strict=True):
-            assert_same(told(score), twin.score(*pair, Q2Options()))
+            assert_same(convert(score), reference.score(*pair, Q2Options()))
