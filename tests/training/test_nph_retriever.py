@@ -17,7 +17,7 @@ import torch
 
 from groundwire.export.roles.retriever import EntityRetriever, record, retriever_of
 from groundwire.runtime.calls import Candidate, Retrieve
-from groundwire.runtime.models.masked_input import build_memory_text
+from groundwire.runtime.models.masked_input import build_memory_text, group_triples
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 from groundwire.train.nph import ablation, bundle, evaluate, retriever

@@ -14,6 +14,7 @@ import pytest
 from groundwire.export.passes import Scheme, head, quantize
 from groundwire.export.passes.chunked_head import TABLE, split_head
 from groundwire.export.session import Session
+from groundwire.runtime.ort.chunked_head import combine_parts
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.ort.session import Session as RuntimeSession
 
