@@ -14,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from groundwire.engine.metrics import Details, find
-from groundwire.engine.schema.explanations import REASONS, Q2Explanation
-from groundwire.engine.schema.results import MetricResult, Score
+from ..metrics import Details, find
+from ..schema.explanations import REASONS, Q2Explanation
+from ..schema.results import MetricResult, Score
 
 EXIT_SKIPPED_LINES = 3
 """Exit code of a command that skipped lines of its input."""

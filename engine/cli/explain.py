@@ -9,9 +9,8 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.text import Text
 
-from groundwire.engine.api import Engine
-from groundwire.engine.metrics import find
-
+from ..api import Engine
+from ..metrics import find
 from . import display, options
 
 

@@ -16,13 +16,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from groundwire.engine.api import Engine
-from groundwire.engine.generation.options import METHODS, GenerationOptions, Method
-from groundwire.engine.generation.records import GeneratedResponse, Generation
-from groundwire.engine.jsonl.reading import Line, read_lines
-from groundwire.engine.jsonl.results_file import ResultsFile, Signed
 from groundwire.runtime.errors import InvalidRequest
 
+from ..api import Engine
+from ..generation.options import METHODS, GenerationOptions, Method
+from ..generation.records import GeneratedResponse, Generation
+from ..jsonl.reading import Line, read_lines
+from ..jsonl.results_file import ResultsFile, Signed
 from . import display, options
 
 CONCURRENT_DIALOGUES = 8

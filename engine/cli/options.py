@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from groundwire.engine.metrics import GROUPS, METRICS
-from groundwire.engine.metrics.detector import PREFIX
-from groundwire.engine.schema.options import Options, Q2Options
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.session import DeviceChoice
+
+from ..metrics import GROUPS, METRICS
+from ..metrics.detector import PREFIX
+from ..schema.options import Options, Q2Options
 
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
 

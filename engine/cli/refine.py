@@ -15,14 +15,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from groundwire.engine.api import Engine
-from groundwire.engine.jsonl.reading import Line, read_lines
-from groundwire.engine.kg import KnowledgeGraph
-from groundwire.engine.nph.context import format_document
-from groundwire.engine.nph.records import Alternative, Change, Critique, Refinement
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, readable
 
+from ..api import Engine
+from ..jsonl.reading import Line, read_lines
+from ..kg import KnowledgeGraph
+from ..nph.context import format_document
+from ..nph.records import Alternative, Change, Critique, Refinement
 from . import display, options
 
 SHOWN_PROBLEMS = 3

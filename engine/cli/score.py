@@ -12,11 +12,10 @@ import msgspec
 import typer
 from rich.table import Table
 
-from groundwire.engine.api import Engine
-from groundwire.engine.jsonl.reading import Line, read_lines
-from groundwire.engine.jsonl.results_file import ResultsFile, Signed
-from groundwire.engine.schema.results import Score
-
+from ..api import Engine
+from ..jsonl.reading import Line, read_lines
+from ..jsonl.results_file import ResultsFile, Signed
+from ..schema.results import Score
 from . import display, options
 
 METRIC_COLUMNS = 4

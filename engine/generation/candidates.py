@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from groundwire.engine.plan import Plan
-from groundwire.engine.scheduling.jobs import Finished
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.schema.validation import make_request
-from groundwire.engine.scoring import fold_outcomes
 from groundwire.runtime.calls import Generate
 
+from ..plan import Plan
+from ..scheduling.jobs import Finished
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
+from ..schema.validation import make_request
+from ..scoring import fold_outcomes
 from .records import GeneratedResponse
 
 

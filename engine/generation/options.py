@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-from groundwire.engine.schema.base import Record
 from groundwire.runtime.calls import Decoding
+
+from ..schema.base import Record
 
 Method: TypeAlias = Literal["greedy", "beam", "sampling", "nucleus", "beam_sampling"]
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -11,19 +11,19 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from groundwire.engine.plan import make_plan
-from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
-from groundwire.engine.scheduling.scheduler import Scheduler
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Timings
-from groundwire.engine.scoring import start_all
-from groundwire.engine.signature import signature
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import GeneratedSequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime
 
+from ..plan import make_plan
+from ..scheduling.jobs import Finished, Job, Unfinished
+from ..scheduling.scheduler import Scheduler
+from ..scheduling.steps import Steps
+from ..schema.options import Options
+from ..schema.results import Timings
+from ..scoring import start_all
+from ..signature import signature
 from . import candidates
 from .records import GeneratedResponse, GeneratedToken, Generation, GenerationStatus
 from .settings import Settings, format_settings

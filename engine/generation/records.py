@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Score, Timings
 from groundwire.runtime.calls import Decoding
 
+from ..schema.base import Record
+from ..schema.results import Score, Timings
 from .options import GenerationOptions
 
 GenerationStatus: TypeAlias = Literal["generated", "truncated", "deadline", "cancelled", "failed"]

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.validation import make_history, make_passages
 from groundwire.runtime.calls import FAITHFUL, BeamSampling, BeamSearch, Decoding, Generate, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
 
+from ..schema.options import Options
+from ..schema.validation import make_history, make_passages
 from .options import MAX_NEW_TOKENS, MAX_RESPONSES, METHODS, NUCLEUS_TOP_P, GenerationOptions
 
 

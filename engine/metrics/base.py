@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import UnsupportedSpan
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.protocol import RoleInfo
+
+from ..scheduling.steps import Steps
+from ..schema.explanations import UnsupportedSpan
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
 
 Group: TypeAlias = Literal["all", "paper", "fast"]
 GROUPS: dict[Group, str] = {

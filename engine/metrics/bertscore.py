@@ -15,15 +15,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import BertScoreExplanation, MatchedWord
-from groundwire.engine.schema.options import BertScoreOptions, Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.words import words
 from groundwire.runtime.calls import Call, CountTokens, Embed, Embedded, TokenCounts
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.models.embedder import best_matches
 
+from ..scheduling.steps import Steps
+from ..schema.explanations import BertScoreExplanation, MatchedWord
+from ..schema.options import BertScoreOptions, Options
+from ..schema.results import MetricResult, Request
+from ..text.words import words
 from .base import Metric, RoleInfos
 
 ROLE = "embedder"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.sentences import Sentence, sentences
 from groundwire.runtime.calls import Classified, Classify, TextSpan
+
+from ..scheduling.steps import Steps
+from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
+from ..text.sentences import Sentence, sentences
 
 VERIFIABILITY = "detector.verifiability"
 """The role that distinguishes factual claims from opinions, questions and small talk."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundwire.engine.nph.mentions import find_mentions, score_tokens
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import CriticExplanation, UnsupportedSpan
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import ClassifyTokens
 from groundwire.runtime.triples import SEPARATOR, Triple, linearise
 
+from ..nph.mentions import find_mentions, score_tokens
+from ..scheduling.steps import Steps
+from ..schema.explanations import CriticExplanation, UnsupportedSpan
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
 from .base import Metric, RoleInfos
 
 ROLE = "critic"

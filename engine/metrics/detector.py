@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import DetectorExplanation
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import Classify
 
+from ..scheduling.steps import Steps
+from ..schema.explanations import DetectorExplanation
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
 from .base import Details, Metric, RoleInfos
 from .claims import (
     VERIFIABILITY,

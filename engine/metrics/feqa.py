@@ -6,13 +6,13 @@ as text. Unlike Q², every question counts, also one that the response itself do
 
 from __future__ import annotations
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSpan
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime import _native
 from groundwire.runtime.calls import Answer, GenerateQuestions
 
+from ..scheduling.steps import Steps
+from ..schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSpan
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
 from .base import Details, Metric, RoleInfos
 from .claims import find_claims, nothing_to_verify
 from .q2 import find_spans

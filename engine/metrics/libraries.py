@@ -10,12 +10,12 @@ from __future__ import annotations
 import importlib
 from typing import Any, Literal
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.words import words
 from groundwire.runtime.errors import InvalidRequest, TooLong
 
+from ..scheduling.steps import Steps
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
+from ..text.words import words
 from .base import Metric, RoleInfos, without_calls
 
 MAX_CELLS = 4_000_000

@@ -6,12 +6,12 @@ Source: the E2E NLI baseline of Honovich et al. 2021 (§5.1; authors' code): pre
 
 from __future__ import annotations
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import NliExplanation
-from groundwire.engine.schema.options import NliOptions, Options
-from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import Classified, Classify
 
+from ..scheduling.steps import Steps
+from ..schema.explanations import NliExplanation
+from ..schema.options import NliOptions, Options
+from ..schema.results import MetricResult, Request
 from .base import Details, Metric, RoleInfos
 from .claims import (
     classified_span,

@@ -14,12 +14,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Literal
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.words import words
-
+from ..scheduling.steps import Steps
+from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
+from ..text.words import words
 from .base import Metric, RoleInfos, without_calls
 
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")

@@ -17,14 +17,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import PmiExplanation, PmiToken, UnsupportedSpan
-from groundwire.engine.schema.options import Options, PmiOptions
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.words import WORD
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import InvalidRequest
 
+from ..scheduling.steps import Steps
+from ..schema.explanations import PmiExplanation, PmiToken, UnsupportedSpan
+from ..schema.options import Options, PmiOptions
+from ..schema.results import MetricResult, Request
+from ..text.words import WORD
 from .base import Metric, RoleInfos
 
 Name = Literal["pmi", "upmi"]

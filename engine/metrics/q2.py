@@ -11,11 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import Comparison, Q2Explanation, Reason, UnsupportedSpan
-from groundwire.engine.schema.options import Options, Q2Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.sentences import Sentence
 from groundwire.runtime import _native
 from groundwire.runtime.calls import (
     Answer,
@@ -30,6 +25,11 @@ from groundwire.runtime.calls import (
 )
 from groundwire.runtime.errors import InvalidRequest
 
+from ..scheduling.steps import Steps
+from ..schema.explanations import Comparison, Q2Explanation, Reason, UnsupportedSpan
+from ..schema.options import Options, Q2Options
+from ..schema.results import MetricResult, Request
+from ..text.sentences import Sentence
 from .base import Cell, Details, Metric, RoleInfos
 from .claims import find_claims, join_claims, keep_overlapping, nothing_to_verify
 from .nli import LABEL_VALUE

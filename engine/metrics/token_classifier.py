@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import FlaggedToken, TokenClassifierExplanation, UnsupportedSpan
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
 from groundwire.runtime.protocol import RoleInfo
 
+from ..scheduling.steps import Steps
+from ..schema.explanations import FlaggedToken, TokenClassifierExplanation, UnsupportedSpan
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
 from .base import Metric, RoleInfos
 
 ROLE = "token_classifier"

@@ -6,12 +6,11 @@ factual score is defined for those (Santhanam et al. 2021, "Rome was built in 17
 
 from __future__ import annotations
 
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import VerifiabilityExplanation
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.sentences import sentences
-
+from ..scheduling.steps import Steps
+from ..schema.explanations import VerifiabilityExplanation
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
+from ..text.sentences import sentences
 from .base import Metric, RoleInfos
 from .claims import VERIFIABILITY, classified_span, verifiability_calls
 

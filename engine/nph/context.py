@@ -12,10 +12,11 @@ from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
-from groundwire.engine.kg import KnowledgeGraph, Linked
-from groundwire.engine.metrics.critic import TURNS
-from groundwire.engine.text.words import words
 from groundwire.runtime.triples import Triple, readable, sentence
+
+from ..kg import KnowledgeGraph, Linked
+from ..metrics.critic import TURNS
+from ..text.words import words
 
 MODEL_TRIPLES = 16
 """Triples of a graph that the models read. Triples that the caller passes are all read."""

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
-from groundwire.engine.text.words import WORD, words
 from groundwire.runtime.calls import ClassifiedTokens
 from groundwire.runtime.protocol import RoleInfo
+
+from ..schema.explanations import FlaggedMention, FlaggedToken
+from ..text.words import WORD, words
 
 _POSSESSIVE = re.compile(r"['’]s$")
 

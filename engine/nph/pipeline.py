@@ -6,18 +6,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from groundwire.engine.kg import KnowledgeGraph
-from groundwire.engine.metrics.critic import ROLE as CRITIC
-from groundwire.engine.scheduling.jobs import Unfinished
-from groundwire.engine.scheduling.scheduler import Scheduler
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Timings
-from groundwire.engine.schema.validation import make_history, make_response, make_triples
-from groundwire.engine.signature import signature
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime
 
+from ..kg import KnowledgeGraph
+from ..metrics.critic import ROLE as CRITIC
+from ..scheduling.jobs import Unfinished
+from ..scheduling.scheduler import Scheduler
+from ..scheduling.steps import Steps
+from ..schema.options import Options
+from ..schema.results import Timings
+from ..schema.validation import make_history, make_response, make_triples
+from ..signature import signature
 from . import steps
 from .context import Context, build_context
 from .records import Critique, Refinement

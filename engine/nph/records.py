@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.explanations import FlaggedMention
-from groundwire.engine.schema.results import Timings
 from groundwire.runtime.triples import Triple
+
+from ..schema.base import Record
+from ..schema.explanations import FlaggedMention
+from ..schema.results import Timings
 
 StoppedStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]
 """As for metrics: the texts exceed what may be read, the request was stopped, or a model failed."""

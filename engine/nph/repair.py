@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundwire.engine.schema.explanations import FlaggedMention
-from groundwire.engine.text.sentences import sentences
 from groundwire.runtime.calls import Candidate, Retrieved
 
+from ..schema.explanations import FlaggedMention
+from ..text.sentences import sentences
 from .context import Context, find_subjects, sort_by_relevance
 
 ANCHOR_TRIPLES = 1024

@@ -10,15 +10,15 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groundwire.engine.metrics.critic import ask
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
-from groundwire.engine.schema.options import Options
 from groundwire.runtime.calls import Retrieve, Retrieved
 from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.triples import Triple
 
+from ..metrics.critic import ask
+from ..scheduling.steps import Steps
+from ..schema.base import Record
+from ..schema.explanations import FlaggedMention, FlaggedToken
+from ..schema.options import Options
 from .context import Context, find_path
 from .mentions import find_mentions, score_tokens
 from .records import Alternative, Change

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from groundwire.engine.kg import Linked
-from groundwire.engine.metrics.critic import ask
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
-from groundwire.engine.text.sentences import sentences
 from groundwire.runtime.protocol import RoleInfo
 
+from ..kg import Linked
+from ..metrics.critic import ask
+from ..scheduling.steps import Steps
+from ..schema.explanations import FlaggedMention, FlaggedToken
+from ..text.sentences import sentences
 from .context import Context
 from .mentions import max_probability, score_tokens
 from .wording import Replacement, replace_names

@@ -24,9 +24,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from groundwire.engine.schema.results import Timings
 from groundwire.runtime.errors import GroundwireError
 
+from ..schema.results import Timings
 from .steps import Steps
 
 T = TypeVar("T")

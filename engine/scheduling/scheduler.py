@@ -22,11 +22,11 @@ from concurrent.futures import InvalidStateError, ThreadPoolExecutor
 from math import ceil
 from typing import Any, TypeVar
 
-from groundwire.engine.schema.results import Timings
 from groundwire.runtime.calls import Call, role_of
 from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError, Overloaded, TooLong
 from groundwire.runtime.protocol import Outcome, Runtime
 
+from ..schema.results import Timings
 from .cache import Cache, Key
 from .jobs import Finished, Job, StopStatus, Task, Unfinished, Waiter
 from .steps import Round, Steps

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from groundwire.engine.schema.results import Label, MetricResult, Verdict
 from groundwire.runtime.calibration import Calibration, ProfileName, Scale
 
+from ..schema.results import Label, MetricResult, Verdict
 from .features import features
 
 

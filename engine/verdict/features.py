@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groundwire.engine.metrics import find
-from groundwire.engine.schema.results import MetricResult
+from ..metrics import find
+from ..schema.results import MetricResult
 
 
 def features(results: Mapping[str, MetricResult]) -> dict[str, float]:

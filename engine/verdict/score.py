@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Score, Timings
 from groundwire.runtime.calibration import Calibration
 
+from ..schema.options import Options
+from ..schema.results import MetricResult, Score, Timings
 from .decision import decide
 from .span_fusion import fuse_spans
 

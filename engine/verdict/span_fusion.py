@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundwire.engine.metrics import Metric, find
-from groundwire.engine.schema.explanations import Reason, UnsupportedSpan
-from groundwire.engine.schema.results import MetricResult
-from groundwire.engine.text.words import WORD, words
+from ..metrics import Metric, find
+from ..schema.explanations import Reason, UnsupportedSpan
+from ..schema.results import MetricResult
+from ..text.words import WORD, words
 
 MARKED = 1.0
 """Weight from which a word is marked."""

@@ -26,8 +26,9 @@ from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from groundwire.evaluate.statistics.estimates import Floats
 from groundwire.runtime.errors import InvalidRequest
+
+from ..statistics.estimates import Floats
 
 NO_EVIDENCE = ("verifiability", ".asked")
 """Endings of features that say how much there is to check, and not whether it is supported."""

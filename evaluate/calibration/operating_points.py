@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from groundwire.engine.verdict.decision import normalized
-from groundwire.evaluate.statistics.estimates import Floats, best_f1_threshold
 from groundwire.runtime.calibration import Calibration, Feature, Profile, ProfileName, Scale
 
+from ..statistics.estimates import Floats, best_f1_threshold
 from .fusion import (
     FusionModel,
     FusionOptions,

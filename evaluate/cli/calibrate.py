@@ -17,9 +17,10 @@ from groundwire.runtime.errors import InvalidRequest
 from . import common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.calibration.fusion import LabelledFeatures, PredictProbabilities
-    from groundwire.evaluate.datasets.examples import Example
     from groundwire.runtime.calibration import Calibration
+
+    from ..calibration.fusion import LabelledFeatures, PredictProbabilities
+    from ..datasets.examples import Example
 
 
 def calibrate(
@@ -63,11 +64,11 @@ def calibrate(
     Then `Engine.load(calibration=Path("mine.json"))`, or `groundwire evaluate tests.jsonl --calibration mine.json`.
     """
     common.require_extra()
-    from groundwire.evaluate.calibration.fusion import FusionOptions, leave_one_out
-    from groundwire.evaluate.calibration.operating_points import fit_calibration
-    from groundwire.evaluate.datasets import read_dataset
-    from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
-    from groundwire.evaluate.scores.scoring import Settings, score_sets
+    from ..calibration.fusion import FusionOptions, leave_one_out
+    from ..calibration.operating_points import fit_calibration
+    from ..datasets import read_dataset
+    from ..datasets.examples import flag_unshared_knowledge
+    from ..scores.scoring import Settings, score_sets
 
     if out is None and not save:
         raise InvalidRequest("Say where the calibration goes: --out FILE, or --save for the bundle's own.")
@@ -114,7 +115,7 @@ def collect_features(
     sets: Mapping[str, Sequence[Example]], scores: Mapping[str, Sequence[Score]]
 ) -> list[LabelledFeatures]:
     """The features of the labelled examples; examples about the same knowledge are one group."""
-    from groundwire.evaluate.calibration.fusion import LabelledFeatures
+    from ..calibration.fusion import LabelledFeatures
 
     return [
         LabelledFeatures(name, "\n".join(example.knowledge), example.label, features(score.metrics))

@@ -15,13 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from groundwire.engine.metrics import GROUPS, METRICS
 from groundwire.engine.schema.options import Options, Q2Options
-from groundwire.evaluate import require
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.session import DeviceChoice
 
+from .. import require
+
 if TYPE_CHECKING:
-    from groundwire.evaluate.scores.scoring import Watch
+    from ..scores.scoring import Watch
 
 RESULTS = "results.json"
 

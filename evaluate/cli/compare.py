@@ -13,7 +13,7 @@ from rich.table import Table
 from . import common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.statistics.compare import Comparison, Difference
+    from ..statistics.compare import Comparison, Difference
 
 WORSE = 4
 """Exit code of a comparison that --fail-below rejects."""
@@ -45,7 +45,7 @@ def compare(
         groundwire compare baseline runs/now --fail-below 1
     """
     common.require_extra()
-    from groundwire.evaluate.statistics.compare import Run, compare_runs
+    from ..statistics.compare import Run, compare_runs
 
     comparison = compare_runs(
         Run.load(a, scores_a),
@@ -101,7 +101,7 @@ def _print_comparison(comparison: Comparison) -> None:
 
 def _format_difference(difference: Difference) -> str:
     """The difference and its interval, coloured where it is more than chance."""
-    from groundwire.evaluate.statistics.compare import SIGNIFICANT
+    from ..statistics.compare import SIGNIFICANT
 
     estimate = difference.difference
     shade = "default" if difference.p >= SIGNIFICANT else "green" if estimate.value > 0 else "red"

@@ -14,8 +14,8 @@ from rich.table import Table
 from . import common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.scores.scoring import Settings
-    from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
+    from ..scores.scoring import Settings
+    from ..statistics.results import Estimate, MetricFigures, Results, SetFigures
 
 
 def evaluate(
@@ -59,13 +59,13 @@ def evaluate(
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
     """
     common.require_extra()
-    from groundwire.evaluate.datasets import read_dataset
-    from groundwire.evaluate.datasets.examples import sample_examples
-    from groundwire.evaluate.report.page import write_report
-    from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
-    from groundwire.evaluate.scores.scoring import score_sets
-    from groundwire.evaluate.statistics.analysis import Development, analyse
-    from groundwire.evaluate.statistics.results import SCHEMA, Results
+    from ..datasets import read_dataset
+    from ..datasets.examples import sample_examples
+    from ..report.page import write_report
+    from ..scores.metric_values import VALUES, build_example_values, save_values
+    from ..scores.scoring import score_sets
+    from ..statistics.analysis import Development, analyse
+    from ..statistics.results import SCHEMA, Results
 
     settings = _build_settings(bundle, device, threads, workers, metrics, decoding, questions, personal, calibration)
     paths = common.name_sets([*data, *([dev] if dev else [])])
@@ -111,7 +111,7 @@ def _build_settings(
     personal: bool,
     calibration: Path | None,
 ) -> Settings:
-    from groundwire.evaluate.scores.scoring import Settings
+    from ..scores.scoring import Settings
 
     options = None
     if decoding is not None or questions is not None or personal:

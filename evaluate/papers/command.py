@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from groundwire.evaluate.cli.common import open_stdout, require_extra
 from groundwire.runtime.errors import InvalidRequest
 
+from ..cli.common import open_stdout, require_extra
 from .published import PAPERS, TABLES
 from .render import render_table
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.datasets.examples import Example
-
+    from ..datasets.examples import Example
     from .runs import ScoredRun
 
 SUFFIXES = (".csv", ".json", ".jsonl", ".tsv")
@@ -83,7 +82,7 @@ def _split_name(text: str) -> tuple[str, str]:
 
 
 def _read_examples(paths: list[Path]) -> dict[str, list[Example]]:
-    from groundwire.evaluate.datasets import read_dataset
+    from ..datasets import read_dataset
 
     examples: dict[str, list[Example]] = {}
     for file in (file for path in paths for file in _list_files(path)):

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from groundwire.evaluate.datasets.plain import JOINT
-
+from ..datasets.plain import JOINT
 from .runs import Measured, ScoredExample, ScoredRun
 
 EXPERT = {

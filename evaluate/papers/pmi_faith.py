@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.statistics.estimates import Bools, Floats
+    from ..statistics.estimates import Bools, Floats
 
 METRICS = {
     "U-F1": "overlap",
@@ -124,7 +124,7 @@ def measure_pmi_table_9(runs: Sequence[ScoredRun]) -> Measured:
 
 def _tune_threshold(run: ScoredRun, metric: str, measured: Measured) -> float | None:
     """The value from which F1 of consistent is best on the development set."""
-    from groundwire.evaluate.statistics.estimates import best_f1_threshold
+    from ..statistics.estimates import best_f1_threshold
 
     tuned = _collect_values(run.development, metric, measured, "development")
     if tuned is None:

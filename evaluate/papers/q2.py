@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from groundwire.evaluate.datasets.usr import is_in_q2
-
+from ..datasets.usr import is_in_q2
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 
 BASELINES = {

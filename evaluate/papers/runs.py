@@ -15,8 +15,8 @@ from groundwire.engine.schema.results import Score
 from groundwire.runtime.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.datasets.examples import Example
-    from groundwire.evaluate.statistics.results import Results
+    from ..datasets.examples import Example
+    from ..statistics.results import Results
 
 
 class ScoredExample(NamedTuple):
@@ -76,8 +76,8 @@ def load_run(
     directory: Path, name: str = "", data: ExamplesBySet | None = None, development: ExamplesBySet | None = None
 ) -> ScoredRun:
     """Read a run and its scores of the given examples; InvalidRequest when ``directory`` is not that of a run."""
-    from groundwire.evaluate.scores.scoring import SCORES, Stored, request_key
-    from groundwire.evaluate.statistics.results import Results
+    from ..scores.scoring import SCORES, Stored, request_key
+    from ..statistics.results import Results
 
     results = Results.load(directory / "results.json")
     scores: dict[str, Score] = {}

@@ -20,9 +20,9 @@ from markupsafe import Markup
 
 from groundwire.engine.metrics import METRICS
 from groundwire.engine.schema.explanations import REASONS
-from groundwire.evaluate.statistics.results import ErrorCase, Estimate, MetricFigures, Results
 from groundwire.runtime.errors import InvalidRequest
 
+from ..statistics.results import ErrorCase, Estimate, MetricFigures, Results
 from . import tables, text
 from .tables import Value
 from .views import SetView, build_views

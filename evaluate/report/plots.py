@@ -15,8 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from groundwire.evaluate.statistics.results import Curve, Decision, Estimate, Histogram, MetricFigures, Reliability
-
+from ..statistics.results import Curve, Decision, Estimate, Histogram, MetricFigures, Reliability
 from .drawing import (
     CARD,
     CONSISTENT,

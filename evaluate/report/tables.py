@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.evaluate.statistics.results import Decision, Estimate, MetricFigures, SetFigures, VerdictFigures
+from ..statistics.results import Decision, Estimate, MetricFigures, SetFigures, VerdictFigures
 
 Kind: TypeAlias = Literal["number", "share", "count", "range", "heat"]
 """How a value is shown: with three decimals, in per cent, as a count, always with its interval (the intervals of other

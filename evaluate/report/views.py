@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from groundwire.evaluate.statistics.results import MetricFigures, SetFigures
-
+from ..statistics.results import MetricFigures, SetFigures
 from . import plots, tables
 from .drawing import Drawing, save_drawing
 from .tables import Table

@@ -17,11 +17,11 @@ import numpy as np
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.decision import decide
-from groundwire.evaluate.datasets.examples import Example
-from groundwire.evaluate.statistics.estimates import Floats
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
+from ..datasets.examples import Example
+from ..statistics.estimates import Floats
 from .scoring import request_key
 
 FUSED = "fused"

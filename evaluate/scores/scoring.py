@@ -21,13 +21,13 @@ from groundwire.engine.jsonl.results_file import ResultsFile
 from groundwire.engine.plan import Plan, make_plan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
-from groundwire.evaluate.datasets.examples import Example
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify
 from groundwire.runtime.ort.session import DeviceChoice, choose_device, usable_cores
 
+from ..datasets.examples import Example
 from .workers import RequestScorer, Workers
 
 SCORES = "scores"

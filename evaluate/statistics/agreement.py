@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from groundwire.engine.metrics import find
-from groundwire.evaluate.scores.metric_values import FUSED, MetricValues
 
+from ..scores.metric_values import FUSED, MetricValues
 from .estimates import Bools, Floats, areas, classification, estimate, pearson
 from .human_labels import HumanLabels
 from .results import ClassFigures, Curve, Decision, Estimate, Histogram, MetricFigures, Reliability

@@ -11,10 +11,10 @@ import numpy as np
 from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.results import Score, Verdict
 from groundwire.engine.verdict.decision import decide
-from groundwire.evaluate.datasets.examples import Example, flag_unshared_knowledge
-from groundwire.evaluate.scores.metric_values import FUSED, MetricValues, collect_metric_values
 from groundwire.runtime.calibration import Calibration, ProfileName
 
+from ..datasets.examples import Example, flag_unshared_knowledge
+from ..scores.metric_values import FUSED, MetricValues, collect_metric_values
 from .agreement import Threshold, is_bounded, measure_agreement
 from .error_analysis import find_errors, list_kept_questions
 from .estimates import Bools, best_f1_threshold, estimate, roc_auc

@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from groundwire.engine.schema.base import Record
-from groundwire.evaluate.scores.metric_values import VALUES, ExampleValues, load_values
 from groundwire.runtime.errors import InvalidRequest
 
+from ..scores.metric_values import VALUES, ExampleValues, load_values
 from .estimates import Floats, estimate, p_value
 from .human_labels import HumanLabels
 from .results import Estimate, Results

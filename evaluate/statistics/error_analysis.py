@@ -8,9 +8,9 @@ import numpy as np
 
 from groundwire.engine.schema.explanations import Comparison, Q2Explanation
 from groundwire.engine.schema.results import Score
-from groundwire.evaluate.datasets.examples import Example
-from groundwire.evaluate.scores.metric_values import MetricValues, select_values
 
+from ..datasets.examples import Example
+from ..scores.metric_values import MetricValues, select_values
 from .estimates import Bools, Floats
 from .human_labels import HumanLabels
 from .results import ErrorCase

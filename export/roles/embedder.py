@@ -12,14 +12,14 @@ from typing import Any
 import onnx_ir as ir
 from transformers import AutoModel, RobertaTokenizerFast
 
-from groundwire.export.checkpoint import Checkpoint, load_pretrained, load_tokenizer
-from groundwire.export.options import RoleOptions
-from groundwire.export.texts import EXAMPLES
-from groundwire.export.verify.embedder import EmbedderReference
-from groundwire.export.verify.examples import batch_texts
 from groundwire.runtime.bundle import EmbedderRole, Template
 from groundwire.runtime.errors import ExportError
 
+from ..checkpoint import Checkpoint, load_pretrained, load_tokenizer
+from ..options import RoleOptions
+from ..texts import EXAMPLES
+from ..verify.embedder import EmbedderReference
+from ..verify.examples import batch_texts
 from .encoder import build_encoder_graph
 from .kind import CommonFields, Conversion, ExportKind
 

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import onnx
 import onnx_ir as ir
 
-from groundwire.export.trace import OPSET, quiet, tidy, with_single_activations, without_scripted_branch
 from groundwire.runtime.errors import ExportError
+
+from ..trace import OPSET, quiet, tidy, with_single_activations, without_scripted_branch
 
 Task = Literal["question-answering", "text-classification", "token-classification", "feature-extraction"]
 OUTPUTS: dict[Task, tuple[str, ...]] = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from transformers import AutoModelForQuestionAnswering
 
-from groundwire.export.checkpoint import Checkpoint, load_pretrained
-from groundwire.export.options import RoleOptions
-from groundwire.export.verify.encoder import EncoderReference
-from groundwire.export.verify.examples import fill_batches
 from groundwire.runtime.bundle import ExtractiveQARole, Template
 
+from ..checkpoint import Checkpoint, load_pretrained
+from ..options import RoleOptions
+from ..verify.encoder import EncoderReference
+from ..verify.examples import fill_batches
 from .encoder import build_encoder_graph
 from .kind import CommonFields, Conversion, ExportKind
 

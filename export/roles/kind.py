@@ -9,12 +9,13 @@ from typing import TypedDict
 import onnx_ir as ir
 import torch
 
-from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.options import RoleOptions
-from groundwire.export.store import RoleFiles
-from groundwire.export.trace import quiet
-from groundwire.export.verify.outcome import Reference
 from groundwire.runtime.bundle import Parity, Precision, Role, Template
+
+from ..checkpoint import Checkpoint
+from ..options import RoleOptions
+from ..store import RoleFiles
+from ..trace import quiet
+from ..verify.outcome import Reference
 
 ANY_NAME = "NAME"
 """A placeholder for any name at the end of a role: ``detector.NAME``."""

@@ -9,15 +9,15 @@ import msgspec
 from tokenizers import Tokenizer
 from transformers import AutoModelForSeq2SeqLM
 
-from groundwire.export.checkpoint import Checkpoint, load_pretrained
-from groundwire.export.options import QUESTION_TEMPLATE, RoleOptions
-from groundwire.export.passes.shortlist import shorten_head
-from groundwire.export.store import RoleFiles
-from groundwire.export.verify.examples import fill_batches
-from groundwire.export.verify.generation import GenerationReference, eos_ids, start_id
 from groundwire.runtime.bundle import QuestionGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
 
+from ..checkpoint import Checkpoint, load_pretrained
+from ..options import QUESTION_TEMPLATE, RoleOptions
+from ..passes.shortlist import shorten_head
+from ..store import RoleFiles
+from ..verify.examples import fill_batches
+from ..verify.generation import GenerationReference, eos_ids, start_id
 from .generation import build_generation_graphs, split_model
 from .kind import CommonFields, Conversion, ExportKind
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from groundwire.export.checkpoint import Checkpoint, count_decoder_positions, load_pretrained
-from groundwire.export.options import PROMPT, RoleOptions
-from groundwire.export.texts import EXAMPLES
-from groundwire.export.verify.examples import batch_texts, fill_template
-from groundwire.export.verify.generation import STEPS, GenerationReference, eos_ids, start_id
 from groundwire.runtime.bundle import ResponseGeneratorRole, Template
 from groundwire.runtime.errors import ExportError, InvalidRequest
 from groundwire.runtime.models.prompt import KNOWLEDGE, check_prompt
 
+from ..checkpoint import Checkpoint, count_decoder_positions, load_pretrained
+from ..options import PROMPT, RoleOptions
+from ..texts import EXAMPLES
+from ..verify.examples import batch_texts, fill_template
+from ..verify.generation import STEPS, GenerationReference, eos_ids, start_id
 from .generation import build_generation_graphs, split_model
 from .kind import CommonFields, Conversion, ExportKind
 

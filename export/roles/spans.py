@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import srsly
 
-from groundwire.export.options import RoleOptions
-from groundwire.export.store import RoleFiles
 from groundwire.runtime.bundle import SpansRole
 from groundwire.runtime.errors import ExportError
 
+from ..options import RoleOptions
+from ..store import RoleFiles
 from .kind import CopiedKind
 
 _CONFIG = "config.cfg"

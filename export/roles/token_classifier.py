@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from transformers import AutoModelForTokenClassification
 
-from groundwire.export.checkpoint import Checkpoint, load_pretrained
-from groundwire.export.labels import find_supported_labels, read_labels
-from groundwire.export.options import PAIR_TEMPLATE, RoleOptions
-from groundwire.export.verify.encoder import EncoderReference
-from groundwire.export.verify.examples import fill_batches
 from groundwire.runtime.bundle import Template, TokenClassifierRole
 
+from ..checkpoint import Checkpoint, load_pretrained
+from ..labels import find_supported_labels, read_labels
+from ..options import PAIR_TEMPLATE, RoleOptions
+from ..verify.encoder import EncoderReference
+from ..verify.examples import fill_batches
 from .encoder import build_encoder_graph
 from .kind import CommonFields, Conversion, ExportKind
 

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.session import Arrays, Session
-from groundwire.export.tokens import Batch
 from groundwire.runtime.bundle import Parity
 from groundwire.runtime.models.embedder import unit
 
+from ..checkpoint import Checkpoint
+from ..session import Arrays, Session
+from ..tokens import Batch
 from .encoder import tensors
 from .outcome import Outcome
 

@@ -15,11 +15,11 @@ import numpy.typing as npt
 import onnx_ir as ir
 import torch
 
-from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.session import Arrays, Session
-from groundwire.export.tokens import Batch
 from groundwire.runtime.bundle import Parity
 
+from ..checkpoint import Checkpoint
+from ..session import Arrays, Session
+from ..tokens import Batch
 from .outcome import Outcome
 
 Compared: TypeAlias = Literal["spans", "label", "token_labels"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.texts import EXAMPLES, Example
-from groundwire.export.tokens import Batch, Batcher
 from groundwire.runtime.bundle import Template
+
+from ..checkpoint import Checkpoint
+from ..texts import EXAMPLES, Example
+from ..tokens import Batch, Batcher
 
 ROWS = 8
 """Texts per batch."""

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import onnx_ir as ir
 import torch
 
-from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.session import Arrays, Session
-from groundwire.export.tokens import Batch, Ids
 from groundwire.runtime.bundle import Parity
 from groundwire.runtime.errors import ExportError
 
+from ..checkpoint import Checkpoint
+from ..session import Arrays, Session
+from ..tokens import Batch, Ids
 from .encoder import tensors
 from .outcome import Outcome
 

@@ -17,12 +17,12 @@ import onnx_ir as ir
 import torch
 from tokenizers import Tokenizer
 
-from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.session import Arrays, Session
-from groundwire.export.texts import EXAMPLES
-from groundwire.export.tokens import Ids
 from groundwire.runtime.bundle import Parity
 
+from ..checkpoint import Checkpoint
+from ..session import Arrays, Session
+from ..texts import EXAMPLES
+from ..tokens import Ids
 from .outcome import Outcome
 
 SOURCES = 8

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.export.session import Arrays, Session
-from groundwire.export.texts import EXAMPLES
-from groundwire.export.tokens import Ids
 from groundwire.runtime.bundle import Parity
+
+from ..session import Arrays, Session
+from ..texts import EXAMPLES
+from ..tokens import Ids
 
 
 @dataclass(frozen=True)

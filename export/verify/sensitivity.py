@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.export.passes.int8 import DEFAULT, Quantizer, Scheme, list_quantizable
-from groundwire.export.session import Session
-
+from ..passes.int8 import DEFAULT, Quantizer, Scheme, list_quantizable
+from ..session import Session
 from .outcome import Reference
 
 SWITCHES = "int8.switches"

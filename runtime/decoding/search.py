@@ -14,11 +14,11 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime import _native
-from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, Greedy, Sampling
-from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.models.classifier import softmax
-from groundwire.runtime.ort.session import Array
+from .. import _native
+from ..calls import BeamSampling, BeamSearch, Decoding, Greedy, Sampling
+from ..errors import InvalidRequest
+from ..models.classifier import softmax
+from ..ort.session import Array
 
 T = TypeVar("T")
 Ids = tuple[int, ...]

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from groundwire.runtime.ort.session import Array, Session
+from ..ort.session import Array, Session
 
 
 class StepGraph:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime.bundle import Bundle, ClassifierRole
-from groundwire.runtime.calls import Classified, Classify, Read
-from groundwire.runtime.errors import BundleError, GroundwireError, ModelError, TooLong
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder, Window
+from ..bundle import Bundle, ClassifierRole
+from ..calls import Classified, Classify, Read
+from ..errors import BundleError, GroundwireError, ModelError, TooLong
+from ..ort.forward import forward
+from ..ort.session import DeviceProfile, Session
+from ..tokenization import TextEncoder, Window
 
 _INFERENCE = ("entailment", "contradiction", "neutral")
 

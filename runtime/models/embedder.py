@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime.bundle import Bundle, EmbedderRole
-from groundwire.runtime.calls import CountTokens, Embed, Embedded, Read, TokenCounts
-from groundwire.runtime.errors import GroundwireError, ModelError, TooLong
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import DeviceProfile, Session
-from groundwire.runtime.tokenization import OwnedWindow, TextEncoder
+from ..bundle import Bundle, EmbedderRole
+from ..calls import CountTokens, Embed, Embedded, Read, TokenCounts
+from ..errors import GroundwireError, ModelError, TooLong
+from ..ort.forward import forward
+from ..ort.session import DeviceProfile, Session
+from ..tokenization import OwnedWindow, TextEncoder
 
 BLOCK_COLUMNS = 4096
 """Columns of a similarity table that are held at once: 16 KiB per token of the other side."""

@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime import _native
-from groundwire.runtime.bundle import Bundle, ExtractiveQARole
-from groundwire.runtime.calls import Answer, Answered, AnswerRule, Read
-from groundwire.runtime.errors import GroundwireError, ModelError, TooLong
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import Array, DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder, Window
+from .. import _native
+from ..bundle import Bundle, ExtractiveQARole
+from ..calls import Answer, Answered, AnswerRule, Read
+from ..errors import GroundwireError, ModelError, TooLong
+from ..ort.forward import forward
+from ..ort.session import Array, DeviceProfile, Session
+from ..tokenization import TextEncoder, Window
 
 MAX_ANSWER_TOKENS = 32
 """Longest answer of the joint rule."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from groundwire.runtime.bundle import (
+from ..bundle import (
     Bundle,
     ClassifierRole,
     EmbedderRole,
@@ -25,7 +25,7 @@ from groundwire.runtime.bundle import (
     SpansRole,
     TokenClassifierRole,
 )
-from groundwire.runtime.calls import (
+from ..calls import (
     FAITHFUL,
     Answer,
     BeamSearch,
@@ -41,10 +41,9 @@ from groundwire.runtime.calls import (
     Retrieve,
     ScoreText,
 )
-from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.runtime.protocol import Outcome
-from groundwire.runtime.triples import Triple
-
+from ..ort.session import DeviceProfile
+from ..protocol import Outcome
+from ..triples import Triple
 from .classifier import Classifier
 from .embedder import Embedder
 from .extractive_qa import ExtractiveQA

@@ -15,13 +15,13 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from groundwire.runtime import _native
-from groundwire.runtime.bundle import Bundle, Head, LanguageModelRole
-from groundwire.runtime.calls import ScoreText, TextScored
-from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
-from groundwire.runtime.ort.chunked_head import ChunkedHead
-from groundwire.runtime.ort.session import Array, Device, DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder, Window, flatten, pad
+from .. import _native
+from ..bundle import Bundle, Head, LanguageModelRole
+from ..calls import ScoreText, TextScored
+from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
+from ..ort.chunked_head import ChunkedHead
+from ..ort.session import Array, Device, DeviceProfile, Session
+from ..tokenization import TextEncoder, Window, flatten, pad
 
 MAX_PADDED_TOKENS: Mapping[Device, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
 """Padded tokens of one run, at most. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from groundwire.runtime.calls import Candidate, Read, Retrieve
-from groundwire.runtime.errors import InvalidRequest, TooLong
-from groundwire.runtime.tokenization import TextEncoder, Window
-from groundwire.runtime.triples import SEPARATOR, Triple, linearise, sentence, upright
+from ..calls import Candidate, Read, Retrieve
+from ..errors import InvalidRequest, TooLong
+from ..tokenization import TextEncoder, Window
+from ..triples import SEPARATOR, Triple, linearise, sentence, upright
 
 MAX_PATHS = 2
 """Triples in the memory text of an entity, at most."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.tokenization import fill
+from ..errors import InvalidRequest
+from ..tokenization import fill
 
 KNOWLEDGE, HISTORY = "{knowledge}", "{history}"
 BETWEEN_PASSAGES = " "

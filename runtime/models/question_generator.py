@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from groundwire.runtime.bundle import Bundle, QuestionGeneratorRole
-from groundwire.runtime.calls import Decoding, GeneratedQuestion, GenerateQuestions
-from groundwire.runtime.decoding.search import (
+from ..bundle import Bundle, QuestionGeneratorRole
+from ..calls import Decoding, GeneratedQuestion, GenerateQuestions
+from ..decoding.search import (
     StepHistory,
     TokenCandidates,
     Vocabulary,
@@ -17,11 +17,11 @@ from groundwire.runtime.decoding.search import (
     decode,
     run_to_end,
 )
-from groundwire.runtime.decoding.step_graph import StepGraph
-from groundwire.runtime.errors import GroundwireError, ModelError
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import Array, DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder, Window
+from ..decoding.step_graph import StepGraph
+from ..errors import GroundwireError, ModelError
+from ..ort.forward import forward
+from ..ort.session import Array, DeviceProfile, Session
+from ..tokenization import TextEncoder, Window
 
 ScoredIds = tuple[list[int], float]
 """Generated ids after the start token, and their score."""

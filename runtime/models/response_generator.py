@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime import _native
-from groundwire.runtime.bundle import Bundle, ResponseGeneratorRole
-from groundwire.runtime.calls import (
+from .. import _native
+from ..bundle import Bundle, ResponseGeneratorRole
+from ..calls import (
     Decoding,
     Generate,
     GeneratedSequence,
@@ -25,7 +25,7 @@ from groundwire.runtime.calls import (
     SequencePart,
     SequenceToken,
 )
-from groundwire.runtime.decoding.search import (
+from ..decoding.search import (
     DecodedSequence,
     DecodingRun,
     StepHistory,
@@ -37,11 +37,10 @@ from groundwire.runtime.decoding.search import (
     find_banned_tokens,
     run_to_end,
 )
-from groundwire.runtime.decoding.step_graph import StepGraph
-from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
-from groundwire.runtime.ort.session import Array, DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder, pad
-
+from ..decoding.step_graph import StepGraph
+from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
+from ..ort.session import Array, DeviceProfile, Session
+from ..tokenization import TextEncoder, pad
 from .prompt import fill_prompt
 
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime import _native
-from groundwire.runtime.bundle import Bundle, RetrieverRole
-from groundwire.runtime.calls import Candidate, Retrieve, Retrieved
-from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import DeviceProfile, Graph, Session
-from groundwire.runtime.tokenization import TextEncoder, Window, flatten
-
+from .. import _native
+from ..bundle import Bundle, RetrieverRole
+from ..calls import Candidate, Retrieve, Retrieved
+from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
+from ..ort.forward import forward
+from ..ort.session import DeviceProfile, Graph, Session
+from ..tokenization import TextEncoder, Window, flatten
 from .masked_input import MaskedInput, build_masked_input, build_memory_text, group_triples
 
 MEMORY_SIZE = 16_384

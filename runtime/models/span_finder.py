@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from groundwire.runtime.calls import FindSpans, IsPersonal, TextSpan
-from groundwire.runtime.errors import BundleError, GroundwireError, InvalidRequest
-from groundwire.runtime.protocol import Outcome
+from ..calls import FindSpans, IsPersonal, TextSpan
+from ..errors import BundleError, GroundwireError, InvalidRequest
+from ..protocol import Outcome
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime.bundle import Bundle, TokenClassifierRole
-from groundwire.runtime.calls import ClassifiedToken, ClassifiedTokens, ClassifyTokens, Read
-from groundwire.runtime.errors import BundleError, GroundwireError, ModelError, TooLong
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder, Window
-
+from ..bundle import Bundle, TokenClassifierRole
+from ..calls import ClassifiedToken, ClassifiedTokens, ClassifyTokens, Read
+from ..errors import BundleError, GroundwireError, ModelError, TooLong
+from ..ort.forward import forward
+from ..ort.session import DeviceProfile, Session
+from ..tokenization import TextEncoder, Window
 from .classifier import PremiseWindow, softmax
 
 

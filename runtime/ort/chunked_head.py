@@ -19,9 +19,8 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from groundwire.runtime.bundle import Bundle, Head
-from groundwire.runtime.errors import BundleError
-
+from ..bundle import Bundle, Head
+from ..errors import BundleError
 from .session import DeviceProfile, Session
 
 CHUNK_BYTES = 1 << 25

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime import _native
-from groundwire.runtime.tokenization import Window, flatten
-
+from .. import _native
+from ..tokenization import Window, flatten
 from .session import Array, DeviceProfile, Graph
 
 

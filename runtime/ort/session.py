@@ -12,8 +12,8 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from groundwire.runtime.bundle import Precision
-from groundwire.runtime.errors import BundleError, DeviceError, ModelError
+from ..bundle import Precision
+from ..errors import BundleError, DeviceError, ModelError
 
 Device: TypeAlias = Literal["cpu", "cuda", "tensorrt"]
 DeviceChoice: TypeAlias = Literal["auto", "cpu", "cuda", "tensorrt"]

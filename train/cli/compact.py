@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from groundwire.train import spans
-from groundwire.train.common import restore
-from groundwire.train.compact import bundle as bundles
-from groundwire.train.compact import evaluate, lm, multitask_nli, nli, qa, qg, shortlist
-
+from .. import spans
+from ..common import restore
+from ..compact import bundle as bundles
+from ..compact import evaluate, lm, multitask_nli, nli, qa, qg, shortlist
 from .options import (
     Data,
     ExportPrecision,

@@ -8,8 +8,7 @@ from typing import Annotated
 import spacy
 import typer
 
-from groundwire.train.conv_fever import corpus, detector
-
+from ..conv_fever import corpus, detector
 from .options import Out, Seed, Threads, set_threads
 
 app = typer.Typer()

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from groundwire.train.generator import decoding_table, recipe
-
+from ..generator import decoding_table, recipe
 from .options import Out, Seed, Threads, set_threads
 
 app = typer.Typer()

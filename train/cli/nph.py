@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.train.nph import ablation, critic, evaluate, retriever
-from groundwire.train.nph import bundle as bundles
-from groundwire.train.nph.loss import PAPER
-from groundwire.train.nph.retriever import DialogueCorpus
 
+from ..nph import ablation, critic, evaluate, retriever
+from ..nph import bundle as bundles
+from ..nph.loss import PAPER
+from ..nph.retriever import DialogueCorpus
 from .options import (
     Data,
     ExportPrecision,

@@ -9,7 +9,7 @@ from typing import Annotated
 import torch
 import typer
 
-from groundwire.train.common.loop import Schedule
+from ..common.loop import Schedule
 
 Data = Annotated[
     Path,

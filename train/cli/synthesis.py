@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from groundwire.train.compact import multitask_nli
-from groundwire.train.synthesis import grounded_dialogues
-
+from ..compact import multitask_nli
+from ..synthesis import grounded_dialogues
 from .options import Data, OutFile, Seed
 
 app = typer.Typer()

@@ -10,8 +10,8 @@ from typing import Literal
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.export.options import read_shortlist
 from groundwire.runtime.bundle import Bundle, Template
-from groundwire.train.common import backbone
 
+from ..common import backbone
 from . import shortlist
 
 WINDOW = 256

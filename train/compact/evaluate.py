@@ -20,8 +20,9 @@ from groundwire.engine import Engine, Q2Explanation
 from groundwire.runtime import _native
 from groundwire.runtime.calls import Answer, Answered, AnswerRule, BeamSearch, Classified, Classify, GenerateQuestions
 from groundwire.runtime.local import LocalRuntime
-from groundwire.train.common.calls import run_calls
-from groundwire.train.common.corpus import Question, Squad, read_rows
+
+from ..common.calls import run_calls
+from ..common.corpus import Question, Squad, read_rows
 
 _WINDOWS = 512
 

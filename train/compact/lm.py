@@ -20,10 +20,9 @@ import numpy as np
 import torch
 from transformers import BertModel, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from groundwire.train.common import backbone
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
-from groundwire.train.synthesis.prompts import Prompt, PromptSampler
-
+from ..common import backbone
+from ..common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
+from ..synthesis.prompts import Prompt, PromptSampler
 from . import induction_heads
 
 DOCUMENT, HISTORY, RESPONSE = "Document: {}\n\n", "{}.\n", "Agent: {}."

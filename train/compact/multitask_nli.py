@@ -21,15 +21,14 @@ import torch
 from sklearn.metrics import roc_auc_score
 from transformers import BertConfig, BertForSequenceClassification, BertModel
 
-from groundwire.train.common import backbone
-from groundwire.train.common.corpus import Squad, read_rows
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
-from groundwire.train.synthesis import pairs, weak_labels
-from groundwire.train.synthesis.answer_pairs import AnswerPairs
-from groundwire.train.synthesis.chat_style import ChatStyle
-from groundwire.train.synthesis.pairs import ConsistencyPairs
-from groundwire.train.synthesis.verifiability import VerifiabilitySentences
-
+from ..common import backbone
+from ..common.corpus import Squad, read_rows
+from ..common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
+from ..synthesis import pairs, weak_labels
+from ..synthesis.answer_pairs import AnswerPairs
+from ..synthesis.chat_style import ChatStyle
+from ..synthesis.pairs import ConsistencyPairs
+from ..synthesis.verifiability import VerifiabilitySentences
 from . import nli
 
 HEADS: dict[str, tuple[str, ...]] = {

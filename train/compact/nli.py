@@ -12,10 +12,10 @@ from pathlib import Path
 import torch
 from transformers import BertForSequenceClassification, PreTrainedTokenizerFast
 
-from groundwire.train.common import backbone
-from groundwire.train.common.corpus import Squad, read_rows
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches
-from groundwire.train.synthesis.answer_pairs import AnswerPairs
+from ..common import backbone
+from ..common.corpus import Squad, read_rows
+from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches
+from ..synthesis.answer_pairs import AnswerPairs
 
 LABELS = ("entailment", "neutral", "contradiction")
 MAX_TOKENS = 128

@@ -16,11 +16,11 @@ from pathlib import Path
 import torch
 from transformers import BertForQuestionAnswering, PreTrainedTokenizerFast
 
-from groundwire.train.common import backbone
-from groundwire.train.common.corpus import Question, Squad
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches
-from groundwire.train.synthesis import perturbations
-from groundwire.train.synthesis.negation import negate
+from ..common import backbone
+from ..common.corpus import Question, Squad
+from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches
+from ..synthesis import perturbations
+from ..synthesis.negation import negate
 
 MAX_TOKENS = 160
 FILL = dict.fromkeys((*backbone.INPUTS, "start_positions", "end_positions"), 0)

@@ -13,10 +13,9 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertLMHeadModel, BertModel, EncoderDecoderModel, PreTrainedTokenizerFast
 
-from groundwire.train.common import backbone
-from groundwire.train.common.corpus import Squad
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches
-
+from ..common import backbone
+from ..common.corpus import Squad
+from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches
 from . import shortlist
 
 MAX_SOURCE = 72

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from groundwire.train.synthesis.negation import negate
+from ..synthesis.negation import negate
 
 RecordKind: TypeAlias = Literal[
     "consistent",

@@ -24,9 +24,8 @@ from typing import Any, TypeAlias
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
 
-from groundwire.train.common.corpus import read_rows
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
-
+from ..common.corpus import read_rows
+from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
 from . import corpus
 from .corpus import KINDS, EntityFinder, Record, RecordKind
 

@@ -27,7 +27,8 @@ from rich.progress import track
 
 from groundwire.engine import Engine, GeneratedResponse, GenerationOptions
 from groundwire.engine.generation.options import Method
-from groundwire.train.common.corpus import read_rows
+
+from ..common.corpus import read_rows
 
 METRICS = ("pmi", "overlap_precision", "nli")
 AT_ONCE = 16

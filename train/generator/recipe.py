@@ -35,8 +35,9 @@ from transformers import (
 
 from groundwire.export.options import PROMPT
 from groundwire.runtime.models.prompt import BETWEEN_PASSAGES, BETWEEN_TURNS, fill_prompt
-from groundwire.train.common.corpus import read_rows
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
+
+from ..common.corpus import read_rows
+from ..common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
 
 IGNORED = -100
 """Label of a token that is not predicted."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from groundwire.export.roles.retriever import record, retriever_of
-from groundwire.train.common import backbone
-from groundwire.train.common.loop import Schedule
 
+from ..common import backbone
+from ..common.loop import Schedule
 from .compgcn import GraphLookup, GraphRetriever
 from .evaluate import make_corrupted_cases, measure_retriever, report_retrieval
 from .loss import RetrieverRecipe

@@ -18,9 +18,9 @@ from groundwire.runtime.models.masked_input import (
     group_triples,
 )
 from groundwire.runtime.tokenization import TextEncoder
-from groundwire.train.common import backbone
-from groundwire.train.common.loop import Schedule
 
+from ..common import backbone
+from ..common.loop import Schedule
 from .examples import RetrievalExample, RetrievalExamples
 from .templates import GraphDialogue
 from .triple_index import TripleIndex

@@ -23,10 +23,10 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, BertFor
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.triples import SEPARATOR, linearise
-from groundwire.train.common import backbone
-from groundwire.train.common.calls import run_calls
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
 
+from ..common import backbone
+from ..common.calls import run_calls
+from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
 from . import opendialkg, small_talk
 from .corruption import LABELS, CorruptedDialogue, CorruptionKind, Corruptor, keep_clean, label_tokens
 from .corruption import PAPER as PAPER_MIX

@@ -27,8 +27,8 @@ from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from groundwire.runtime.models.masked_input import build_memory_text, group_triples
 from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.train.common import backbone
 
+from ..common import backbone
 from .batches import DialogueSource, RetrieverBatcher, collate_examples
 from .corruption import CorruptionKind, Corruptor
 from .examples import RetrievalExample, RetrievalExamples, select_answerable

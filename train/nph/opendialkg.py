@@ -18,9 +18,9 @@ from typing import Any, Literal, get_args
 from groundwire.engine.kg import KnowledgeGraph, Linked
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
-from groundwire.train.common.corpus import read_rows, read_triple_rows
-from groundwire.train.synthesis import perturbations
 
+from ..common.corpus import read_rows, read_triple_rows
+from ..synthesis import perturbations
 from .templates import DISTRACTORS, GraphDialogue, Mention
 from .triple_index import TripleIndex
 

@@ -16,9 +16,9 @@ from transformers import BertModel
 
 from groundwire.export.roles.retriever import EntityRetriever, RetrieverConfig
 from groundwire.export.roles.retriever.model import Block
-from groundwire.train.common import backbone
-from groundwire.train.common.loop import ParameterGroup, Schedule, fit, write_report
 
+from ..common import backbone
+from ..common.loop import ParameterGroup, Schedule, fit, write_report
 from . import opendialkg
 from .batches import ENCODER_INPUTS, DialogueSource, RetrieverBatcher, draw_batches, load_text_encoder
 from .compgcn import GraphLoss, GraphMemory, GraphRetriever

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from groundwire.runtime.triples import Triple
-from groundwire.train.common.corpus import read_triple_rows
+
+from ..common.corpus import read_triple_rows
 
 YEAR = "release_year"
 """Predicate of the invented years."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from groundwire.train.common.treebanks import AnnotatedSentence, DependencyParse, list_names
+from ..common.treebanks import AnnotatedSentence, DependencyParse, list_names
 
 _APOSTROPHE = re.compile(r"(.*)(['’])(.*)")
 

@@ -16,8 +16,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from groundwire.runtime.models.span_finder import SpanFinder, universal_noun_chunks
-from groundwire.train.common.treebanks import NAMES, AnnotatedSentence, list_names
 
+from ..common.treebanks import NAMES, AnnotatedSentence, list_names
 from .augment import lower_sentence
 from .sources import SpanSources, make_spacy_example
 

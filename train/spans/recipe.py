@@ -15,9 +15,8 @@ from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Adam, fix_random_seed, warmup_linear
 
-from groundwire.train.common.loop import write_report
-from groundwire.train.common.treebanks import NAMES, AnnotatedSentence
-
+from ..common.loop import write_report
+from ..common.treebanks import NAMES, AnnotatedSentence
 from . import rules
 from .augment import AlterationChances, alter_sentence, join_sentences
 from .measure import measure_pipeline

@@ -10,8 +10,8 @@ from typing import Any
 from spacy.language import Language
 from spacy.training import Example
 
-from groundwire.train.common.corpus import read_triple_rows
-from groundwire.train.common.treebanks import (
+from ..common.corpus import read_triple_rows
+from ..common.treebanks import (
     NAMES,
     AnnotatedSentence,
     list_names,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 
-from groundwire.train.common.corpus import Squad
+from ..common.corpus import Squad
 
 _ARTICLE = re.compile(r"^(the|a|an) ", re.IGNORECASE)
 

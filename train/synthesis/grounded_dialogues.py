@@ -19,8 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from groundwire.train.common.corpus import find_sentence_bounds, read_rows, word_coverage
-
+from ..common.corpus import find_sentence_bounds, read_rows, word_coverage
 from .prompts import PromptSampler
 from .weak_labels import NOT_VERIFIABLE, assign_weak_label
 

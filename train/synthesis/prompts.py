@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from groundwire.train.common.corpus import Question, Squad, find_sentence_bounds, read_topical_chat
-
+from ..common.corpus import Question, Squad, find_sentence_bounds, read_topical_chat
 from .chat_style import ChatStyle
 from .pairs import shorten_sentence
 from .qa_to_statement import make_statement

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from groundwire.engine.text.sentences import sentences
-from groundwire.train.common.corpus import Squad, read_rows, read_topical_chat
-from groundwire.train.common.treebanks import read_treebank
 
+from ..common.corpus import Squad, read_rows, read_topical_chat
+from ..common.treebanks import read_treebank
 from .chat_style import ChatStyle
 from .qa_to_statement import make_statement
 from .weak_labels import NOT_VERIFIABLE, VERIFIABLE, assign_weak_label

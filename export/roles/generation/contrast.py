@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.export.passes.head import initializer
+from ...passes.head import initializer
 
 NUCLEUS = 256
 """Most probable tokens among which the top-p set is searched first. That of a trained model is nearly always smaller;

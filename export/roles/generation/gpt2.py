@@ -11,9 +11,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from groundwire.export.roles.language_model import gpt2
-from groundwire.export.roles.language_model.decoder import MASKED, CausalLayer
-
+from ..language_model import gpt2
+from ..language_model.decoder import MASKED, CausalLayer
 from .step import JointLayer, Step, StepAttention
 
 

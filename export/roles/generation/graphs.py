@@ -5,8 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 import torch
 
-from groundwire.export.trace import trace
-
+from ...trace import trace
 from .contrast import add_contrast
 from .family import Halves
 from .step import Step

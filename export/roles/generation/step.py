@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from groundwire.export.roles.language_model.decoder import MASKED
+from ..language_model.decoder import MASKED
 
 
 class _Reorder(torch.autograd.Function):

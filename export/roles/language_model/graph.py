@@ -9,10 +9,10 @@ import onnx_ir as ir
 import torch
 from torch import Tensor, nn
 
-from groundwire.export.passes.head import attach
-from groundwire.export.trace import trace
 from groundwire.runtime.errors import ExportError
 
+from ...passes.head import attach
+from ...trace import trace
 from . import bloom, gpt2
 from .decoder import CausalDecoder
 from .whole import traceable_masks, wrap_model

@@ -7,14 +7,14 @@ from dataclasses import replace
 import msgspec
 from transformers import AutoModelForCausalLM
 
-from groundwire.export.checkpoint import Checkpoint, load_pretrained
-from groundwire.export.options import RoleOptions
-from groundwire.export.passes.chunked_head import split_head
-from groundwire.export.roles.kind import CommonFields, Conversion, ExportKind
-from groundwire.export.store import RoleFiles, describe_head
-from groundwire.export.verify.language_model import LanguageModelReference
 from groundwire.runtime.bundle import LanguageModelRole, Template
 
+from ...checkpoint import Checkpoint, load_pretrained
+from ...options import RoleOptions
+from ...passes.chunked_head import split_head
+from ...store import RoleFiles, describe_head
+from ...verify.language_model import LanguageModelReference
+from ..kind import CommonFields, Conversion, ExportKind
 from .graph import build_scoring_graph
 
 NAME = "language_model"

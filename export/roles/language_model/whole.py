@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from groundwire.export.trace import quiet
 from groundwire.runtime.errors import ExportError
+
+from ...trace import quiet
 
 
 class WholeModel(nn.Module):

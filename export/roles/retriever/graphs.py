@@ -6,8 +6,7 @@ import onnx_ir as ir
 import torch
 from torch import Tensor, nn
 
-from groundwire.export.trace import trace
-
+from ...trace import trace
 from .model import EntityRetriever
 
 # All example sizes differ and none is 1, so that the tracer takes none for a constant or a broadcast.

@@ -8,14 +8,14 @@ import msgspec
 from safetensors import SafetensorError
 from transformers import AutoTokenizer
 
-from groundwire.export import tokens
-from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.options import RoleOptions
-from groundwire.export.roles.kind import CommonFields, Conversion, ExportKind
 from groundwire.runtime import _native
 from groundwire.runtime.bundle import RetrieverRole, Template
 from groundwire.runtime.errors import ExportError
 
+from ... import tokens
+from ...checkpoint import Checkpoint
+from ...options import RoleOptions
+from ..kind import CommonFields, Conversion, ExportKind
 from .graphs import build_retriever_graphs
 from .model import EntityRetriever
 from .run import record as build_record

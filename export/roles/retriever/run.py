@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
-from groundwire.export.session import Arrays, Session
 from groundwire.runtime.bundle import RetrieverRole
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import Array, DeviceProfile
 from groundwire.runtime.tokenization import TextEncoder
 
+from ...session import Arrays, Session
 from .graphs import modules
 from .model import EntityRetriever
 

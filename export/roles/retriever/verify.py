@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.session import Arrays, Session
-from groundwire.export.verify.outcome import Outcome
 from groundwire.runtime.bundle import Parity
 from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.errors import ExportError, GroundwireError
 from groundwire.runtime.models.retriever import Retriever
 
+from ...checkpoint import Checkpoint
+from ...session import Arrays, Session
+from ...verify.outcome import Outcome
 from .calls import calls
 from .run import record, retriever_of
 
