@@ -3,14 +3,24 @@ PYTHON ?= python3
 # A CPU-only build of torch; other builds bring several GB of CUDA packages.
 TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
+CHECK = .venv/bin/python scripts/check.py
 
-.PHONY: demo test evaluate format clean
+.PHONY: demo check test test-native evaluate format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl
 
+# Before each commit: format, lint, types, import contracts, terms and unit tests, in two minutes on two cores.
+check: .venv/ready
+	$(CHECK) check
+
+# Everything, with the coverage gate: what CI runs, in ten minutes on two cores.
 test: .venv/ready
-	.venv/bin/python scripts/check.py
+	$(CHECK) test
+
+# The C++ core under ASan and UBSan, on seeded inputs.
+test-native: .venv/ready
+	$(CHECK) native
 
 # docs/quality.md and its report from the labelled sets: make evaluate DATA=…/bench
 evaluate: .venv/ready

@@ -23,6 +23,8 @@ class Session:
     def __init__(self, model: ir.Model) -> None:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
+        # Threads that wait sleep, as in the runtime: a spinning pool takes the cores of every process beside it.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # A protobuf holds at most 2 GiB, so the weights are stored beside the graph here too.
         with tempfile.TemporaryDirectory(prefix="groundwire-") as folder:
             path = Path(folder, "model.onnx")

@@ -1,62 +1,175 @@
-"""Every check of the project, in the order of their speed; the first that fails ends the run.
+"""The checks of the project, by name.
 
-make test            all of them
-python scripts/check.py lint types   some
+    python scripts/check.py check        what a contributor runs before each commit (make check)
+    python scripts/check.py test         everything, with the coverage gate (make test)
+    python scripts/check.py lint types   some of them
+
+Checks that use one core run beside each other. Those that pytest runs follow one after another, each on all cores.
+Every check runs, also after one has failed. The exit code is 1 if any check failed.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+import coverage_gate
 
 ROOT = Path(__file__).resolve().parent.parent
-BIN = Path(sys.executable).parent
-PACKAGES = ("engine", "runtime", "export", "evaluate", "train", "integrations")
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+WORKERS = min(CORES, 4)
+"""Processes that pytest runs tests in, four at most: each may load torch, and memory limits them too."""
 
+TYPED = (
+    "groundwire.engine",
+    "groundwire.runtime",
+    "groundwire.export",
+    "groundwire.evaluate",
+    "groundwire.integrations",
+    "groundwire.train",
+    "bench",
+)
+"""What mypy reads, strictly. ``groundwire/`` holds links to the packages, so that no installation is needed."""
 
-def sources() -> list[str]:
-    """The C++ files."""
-    return [str(path) for path in sorted((ROOT / "cpp_ext").rglob("*.[ch]pp")) if "build" not in path.parts]
-
-
-def namespace() -> str:
-    """A folder in which the packages stand under ``groundwire``, as an installation has them, for mypy."""
-    folder = ROOT / "build" / "types" / "groundwire"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (*PACKAGES, "bundles"):
-        if not (folder / name).exists():
-            (folder / name).symlink_to(ROOT / name)
-    return str(folder.parent)
-
-
-CHECKS: dict[str, list[str]] = {
-    "lint": [str(BIN / "ruff"), "check", "."],
-    "format": [str(BIN / "ruff"), "format", "--check", "."],
-    "cpp-format": [str(BIN / "clang-format"), "--dry-run", "--Werror", *sources()],
-    "types": [str(BIN / "mypy"), *(part for name in PACKAGES for part in ("-p", f"groundwire.{name}"))],
-    "types-bench": [str(BIN / "mypy"), "bench"],
-    "imports": [str(BIN / "lint-imports"), "--no-cache"],
-    "native": ["bash", "scripts/native_sanitize.sh"],
-    "tests": [sys.executable, "-m", "pytest"],
+ENVIRONMENT = {
+    "ORT_DISABLE_TELEMETRY": "1",
+    "MYPYPATH": ".",
+    # The models of the tests are too small for a pool of threads, and every core has a worker already.
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
 }
 
 
+def tool(name: str) -> str:
+    """Return the path of a program that is installed beside this Python, or on the search path."""
+    beside = Path(sys.executable).parent / name
+    return str(beside) if beside.exists() else shutil.which(name) or name
+
+
+def cpp_files() -> list[str]:
+    """Return the C++ files of the project."""
+    return [str(path) for path in sorted((ROOT / "cpp_ext").rglob("*.[ch]pp")) if "build" not in path.parts]
+
+
+def pytest(*arguments: str, workers: int = WORKERS) -> list[str]:
+    """Return a command that runs tests; a file's tests share a worker, and with it their fixtures."""
+    command = [sys.executable, "-m", "pytest", "--quiet", "--durations=10", "--durations-min=3", *arguments]
+    return [*command, "--numprocesses", str(workers), "--dist", "loadfile"] if workers > 1 else command
+
+
+LINT_IMPORTS = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+
+SINGLE: dict[str, list[str]] = {
+    "types": [sys.executable, "-m", "mypy", *(part for name in TYPED for part in ("-p", name))],
+    "native": ["bash", "scripts/native_sanitize.sh"],
+    "lint": [tool("ruff"), "check", "."],
+    "format": [tool("ruff"), "format", "--check", "."],
+    "cpp-format": [tool("clang-format"), "--dry-run", "--Werror", *cpp_files()],
+    "imports": [sys.executable, "-c", LINT_IMPORTS, "--no-cache"],
+    "terms": [sys.executable, "scripts/terms.py"],
+}
+"""Checks that use one core, the longest first."""
+
+TESTS: dict[str, list[str]] = {
+    "unit": pytest("tests/unit"),
+    "doctest": pytest("--doctest-modules", "groundwire", workers=1),
+    "integration": pytest("tests/integration"),
+    "training": pytest("tests/training"),
+}
+"""Checks that pytest runs, on all cores."""
+
+SETS: dict[str, tuple[str, ...]] = {
+    "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "unit"),
+    "test": (*SINGLE, *TESTS, "coverage"),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A check that has run: its exit code, the seconds it took, and the seconds of processor time it used."""
+
+    check: str
+    code: int
+    seconds: float
+    processor_seconds: float
+
+    def __str__(self) -> str:
+        result = "passed" if self.code == 0 else f"FAILED ({self.code})"
+        return f"{self.check:<12} {self.seconds:7.1f} s  {self.processor_seconds:7.1f} s of processor time   {result}"
+
+
+def run(check: str, command: list[str], environment: dict[str, str], output: IO[str] | None = None) -> Outcome:
+    """Run a command with its processes counted; it prints to ``output``, or to the terminal."""
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | ENVIRONMENT | environment,
+        stdout=output,
+        stderr=output and subprocess.STDOUT,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Outcome(check, process.returncode, time.monotonic() - started, usage.ru_utime + usage.ru_stime)
+
+
+def run_quietly(check: str) -> Outcome:
+    """Run a check of ``SINGLE``; print what it said when it has ended, so that checks beside each other do not mix."""
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        outcome = run(check, SINGLE[check], {}, output)
+        output.seek(0)
+        print(f"== {outcome}\n{output.read()}", end="", flush=True)
+    return outcome
+
+
+def run_tests(check: str, *, measured: bool) -> Outcome:
+    """Run a check of ``TESTS`` and let it print; ``measured`` also records the lines and branches that it runs."""
+    print(f"== {check}", flush=True)
+    if measured:
+        coverage = {"COVERAGE_FILE": str(coverage_gate.data_file(check))}
+        outcome = run(check, [*TESTS[check], "--cov", "--cov-report="], coverage)
+    else:
+        outcome = run(check, TESTS[check], {})
+    print(f"== {outcome}", flush=True)
+    return outcome
+
+
+def run_coverage(checks: list[str]) -> Outcome:
+    """Compare what the tests have covered with the minimum of each package."""
+    started = time.monotonic()
+    print("== coverage", flush=True)
+    code = coverage_gate.main(checks)
+    seconds = time.monotonic() - started
+    return Outcome("coverage", code, seconds, seconds)
+
+
 def main(names: list[str]) -> int:
-    """Run the named checks, or all."""
-    env = os.environ | {"MYPYPATH": namespace()}
-    for name in names or CHECKS:
-        started = time.monotonic()
-        print(f"== {name}", flush=True)
-        code = subprocess.run(CHECKS[name], cwd=ROOT, env=env, check=False).returncode
-        if code:
-            print(f"{name} failed with exit code {code}", flush=True)
-            return code
-        print(f"   {time.monotonic() - started:.1f} s", flush=True)
-    return 0
+    """Run the named checks and sets of checks; 1 if any failed, 2 if a name is unknown."""
+    known = [*SINGLE, *TESTS, "coverage"]
+    wanted = {check for name in names for check in SETS.get(name, (name,))}
+    if unknown := wanted - set(known):
+        print(f"Unknown checks: {', '.join(sorted(unknown))}. Checks: {', '.join(known)}. Sets: {', '.join(SETS)}.")
+        return 2
+    started = time.monotonic()
+    with ThreadPoolExecutor(CORES) as pool:
+        outcomes = list(pool.map(run_quietly, [check for check in SINGLE if check in wanted]))
+    tests = [check for check in TESTS if check in wanted]
+    outcomes += [run_tests(check, measured="coverage" in wanted) for check in tests]
+    if "coverage" in wanted:
+        outcomes.append(run_coverage(tests))
+    print("\n".join(["== summary", *map(str, outcomes)]))
+    print(f"{'in all':<12} {time.monotonic() - started:7.1f} s  on {CORES} cores, load {os.getloadavg()[0]:.1f}")
+    return int(any(outcome.code for outcome in outcomes))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main(sys.argv[1:] or ["test"]))

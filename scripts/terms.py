@@ -53,7 +53,7 @@ LITERAL = {
 LITERAL_FOLDERS = ("research/",)
 
 _TERMS = re.compile(
-    "|".join(rf"(?P<t{i}>(?<![\w-]){pattern}(?![\w-]))" for i, pattern in enumerate(TERMS)), re.IGNORECASE
+    rf"(?<![\w-])(?:{'|'.join(f'(?P<t{i}>{pattern})' for i, pattern in enumerate(TERMS))})(?![\w-])", re.IGNORECASE
 )
 
 

@@ -1,54 +1,49 @@
-"""What tests of several folders share: one tiny bundle, and an engine over it."""
+"""Settings of every test run: one thread per process, a quiet garbage collector, and no deadlines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+import gc
+import os
+import shutil
+import sys
 
 import pytest
+from hypothesis import settings
 
-if TYPE_CHECKING:
-    from groundwire.engine import Engine
+# Before the first import of NumPy, torch and ONNX Runtime. The models of the tests are so small that a pool of
+# threads costs more than it computes, and the workers of a run already use every core.
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-# Heavy imports stand inside the fixtures: a test of the native module alone loads neither torch nor spaCy.
+# A busy machine is no failure. Examples are found again by the seed that a failure prints, not in a database.
+settings.register_profile("groundwire", deadline=None, database=None, print_blob=True)
+settings.load_profile("groundwire")
 
+# Imports make hundreds of thousands of objects that live until the end: they are not searched for garbage.
+gc.disable()
 
-@pytest.fixture(scope="session")
-def tiny_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the checkpoints ``qg`` (T5), ``qa`` (ALBERT) and ``nli`` (RoBERTa) and the pipeline ``spans``.
-
-    The weights are random, the tokenizers real, and the pipeline knows a few sentences by heart.
-    """
-    from .support import models
-    from .unit.runtime.test_span_finder import train_tiny
-
-    root = tmp_path_factory.mktemp("checkpoints")
-    models.encoder_decoder(root / "qg", "t5")
-    models.extractive_qa(root / "qa", "albert", seed=3)  # of a few seeds the one whose answers meet a span most often
-    models.classifier(root / "nli", "roberta", seed=3)
-    train_tiny("ud").to_disk(root / "spans")
-    return root
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
-def tiny_bundle(tiny_checkpoints: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle of all roles that Q² needs, in fp32. Shared by all tests: copy it before you damage it."""
-    from groundwire.export import RoleOptions, Title, export_bundle
+def pytest_runtest_teardown() -> None:
+    """Give torch its one thread back: a benchmark or a command that takes more must not slow what follows it."""
+    if (torch := sys.modules.get("torch")) is not None and torch.get_num_threads() != 1:
+        torch.set_num_threads(1)
 
-    roles = {
-        role: RoleOptions(
-            str(tiny_checkpoints / role), precision="fp32", strip_prefix="question: " if role == "qg" else ""
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line that the tests in a browser were skipped, where there is none."""
+    skipped = [report for report in terminalreporter.getreports("skipped") if "chromium" in report.nodeid]
+    if skipped and not any(map(shutil.which, BROWSERS)):
+        terminalreporter.write_line(
+            f"{len(skipped)} tests in a browser did not run: none of {', '.join(BROWSERS)} is installed."
         )
-        for role in ("qg", "qa", "nli", "spans")
-    }
-    return export_bundle(roles, tmp_path_factory.mktemp("bundles") / "tiny", title=Title("tiny")).directory
-
-
-@pytest.fixture(scope="session")
-def engine(tiny_bundle: Path) -> Iterator[Engine]:
-    """An engine over the tiny bundle on the CPU."""
-    from groundwire.engine import Engine
-
-    with Engine.load(tiny_bundle, device="cpu", threads=1) as loaded:
-        yield loaded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.training.conftest import write
+from tests.support.training_sets import write_gzipped
 
 FILMS = [
     f"{adjective} {noun}" for adjective in ("Red", "Silent", "Last", "Golden") for noun in ("River", "Hour", "Moon")
@@ -43,5 +43,5 @@ def save(folder: Path) -> Path:
     """Write the three splits as the originals are written."""
     made = rows()
     for split, part in (("train", made[:-24]), ("dev", made[-24:-12]), ("test", made[-12:])):
-        write(folder / f"fb15k237_{split}.jsonl.gz", part)
+        write_gzipped(folder / f"fb15k237_{split}.jsonl.gz", part)
     return folder

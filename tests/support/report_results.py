@@ -338,3 +338,8 @@ def _build_error(
         values={"fused": value, "q2": 0.5, "nli": 1 - value, "overlap": 0.41, "bleu": 23.4, "pmi": -0.62},
         questions=questions,
     )
+
+
+TEXT = (
+    '<script>window.hacked = 1</script> "quoted" \'single\' & &amp; <img src=x onerror="window.hacked = 1"> {{ 7 * 7 }}'
+)

@@ -29,6 +29,7 @@ from groundwire.runtime.models.token_classifier import TokenClassifier
 from groundwire.runtime.ort.session import DeviceProfile
 
 from . import models
+from .shared import make_once
 
 PROFILE = DeviceProfile.of("cpu", 1)
 PAIRED = Template("{answer}", "{context}")
@@ -76,8 +77,7 @@ class Zoo:
 
     def checkpoint(self, role: str, family: str) -> Path:
         """The checkpoint's directory."""
-        folder = self._root / f"{role}-{family}"
-        return folder if folder.exists() else _WRITE[role](folder, family)
+        return make_once(self._root / f"{role}-{family}", lambda folder: _WRITE[role](folder, family))
 
     def torch(self, role: str, family: str) -> tuple[Any, PreTrainedTokenizerFast]:
         """The checkpoint as transformers loads it."""
@@ -92,16 +92,14 @@ class Zoo:
 
     def bundle(self, role: str, family: str, precision: str = "fp32") -> Bundle:
         """The checkpoint as a bundle of one role; random weights in int8 are not asked to pass the parity gate."""
-        out = self._root / f"{role}-{family}-{precision}"
-        if out.exists():
-            return Bundle.open(out)
         options = RoleOptions(
             str(self.checkpoint(role, family)),
             precision=precision,  # type: ignore[arg-type]
             template=PAIRED if role == "qg" and family.startswith("bert") else None,
             allow_unverified=precision == "int8",
         )
-        return export_role(role, options, out)
+        folder = self._root / f"{role}-{family}-{precision}"
+        return Bundle.open(make_once(folder, lambda folder: export_role(role, options, folder)))
 
     def question_generator(self, family: str, precision: str = "fp32") -> QuestionGenerator:
         """The exported question generator."""

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from groundwire.train.cli import app
 from groundwire.train.compact.multitask_nli import HEADS
-
-from .test_detector import DIALOGUES, write
+from tests.support.training_sets import DIALOGUES, write_jsonl
 
 
 def run(*arguments: object) -> None:
@@ -25,7 +24,7 @@ def test_detector(tiny_backbone: Path, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "GPE", "pattern": name} for name in ("Ohio", "Naples")])
     nlp.to_disk(tmp_path / "spans")
-    dialogues = write(
+    dialogues = write_jsonl(
         tmp_path / "dialogues.jsonl", [{**row, "dialogue": str(i)} for i, row in enumerate(DIALOGUES * 3)]
     )
     common = (

@@ -10,13 +10,7 @@ from groundwire.runtime.bundle import ClassifierRole, Template
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 from groundwire.train.compact import bundle, lm, multitask_nli
-
-
-def finished(root: Path, *names: str) -> Path:
-    for name in names:
-        (root / name).mkdir(parents=True)
-        (root / name / ("config.cfg" if name == "spans" else "config.json")).write_text("{}")
-    return root
+from tests.support.training_sets import finished
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,8 @@ from groundwire.train.generator.decoding_table import (
     render_markdown,
 )
 from tests.support.fakes import label
+from tests.support.generation import generator, language_model
 from tests.support.zoo import Zoo
-from tests.unit.engine.test_generate import generator
-from tests.unit.engine.test_rank import language_model
 
 ROWS: list[dict[str, Any]] = [
     {"knowledge": "bees make honey", "history": ["who?"], "response": "a system's", "gold_response": "wasps make wax"},

@@ -12,6 +12,7 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 from groundwire.train.conv_fever import detector
 from groundwire.train.conv_fever.corpus import Record
 from groundwire.train.conv_fever.detector import LABELS, DetectorPreset, read_fever, read_labelled_dialogues
+from tests.support.training_sets import DIALOGUES, write_jsonl
 
 FEVER = [
     {"claim": "Elvis was born in 1935.", "evidence": "Elvis Presley was born in Tupelo in 1935.", "label": "SUPPORTS"},
@@ -19,28 +20,6 @@ FEVER = [
     {"claim": "Elvis had a cat.", "evidence": "Elvis sang.", "label": "NOT ENOUGH INFO"},
     {"claim": "Elvis is gone.", "evidence": [], "label": "SUPPORTS"},
 ]
-DIALOGUES = [
-    {
-        "knowledge": "The guitar is an instrument in Ohio.",
-        "history": ["Hi."],
-        "response": "It is in Ohio.",
-        "dialogue": "a",
-    },
-    {
-        "knowledge": ["Pizza is from Naples.", "It was sold."],
-        "history": "Food?",
-        "response": "From Naples!",
-        "label": 1,
-    },
-    {"knowledge": "Huskies pull sleds.", "history": [], "response": "They can swim.", "label": "inconsistent"},
-    {"knowledge": "Huskies pull sleds.", "response": "They were bred.", "label": "consistent"},
-    {"knowledge": "The ship sank.", "response": "It swam.", "label": 0},
-]
-
-
-def write(path: Path, rows: list[dict[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def entities(text: str) -> list[tuple[str, str]]:
@@ -55,14 +34,14 @@ def test_the_preset_is_the_papers() -> None:
 
 
 def test_fever_gives_supported_and_refuted_claims(tmp_path: Path) -> None:
-    assert read_fever(write(tmp_path / "fever.jsonl", FEVER)) == [
+    assert read_fever(write_jsonl(tmp_path / "fever.jsonl", FEVER)) == [
         ("Elvis Presley was born in Tupelo in 1935.", "Elvis was born in 1935.", "consistent"),
         ("Elvis sang. He was no boxer.", "Elvis was a boxer.", "inconsistent"),
     ]
 
 
 def test_dialogues_give_records_and_inconsistent_pairs(tmp_path: Path) -> None:
-    records, pairs = read_labelled_dialogues(write(tmp_path / "dialogues.jsonl", DIALOGUES))
+    records, pairs = read_labelled_dialogues(write_jsonl(tmp_path / "dialogues.jsonl", DIALOGUES))
     assert records == [
         Record(("Hi.",), "The guitar is an instrument in Ohio.", "It is in Ohio.", "a"),
         Record(("Food?",), "Pizza is from Naples. It was sold.", "From Naples!"),
@@ -75,14 +54,14 @@ def test_dialogues_give_records_and_inconsistent_pairs(tmp_path: Path) -> None:
 
 
 def test_another_label_is_refused_with_its_row(tmp_path: Path) -> None:
-    path = write(tmp_path / "d.jsonl", [*DIALOGUES, {"knowledge": "a", "response": "b", "label": "maybe"}])
+    path = write_jsonl(tmp_path / "d.jsonl", [*DIALOGUES, {"knowledge": "a", "response": "b", "label": "maybe"}])
     with pytest.raises(ValueError, match=r"d\.jsonl, row 6: label 'maybe'; give 1 or 'consistent'"):
         read_labelled_dialogues(path)
 
 
 def test_both_stages_train_one_model(tiny_backbone: Path, tmp_path: Path) -> None:
-    fever = write(tmp_path / "fever.jsonl", FEVER)
-    dialogues = write(tmp_path / "dialogues.jsonl", DIALOGUES)
+    fever = write_jsonl(tmp_path / "fever.jsonl", FEVER)
+    dialogues = write_jsonl(tmp_path / "dialogues.jsonl", DIALOGUES)
     preset = DetectorPreset(lr=1e-2, batch=2, epochs=1, max_tokens=64)
     torch.manual_seed(0)
     detector.train_detector(str(tiny_backbone), dialogues, tmp_path / "out", entities, fever, preset)
@@ -112,7 +91,7 @@ def test_both_stages_train_one_model(tiny_backbone: Path, tmp_path: Path) -> Non
 
 
 def test_kinds_that_the_input_does_not_show_can_be_left_out(tiny_backbone: Path, tmp_path: Path) -> None:
-    dialogues = write(tmp_path / "dialogues.jsonl", DIALOGUES)
+    dialogues = write_jsonl(tmp_path / "dialogues.jsonl", DIALOGUES)
     preset = DetectorPreset(batch=2, epochs=1, max_tokens=64)
     detector.train_detector(
         str(tiny_backbone), dialogues, tmp_path, entities, None, preset, ("consistent", "pair_response")

@@ -30,8 +30,7 @@ from groundwire.train.nph.retriever import DialogueCorpus, build_retriever
 from groundwire.train.nph.templates import TemplateDialogues
 from tests.support import graph_sets
 from tests.support.graph_sets import FILMS, PEOPLE
-
-from .conftest import write
+from tests.support.training_sets import write_gzipped
 
 PARTS: Sequence[Part] = ("train", "valid", "test")
 SMALL = RetrieverRecipe(inner=64, max_tokens=96, words=0, aligned=0, lr=2e-3)
@@ -68,8 +67,8 @@ def turns() -> list[dict[str, Any]]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """FB15k-237 and OpenDialKG in miniature."""
     folder = graph_sets.save(tmp_path_factory.mktemp("graphs"))
-    write(folder / GRAPH_FILE, triples())
-    write(folder / TURNS_FILE, turns())
+    write_gzipped(folder / GRAPH_FILE, triples())
+    write_gzipped(folder / TURNS_FILE, turns())
     return folder
 
 
@@ -127,8 +126,8 @@ def test_a_missing_file_is_named(data: Path, tmp_path: Path, gone: str) -> None:
 
 
 def test_turns_that_state_nothing_are_refused(tmp_path: Path) -> None:
-    write(tmp_path / GRAPH_FILE, triples())
-    write(tmp_path / TURNS_FILE, [{**turns()[0], "resp": "I would not know."}])
+    write_gzipped(tmp_path / GRAPH_FILE, triples())
+    write_gzipped(tmp_path / TURNS_FILE, [{**turns()[0], "resp": "I would not know."}])
     with pytest.raises(InvalidRequest, match="accounts for none of the turns"):
         OpenDialKGTurns.read(tmp_path)
 

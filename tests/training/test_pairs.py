@@ -13,8 +13,7 @@ from groundwire.train.synthesis.chat_style import ChatStyle, StyleChances
 from groundwire.train.synthesis.pairs import CORRUPTIONS, ConsistencyPair, ConsistencyPairs, shorten_sentence
 from groundwire.train.synthesis.verifiability import VerifiabilitySentences, read_chat_sentences
 from groundwire.train.synthesis.weak_labels import LABELS as VERIFIABILITY
-
-from .conftest import INFERENCE, PARAGRAPHS, QUESTIONS
+from tests.support.training_sets import INFERENCE, PARAGRAPHS, QUESTIONS
 
 PLAIN = ChatStyle([], StyleChances(**dict.fromkeys(StyleChances.__dataclass_fields__, 0.0)))
 TEXT = " ".join(text for texts in PARAGRAPHS.values() for text in texts)

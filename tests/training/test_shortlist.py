@@ -16,9 +16,7 @@ from groundwire.train.cli import app
 from groundwire.train.common import backbone
 from groundwire.train.compact import bundle, shortlist
 from tests.support import models
-
-from .conftest import QUESTIONS
-from .test_compact_bundle import finished
+from tests.support.training_sets import QUESTIONS, finished
 
 
 def test_what_the_source_has_is_not_counted(small: Path, sets: Path) -> None:

@@ -43,7 +43,7 @@ def test_native_refuses_to_time_a_wrong_answer() -> None:
 
 @pytest.mark.slow
 def test_paper_size(tmp_path: Path, work: Path) -> None:
-    paper_size.main(work=work, tiny=True, out=tmp_path / "paper_size.json")
+    paper_size.main(work=work, tiny=True, threads=1, out=tmp_path / "paper_size.json")
     report = written(tmp_path / "paper_size.json")
     assert report["settings"]["size"] == "tiny"
     assert report["targets"] == []
@@ -58,7 +58,7 @@ def test_paper_size(tmp_path: Path, work: Path) -> None:
 
 @pytest.mark.slow
 def test_decoding(tmp_path: Path, work: Path) -> None:
-    decoding.main(work=work, tiny=True, repeats=1, tokens=4, dialogues=2, out=tmp_path / "decoding.json")
+    decoding.main(work=work, tiny=True, threads=1, repeats=1, tokens=4, dialogues=2, out=tmp_path / "decoding.json")
     single, several = written(tmp_path / "decoding.json")["results"]["throughput"]
     assert (single["dialogues"], several["dialogues"]) == (1, 2)
     assert all(side["tokens_per_s"] > 0 for throughput in (single, several) for side in throughput["sides"].values())
@@ -67,7 +67,7 @@ def test_decoding(tmp_path: Path, work: Path) -> None:
 
 @pytest.mark.slow
 def test_language_model(tmp_path: Path, work: Path) -> None:
-    language_model.main(work=work, tiny=True, out=tmp_path / "language_model.json")
+    language_model.main(work=work, tiny=True, threads=1, out=tmp_path / "language_model.json")
     report = written(tmp_path / "language_model.json")
     assert report["targets"] == []
     results = report["results"]
@@ -99,7 +99,7 @@ def test_a_fresh_process_knows_its_own_peak_only() -> None:
 def test_compact(tmp_path: Path, work: Path) -> None:
     for role, folder in models.checkpoints(work, models.TINY).items():
         (tmp_path / role).symlink_to(folder)
-    compact.main(work=work, tiny=True, checkpoints=tmp_path, out=tmp_path / "compact.json")
+    compact.main(work=work, tiny=True, threads=1, checkpoints=tmp_path, out=tmp_path / "compact.json")
     results = written(tmp_path / "compact.json")["results"]
     assert results["start"][0]["peak_mb"] >= results["start"][0]["resident_loaded_mb"] > 0
     assert results["latency"]["total"]["repeats"] == len(examples())

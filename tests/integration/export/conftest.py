@@ -11,8 +11,9 @@ from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.options import RoleOptions
 from groundwire.export.roles.registry import KINDS
 from tests.support import models
+from tests.support.graphs import Loader
+from tests.support.shared import make_once, shared_root
 
-Loader = Callable[[str, str], Checkpoint]
 _WRITE: dict[str, Callable[[Path, str], Path]] = {
     "extractive_qa": models.extractive_qa,
     "classifier": models.classifier,
@@ -25,11 +26,10 @@ _WRITE: dict[str, Callable[[Path, str], Path]] = {
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
     """The directory of a tiny checkpoint by kind and family."""
-    root = tmp_path_factory.mktemp("checkpoints")
+    root = shared_root(tmp_path_factory) / "checkpoints"
 
     def get(kind: str, family: str) -> Path:
-        path = root / f"{kind}-{family}"
-        return path if path.exists() else _WRITE[kind](path, family)
+        return make_once(root / f"{kind}-{family}", lambda path: _WRITE[kind](path, family))
 
     return get
 

@@ -35,10 +35,8 @@ from groundwire.runtime.bundle import Bundle, EmbedderRole, Template
 from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.models.embedder import unit
 from tests.support import models
-
-from .conftest import Loader
-from .test_encoder import inputs
-from .test_pipeline import command
+from tests.support.commands import command
+from tests.support.graphs import Loader, inputs
 
 FAMILIES = list(models.EMBEDDERS)
 Folder = Callable[[str, str], Path]

@@ -15,8 +15,7 @@ from groundwire.export.passes import fold_transposes, quantize, to_half
 from groundwire.export.roles import encoder
 from groundwire.export.session import Session
 from groundwire.runtime.errors import ExportError
-
-from .conftest import Loader
+from tests.support.graphs import Loader, inputs
 
 Array = npt.NDArray[Any]
 KINDS: tuple[str, ...] = ("extractive_qa", "classifier")
@@ -31,15 +30,6 @@ def graph_of(load: Loader, kind: str, family: str) -> ir.Model:
         fold_transposes(graph)
         _GRAPHS[kind, family] = graph
     return _GRAPHS[kind, family].clone()
-
-
-def inputs(rows: int = 4, width: int = 13, pad: int = 1) -> dict[str, Array]:
-    rng = np.random.default_rng(0)
-    ids = rng.integers(6, 200, (rows, width))
-    mask = np.ones_like(ids)
-    mask[1, 8:] = 0
-    ids[mask == 0] = pad
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": (np.arange(width) > 5) * mask}
 
 
 def expected(model: Any, session: Session, batch: dict[str, Array]) -> list[Array]:

@@ -22,8 +22,7 @@ from groundwire.export.session import Session
 from groundwire.runtime.bundle import LanguageModelRole, Template
 from groundwire.runtime.errors import ExportError, ParityError
 from tests.support import models
-
-from .conftest import Loader
+from tests.support.graphs import Loader
 
 Array = npt.NDArray[Any]
 WITH_PAST = ("gpt2", "bloom")

@@ -11,16 +11,14 @@ from pathlib import Path
 import onnx
 import pytest
 import torch
-import typer
 from transformers import BertConfig, BertModel
-from typer.testing import CliRunner
 
 from groundwire.export import Gate, RoleOptions, Title, export_bundle, export_role, store
-from groundwire.export.commands import app
 from groundwire.export.roles.registry import KINDS
 from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
 from tests.support import models
+from tests.support.commands import command
 
 Folder = Callable[[str, str], Path]
 LOOSE = Gate(decision_agreement=0.5, span_agreement=0.3, max_error=2.0)
@@ -145,17 +143,6 @@ def test_spans_from_a_directory(tmp_path: Path) -> None:
     assert (bundle.file("spans") / "config.cfg").is_file()
     with pytest.raises(ExportError, match="No spaCy pipeline 'xx_none'"):
         export_role("spans", RoleOptions("xx_none"), tmp_path / "b", force=True)
-
-
-def command(*arguments: str) -> str:
-    """Run ``groundwire export`` as the command line mounts it."""
-    parent = typer.Typer()
-    parent.add_typer(app, name="export")
-    parent.command("other")(lambda: None)
-    result = CliRunner().invoke(parent, ["export", *arguments], env={"COLUMNS": "200"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.output
 
 
 def test_command(folder: Folder, tmp_path: Path) -> None:

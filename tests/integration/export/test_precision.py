@@ -18,9 +18,7 @@ from groundwire.export.session import Arrays, Session
 from groundwire.export.verify.sensitivity import SWITCHES, add_switches, rank_by_sensitivity
 from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ParityError
-
-from .conftest import Loader
-from .test_encoder import inputs
+from tests.support.graphs import Loader, inputs
 
 
 class FragileReference:

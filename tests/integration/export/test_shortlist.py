@@ -30,9 +30,7 @@ from groundwire.runtime.calls import (
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.local import LocalRuntime
 from tests.support import models
-
-from .conftest import Loader
-from .test_question_generator import Array, Stepper, batch_of, graphs
+from tests.support.graphs import Array, Loader, Stepper, batch_of, graphs
 
 FREQUENT = (2, 3, 40, 41, 150, 190)
 UNCOPIED = (0, 7)

@@ -22,8 +22,8 @@ from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.ort import chunked_head
 from groundwire.runtime.ort.chunked_head import ChunkedHead, MappedTable, combine_parts
 from groundwire.runtime.ort.session import DeviceProfile
-from tests.integration.export.test_head import lone
 from tests.support import models
+from tests.support.heads import lone
 from tests.support.zoo import PROFILE, Zoo
 
 FAMILIES = ("bloom", "opt")

@@ -11,8 +11,7 @@ from typer.testing import CliRunner, Result
 
 from groundwire.engine import Engine, InvalidRequest
 from groundwire.engine.cli import app
-
-from .test_generate import make_engine
+from tests.support.generation import make_engine
 
 ROWS = [
     {"id": "a", "knowledge": "bees make honey", "history": ["who makes honey?"]},

@@ -17,42 +17,17 @@ from groundwire.engine import (
     GenerationOptions,
     Greedy,
     InvalidRequest,
-    ModelError,
     Options,
     Sampling,
 )
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.runtime.calls import Generate, GeneratedSequence, ScoreText, SequencePart, SequenceToken
-from groundwire.runtime.errors import TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
-
-from .test_rank import language_model
+from tests.support.generation import generator, language_model, make_engine
 
 KNOWLEDGE, HISTORY = "bees make honey", ["who makes honey?"]
 GREEDY = GenerationOptions(method="greedy")
-TEXTS = ("wasps make honey", "honey is blue", "bees make honey", "wasps make honey", " ")
-
-
-def make_sequence(text: str, rank: int = 0) -> GeneratedSequence:
-    """One token per word, with the space before it, and an end token."""
-    words = text.split(" ")
-    tokens = [SequenceToken(i, " " * (i > 0) + word, -1.0 - i, 0.5 * i) for i, word in enumerate(words)]
-    return GeneratedSequence(text, -float(rank), (*tokens, SequenceToken(99, "", -0.5, 0.25)), True)
-
-
-def generator(call: Generate) -> Outcome:
-    """Return the first TEXTS, as many as the call wants; refuse a long history."""
-    if len(call.history[0]) > 50:
-        raise TooLong("The prompt has 60 tokens; this model reads 50.")
-    if "broken" in call.history:
-        raise ModelError("broken")
-    count = getattr(call.decoding, "num_return_sequences", 1)
-    return tuple(make_sequence(text, rank) for rank, text in enumerate(TEXTS[:count]))
-
-
-def make_engine(**roles: Any) -> Engine:
-    return Engine(FakeRuntime({"generator": generator, "lm": language_model, **roles}))
 
 
 def list_calls(engine: Engine) -> list[Any]:

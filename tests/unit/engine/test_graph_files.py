@@ -167,9 +167,8 @@ def test_broken_dialogues(write: Write) -> None:
     assert [problem.line for problem in graph.problems[3:]] == [len(lines) - 4, len(lines) - 3, len(lines) - 1]
 
 
-@pytest.mark.slow
-def test_a_million_triples_with_a_broken_line(write: Write) -> None:
-    count, at = 1_000_000, 777_777
+def test_many_triples_with_a_broken_line(write: Write) -> None:
+    count, at = 100_000, 77_777
     rows = [f"s{number % 997}\tp{number % 7}\to{number % 20011}" for number in range(count)]
     rows[at - 1] = "s1 p1 o1"
     graph = KnowledgeGraph.load(write("big.tsv", "\n".join(rows)))

@@ -20,10 +20,10 @@ from groundwire.engine.metrics import libraries
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
-from tests.support import models
+from tests.support.texts import sentences
 
 NAMES = ("bleu", "rouge_l", "meteor")
-SENTENCES = list(models.sentences())
+SENTENCES = list(sentences())
 PAIRS = [
     *zip(SENTENCES, [*SENTENCES[3:], *SENTENCES[:3]], strict=True),
     ("The guitars have six strings.", "The guitar is a string instrument with six strings."),

@@ -14,10 +14,10 @@ from groundwire.engine.metrics.overlap import split_words
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
 from tests.reference import overlap as reference
-from tests.support import models
+from tests.support.texts import sentences
 
 NAMES = ("overlap", "overlap_precision", "unigram_f1")
-SENTENCES = list(models.sentences())
+SENTENCES = list(sentences())
 RESPONSE = "Bob Ross hosted the Joy of Cooking in 1983!"
 KNOWLEDGE = "The Joy of Painting was hosted by Bob Ross; Ross painted in 1994."
 

@@ -5,23 +5,8 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest
-from groundwire.runtime.calls import ScoreText, TextScored
-from groundwire.runtime.errors import TooLong
 from groundwire.runtime.fake import FakeRuntime
-from groundwire.runtime.protocol import Outcome
-
-
-def language_model(call: ScoreText) -> Outcome:
-    """Words are likelier where the prefix has them; a long text is refused."""
-    words, offsets, at = call.text.split(" "), [], 0
-    if len(words) > 6:
-        raise TooLong("too long")
-    for word in words:
-        offsets.append((at, at + len(word)))
-        at += len(word) + 1
-    values = [-1.0 if word.strip(".") in " ".join(call.prefix) else -2.0 for word in words]
-    return TextScored(tuple(offsets), tuple(values), 0)
-
+from tests.support.generation import language_model
 
 CANDIDATES = ["honey is blue", "bees make honey", "x " * 8, "wasps make honey", "bees make honey"]
 

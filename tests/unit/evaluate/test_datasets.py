@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +10,7 @@ import pytest
 
 from groundwire.evaluate.datasets import FORMATS, read_dataset
 from groundwire.evaluate.datasets.examples import Example
-
-
-def save(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8", newline="")
-    return path
-
-
-def lines(*records: dict[str, Any]) -> str:
-    return "".join(json.dumps(record) + "\n" for record in records)
-
-
-def table(columns: Sequence[str], *rows: Sequence[str], ending: str = "\n") -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator=ending).writerows([columns, *rows])
-    return text.getvalue()
+from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -132,10 +114,6 @@ def test_csv(tmp_path: Path) -> None:
     ]
 
 
-Q2 = ("", "episode_idx", "round", "topic", "message")
-CROSS = (*Q2, "dodeca_response", "memnet_response", "knowledge", "gold", "dodeca_label", "memnet_label")
-
-
 def test_q2_cross_annotation_labels_inconsistency_1(tmp_path: Path) -> None:
     text = table(
         CROSS,
@@ -182,9 +160,6 @@ def test_q2_sets_are_labelled_by_their_name(
     ]
 
 
-BEGIN = "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label\n"
-
-
 def test_begin_does_not_quote(tmp_path: Path) -> None:
     text = BEGIN + (
         't5\twow\tThe "snurfer" is a board.\tHi\t"a board" they say\tFully attributable\n'
@@ -217,17 +192,6 @@ def test_begin_of_2021(tmp_path: Path) -> None:
     assert (examples[0].knowledge, examples[0].history) == (("Rain is wet.",), ("Rain?",))
 
 
-FACTUAL = (
-    "conv_index",
-    "model_type",
-    "decoding",
-    "context",
-    "knowledge",
-    "response",
-    "Avg Factual Correctness",
-    "Hallucination",
-    "Verifiable",
-)
 DIALOGUE = "A: I like tea. <br>B: So do I: it is hot. <br>"
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from groundwire.evaluate.datasets import FORMATS, read_dataset
 from groundwire.runtime.errors import InvalidRequest
-
-from .test_datasets import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
+from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
 GOOD = {"response": "Rain is wet.", "knowledge": "Rain is water.", "label": 1}
 KG = ("Messages", "User Rating", "Assistant Rating")

@@ -18,12 +18,9 @@ from groundwire.evaluate.report.page import write_report
 from groundwire.evaluate.report.text import break_name, escape_text, replace_unshowable, sort_spans, split_into_pieces
 from groundwire.evaluate.statistics.results import ErrorCase, Estimate, MetricFigures, Results, SetFigures
 from groundwire.runtime.errors import InvalidRequest
-from tests.support.report_results import build_errors, labelled, results
+from tests.support.report_results import TEXT, build_errors, labelled, results
 
 VOID = {"meta", "link", "input", "br", "wbr", "hr", "img"}
-TEXT = (
-    '<script>window.hacked = 1</script> "quoted" \'single\' & &amp; <img src=x onerror="window.hacked = 1"> {{ 7 * 7 }}'
-)
 ODD = "lone \ud83d half, \x00 nul, \x1b[31m escape, \u202eesrever, \u200bzero, שלום, https://example.com/x?a=1&b=2"
 
 

@@ -16,9 +16,7 @@ import msgspec
 import pytest
 
 from groundwire.evaluate.report.page import write_report
-from tests.support.report_results import build_errors, labelled, results
-
-from .test_report import TEXT
+from tests.support.report_results import TEXT, build_errors, labelled, results
 
 BROWSER = next(
     (observed for name in ("chromium", "chromium-browser", "google-chrome") if (observed := shutil.which(name))), ""

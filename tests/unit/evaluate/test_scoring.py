@@ -10,7 +10,6 @@ import pytest
 from groundwire.engine import Options, Q2Options
 from groundwire.evaluate.datasets.examples import Example, sample_examples
 from groundwire.evaluate.scores.scoring import Settings, Stored, request_key, score_sets
-from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.errors import BundleError, InvalidRequest
 from tests.support.evaluation import CALIBRATION, Fake, NoModels, make_example
 
@@ -132,15 +131,6 @@ def test_scores_made_under_a_calibration_are_the_same_scores(tmp_path: Path) -> 
     assert "calibration:" in scored.sets["set"][0].signature
     assert "metrics:q2" in scored.made_with  # the calibration's own choice
     assert score_sets({"set": EXAMPLES}, tmp_path, NoModels(metrics=("q2",))).made_with == scored.made_with
-
-
-@pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
-def test_a_plan_needs_no_models() -> None:
-    plan = Settings(device="cpu").plan()
-    manifest = Bundle.open("compact").manifest
-    assert manifest.calibration is not None
-    assert plan.names == manifest.calibration.metrics
-    assert manifest.digest() in plan.signature
 
 
 def test_a_key_is_of_the_texts_alone() -> None:

@@ -17,8 +17,7 @@ from groundwire.evaluate.papers.runs import load_run
 from groundwire.evaluate.scores.scoring import Stored, request_key
 from groundwire.evaluate.statistics.results import Results
 from groundwire.runtime.errors import InvalidRequest
-
-from .test_tables_measured import DEV, TEST, build_example, results, simulated
+from tests.support.paper_runs import DEV, TEST, build_example, results, simulated
 
 app = Typer()
 app.command()(show_table)

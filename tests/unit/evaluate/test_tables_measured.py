@@ -9,23 +9,25 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from groundwire.engine.schema.explanations import Comparison, DetectorExplanation, Explanation, Q2Explanation
-from groundwire.engine.schema.results import MetricResult, Score, Timings, Verdict
+from groundwire.engine.schema.explanations import Comparison, Q2Explanation
+from groundwire.engine.schema.results import MetricResult, Score
 from groundwire.evaluate.datasets.examples import Example
-from groundwire.evaluate.papers import PaperTable, ScoredRun, render_table
+from groundwire.evaluate.papers import ScoredRun, render_table
 from groundwire.evaluate.papers.runs import ScoredExample, ScoredSet
-from groundwire.evaluate.statistics.results import SCHEMA, Estimate, MetricFigures, Results, SetFigures, SystemLevel
+from groundwire.evaluate.statistics.results import SetFigures
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
-
-
-def measured(table: PaperTable) -> dict[tuple[str, str], float]:
-    return {
-        (row.name, column.name): cell.measured
-        for row in table.rows
-        for column, cell in zip(table.columns, row.cells, strict=True)
-        if cell.measured is not None
-    }
+from tests.support.paper_runs import (
+    DEV,
+    TEST,
+    build_example,
+    detector,
+    measured,
+    plain,
+    results,
+    score,
+    simulated,
+)
 
 
 def q2(value: float, kept: Sequence[str | None] = ()) -> MetricResult:
@@ -35,29 +37,8 @@ def q2(value: float, kept: Sequence[str | None] = ()) -> MetricResult:
     return MetricResult("q2", "scored", value, explanation=Q2Explanation((), tuple(asked)))
 
 
-def plain(metric: str, value: float, explanation: Explanation | None = None) -> MetricResult:
-    return MetricResult(metric, "scored", value, explanation=explanation)
-
-
-def detector(metric: str, decision: int) -> MetricResult:
-    """A detector whose decision and probability are on different sides of 0.5."""
-    explanation = DetectorExplanation("consistent" if decision else "inconsistent", ())
-    return MetricResult(metric, "scored", 0.45 if decision else 0.55, explanation=explanation)
-
-
-def score(*results: MetricResult) -> Score:
-    by_name = {result.name: result for result in results}
-    return Score("scored", results[0].value, Verdict("unknown"), by_name, (), None, Timings(0.0, {}), "groundwire|test")
-
-
 def a_set(name: str, scored: Iterable[tuple[Example, Score | None]]) -> ScoredSet:
     return ScoredSet(name, tuple(ScoredExample(example, result) for example, result in scored))
-
-
-def build_example(
-    number: int, label: int | None, system: str = "", source: str = "", grade: float | None = None
-) -> Example:
-    return Example(f"{system}{number}", f"r{number}", ("k",), label=label, system=system, source=source, grade=grade)
 
 
 HIGH = {("dodeca", 0): 20, ("dodeca", 1): 102, ("memnet", 0): 20, ("memnet", 1): 102}
@@ -133,16 +114,6 @@ def test_examples_that_name_their_part_are_found_in_the_cross_annotation() -> No
     }
 
 
-def results(*sets: SetFigures) -> Results:
-    return Results(SCHEMA, "2026-01-01T00:00:00+00:00", "groundwire|test", 0, 1000, sets)
-
-
-def simulated(value: float, contexts: int = 244) -> SetFigures:
-    level = SystemLevel(contexts, Estimate(value, value - 0.1, 1.0), {})
-    figures = {name: MetricFigures(name, 488, {}, system_level=level) for name in ("q2", "bleu")}
-    return SetFigures("cross_annotation", 488, {}, figures)
-
-
 def test_q2_4_is_read_from_results() -> None:
     table = render_table("q2-4", [ScoredRun(results=results(SetFigures("other", 3, {}, {}), simulated(0.95, 200)))])
     cells = measured(table)
@@ -201,23 +172,6 @@ def test_runs_are_the_variants_of_a_table() -> None:
 def test_a_variant_that_a_table_does_not_have(table: str, allowed: str) -> None:
     with pytest.raises(InvalidRequest, match=f"'big' is not a variant of table {table}; its variants are {allowed}"):
         render_table(table, [ScoredRun("big")])
-
-
-def begin(label: int, source: str, pmi: float, critic: int, number: int) -> tuple[Example, Score]:
-    return build_example(number, label, source=source), score(
-        plain("pmi", pmi), detector("detector.faithcritic", critic)
-    )
-
-
-TEST = [
-    begin(1, "wow", 3.0, 1, 0),
-    begin(1, "wow", 1.0, 1, 1),
-    begin(0, "wow", 0.0, 0, 2),
-    begin(0, "cmu", 2.5, 1, 3),
-    begin(1, "cmu", 0.5, 0, 4),
-    begin(0, "cmu", -1.0, 0, 5),
-]
-DEV = [begin(1, "wow", 4.0, 1, 0), begin(1, "tc", 2.0, 1, 1), begin(0, "cmu", 1.5, 0, 2), begin(0, "wow", -1.0, 0, 3)]
 
 
 @pytest.fixture

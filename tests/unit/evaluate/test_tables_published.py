@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from pathlib import Path
 
 import pytest
-import typer
-from typer.core import TyperGroup
 
 from groundwire.evaluate.papers import TABLES, fill_tables, iterate_figures, render_table
-from groundwire.evaluate.papers.command import show_table
-from groundwire.export.commands import app as export
-from groundwire.export.presets import PRESETS
 from groundwire.runtime.errors import InvalidRequest
-
-from .test_tables_measured import measured
+from tests.support.paper_runs import measured
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "reproduce.md"
 
@@ -128,41 +120,3 @@ def test_filling_a_guide_keeps_what_was_measured() -> None:
     assert fill_tables(pasted.replace("0.8780 / ", "0.1 / ")) == pasted
     per_cent = fill_tables(text.replace("q2-4", "q2-6")).replace("74.49% / –", "74.49% / 70.00%")
     assert fill_tables(per_cent) == per_cent
-
-
-def commands() -> list[list[str]]:
-    blocks = re.findall(r"```sh\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    return [shlex.split(line) for block in blocks for line in block.splitlines()]
-
-
-def test_the_guide_has_a_command_for_every_table() -> None:
-    made = [words[2] for words in commands() if words[:2] == ["groundwire", "tables"]]
-    assert sorted(made) == sorted(TABLES)
-
-
-def test_the_commands_of_the_guide_exist_with_their_options() -> None:
-    from groundwire.evaluate.cli.evaluate import evaluate
-
-    root = typer.Typer()
-    root.command("evaluate")(evaluate)
-    root.command("tables")(show_table)
-    root.add_typer(export, name="export")
-    group = typer.main.get_command(root)
-    assert isinstance(group, TyperGroup)
-    used = [words[1:] for words in commands() if words[0] == "groundwire"]
-    assert {words[0] for words in used} == {"export", "evaluate", "tables"}
-    for name, *rest in used:
-        # Parses, and raises for an unknown option; nothing runs.
-        context = group.commands[name].make_context(name, list(rest))
-        if name == "export" and rest[0].startswith("paper"):
-            assert context.params["what"] in PRESETS
-
-
-def test_the_runs_of_the_guide_are_made_before_they_are_shown() -> None:
-    made: set[str] = set()
-    for words in commands():
-        if words[:2] == ["groundwire", "evaluate"]:
-            made.add(words[words.index("--out") + 1])
-        if words[:2] == ["groundwire", "tables"]:
-            runs = [word.rpartition("=")[2] for word in words[3:] if "runs/" in word]
-            assert set(runs) <= made, words

@@ -14,7 +14,7 @@ import pytest
 from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.scores.scoring import Settings, score_sets
 from groundwire.evaluate.statistics.analysis import analyse
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundle import Bundle, embedded
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
 
@@ -35,3 +35,11 @@ def test_no_metric_is_below_its_floor(tmp_path: Path) -> None:
         assert figures.roc_auc.value >= floor, name
     assert measured.questions is not None
     assert measured.questions.with_question.value >= 0.9
+
+
+def test_a_plan_needs_no_models() -> None:
+    plan = Settings(device="cpu").plan()
+    manifest = Bundle.open("compact").manifest
+    assert manifest.calibration is not None
+    assert plan.names == manifest.calibration.metrics
+    assert manifest.digest() in plan.signature
