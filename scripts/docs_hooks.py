@@ -176,10 +176,12 @@ def write_role_cost(roles: str) -> str:
     times = {role: latency["stages"][role]["run_ms"] / responses for role in roles.split()}
     parts = " + ".join(f"{_ms(time)} ms (`{role}`)" for role, time in times.items())
     total = f" = {_ms(sum(times.values()))} ms" if len(times) > 1 else ""
+    machine = document["machine"]
     return (
-        f"{parts}{total} of model run time per response, one response at a time on {document['machine']['cores']} cores "
-        f"({document['machine']['processor']}; [how it was measured](../benchmarks.md)). Metrics that are asked for "
-        "together share equal calls."
+        f"{parts}{total} of model run time per response, one response at a time on {machine['cores']} cores "
+        f"({machine['processor']}; [how it was measured](../benchmarks.md)). Metrics share equal calls, and batches of "
+        "several roles run at the same time: all metrics of a response together take "
+        f"{_ms(latency['total']['p50_ms'])} ms (p50)."
     )
 
 
@@ -224,8 +226,12 @@ def write_start() -> str:
         starts = results["start"]
         median = sorted(starts, key=lambda start: start["load_ms"])[len(starts) // 2]
         rows.append(
-            [title, f"{results['bundle_mb']:.1f}", _ms(median["import_ms"]), _ms(median["load_ms"])]
-            + [_ms(median["first_score_ms"]), f"{median['peak_mb']:.0f}"]
+            [
+                title,
+                f"{results['bundle_mb']:.1f}",
+                *(_ms(median[key]) for key in ("import_ms", "load_ms", "first_score_ms")),
+                f"{median['peak_mb']:.0f}",
+            ]
         )
     return _table(["metrics", "bundle MB", "import ms", "load ms", "first score ms", "peak MB"], rows)
 
@@ -233,8 +239,13 @@ def write_start() -> str:
 def write_paper_sizes() -> str:
     """Return int8 graphs of the papers' model sizes beside PyTorch."""
     rows = [
-        [piece["model"], piece["input"], f"{piece['int8_mb']:.0f}", _ms(piece["int8"]["p50_ms"])]
-        + [_ms(piece["fp32"]["p50_ms"]), _ms(piece["peer"]["p50_ms"]), f"{piece['ratio']:.1f} ×"]
+        [
+            piece["model"],
+            piece["input"],
+            f"{piece['int8_mb']:.0f}",
+            *(_ms(piece[side]["p50_ms"]) for side in ("int8", "fp32", "peer")),
+            f"{piece['ratio']:.1f} ×",
+        ]
         for piece in load_results("paper_size")["results"]["pieces"]
     ]
     return _table(["model", "input", "int8 MB", "int8 ms", "fp32 ms", "PyTorch fp32 ms", "int8 over PyTorch"], rows)
