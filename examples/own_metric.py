@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from groundwire.engine import Engine, Options, Request
-from groundwire.engine.metrics import METRICS, Metric
+from groundwire.engine.metrics import METRICS, Metric, register
+from groundwire.engine.metrics.base import RoleInfos
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.results import MetricResult
 from groundwire.engine.text.sentences import sentences
@@ -11,7 +12,7 @@ from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.fake import FakeRuntime
 
 
-def score_worst_sentence(request: Request, options: Options) -> Steps[MetricResult]:
+def score_worst_sentence(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """Yield one call per sentence, then return the smallest probability of entailment, 0–1."""
     answers = yield [Classify("nli", request.knowledge, sentence.text) for sentence in sentences(request.response)]
     return MetricResult("worst_sentence", "scored", min(answer.probabilities["entailment"] for answer in answers))
@@ -26,8 +27,15 @@ def classify(call: Classify) -> Classified:
 
 def main() -> None:
     """Register the metric and score two responses on a fake runtime."""
-    METRICS["worst_sentence"] = Metric(
-        "worst_sentence", "Worst sentence", roles=frozenset({"nli"}), steps=score_worst_sentence
+    register(
+        Metric(
+            name="worst_sentence",
+            title="Worst sentence",
+            description="the smallest probability that the knowledge entails a sentence of the response",
+            compute=score_worst_sentence,
+            roles=frozenset({"nli"}),
+            groups=frozenset({"fast"}),
+        )
     )
     with Engine(FakeRuntime({"nli": classify})) as engine:
         for response in ("Bees fly.", "Bees fly. Bees sing."):

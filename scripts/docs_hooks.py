@@ -4,6 +4,7 @@
 - ``{{ code PATH }}`` in a page is replaced by a Python file.
 - ``{{ include PATH }}`` in a page is replaced by a Markdown file outside ``docs/``, its links rewritten.
 - ``{{ quality METRICS }}`` is replaced by the metrics' ROC-AUC, from docs/quality.md.
+- ``{{ facts METRICS }}`` is replaced by table rows from the metrics' records.
 - ``{{ figure CELLS }}`` is replaced by the last cell of the row of docs/quality.md that begins with these cells.
 - ``{{ cost ROLES }}`` and the other names in ``TABLES`` are replaced by figures from bench/results.
 """
@@ -143,6 +144,24 @@ def read_figure(cells: str) -> str:
         if line.startswith("|") and row[: len(begin)] == begin:
             return row[-1]
     raise ValueError(f"docs/quality.md has no row that begins with {' | '.join(begin)}.")
+
+
+def write_facts(names: str) -> str:
+    """Return table rows with what the metrics' records say: description, roles, range, groups, package."""
+    from groundwire.engine.metrics import find
+
+    metrics = [metric for metric in map(find, names.split()) if metric is not None]
+    if len(metrics) < len(names.split()):
+        raise ValueError(f"One of the metrics {names} does not exist.")
+    first = metrics[0]
+    bounds = "unbounded" if first.bounds is None else " to ".join(f"{bound:g}" for bound in first.bounds)
+    groups = ", ".join(f"`{group}`" for group in ("all", *sorted(first.groups)))
+    rows = [[f"`{metric.name}`", metric.description] for metric in metrics]
+    rows.append(["roles", ", ".join(f"`{role}`" for role in sorted(first.roles)) or "none: no model"])
+    rows += [["range", bounds], ["groups", groups]]
+    if first.package:
+        rows.append(["needs", f"the package `{first.package}`: `pip install 'groundwire[metrics]'`"])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 ROLE_METRICS = {
@@ -287,6 +306,7 @@ def include_code(path: str) -> str:
 TABLES: dict[str, Callable[..., str]] = {
     "code": include_code,
     "cost": write_role_cost,
+    "facts": write_facts,
     "figure": read_figure,
     "include": include,
     "latency": write_latency,
