@@ -15,6 +15,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -46,7 +47,7 @@ def _describe(command: Any, path: str, level: int) -> Iterator[str]:
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = [path, *(_metavar(argument) for argument in arguments), *(["[OPTIONS]"] if options else [])]
-    if hasattr(command, "commands"):
+    if getattr(command, "commands", None):
         yield f"```text\n{path} COMMAND [ARGUMENTS] [OPTIONS]\n```\n"
         for name, child in command.commands.items():
             yield from _describe(child, f"{path} {name}", level + 1)
@@ -57,7 +58,11 @@ def _describe(command: Any, path: str, level: int) -> Iterator[str]:
         yield "| argument or option | type | default | meaning |"
         yield "|---|---|---|---|"
         for parameter in rows:
-            names = [_metavar(parameter)] if parameter in arguments else [*parameter.opts, *parameter.secondary_opts]
+            names = (
+                [_metavar(parameter).replace("|", "\\|")]
+                if parameter in arguments
+                else [*parameter.opts, *parameter.secondary_opts]
+            )
             yield (
                 f"| {', '.join(f'`{name}`' for name in names)} | {_type(parameter)} | {_default(parameter)} "
                 f"| {_cell(getattr(parameter, 'help', None) or '')} |"
@@ -79,6 +84,8 @@ def _type(parameter: Any) -> str:
         return str(parameter.type.name)
     annotation = described.annotation
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        choices = tuple(choice.value for choice in annotation)
     if choices:
         return ", ".join(f"`{choice}`" for choice in choices)
     names = {bool: "flag", float: "number", int: "integer", str: "text", Path: "path"}
@@ -87,11 +94,11 @@ def _type(parameter: Any) -> str:
 
 def _default(parameter: Any) -> str:
     default = parameter.default() if callable(parameter.default) else parameter.default
-    if default is None or default == () or default == []:
+    if default is None or default in ("", (), []):
         return "required" if parameter.required else "–"
     if default is True or default is False:
         return "on" if default else "off"
-    return f"`{default}`"
+    return f"`{default.value if isinstance(default, Enum) else default}`"
 
 
 def _cell(text: str) -> str:
