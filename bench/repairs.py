@@ -3,7 +3,7 @@
 Dialogues about triples that the embedded models were not trained on, in unseen phrases, are corrupted as in the
 critic's training, criticised and repaired. A repair is right when every fact that the response states holds with its
 new entities; ``exact`` counts repairs that restore the response before the corruption. FeQA reads history and triples,
-before and after, with the compact bundle (the paper's tables 3 and 5; docs/nph.md).
+before and after, with the compact bundle (the paper's tables 3 and 5; docs/quality_nph.md).
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="question_generator"):
-    """An encoder-decoder in two graphs (docs/architecture.md gives their signatures)."""
+    """An encoder-decoder in two graphs (docs/reference/graphs.md has their signatures)."""
 
     encoder: str
     decoder: str
@@ -149,7 +149,7 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="response_generator"):
-    """A model that writes responses, in two graphs: PMI-Decode (docs/architecture.md gives their signatures)."""
+    """A model that writes responses, in two graphs: PMI-Decode (docs/reference/graphs.md has their signatures)."""
 
     encoder: str
     decoder: str
@@ -188,7 +188,7 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="language_model"):
-    """A causal language model that scores texts (docs/architecture.md gives the signatures of its graphs)."""
+    """A causal language model that scores texts (docs/reference/graphs.md has the signatures)."""
 
     graph: str
     head: Head | msgspec.UnsetType = msgspec.UNSET
@@ -250,7 +250,7 @@ class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="retriever"):
-    """An entity retriever in three graphs (docs/architecture.md gives their signatures)."""
+    """An entity retriever in three graphs (docs/reference/graphs.md has their signatures)."""
 
     encoder: str
     """The masked language model: hidden states of triples, history and masked response."""

@@ -51,7 +51,7 @@ class DeviceProfile:
 
     @classmethod
     def of(cls, device: Device, threads: int | None) -> DeviceProfile:
-        """The measured defaults of a device (docs/decisions.md)."""
+        """The measured defaults of a device (docs/adr, nr 63 and 66)."""
         if device == "cpu":
             count = usable_cores() if threads is None else threads
             return cls(device, count, 1536, 64, 80, min(count, MAX_CONCURRENT_BATCHES))

@@ -1,54 +1,183 @@
-"""The examples of the README do what they say, on the embedded bundle."""
+"""README, documentation and examples do what they say, on the embedded bundles."""
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 import shlex
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from typer.testing import CliRunner
 
+from groundwire.engine import Engine
 from groundwire.engine.cli import app
 from groundwire.runtime.bundle import embedded
+from groundwire.runtime.local import LocalRuntime
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+SKIP = "# doc: skip"
+"""First line of a Python block that needs what a fresh machine lacks; the reason is in parentheses after it."""
+NEEDS_CHECKPOINTS = ("groundwire export", "paper-q2")
+NEEDS_DATASETS = {DOCS / "reproduce.md"}
+"""Pages whose commands read sets that are not part of the project."""
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PROSE = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("bundles/*/README.md"),
+    ROOT / "examples" / "README.md",
+    ROOT / "bench" / "README.md",
+]
 
-pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
+needs_bundles = pytest.mark.skipif(
+    not {"compact", "nph"} <= set(embedded()), reason="this checkout does not have the embedded bundles"
+)
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+class Block(NamedTuple):
+    """Code of a page: a Python block, or one command."""
+
+    language: str
+    text: str
 
 
-@pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.splitlines()[0])
-def test_python_examples_run(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(code, "README.md", "exec"), {})
+def blocks(page: Path) -> list[Block]:
+    """What of a page can run, in order."""
+    runnable: list[Block] = []
+    for language, text in re.findall(r"^```(python|sh)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.M):
+        if language == "python" and not text.startswith(SKIP):
+            runnable.append(Block(language, text))
+        if language == "sh":
+            commands = (line.partition(" # ")[0].strip() for line in text.splitlines())
+            runnable.extend(
+                Block(language, command)
+                for command in commands
+                if command.startswith("groundwire ") and not any(word in command for word in NEEDS_CHECKPOINTS)
+            )
+    return runnable
+
+
+PAGES = [
+    page for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))) if page not in NEEDS_DATASETS and blocks(page)
+]
+passed: set[str] = set()
+"""Commands without files of their own that have run: several pages show the same ones."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_runtimes() -> Iterator[None]:
+    """Load each bundle once for all pages, and keep it when an engine is closed."""
+    load: Callable[..., LocalRuntime] = LocalRuntime.load
+    loaded: dict[str, LocalRuntime] = {}
+
+    def load_once(*arguments: Any, **settings: Any) -> LocalRuntime:
+        key = repr((arguments, settings)).replace("'auto'", "'cpu'")
+        return loaded.setdefault(key, loaded.get(key) or load(*arguments, **settings))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalRuntime, "load", staticmethod(load_once))
+        patch.setattr(LocalRuntime, "close", lambda runtime: None)
+        yield
+
+
+@needs_bundles
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_code_of_a_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All blocks of a page, one after another in one directory; a Python block prints something."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    for language, text in blocks(page):
+        if text in passed:
+            continue
+        if language == "sh":
+            result = CliRunner().invoke(app, shlex.split(text)[1:])
+            assert result.exit_code == 0, f"{text}: {result.output} {result.exception}"
+            if "--out" not in text and "runs/" not in text:
+                passed.add(text)
+        else:
+            exec(compile(text, page.name, "exec"), {"__name__": "page"})
+            assert capsys.readouterr().out.strip(), text
+
+
+@needs_bundles
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md"], ids=lambda page: page.name)
+def test_the_first_example_prints_what_the_page_shows(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, output = re.findall(r"```(?:python|text)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[:2]
+    exec(compile(code, page.name, "exec"), {"__name__": "page"})
+    assert capsys.readouterr().out == output
+
+
+@needs_bundles
+@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.stem != "service"], ids=lambda path: path.stem)
+def test_an_example_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(path), run_name="example")["main"]()
     assert capsys.readouterr().out.strip()
 
 
-COMMANDS = [
-    [
-        line.partition("#")[0].strip()
-        for line in block.splitlines()
-        # The papers' checkpoints come from a hub.
-        if line.startswith("groundwire") and "paper-q2" not in line
-    ]
-    for block in blocks("sh")
-]
+@needs_bundles
+def test_the_example_service_answers() -> None:
+    make_server = runpy.run_path(str(ROOT / "examples" / "service.py"), run_name="example")["make_server"]
+    with Engine.load("compact") as engine:
+        server = make_server(engine, 0)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{server.server_address[1]}"
+            answers = [
+                post(address, {"response": "Bees make honey.", "knowledge": "Honey is made by bees."}),
+                post(address, {"response": "", "knowledge": "Honey is made by bees."}),
+            ]
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+    assert [code for code, _ in answers] == [200, 400]
+    assert answers[0][1]["label"] in {"consistent", "inconsistent", "unverifiable"}
+    assert "response is empty" in answers[1][1]["error"]
 
 
-@pytest.mark.parametrize("commands", [found for found in COMMANDS if found], ids=lambda commands: commands[0])
-def test_commands_run(commands: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of one block, one after another in one directory."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
-    for command in commands:
-        result = CliRunner().invoke(app, shlex.split(command)[1:])
-        assert result.exit_code == 0, f"{command}: {result.output} {result.exception}"
+def post(address: str, content: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The status and the decoded body of an answer."""
+    request = urllib.request.Request(address, json.dumps(content).encode())
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=60) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())
 
 
-def test_the_readme_names_every_document() -> None:
-    for name in re.findall(r"\]\(([\w./-]+\.md)\)", README):
-        assert (ROOT / name).is_file(), name
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    """mkdocs checks the pages of docs/; these are outside it."""
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_decision_is_dated_complete_and_listed_once() -> None:
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (DOCS / "adr" / "index.md").read_text(encoding="utf-8"))
+    decisions = sorted(path.name for path in (DOCS / "adr").glob("0*.md"))
+    assert sorted(set(listed)) == decisions
+    assert [int(name[:4]) for name in decisions] == list(range(1, len(decisions) + 1))
+    for name in decisions:
+        text = (DOCS / "adr" / name).read_text(encoding="utf-8")
+        assert re.match(
+            rf"# {int(name[:4])}\. \S.*\n\n- Date: \d{{4}}-\d\d-\d\d\n- Status: (Accepted|Superseded by)", text
+        )
+        assert re.findall(r"^## (.*)$", text, re.M) == ["Context", "Decision", "Consequences"], name
+
+
+def test_every_metric_has_a_page() -> None:
+    from groundwire.engine import METRICS
+
+    index = (DOCS / "metrics" / "index.md").read_text(encoding="utf-8")
+    assert [name for name in METRICS if f"`{name}`" not in index] == []

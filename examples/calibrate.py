@@ -1,0 +1,35 @@
+"""Fit a verdict to labelled responses, load an engine with it, and score with the fitted thresholds.
+
+The same as ``groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json``; needs
+``pip install 'groundwire[evaluate]'``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from groundwire.engine import Engine
+from groundwire.engine.cli import app
+
+LABELLED = Path(__file__).with_name("labelled.jsonl")
+
+
+def main() -> None:
+    """Calibrate on the example labels, then score one of the responses."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "mine.json"
+        command = ["calibrate", str(LABELLED), "--metrics", "nli,overlap_precision", "--out", str(path)]
+        result = CliRunner().invoke(app, command)
+        if result.exit_code:
+            raise SystemExit(result.output)
+        with Engine.load("compact", calibration=path) as engine:
+            print("metrics of the verdict:", ", ".join(engine.metric_names()))
+            score = engine.score("Octopuses have three hearts.", "Octopuses have three hearts and blue blood.")
+            print(f"{score.verdict.label} ({score.verdict.probability:.2f}, line at {score.verdict.threshold:.2f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Repair a response with a knowledge graph: wrong names are replaced by entities that the graph supports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groundwire.engine import Engine, KnowledgeGraph
+
+FILMS = Path(__file__).with_name("films.tsv")
+
+
+def main() -> None:
+    """Repair a response about a film and print the triple that justifies the change."""
+    graph = KnowledgeGraph.load(FILMS)
+    with Engine.load("nph") as engine:
+        refinement = engine.refine("It was directed by James Cameron.", ["Do you know Alien?"], graph=graph)
+    print(refinement.status, "|", refinement.response)
+    for change in refinement.changes:
+        triple = change.triple
+        print(f"  {change.old} → {change.new}, because {triple.subject} {triple.predicate} {triple.object}")
+
+
+if __name__ == "__main__":
+    main()
