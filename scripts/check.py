@@ -46,6 +46,8 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
+    # Material for MkDocs prints an announcement at every build.
+    "NO_MKDOCS_2_WARNING": "1",
 }
 
 
@@ -76,6 +78,7 @@ SINGLE: dict[str, list[str]] = {
     "cpp-format": [tool("clang-format"), "--dry-run", "--Werror", *cpp_files()],
     "imports": [sys.executable, "-c", LINT_IMPORTS, "--no-cache"],
     "terms": [sys.executable, "scripts/terms.py"],
+    "docs": [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
 }
 """Checks that use one core, the longest first."""
 

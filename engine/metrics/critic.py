@@ -8,30 +8,14 @@ drawn later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from groundwire.runtime.calls import ClassifyTokens
-from groundwire.runtime.triples import SEPARATOR, Triple, linearise
-
-from ..nph.mentions import find_mentions, score_tokens
+from ..nph.critic import ROLE, critic_call
+from ..nph.mentions import find_mentions
 from ..scheduling.steps import Steps
 from ..schema.explanations import CriticExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.token_flags import flag_tokens
 from .base import Metric, RoleInfos
-
-ROLE = "critic"
-TURNS = 3
-"""Last turns of the history that the critic reads, as in the paper."""
-
-
-def ask(triples: Sequence[Triple], history: Sequence[str], response: str) -> ClassifyTokens:
-    """The call that has the critic read a response.
-
-    Triples and turns are one premise: of several, a token classifier believes the one that supports a word most, and a
-    turn that names an entity would excuse every claim about it.
-    """
-    return ClassifyTokens(ROLE, (SEPARATOR.join(filter(None, (linearise(triples), *history[-TURNS:]))),), response)
 
 
 def critic(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
@@ -40,8 +24,8 @@ def critic(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
         return MetricResult(
             "critic", "nothing_to_verify", message="The critic reads triples and the request has none; pass triples."
         )
-    (answer,) = yield [ask(request.triples, request.history, request.response)]
-    tokens = score_tokens(answer, role_info(ROLE))
+    (answer,) = yield [critic_call(request.triples, request.history, request.response)]
+    tokens = flag_tokens(answer, role_info(ROLE))
     flagged = find_mentions(request.response, tokens, options.critic.threshold)
     return MetricResult(
         "critic",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
-from groundwire.runtime.protocol import RoleInfo
+from groundwire.runtime.calls import ClassifyTokens
 
 from ..scheduling.steps import Steps
-from ..schema.explanations import FlaggedToken, TokenClassifierExplanation, UnsupportedSpan
+from ..schema.explanations import TokenClassifierExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.token_flags import flag_tokens
 from .base import Metric, RoleInfos
 
 ROLE = "token_classifier"
@@ -33,16 +33,6 @@ def token_classifier(request: Request, options: Options, role_info: RoleInfos) -
         ),
         coverage=answer.read.characters / answer.read.total,
     )
-
-
-def flag_tokens(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken, ...]:
-    """Each token with the probability of all labels but the supported ones."""
-    supported = [index for index, label in enumerate(answer.labels) if label in info.supported]
-    flags = []
-    for token in answer.tokens:
-        doubt = 1.0 - sum(token.probabilities[index] for index in supported)
-        flags.append(FlaggedToken(token.start, token.end, min(1.0, max(0.0, doubt))))
-    return tuple(flags)
 
 
 def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from groundwire.runtime.triples import Triple, readable, sentence
 
 from ..kg import KnowledgeGraph, Linked
-from ..metrics.critic import TURNS
 from ..text.words import words
+from .critic import TURNS
 
 MODEL_TRIPLES = 16
 """Triples of a graph that the models read. Triples that the caller passes are all read."""

@@ -11,9 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from groundwire.runtime.calls import ClassifiedTokens
-from groundwire.runtime.protocol import RoleInfo
-
 from ..schema.explanations import FlaggedMention, FlaggedToken
 from ..text.words import WORD, words
 
@@ -47,17 +44,6 @@ class _ScoredWord(NamedTuple):
     content: bool
     capitalised: bool
     probability: float
-
-
-def score_tokens(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken, ...]:
-    """Return each token with the probability, 0–1, of all labels but the supported one."""
-    supported = [index for index, label in enumerate(answer.labels) if label in info.supported]
-    return tuple(
-        FlaggedToken(
-            token.start, token.end, min(1.0, max(0.0, 1.0 - sum(token.probabilities[index] for index in supported)))
-        )
-        for token in answer.tokens
-    )
 
 
 def find_mentions(

@@ -10,7 +10,6 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime
 
 from ..kg import KnowledgeGraph
-from ..metrics.critic import ROLE as CRITIC
 from ..scheduling.jobs import Unfinished
 from ..scheduling.scheduler import Scheduler
 from ..scheduling.steps import Steps
@@ -20,6 +19,7 @@ from ..schema.validation import make_history, make_response, make_triples
 from ..signature import signature
 from . import steps
 from .context import Context, build_context
+from .critic import ROLE as CRITIC
 from .records import Critique, Refinement
 from .steps import CritiqueResult, RefineOptions
 

@@ -14,13 +14,14 @@ from groundwire.runtime.calls import Retrieve, Retrieved
 from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.triples import Triple
 
-from ..metrics.critic import ask
 from ..scheduling.steps import Steps
 from ..schema.base import Record
 from ..schema.explanations import FlaggedMention, FlaggedToken
 from ..schema.options import Options
+from ..text.token_flags import flag_tokens
 from .context import Context, find_path
-from .mentions import find_mentions, score_tokens
+from .critic import critic_call
+from .mentions import find_mentions
 from .records import Alternative, Change
 from .repair import (
     MAX_CANDIDATES,
@@ -112,9 +113,9 @@ def repair_response(context: Context, settings: RefineOptions, options: Options,
     if not drafts:
         message = TOO_WEAK.format(best_probability, settings.min_probability)
         return RepairResult(before, context.response, message=message)
-    answers = yield [ask(draft.triples, context.history, draft.response) for draft in drafts]
+    answers = yield [critic_call(draft.triples, context.history, draft.response) for draft in drafts]
     results = [
-        _make_result(context, draft.response, draft.triples, score_tokens(answer, info), options)
+        _make_result(context, draft.response, draft.triples, flag_tokens(answer, info), options)
         for draft, answer in zip(drafts, answers, strict=True)
     ]
     draft, after = max(zip(drafts, results, strict=True), key=lambda pair: _rate_draft(*pair))
@@ -133,8 +134,8 @@ def _make_result(
 
 
 def _run_critic(context: Context, options: Options, info: RoleInfo) -> Steps[tuple[CritiqueResult, tuple[Swap, ...]]]:
-    (answer,) = yield [ask(context.triples, context.history, context.response)]
-    tokens = score_tokens(answer, info)
+    (answer,) = yield [critic_call(context.triples, context.history, context.response)]
+    tokens = flag_tokens(answer, info)
     result = _make_result(context, context.response, context.triples, tokens, options)
     swaps = yield from find_swaps(context, tokens, options.critic.threshold, info)
     swapped = {mention.start: mention for swap in swaps if swap.confirmed for mention in (swap.first, swap.second)}

@@ -14,12 +14,13 @@ from typing import NamedTuple
 from groundwire.runtime.protocol import RoleInfo
 
 from ..kg import Linked
-from ..metrics.critic import ask
 from ..scheduling.steps import Steps
 from ..schema.explanations import FlaggedMention, FlaggedToken
 from ..text.sentences import sentences
+from ..text.token_flags import flag_tokens
 from .context import Context
-from .mentions import max_probability, score_tokens
+from .critic import critic_call
+from .mentions import max_probability
 from .wording import Replacement, replace_names
 
 MIN_PROBABILITY = 0.2
@@ -63,11 +64,11 @@ def find_swaps(
         first = Replacement(pair.first.start, pair.first.end, pair.second.entity, pair.first.entity)
         second = Replacement(pair.second.start, pair.second.end, pair.first.entity, pair.second.entity)
         texts.append(replace_names(context.response, (first, second)))
-    answers = yield [ask(context.triples, context.history, text) for text, _ in texts]
+    answers = yield [critic_call(context.triples, context.history, text) for text, _ in texts]
     swaps: list[Swap] = []
     confirmed_starts: set[int] = set()
     for pair, (_, edits), answer in zip(pairs, texts, answers, strict=True):
-        swapped_tokens = score_tokens(answer, info)
+        swapped_tokens = flag_tokens(answer, info)
         remaining = max(max_probability(swapped_tokens, edit.new_start, edit.new_end) for edit in edits)
         starts = {pair.first.start, pair.second.start}
         confirmed = remaining < min(threshold, MAX_REMAINING * pair.probability) and confirmed_starts.isdisjoint(starts)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import _native
 from ..calls import BeamSampling, BeamSearch, Decoding, Greedy, Sampling
 from ..errors import InvalidRequest
-from ..models.classifier import softmax
+from ..numerics import softmax
 from ..ort.session import Array
 
 T = TypeVar("T")

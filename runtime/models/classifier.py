@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..bundle import Bundle, ClassifierRole
 from ..calls import Classified, Classify, Read
 from ..errors import BundleError, GroundwireError, ModelError, TooLong
+from ..numerics import softmax
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
 from ..tokenization import TextEncoder, Window
@@ -112,9 +113,3 @@ class Classifier:
                     "Retrieve fewer passages, or raise Options.max_windows."
                 )
         return windows
-
-
-def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Row-wise softmax in double precision."""
-    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))

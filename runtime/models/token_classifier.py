@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from ..bundle import Bundle, TokenClassifierRole
 from ..calls import ClassifiedToken, ClassifiedTokens, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError, TooLong
+from ..numerics import softmax
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
 from ..tokenization import TextEncoder, Window
-from .classifier import PremiseWindow, softmax
+from .classifier import PremiseWindow
 
 
 class TokenClassifier:

@@ -14,7 +14,7 @@ pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type
 import torch
 from transformers import AutoTokenizer, BertForTokenClassification
 
-from groundwire.engine.metrics.critic import ask
+from groundwire.engine.nph.critic import critic_call
 from groundwire.export import Gate, RoleOptions, export_role
 from groundwire.runtime.bundle import TokenClassifierRole
 from groundwire.runtime.triples import Triple
@@ -62,7 +62,7 @@ def trained(data: Path, tiny_backbone: Path, tmp_path_factory: pytest.TempPathFa
 
 
 def test_training_reads_what_the_engine_asks() -> None:
-    call = ask(DIALOGUE.triples, DIALOGUE.history, DIALOGUE.response)
+    call = critic_call(DIALOGUE.triples, DIALOGUE.history, DIALOGUE.response)
     assert call.premises == (make_premise(DIALOGUE),)
     assert (
         make_premise(DIALOGUE) == "Red River directed by Ann Cole | Red River year 1994 | Hello! | Who made Red River?"

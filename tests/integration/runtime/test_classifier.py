@@ -13,7 +13,8 @@ import torch
 from groundwire.runtime.bundle import Bundle, ClassifierRole, Template
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.errors import BundleError, TooLong
-from groundwire.runtime.models.classifier import Classifier, softmax
+from groundwire.runtime.models.classifier import Classifier
+from groundwire.runtime.numerics import softmax
 from groundwire.runtime.tokenization import TextEncoder, Window
 from tests.support import models
 from tests.support.zoo import LABELS, PROFILE, Zoo
