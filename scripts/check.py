@@ -78,7 +78,7 @@ SINGLE: dict[str, list[str]] = {
     "cpp-format": [tool("clang-format"), "--dry-run", "--Werror", *cpp_files()],
     "imports": [sys.executable, "-c", LINT_IMPORTS, "--no-cache"],
     "terms": [sys.executable, "scripts/terms.py"],
-    "docs": [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
+    "docs": [sys.executable, "-m", "mkdocs", "build", "--strict"],
 }
 """Checks that use one core, the longest first."""
 
