@@ -26,8 +26,6 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Smallest and largest value on the development set: 0 and 1 of the min-max form (PMI-Faith, table 9)."""
     threshold: float
     """On the min-max form, 0–1: from here on a response counts as consistent, by the best F1 on the development set."""
-    knots: tuple[tuple[float, float], ...]
-    """Value and probability of "consistent", both ascending: isotonic regression, linear between the knots."""
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

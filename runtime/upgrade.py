@@ -46,6 +46,9 @@ def upgrade_calibration(calibration: Any) -> Any:
     points = calibration.get("profiles")
     if isinstance(points, dict):
         upgraded["profiles"] = {name: _rename(point, _OPERATING_POINT) for name, point in points.items()}
+    scales = calibration.get("scales")
+    if isinstance(scales, dict):
+        upgraded["scales"] = {name: _without(scale, "knots") for name, scale in scales.items()}
     if isinstance(calibration.get("metrics"), list):
         upgraded["metrics"] = [_ROLES.get(name, name) for name in calibration["metrics"]]
     return upgraded
@@ -59,3 +62,7 @@ def _upgrade_role(role: Any) -> Any:
 
 def _rename(record: Any, names: dict[str, str]) -> Any:
     return {names.get(key, key): value for key, value in record.items()} if isinstance(record, dict) else record
+
+
+def _without(record: Any, name: str) -> Any:
+    return {key: value for key, value in record.items() if key != name} if isinstance(record, dict) else record

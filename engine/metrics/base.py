@@ -90,8 +90,12 @@ class Metric:
     features: Callable[[Any], Mapping[str, float]] = no_features
     """Further numbers in its explanation; the fusion knows each as ``name.key``, and the value as ``name``."""
     evidence: tuple[str, ...] = ()
-    """The numbers that speak for or against a response and that a fitted verdict may read: ``""`` for the value, else
-    keys of ``features``."""
+    """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
+    another metric (Q² without inference, UPMI) have none."""
+    lower_is_better: tuple[str, ...] = ()
+    """Those that grow with what is wrong."""
+    uninformative: tuple[str, ...] = ()
+    """Those that say how much there is to check, and not whether it is supported."""
 
     # How it is shown.
     details: Callable[[MetricResult], Details | None] = no_details

@@ -66,7 +66,7 @@ def detector_metric(role: str) -> Metric:
     return Metric(
         name=role,
         title=role.removeprefix(PREFIX),
-        description="a classifier of (knowledge, response)",
+        description="a classifier that was trained to separate consistent from inconsistent responses",
         compute=partial(detector, role=role),
         roles=frozenset({role}),
         groups=frozenset({"paper", "fast"}),

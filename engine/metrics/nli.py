@@ -104,6 +104,7 @@ METRICS = (
         order=3,
         features=_features,
         evidence=("expected", "worst"),
+        lower_is_better=("contradiction",),
         details=_details,
     ),
 )

@@ -122,6 +122,7 @@ METRICS = (
         spans=_spans,
         features=_features,
         evidence=("missing",),
+        lower_is_better=("missing",),
     ),
     Metric(
         name="overlap_precision",
@@ -135,6 +136,7 @@ METRICS = (
         spans=_spans,
         features=_features,
         evidence=("",),
+        lower_is_better=("missing",),
     ),
     Metric(
         name="unigram_f1",

@@ -309,6 +309,8 @@ METRICS = (
         pinpoints=True,
         features=_features,
         evidence=("", "no_answer"),
+        lower_is_better=("no_answer",),
+        uninformative=("asked",),
         details=_details,
     ),
     Metric(
@@ -323,6 +325,8 @@ METRICS = (
         word_weight=1.0,
         pinpoints=True,
         features=_features,
+        lower_is_better=("no_answer",),
+        uninformative=("asked",),
         details=_details,
     ),
 )

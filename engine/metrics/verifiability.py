@@ -40,5 +40,6 @@ METRICS = (
         roles=frozenset({VERIFIABILITY}),
         groups=frozenset({"paper", "fast"}),
         order=5,
+        uninformative=("",),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..metrics import find
+from ..metrics import Metric, find
 from ..schema.results import MetricResult
 
 
@@ -16,3 +16,19 @@ def features(results: Mapping[str, MetricResult]) -> dict[str, float]:
         if metric is not None and result.value is not None and result.explanation is not None:
             numbers |= {f"{name}.{key}": number for key, number in metric.features(result.explanation).items()}
     return numbers
+
+
+def find_feature(name: str) -> tuple[Metric, str] | None:
+    """The metric of a feature and the feature's key in it (``""`` for its value); None for an unknown metric.
+
+    >>> metric, key = find_feature("detector.mine.worst")
+    >>> metric.name, key
+    ('detector.mine', 'worst')
+    """
+    prefix, _, key = name.rpartition(".")
+    metric = find(prefix)
+    # A detector's name has a dot of its own, so only a key that the metric knows is split off.
+    if metric is not None and key in (*metric.evidence, *metric.lower_is_better, *metric.uninformative):
+        return metric, key
+    metric = find(name) or metric
+    return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))

@@ -26,30 +26,11 @@ from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
+from groundwire.engine.verdict.features import find_feature
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.estimates import Floats
 
-NO_EVIDENCE = ("verifiability", ".asked")
-"""Endings of features that say how much there is to check, and not whether it is supported."""
-LOWER_IS_BETTER = (".no_answer", ".contradiction", ".missing")
-"""Endings of features that grow with what is wrong."""
-EVIDENCE = (
-    *(
-        "q2",
-        "q2.no_answer",
-        "nli.expected",
-        "nli.worst",
-        "overlap_precision",
-        "overlap.missing",
-        "pmi",
-        "token_classifier",
-    ),
-    *("bertscore.precision", "bertscore.worst"),
-)
-"""Features that speak for or against the response, each once: variants of the same metric (Q² without inference, UPMI)
-are left to the caller's choice. The features of detectors belong to them too."""
-DETECTOR = "detector."
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Factors of the squared distances of the weights from their mean, relative to the mean log-loss; the last one makes
 all weights equal."""
@@ -76,8 +57,8 @@ class FusionOptions:
     """How to fit; the defaults are those of ``groundwire calibrate``."""
 
     features: tuple[str, ...] | None = None
-    """Features to read; None takes those of ``EVIDENCE`` and of detectors that enough examples have, or, where there
-    are none of these, every feature that enough examples have."""
+    """Features to read; None takes those that are evidence (``Metric.evidence``) and that enough examples have, or,
+    where there are none, all that enough examples have."""
     penalties: tuple[float, ...] = PENALTIES
     needed: tuple[str, ...] = ()
     """Features without which there is no verdict; by default those of the largest weights, which together have half of
@@ -134,11 +115,26 @@ def choose_features(examples: Sequence[LabelledFeatures]) -> tuple[str, ...]:
     frequent = [
         name
         for name in names
-        if not name.endswith(NO_EVIDENCE)
+        if not _is_uninformative(name)
         and min(np.mean([name in e.features for e in examples if e.set == set_name]) for set_name in sets) >= MIN_SHARE
     ]
-    evidence = tuple(name for name in frequent if name in EVIDENCE or name.startswith(DETECTOR))
+    evidence = tuple(name for name in frequent if _is_evidence(name))
     return evidence or tuple(frequent)
+
+
+def _is_evidence(name: str) -> bool:
+    feature = find_feature(name)
+    return feature is not None and feature[1] in feature[0].evidence
+
+
+def _is_uninformative(name: str) -> bool:
+    feature = find_feature(name)
+    return feature is not None and feature[1] in feature[0].uninformative
+
+
+def _is_lower_better(name: str) -> bool:
+    feature = find_feature(name)
+    return feature is not None and feature[1] in feature[0].lower_is_better
 
 
 def rescale_model(model: FusionModel, examples: Sequence[LabelledFeatures]) -> FusionModel:
@@ -170,7 +166,7 @@ def fit_model(examples: Sequence[LabelledFeatures], names: Sequence[str], penalt
     mean = np.where(known, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
     spread = np.sqrt((np.where(known, table - mean, 0) ** 2 * share).sum(0) / np.maximum(share.sum(0), 1e-12))
     deviation = np.where(spread > 1e-9, spread, 1.0)
-    upwards = np.array([-1.0 if name.endswith(LOWER_IS_BETTER) else 1.0 for name in names])
+    upwards = np.array([-1.0 if _is_lower_better(name) else 1.0 for name in names])
     x = np.nan_to_num((table - mean) / deviation) * upwards
     signs = 2 * labels - 1
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
 from groundwire.engine.verdict.decision import normalized
 from groundwire.runtime.calibration import Calibration, Feature, Profile, ProfileName, Scale
@@ -25,8 +24,6 @@ from .fusion import (
     weigh_examples,
 )
 
-KNOTS = 24
-"""Knots of a scale, at most."""
 STRICT_FALSE_NEGATIVE_RATE = 0.1
 LENIENT_FALSE_POSITIVE_RATE = 0.05
 
@@ -123,11 +120,6 @@ def _fit_scale(examples: Sequence[LabelledFeatures], metric: str) -> Scale | Non
     values, labels = np.array([e.features[metric] for e in kept]), labels_of(kept)
     if len(set(labels)) < 2 or len(set(values)) < 2:
         return None
-    weights = weigh_examples(kept)
-    plain = Scale(low=float(values.min()), high=float(values.max()), threshold=0.0, knots=())
+    plain = Scale(low=float(values.min()), high=float(values.max()), threshold=0.0)
     threshold = normalized(best_f1_threshold(values, labels == 1) or 0.0, plain)
-    fitted = IsotonicRegression(y_min=0, y_max=1, increasing=True).fit(values, labels, sample_weight=weights)
-    x, y = fitted.X_thresholds_, fitted.y_thresholds_
-    keep = np.unique(np.linspace(0, len(x) - 1, min(KNOTS, len(x))).round().astype(int))
-    knots = tuple((round(float(x[i]), 6), round(float(y[i]), 4)) for i in keep)
-    return Scale(low=round(plain.low, 6), high=round(plain.high, 6), threshold=round(threshold, 6), knots=knots)
+    return Scale(low=round(plain.low, 6), high=round(plain.high, 6), threshold=round(threshold, 6))

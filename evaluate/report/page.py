@@ -18,7 +18,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from groundwire.engine.metrics import METRICS
+from groundwire.engine.metrics import find
 from groundwire.engine.schema.explanations import REASONS
 from groundwire.runtime.errors import InvalidRequest
 
@@ -27,24 +27,8 @@ from . import tables, text
 from .tables import Value
 from .views import SetView, build_views
 
-ABOUT = {
-    "fused": "the verdict’s probability that the response is consistent, drawn from several metrics",
-    "q2": "questions about the response, answered from it and from the knowledge, and the answers compared",
-    "q2_no_nli": "questions as Q² asks them, with the answers compared by their words alone",
-    "nli": "whether the knowledge entails the response",
-    "feqa": "questions about the response’s phrases, answered from the knowledge",
-    "overlap": "content words that response and knowledge share (F1)",
-    "overlap_precision": "share of the response’s content words that the knowledge has",
-    "unigram_f1": "words that response and knowledge share (F1)",
-    "bleu": "phrases of up to four words that response and knowledge share, 0–100",
-    "rouge_l": "longest common sequence of words",
-    "meteor": "words aligned by form and stem",
-    "bertscore": "likeness of the words’ vectors",
-    "pmi": "how much likelier the knowledge makes the response, given the history",
-    "upmi": "how much likelier the knowledge makes the response",
-    "token_classifier": "a classifier that flags unsupported words",
-}
-"""What a metric measures, in half a sentence."""
+FUSED = "the verdict’s probability that the response is consistent, drawn from several metrics"
+"""What the verdict is, as ``Metric.description`` says it of a metric."""
 
 
 def write_report(results: Results, directory: Path) -> Path:
@@ -151,15 +135,15 @@ def _title_metric(metric: str) -> str:
     """A metric's name as papers write it."""
     if metric == "fused":
         return "Verdict"
-    if metric in METRICS:
-        return METRICS[metric].title
-    return metric.removeprefix("detector.").replace("_", " ")
+    known = find(metric)
+    return (known.title if known else metric).replace("_", " ")
 
 
 def _describe_metric(metric: str) -> str:
-    if metric.startswith("detector."):
-        return "a classifier that was trained to separate consistent from inconsistent responses"
-    return ABOUT.get(metric, "")
+    if metric == "fused":
+        return FUSED
+    known = find(metric)
+    return known.description if known else ""
 
 
 def _format_time(iso: str) -> str:
