@@ -1,4 +1,4 @@
-"""The embedded bundle: intact, offline, and the same scores alone, in a crowd and from many threads."""
+"""The embedded bundle: intact, offline, and the same scores alone, in batches and from many threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def engine() -> Iterator[Engine]:
         yield loaded
 
 
-def crowd() -> list[dict[str, Any]]:
+def mix_requests() -> list[dict[str, Any]]:
     """64 requests of mixed lengths that contain every example."""
     rng = random.Random(3)
     others = [
@@ -42,13 +42,13 @@ def crowd() -> list[dict[str, Any]]:
     return mixed
 
 
-def texts(row: dict[str, Any]) -> tuple[str, str]:
-    """What tells a request of the crowd from the others: some have an example's response to other knowledge."""
+def identify_request(row: dict[str, Any]) -> tuple[str, str]:
+    """The key of a request: its response and its knowledge, because requests may share either."""
     return row["response"], str(row["knowledge"])
 
 
-def told(score: Score) -> Any:
-    """Everything discrete about a score."""
+def list_discrete_fields(score: Score) -> Any:
+    """The status, comparisons, fallback label and spans of a score: all that is not a number."""
     explanation = score.metrics["q2"].explanation
     assert isinstance(explanation, Q2Explanation)
     comparisons = [
@@ -58,40 +58,45 @@ def told(score: Score) -> Any:
     return score.status, comparisons, explanation.fallback, [(s.start, s.end, s.reason) for s in score.unsupported]
 
 
-def values(score: Score) -> list[float]:
+def list_values(score: Score) -> list[float]:
     explanation = score.metrics["q2"].explanation
     assert isinstance(explanation, Q2Explanation)
-    shares = [p for c in explanation.questions for p in (c.nli_probabilities or {}).values()]
+    probabilities = [p for c in explanation.questions for p in (c.nli_probabilities or {}).values()]
     others = [result.value or 0.0 for result in score.metrics.values()]
-    return [*others, score.verdict.probability or 0.0, *shares, *(explanation.fallback_probabilities or {}).values()]
+    return [
+        *others,
+        score.verdict.probability or 0.0,
+        *probabilities,
+        *(explanation.fallback_probabilities or {}).values(),
+    ]
 
 
-def same(one: Score, other: Score) -> None:
-    assert told(one) == told(other)
-    assert values(one) == pytest.approx(values(other), abs=1e-6)
+def assert_equal_scores(actual: Score, expected: Score) -> None:
+    assert list_discrete_fields(actual) == list_discrete_fields(expected)
+    assert list_values(actual) == pytest.approx(list_values(expected), abs=1e-6)
 
 
-def test_the_files_are_those_of_the_manifest() -> None:
+def test_the_files_match_the_manifest() -> None:
     bundle = Bundle.open("compact")
     bundle.verify()
     assert bundle.manifest.size <= 72e6
 
 
-def test_a_score_does_not_depend_on_the_crowd_or_the_thread(engine: Engine) -> None:
+def test_a_score_does_not_depend_on_the_batch_or_the_thread(engine: Engine) -> None:
     alone = [engine.score(row["response"], row["knowledge"], history=row["history"]) for row in ROWS]
-    mixed = crowd()
-    together = dict(zip(map(texts, mixed), engine.score_many(mixed), strict=True))
+    mixed = mix_requests()
+    batched = dict(zip(map(identify_request, mixed), engine.score_many(mixed), strict=True))
     with ThreadPoolExecutor(8) as pool:
         threaded = list(
             pool.map(lambda row: engine.score(row["response"], row["knowledge"], history=row["history"]), ROWS)
         )
-    for row, one, other in zip(ROWS, alone, threaded, strict=True):
-        same(one, other)
-        same(one, together[texts(row)])
+    for row, expected, from_thread in zip(ROWS, alone, threaded, strict=True):
+        assert_equal_scores(from_thread, expected)
+        assert_equal_scores(batched[identify_request(row)], expected)
 
 
-def test_the_demo_tells_the_examples_apart(engine: Engine) -> None:
-    """Each example that contradicts its knowledge scores below the one that follows it."""
+def test_the_scores_separate_the_examples(engine: Engine) -> None:
+    """Contradicting examples score below their consistent counterparts, with at most one exception."""
     scores = {row["id"]: engine.score(row["response"], row["knowledge"]).value or 0.0 for row in ROWS}
     pairs = [name for name in scores if f"{name}-wrong" in scores]
     better = [name for name in pairs if scores[name] > scores[f"{name}-wrong"]]
@@ -118,16 +123,16 @@ def test_scoring_opens_no_connection(engine: Engine, monkeypatch: pytest.MonkeyP
         "x" * 3000,
     ],
 )
-def test_any_writing_is_scored(engine: Engine, text: str) -> None:
+def test_a_text_in_any_script_is_scored_or_truncated(engine: Engine, text: str) -> None:
     score = engine.score(text, [text, "Elvis was born in 1935."])
     assert score.status in ("scored", "truncated")
     assert (score.value is None) == (score.status != "scored")
 
 
-def test_long_knowledge_is_read_to_its_end(engine: Engine) -> None:
+def test_long_knowledge_is_read_to_the_end(engine: Engine) -> None:
     filler = "The weather was mild and the road was dry. " * 120
     near = engine.score("The bridge was opened in 1932.", "The bridge was opened in 1932.")
     far = engine.score("The bridge was opened in 1932.", filler + "The bridge was opened in 1932.")
     assert far.coverage == 1.0
     assert near.value == 1.0
-    assert told(far)[1][0][1] == told(near)[1][0][1]
+    assert list_discrete_fields(far)[1][0][1] == list_discrete_fields(near)[1][0][1]

@@ -1,17 +1,18 @@
-"""A BERTScore's explanation and its three numbers."""
+"""Readers of a BERTScore's explanation, precision, recall and F1."""
 
 from __future__ import annotations
 
 from groundwire.engine import BertScoreExplanation, Score
 
 
-def explained(found: Score) -> BertScoreExplanation:
-    explanation = found.metrics["bertscore"].explanation
+def get_explanation(score: Score) -> BertScoreExplanation:
+    explanation = score.metrics["bertscore"].explanation
     assert isinstance(explanation, BertScoreExplanation)
     return explanation
 
 
-def triple(found: Score) -> tuple[float, float, float]:
-    explanation = explained(found)
-    assert found.value == explanation.f1
+def get_values(score: Score) -> tuple[float, float, float]:
+    """Precision, recall and F1."""
+    explanation = get_explanation(score)
+    assert score.value == explanation.f1
     return explanation.precision, explanation.recall, explanation.f1

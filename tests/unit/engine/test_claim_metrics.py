@@ -1,4 +1,4 @@
-"""The metrics that judge sentences, on classifiers small enough to work out by hand."""
+"""The metrics that classify sentences, on classifiers small enough to compute by hand."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ SHARES = {
     "contradiction": (0.1, 0.1, 0.8),
 }
 DETECTOR = RoleInfo(("REFUTES", "SUPPORTS"), ("SUPPORTS",))
-FACTS = {
+ROLE_INFO = {
     "detector.fake": DETECTOR,
     "detector.fine": RoleInfo(DETECTOR.labels, DETECTOR.supported, "sentence"),
     "token_classifier": RoleInfo(("fine", "made up"), ("fine",)),
 }
 
 
-def inference(call: Classify) -> Classified:
-    """The knowledge entails its own words, contradicts "not", and says nothing about the rest."""
+def classify_nli(call: Classify) -> Classified:
+    """Entailment for words of the knowledge, contradiction for a hypothesis with "not", else neutral."""
     premise = " ".join(call.premises)
     label = "contradiction" if " not " in call.hypothesis else "neutral"
     if call.hypothesis.lower() in premise.lower():
@@ -61,22 +61,22 @@ def inference(call: Classify) -> Classified:
 
 
 def detect(call: Classify) -> Classified:
-    """Each word "wrong" costs a third of the support."""
+    """Subtracts a third of the support for each word "wrong"."""
     support = 0.9 - call.hypothesis.count("wrong") / 3
     label = "SUPPORTS" if support >= 0.5 else "REFUTES"
     total = sum(map(len, call.premises))
     return Classified(label, {"REFUTES": 1 - support, "SUPPORTS": support}, 0, Read(1, total, total), support)
 
 
-def checkable(call: Classify) -> Classified:
-    """Questions and exclamations are not."""
+def classify_verifiability(call: Classify) -> Classified:
+    """Classifies questions and exclamations as non-verifiable, and all else as verifiable."""
     support = 0.1 if call.hypothesis.endswith(("?", "!")) else 0.8
     label = "verifiable" if support >= 0.5 else "non-verifiable"
     return Classified(label, {"verifiable": support, "non-verifiable": 1 - support}, 0, Read(1, 0, 0), support)
 
 
-def tag(call: ClassifyTokens) -> ClassifiedTokens:
-    """Words that no premise has are made up."""
+def classify_tokens(call: ClassifyTokens) -> ClassifiedTokens:
+    """Classifies words that are in no premise as made up."""
     premise, tokens, at = " ".join(call.premises), [], 0
     for word in call.text.split(" "):
         doubt = 0.1 if word in premise else 0.7
@@ -88,13 +88,13 @@ def tag(call: ClassifyTokens) -> ClassifiedTokens:
 def runtime(**other: Any) -> FakeRuntime:
     roles: dict[str, Any] = {
         **ROLES,
-        "nli": inference,
+        "nli": classify_nli,
         "detector.fake": detect,
         "detector.fine": detect,
-        "detector.verifiability": checkable,
-        "token_classifier": tag,
+        "detector.verifiability": classify_verifiability,
+        "token_classifier": classify_tokens,
     }
-    return FakeRuntime(roles | other, role_info=FACTS)
+    return FakeRuntime(roles | other, role_info=ROLE_INFO)
 
 
 def run(metric: str, response: str, knowledge: Any, options: Options | None = None) -> Score:
@@ -124,11 +124,11 @@ def test_nli_value(response: str, settings: NliOptions, value: float) -> None:
     assert score.coverage == 1.0
 
 
-def test_nli_says_which_sentences_are_not_supported() -> None:
+def test_nli_marks_the_sentences_that_are_not_supported() -> None:
     score = run("nli", "Honey keeps for years. Honey is blue. It does not rot.", KNOWLEDGE)
     explanation = score.metrics["nli"].explanation
     assert isinstance(explanation, NliExplanation)
-    assert [one.label for one in explanation.sentences] == ["entailment", "neutral", "contradiction"]
+    assert [sentence.label for sentence in explanation.sentences] == ["entailment", "neutral", "contradiction"]
     assert explanation.response.label == "contradiction"
     assert [(span.text, span.reason) for span in score.unsupported] == [
         ("Honey is blue.", "not_entailed"),
@@ -136,7 +136,7 @@ def test_nli_says_which_sentences_are_not_supported() -> None:
     ]
 
 
-def test_nli_reads_knowledge_in_lower_case_and_asks_nothing_twice() -> None:
+def test_nli_lower_cases_the_knowledge_and_repeats_no_call() -> None:
     with Engine(runtime()) as engine:
         engine.score("Honey is blue.", "HONEY", metrics=["nli"])
         assert isinstance(engine.runtime, FakeRuntime)
@@ -177,7 +177,7 @@ def test_verifiability_is_that_of_the_most_verifiable_sentence() -> None:
     explanation = score.metrics["verifiability"].explanation
     assert isinstance(explanation, VerifiabilityExplanation)
     assert score.value == 0.8
-    assert [(one.start, one.end, one.label) for one in explanation.sentences] == [
+    assert [(sentence.start, sentence.end, sentence.label) for sentence in explanation.sentences] == [
         (0, 7, "non-verifiable"),
         (8, 22, "verifiable"),
     ]
@@ -185,24 +185,24 @@ def test_verifiability_is_that_of_the_most_verifiable_sentence() -> None:
 
 
 @pytest.mark.parametrize("metric", ["nli", "detector.fake", "detector.fine", "q2", "feqa"])
-def test_judging_only_what_can_be_verified(metric: str) -> None:
+def test_the_claim_filter_ignores_sentences_that_cannot_be_verified(metric: str) -> None:
     options = Options(claim_filter="verifiable")
     nothing = run(metric, "is Honey blue? Wow!", KNOWLEDGE, options)
     assert (nothing.status, nothing.value) == ("nothing_to_verify", None)
-    some = run(metric, "is wrong wrong wrong? Bees make Honey.", KNOWLEDGE, options)
-    whole = run(metric, "Bees make Honey.", KNOWLEDGE)
-    assert (some.status, some.value) == ("scored", whole.value)
+    filtered = run(metric, "is wrong wrong wrong? Bees make Honey.", KNOWLEDGE, options)
+    unfiltered = run(metric, "Bees make Honey.", KNOWLEDGE)
+    assert (filtered.status, filtered.value) == ("scored", unfiltered.value)
 
 
-def test_judging_what_can_be_verified_needs_the_classifier() -> None:
-    with Engine(FakeRuntime({"nli": inference})) as engine, pytest.raises(InvalidRequest, match="verifiability"):
+def test_the_claim_filter_needs_the_verifiability_classifier() -> None:
+    with Engine(FakeRuntime({"nli": classify_nli})) as engine, pytest.raises(InvalidRequest, match="verifiability"):
         engine.score("a", "b", metrics=["nli"], options=Options(claim_filter="verifiable"))
 
 
 @pytest.mark.parametrize(
     ("threshold", "spans"), [(0.5, ["Wasps", "green jam"]), (0.05, ["Wasps make green jam"]), (0.9, [])]
 )
-def test_tokens_mark_runs_of_unsupported_words(threshold: float, spans: list[str]) -> None:
+def test_the_token_classifier_marks_runs_of_unsupported_words(threshold: float, spans: list[str]) -> None:
     score = run(
         "token_classifier",
         "Wasps make green jam",
@@ -216,19 +216,19 @@ def test_tokens_mark_runs_of_unsupported_words(threshold: float, spans: list[str
     assert [span.text for span in score.unsupported] == spans
 
 
-def test_feqa_asks_the_best_question_of_each_phrase() -> None:
-    def first(call: GenerateQuestions) -> tuple[GeneratedQuestion, ...]:
+def test_feqa_answers_the_best_question_about_each_phrase() -> None:
+    def generate(call: GenerateQuestions) -> tuple[GeneratedQuestion, ...]:
         return (
             GeneratedQuestion("which number?" if call.answer.isdigit() else "which name?", -0.1),
             GeneratedQuestion("x", -9.0),
         )
 
-    with Engine(runtime(qg=first)) as engine:
+    with Engine(runtime(qg=generate)) as engine:
         score = engine.score("Elvis was born in 1936.", "Elvis came in 1935.", metrics=["feqa"])
         nothing = engine.score("he was.", "Elvis came in 1935.", metrics=["feqa"])
     explanation = score.metrics["feqa"].explanation
     assert isinstance(explanation, FeqaExplanation)
-    assert [(one.span.text, one.answer, one.f1) for one in explanation.phrases] == [
+    assert [(phrase.span.text, phrase.answer, phrase.f1) for phrase in explanation.phrases] == [
         ("Elvis", "Elvis", 1.0),
         ("1936", "1935", 0.0),
     ]
@@ -239,7 +239,7 @@ def test_feqa_asks_the_best_question_of_each_phrase() -> None:
     assert nothing.status == "nothing_to_verify"
 
 
-def test_all_metrics_ask_each_input_once() -> None:
+def test_all_metrics_together_send_each_call_once() -> None:
     with Engine(runtime()) as engine:
         score = engine.score("Elvis was born in 1936. He was King.", "Elvis came in 1935.", metrics="all")
         assert isinstance(engine.runtime, FakeRuntime)
@@ -249,12 +249,12 @@ def test_all_metrics_ask_each_input_once() -> None:
     )
     assert all(result.status == "scored" for result in score.metrics.values())
     assert len(calls) == len(set(calls))
-    # FeQA's questions are those of Q², and its answers from the knowledge those of Q²'s first questions.
+    # FeQA shares Q²'s questions, and its answers from the knowledge are those to Q²'s first questions.
     assert sum(isinstance(call, GenerateQuestions) for call in calls) == len({"Elvis", "1936", "He", "King"})
     assert any(isinstance(call, Answer) for call in calls)
 
 
-def test_feqa_may_decode_differently() -> None:
+def test_feqa_accepts_another_decoding() -> None:
     with Engine(runtime()) as engine:
         engine.score("Elvis.", "Elvis.", metrics=["feqa"], options=Options(feqa=FeqaOptions(decoding=Greedy())))
         assert isinstance(engine.runtime, FakeRuntime)
@@ -263,14 +263,14 @@ def test_feqa_may_decode_differently() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "in_it", "not_in_it"),
+    ("group", "members", "others"),
     [
         ("fast", {"nli", "detector.fake", "verifiability"}, {"q2", "feqa", "token_classifier"}),
         ("paper", {"q2", "q2_no_nli", "nli", "feqa", "detector.fake"}, {"token_classifier"}),
     ],
 )
-def test_groups(group: str, in_it: set[str], not_in_it: set[str]) -> None:
+def test_a_group_contains_its_metrics_only(group: str, members: set[str], others: set[str]) -> None:
     with Engine(runtime()) as engine:
         names = set(engine.metric_names(group))
-    assert in_it <= names
-    assert not not_in_it & names
+    assert members <= names
+    assert not others & names

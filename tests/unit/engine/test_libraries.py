@@ -1,4 +1,4 @@
-"""BLEU, ROUGE-L and METEOR are what their packages say when they are called directly."""
+"""BLEU, ROUGE-L and METEOR equal what their packages return when called directly."""
 
 from __future__ import annotations
 
@@ -37,33 +37,36 @@ def score(response: str, *knowledge: str, metrics: tuple[str, ...] = NAMES, **op
         return engine.score(response, knowledge, metrics=metrics, options=chosen)
 
 
-def pieces(text: str) -> list[str]:
+def split_text(text: str) -> list[str]:
     return [word.text for word in words(text)]
 
 
 @pytest.mark.parametrize(("response", "knowledge"), PAIRS)
-def test_values_are_those_of_the_packages(response: str, knowledge: str) -> None:
-    found = score(response, knowledge).metrics
-    assert found["bleu"].value == sacrebleu.corpus_bleu([response], [[knowledge.lower()]]).score
+def test_values_equal_those_of_the_packages(response: str, knowledge: str) -> None:
+    results = score(response, knowledge).metrics
+    assert results["bleu"].value == sacrebleu.corpus_bleu([response], [[knowledge.lower()]]).score
     stemmed = RougeScorer(["rougeL"], use_stemmer=True).score(knowledge, response)["rougeL"]
-    assert found["rouge_l"].value == stemmed.fmeasure
-    plain = meteor_score([pieces(knowledge)], pieces(response), wordnet=SimpleNamespace(synsets=lambda word: []))
-    assert found["meteor"].value == plain
+    assert results["rouge_l"].value == stemmed.fmeasure
+    plain = meteor_score(
+        [split_text(knowledge)], split_text(response), wordnet=SimpleNamespace(synsets=lambda word: [])
+    )
+    assert results["meteor"].value == plain
 
 
-def test_values_worked_out_by_hand() -> None:
-    """Five words and six, of which the subsequence "the guitar … six … string" has four once they are stemmed."""
-    found = score("The guitars have six strings.", "The guitar has six long strings.").metrics
-    assert found["rouge_l"].value == pytest.approx(2 * 4 / (5 + 6))
+def test_values_equal_those_computed_by_hand() -> None:
+    """The texts have five and six words; once stemmed, their subsequence "the guitar … six … string" has four."""
+    results = score("The guitars have six strings.", "The guitar has six long strings.").metrics
+    assert results["rouge_l"].value == pytest.approx(2 * 4 / (5 + 6))
     unstemmed = score("The guitars have six strings.", "The guitar has six long strings.", rouge_stemmer=False)
     assert unstemmed.metrics["rouge_l"].value == pytest.approx(2 * 3 / (5 + 6))
-    # the six strings . match, guitar by its stem: 5 of 6 tokens and of 7, in chunks the guitar / six / strings .
+    # "the", "six", "strings" and "." match, and "guitar" by its stem: 5 of 6 and of 7 tokens, in the chunks
+    # "the guitar", "six" and "strings .".
     precision, recall = 5 / 6, 5 / 7
     mean = precision * recall / (0.9 * precision + 0.1 * recall)
-    assert found["meteor"].value == pytest.approx((1 - 0.5 * (3 / 5) ** 3) * mean)
+    assert results["meteor"].value == pytest.approx((1 - 0.5 * (3 / 5) ** 3) * mean)
 
 
-def test_bleu_runs_from_0_to_100() -> None:
+def test_bleu_ranges_from_0_to_100() -> None:
     text = SENTENCES[0].lower()
     assert score(text, text).metrics["bleu"].value == pytest.approx(100.0)
     assert score("xyz", text).metrics["bleu"].value == 0.0
@@ -75,37 +78,37 @@ def test_only_the_knowledge_is_lower_cased_for_bleu() -> None:
     assert score(upper, lower).metrics["bleu"].value == 0.0
 
 
-def test_passages_are_joined_by_a_blank() -> None:
+def test_passages_are_joined_by_a_space() -> None:
     response, first, second = SENTENCES[2], SENTENCES[1], SENTENCES[3]
     assert score(response, first, second).metrics == score(response, f"{first} {second}").metrics
     assert score(response, first, second).metrics != score(response, first).metrics
 
 
-def test_a_response_without_words_that_a_metric_reads() -> None:
-    found = score("珈琲", SENTENCES[0]).metrics
-    assert (found["rouge_l"].status, found["rouge_l"].value) == ("nothing_to_verify", None)
-    assert found["bleu"].status == found["meteor"].status == "scored"
-    # a mark that sacrebleu's tokenizer deletes
+def test_a_response_without_words_for_a_metric_has_nothing_to_verify() -> None:
+    results = score("珈琲", SENTENCES[0]).metrics
+    assert (results["rouge_l"].status, results["rouge_l"].value) == ("nothing_to_verify", None)
+    assert results["bleu"].status == results["meteor"].status == "scored"
+    # sacrebleu's tokenizer deletes this mark.
     assert score("<skipped>", SENTENCES[0]).metrics["bleu"].status == "nothing_to_verify"
 
 
 @pytest.mark.parametrize(("name", "limit"), [("rouge_l", "MAX_CELLS"), ("meteor", "MAX_WORDS")])
-def test_too_much_knowledge_is_a_status(monkeypatch: pytest.MonkeyPatch, name: str, limit: str) -> None:
-    words_of = {"rouge_l": 5 * 9, "meteor": 10}[name]
-    monkeypatch.setattr(libraries, limit, words_of)
+def test_too_long_knowledge_is_truncated(monkeypatch: pytest.MonkeyPatch, name: str, limit: str) -> None:
+    maximum = {"rouge_l": 5 * 9, "meteor": 10}[name]
+    monkeypatch.setattr(libraries, limit, maximum)
     response = "Bob Ross was a painter"
     fits = score(response, "one two three four five six seven eight nine.", metrics=(name,))
     assert fits.status == "scored"
     over = score(response, "one two three four five six seven eight nine ten.", metrics=(name,))
     assert (over.status, over.value) == ("truncated", None)
-    assert f"up to {words_of}" in over.message
+    assert f"up to {maximum}" in over.message
 
 
 class Synonyms:
-    """Stands where nltk's WordNet stands when its data is installed."""
+    """Replaces nltk's WordNet with its data installed; knows one synonym, "auto" for "car"."""
 
     def ensure_loaded(self) -> None:
-        """Nothing is left to load."""
+        """Does nothing: there is nothing to load."""
 
     def synsets(self, word: str) -> list[object]:
         lemma = SimpleNamespace(name=lambda: "car")
@@ -113,7 +116,7 @@ class Synonyms:
 
 
 def test_synonyms_come_from_nltks_wordnet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """nltk's data cannot be had here, so its reader is replaced by one that knows a single synonym."""
+    """nltk's data cannot be downloaded here, so a reader with a single synonym replaces nltk's."""
     response, knowledge = "an auto", "an old car"
     assert score(response, knowledge, metrics=("meteor",)).value == pytest.approx(
         single_meteor_score(["an", "old", "car"], ["an", "auto"], wordnet=libraries.NoSynonyms())
@@ -124,27 +127,27 @@ def test_synonyms_come_from_nltks_wordnet(monkeypatch: pytest.MonkeyPatch) -> No
     assert with_synonyms > score(response, knowledge, metrics=("meteor",)).value  # type: ignore[operator]
 
 
-def test_missing_wordnet_data_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
+def test_the_error_names_the_missing_wordnet_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_lookup_error() -> None:
         raise LookupError("Resource wordnet not found.")
 
-    monkeypatch.setattr("nltk.corpus.wordnet", SimpleNamespace(ensure_loaded=missing))
+    monkeypatch.setattr("nltk.corpus.wordnet", SimpleNamespace(ensure_loaded=raise_lookup_error))
     with pytest.raises(InvalidRequest, match=r"python -m nltk\.downloader wordnet"):
         score("a", "b", metrics=("meteor",), meteor_synonyms="wordnet")
 
 
-def test_nltks_wordnet_says_so_when_its_data_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The contract that the test above relies on, with nltk's own reader on a machine without data."""
+def test_nltks_wordnet_raises_lookup_error_without_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks the assumption of the test above on nltk's own reader, as on a machine without the data."""
     monkeypatch.setattr("nltk.data.path", [])
-    if "ensure_loaded" in vars(wordnet):  # loaded before: there is data on this machine
+    if "ensure_loaded" in vars(wordnet):  # It was loaded before, so this machine has the data.
         pytest.skip("nltk's WordNet data is installed and already read")
     with pytest.raises(LookupError):
         wordnet.ensure_loaded()
 
 
 @pytest.fixture
-def without(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A package that cannot be imported, although it seems to be there."""
+def missing_package(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Makes an installed package impossible to import, and returns its name."""
     package = str(request.param)
     for module in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, module)
@@ -155,14 +158,16 @@ def without(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("without", "name"), [("sacrebleu", "bleu"), ("rouge_score", "rouge_l"), ("nltk", "meteor")], indirect=["without"]
+    ("missing_package", "name"),
+    [("sacrebleu", "bleu"), ("rouge_score", "rouge_l"), ("nltk", "meteor")],
+    indirect=["missing_package"],
 )
-def test_a_missing_package_is_named(without: str, name: str) -> None:
-    module = {"bleu": libraries.bleu, "rouge_l": libraries.rouge_l, "meteor": libraries.meteor}[name]
+def test_the_error_names_a_missing_package(missing_package: str, name: str) -> None:
+    compute = {"bleu": libraries.bleu, "rouge_l": libraries.rouge_l, "meteor": libraries.meteor}[name]
     from groundwire.engine import Request
 
-    with pytest.raises(InvalidRequest, match=rf"{without}.*pip install 'groundwire\[metrics\]'"):
-        module(Request("a", ("b",)), Options(), lambda role: RoleInfo())
+    with pytest.raises(InvalidRequest, match=rf"{missing_package}.*pip install 'groundwire\[metrics\]'"):
+        compute(Request("a", ("b",)), Options(), lambda role: RoleInfo())
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40)

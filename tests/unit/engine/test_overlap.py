@@ -1,4 +1,4 @@
-"""Word overlap: worked out by hand, against the authors' way, and on any text."""
+"""Word overlap: against values computed by hand, against the authors' code, and on any text."""
 
 from __future__ import annotations
 
@@ -27,37 +27,40 @@ def score(response: str, *knowledge: str, metrics: tuple[str, ...] = NAMES) -> S
         return engine.score(response, knowledge, metrics=metrics)
 
 
-def explained(found: Score, name: str = "overlap") -> OverlapExplanation:
-    explanation = found.metrics[name].explanation
+def get_explanation(score: Score, name: str = "overlap") -> OverlapExplanation:
+    explanation = score.metrics[name].explanation
     assert isinstance(explanation, OverlapExplanation)
     return explanation
 
 
-def test_values_worked_out_by_hand() -> None:
+def test_values_equal_those_computed_by_hand() -> None:
     """Content words: bob ross hosted joy cooking 1983 / joy painting hosted bob ross ross painted 1994."""
-    found = score(RESPONSE, KNOWLEDGE).metrics
-    assert found["overlap_precision"].value == pytest.approx(4 / 6)
-    assert found["overlap"].value == pytest.approx(2 * 4 / (6 + 8))
+    results = score(RESPONSE, KNOWLEDGE).metrics
+    assert results["overlap_precision"].value == pytest.approx(4 / 6)
+    assert results["overlap"].value == pytest.approx(2 * 4 / (6 + 8))
     # bob ross hosted joy of cooking in 1983 / joy of painting was hosted by bob ross ross painted in 1994
-    assert found["unigram_f1"].value == pytest.approx(2 * 6 / (8 + 12))
-    assert all(result.unsupported == () for result in found.values())
+    assert results["unigram_f1"].value == pytest.approx(2 * 6 / (8 + 12))
+    assert all(result.unsupported == () for result in results.values())
 
 
-def test_the_explanation_names_every_content_word_and_what_the_knowledge_lacks() -> None:
-    found = explained(score(RESPONSE, KNOWLEDGE))
-    assert [(word.text, word.in_knowledge) for word in found.words] == [
+def test_the_explanation_names_every_content_word_and_those_missing_from_the_knowledge() -> None:
+    explanation = get_explanation(score(RESPONSE, KNOWLEDGE))
+    assert [(word.text, word.in_knowledge) for word in explanation.words] == [
         ("Bob", True), ("Ross", True), ("hosted", True), ("Joy", True), ("Cooking", False), ("1983", False),
     ]  # fmt: skip
-    assert [(span.text, span.start, span.end) for span in found.unsupported] == [("Cooking", 27, 34), ("1983", 38, 42)]
-    assert {(span.reason, span.metric) for span in found.unsupported} == {("not_in_knowledge", "overlap")}
-    assert (found.precision, found.f1) == (pytest.approx(4 / 6), pytest.approx(8 / 14))
+    assert [(span.text, span.start, span.end) for span in explanation.unsupported] == [
+        ("Cooking", 27, 34),
+        ("1983", 38, 42),
+    ]
+    assert {(span.reason, span.metric) for span in explanation.unsupported} == {("not_in_knowledge", "overlap")}
+    assert (explanation.precision, explanation.f1) == (pytest.approx(4 / 6), pytest.approx(8 / 14))
 
 
-def test_a_repeated_word_counts_as_often_as_the_knowledge_has_it() -> None:
-    """The F1 is of bags; the precision asks of every word alone whether it is there."""
-    found = score("pizza pizza pizza", "pizza cheese").metrics
-    assert found["overlap"].value == pytest.approx(2 * 1 / (3 + 2))
-    assert found["overlap_precision"].value == 1.0
+def test_f1_counts_a_repeated_word_as_often_as_the_knowledge_has_it() -> None:
+    """F1 compares multisets of words; precision checks for each word whether the knowledge has it at all."""
+    results = score("pizza pizza pizza", "pizza cheese").metrics
+    assert results["overlap"].value == pytest.approx(2 * 1 / (3 + 2))
+    assert results["overlap_precision"].value == 1.0
 
 
 def test_passages_count_as_one_text() -> None:
@@ -68,34 +71,34 @@ def test_passages_count_as_one_text() -> None:
 
 @pytest.mark.parametrize("response", ["It is what it is.", "... !?", "the"])
 def test_without_content_words_there_is_nothing_to_verify(response: str) -> None:
-    found = score(response, KNOWLEDGE, metrics=("overlap", "overlap_precision")).metrics
-    for result in found.values():
+    results = score(response, KNOWLEDGE, metrics=("overlap", "overlap_precision")).metrics
+    for result in results.values():
         assert (result.status, result.value) == ("nothing_to_verify", None)
         assert "content words" in result.message
 
 
-def test_unigram_f1_counts_stop_words_but_needs_a_word() -> None:
+def test_unigram_f1_counts_stop_words_but_needs_at_least_one_word() -> None:
     assert score("it is", "it was", metrics=("unigram_f1",)).value == 0.5
     nothing = score("The a... AN!", KNOWLEDGE, metrics=("unigram_f1",))
     assert (nothing.status, nothing.value) == ("nothing_to_verify", None)
 
 
 def test_knowledge_without_content_words_supports_nothing() -> None:
-    found = score(RESPONSE, "it is what it is")
-    assert [result.value for result in found.metrics.values()] == [0.0, 0.0, 0.0]
-    assert len(explained(found).unsupported) == 6
+    scored = score(RESPONSE, "it is what it is")
+    assert [result.value for result in scored.metrics.values()] == [0.0, 0.0, 0.0]
+    assert len(get_explanation(scored).unsupported) == 6
 
 
 @pytest.mark.parametrize(("i", "j"), [(i, (i * 7 + 3) % len(SENTENCES)) for i in range(len(SENTENCES))])
-def test_the_f1_is_that_of_the_generations(i: int, j: int) -> None:
+def test_f1_equals_that_of_the_authors_code(i: int, j: int) -> None:
     response, knowledge = SENTENCES[i], SENTENCES[j]
     assert score(response, knowledge, metrics=("overlap",)).value == pytest.approx(
         reference.overlap(response, knowledge)
     )
 
 
-def test_where_the_f1_is_not_that_of_the_generations() -> None:
-    """Lower-cased first, "Dr." falls apart; and their code takes a run of blanks for a word."""
+def test_f1_differs_from_the_authors_code_on_abbreviations_and_repeated_spaces() -> None:
+    """Their code lower-cases first, which splits "Dr." in two, and counts a run of spaces as a word."""
     assert score("Dr. Dre", "Dr. Dre", metrics=("overlap",)).value == 1.0
     assert reference.overlap("Dr. Dre", "Dr. Dre") < 1.0
     assert score("pizza  here", "cheese  there", metrics=("overlap",)).value == 0.0
@@ -107,12 +110,12 @@ def test_where_the_f1_is_not_that_of_the_generations() -> None:
     [
         ("The well-known painter's show.", ["well", "known", "painter", "s", "show"]),
         ("A THE an theory", ["theory"]),
-        ("it’s a-b", ["it’s", "b"]),  # a curly quotation mark is no ASCII punctuation
+        ("it’s a-b", ["it’s", "b"]),  # A curly quotation mark is not ASCII punctuation.
         ("  \t¿qué?  ", ["¿qué"]),
         ("!?", []),
     ],
 )
-def test_normalized_words(text: str, expected: list[str]) -> None:
+def test_words_are_normalized(text: str, expected: list[str]) -> None:
     assert split_words(text) == expected
 
 
@@ -120,10 +123,9 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0
 
 
 @given(TEXTS)
-def test_words_are_pieces_of_the_text_in_order(text: str) -> None:
-    found = words(text)
+def test_words_are_substrings_of_the_text_in_order(text: str) -> None:
     at = 0
-    for word in found:
+    for word in words(text):
         assert at <= word.start < word.end
         assert word.text == text[word.start : word.end]
         assert not word.text.isspace()
@@ -134,39 +136,39 @@ def test_words_are_pieces_of_the_text_in_order(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_scores_of_any_text(response: str, knowledge: str) -> None:
+def test_scores_of_any_text_are_in_range_and_f1_is_symmetric(response: str, knowledge: str) -> None:
     assume(response.strip() and knowledge.strip())
-    scored, back = score(response, knowledge), score(knowledge, response)
-    there = scored.metrics
-    assert all(result.status in ("scored", "nothing_to_verify") for result in there.values())
+    scored, reverse = score(response, knowledge), score(knowledge, response)
+    results = scored.metrics
+    assert all(result.status in ("scored", "nothing_to_verify") for result in results.values())
     for name in ("overlap", "unigram_f1"):
-        value, other = there[name].value, back.metrics[name].value
+        value, other = results[name].value, reverse.metrics[name].value
         if value is not None and other is not None:
             assert 0 <= value <= 1
-            assert value == pytest.approx(other), "an F1 does not know which text is which"
-    if there["overlap_precision"].value is not None:
-        found = explained(scored, "overlap_precision")
-        assert there["overlap_precision"].value == found.precision
-        assert len(found.unsupported) == sum(not word.in_knowledge for word in found.words)
-        assert all(word.text == response[word.start : word.end] for word in found.words)
+            assert value == pytest.approx(other), "F1 does not depend on which text is the response"
+    if results["overlap_precision"].value is not None:
+        explanation = get_explanation(scored, "overlap_precision")
+        assert results["overlap_precision"].value == explanation.precision
+        assert len(explanation.unsupported) == sum(not word.in_knowledge for word in explanation.words)
+        assert all(word.text == response[word.start : word.end] for word in explanation.words)
 
 
 @given(TEXTS)
-def test_a_text_that_supports_itself(text: str) -> None:
+def test_a_text_supports_itself(text: str) -> None:
     assume(text.strip())
     assert score(text, f"{text} {text}").metrics["overlap_precision"].value in (None, 1.0)
     for result in score(text, text).metrics.values():
         assert result.value in (None, pytest.approx(1.0))
 
 
-def test_the_punctuation_is_that_of_ascii() -> None:
+def test_ascii_punctuation_is_not_a_word() -> None:
     assert split_words(string.punctuation) == []
 
 
 def test_threads_share_the_tokenizer() -> None:
-    alone = [words(sentence) for sentence in SENTENCES]
+    expected = [words(sentence) for sentence in SENTENCES]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(words, SENTENCES * 8)) == alone * 8
+        assert list(pool.map(words, SENTENCES * 8)) == expected * 8
 
 
 def test_the_tokenizer_does_not_keep_the_words_it_has_seen() -> None:

@@ -1,4 +1,4 @@
-"""A metric added in one file: everything the engine says about a metric comes from its record."""
+"""A metric added in one file: everything the engine knows about a metric comes from its record."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from groundwire.runtime.fake import FakeRuntime
 from tests.support import fakes
 
 
-def shouting(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
-    """1 for a response without words in capitals that inference finds neutral, else 0."""
+def score_shouting(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+    """1 for a response without words in capitals that the NLI model labels neutral, else 0."""
     answer: Classified
     (answer,) = yield [Classify("nli", request.knowledge, request.response)]
     spans = tuple(
@@ -30,7 +30,7 @@ def shouting(request: Request, options: Options, role_info: RoleInfos) -> Steps[
     return MetricResult("shouting", "scored", value, unsupported=spans)
 
 
-def show(result: MetricResult) -> Details:
+def show_words(result: MetricResult) -> Details:
     return Details(("word",), tuple((span.text,) for span in result.unsupported))
 
 
@@ -38,10 +38,10 @@ METRIC = Metric(
     name="shouting",
     title="Shouting",
     description="whether the response shouts",
-    compute=shouting,
+    compute=score_shouting,
     roles=frozenset({"nli"}),
     groups=frozenset({"fast"}),
-    details=show,
+    details=show_words,
 )
 
 
@@ -57,14 +57,14 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-def test_it_is_found_by_name_and_in_its_groups(registered: Metric, engine: Engine) -> None:
+def test_the_metric_is_found_by_name_and_in_its_groups(registered: Metric, engine: Engine) -> None:
     assert find("shouting") is registered
     assert "shouting" in engine.metric_names("fast")
     assert "shouting" in engine.metric_names("all")
     assert "shouting" not in engine.metric_names("paper")
 
 
-def test_it_scores_alone_and_with_others(registered: Metric, engine: Engine) -> None:
+def test_the_metric_scores_alone_and_with_others(registered: Metric, engine: Engine) -> None:
     alone = engine.score("honey is BLUE", "honey", metrics=["shouting"])
     assert (alone.status, alone.value) == ("scored", 0.0)
     assert [span.text for span in alone.unsupported] == ["BLUE"]
@@ -79,19 +79,19 @@ def test_every_reason_has_a_weight(registered: Metric, reason: str) -> None:
     assert 0 < registered.weight(span) < 1
 
 
-def test_its_details_and_features_come_from_its_record(registered: Metric) -> None:
+def test_the_details_and_features_come_from_the_record_of_the_metric(registered: Metric) -> None:
     result = MetricResult("shouting", "scored", 0.5)
     assert registered.details(result) == Details(("word",), ())
     assert features({"shouting": result}) == {"shouting": 0.5}
 
 
-def test_a_name_that_is_taken_is_refused() -> None:
+def test_registering_a_taken_name_is_refused() -> None:
     for name in ("q2", "all", "detector.mine"):
         with pytest.raises(InvalidRequest, match="taken"):
-            register(Metric(name=name, title="", description="", compute=shouting))
+            register(Metric(name=name, title="", description="", compute=score_shouting))
 
 
-def test_without_its_roles_it_is_not_available(registered: Metric) -> None:
+def test_the_metric_is_not_available_without_its_roles(registered: Metric) -> None:
     assert "shouting" not in available({"qa"})
     with (
         Engine(FakeRuntime({"qa": fakes.answer})) as engine,
@@ -100,7 +100,7 @@ def test_without_its_roles_it_is_not_available(registered: Metric) -> None:
         engine.score("a", "b", metrics=["shouting"])
 
 
-def test_every_metric_says_what_it_is() -> None:
+def test_every_metric_has_a_title_and_a_description() -> None:
     for name, metric in METRICS.items():
         assert metric.name == name
         assert metric.title

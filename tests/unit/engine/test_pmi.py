@@ -1,4 +1,4 @@
-"""PMI-Faith on a language model small enough to work out by hand."""
+"""PMI-Faith, on a language model small enough to compute by hand."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SEEN, NEW = -1.0, -4.0
 
 
 def score_text(call: ScoreText) -> Outcome:
-    """Tokens are words, with the blank before them, and signs; one that stands in the prefix is expected, others not.
+    """Scores a token that the prefix contains with ``SEEN``, any other with ``NEW``.
 
-    A word of more than six letters has two tokens.
+    A token is a word or a punctuation mark, with the space before it. A word of more than six letters has two tokens.
     """
     before = "".join(call.prefix).lower()
     offsets: list[tuple[int, int]] = []
@@ -47,67 +47,67 @@ def run(
         )
 
 
-def explained(score: Score) -> PmiExplanation:
+def get_explanation(score: Score) -> PmiExplanation:
     (result,) = score.metrics.values()
     assert isinstance(result.explanation, PmiExplanation)
     return result.explanation
 
 
-def asked(response: str, knowledge: str | tuple[str, ...], history: tuple[str, ...], metric: str) -> list[object]:
+def list_calls(response: str, knowledge: str | tuple[str, ...], history: tuple[str, ...], metric: str) -> list[object]:
     runtime = FakeRuntime({"lm": score_text})
     run(response, knowledge, history, metric=metric, runtime=runtime)
     return [call for _, calls in runtime.batches for call in calls]
 
 
 def test_the_prompts_are_the_published_ones() -> None:
-    assert asked("He sang.", "He was {h} in 1935.", ("Who?",), "pmi") == [
+    assert list_calls("He sang.", "He was {h} in 1935.", ("Who?",), "pmi") == [
         ScoreText(("Document: He was {h} in 1935.\n\n", "Who?.\n"), "Agent: He sang.."),
         ScoreText(("Who?.\n",), "Agent: He sang.."),
     ]
-    assert asked("He sang.", "He was born.", ("Who?",), "upmi") == [
+    assert list_calls("He sang.", "He was born.", ("Who?",), "upmi") == [
         ScoreText(("Document: He was born.\n\n",), "Agent: He sang.."),
         ScoreText((), "Agent: He sang.."),
     ]
 
 
 def test_passages_and_turns_are_joined() -> None:
-    (with_document, without) = asked("yes", ("One.", "Two."), ("Hi", " ", "Hello"), "pmi")
+    (with_document, without_document) = list_calls("yes", ("One.", "Two."), ("Hi", " ", "Hello"), "pmi")
     assert with_document == ScoreText(("Document: One. Two.\n\n", "Hi\nHello.\n"), "Agent: yes.")
-    assert without == ScoreText(("Hi\nHello.\n",), "Agent: yes.")
+    assert without_document == ScoreText(("Hi\nHello.\n",), "Agent: yes.")
 
 
 def test_the_value_is_the_mean_difference_per_token() -> None:
-    """Of six tokens two gain 3 nats: ":" from the document's prompt, "Elvis" from the document."""
+    """Two of six tokens gain 3 nats: ":" from the prompt of the document, "Elvis" from the document."""
     score = run("Elvis sang here", "Elvis", ("Who",))
     assert score.value == pytest.approx(1.0)
-    found = explained(score)
-    assert [(token.text, token.difference) for token in found.tokens] == [
+    explanation = get_explanation(score)
+    assert [(token.text, token.difference) for token in explanation.tokens] == [
         ("Agent", 0.0), (":", 3.0), (" Elvis", 3.0), (" sang", 0.0), (" here", 0.0), (".", 0.0),
     ]  # fmt: skip
-    assert (found.with_document, found.without_document) == (pytest.approx(-2.5), pytest.approx(-3.5))
-    assert [(token.start, token.end) for token in found.tokens] == [
+    assert (explanation.with_document, explanation.without_document) == (pytest.approx(-2.5), pytest.approx(-3.5))
+    assert [(token.start, token.end) for token in explanation.tokens] == [
         (None, None), (None, None), (0, 5), (5, 10), (10, 15), (None, None),
     ]  # fmt: skip
     assert score.coverage == 1.0
     assert (score.status, score.unsupported) == ("scored", ())
 
 
-def test_the_history_may_say_it_too() -> None:
-    """What the history makes likely the document need not: only ":" gains."""
+def test_tokens_that_the_history_makes_likely_gain_nothing() -> None:
+    """The history already makes "Elvis" likely, so that only ":" gains from the document."""
     assert run("Elvis sang here", "Elvis", ("Elvis",)).value == pytest.approx(0.5)
 
 
-def test_upmi_leaves_the_first_token_out_of_one_mean() -> None:
-    """With the document -4 -1 -1 -4 -4, without it four times -4."""
+def test_upmi_leaves_the_first_token_out_of_the_mean_without_the_document() -> None:
+    """The log probabilities are -4 -1 -1 -4 -4 with the document, and four times -4 without it."""
     score = run("Elvis sang", "Elvis", ("Elvis sang",), metric="upmi")
     assert score.value == pytest.approx(-14 / 5 + 4)
-    found = explained(score)
-    assert (found.tokens[0].with_document, found.tokens[0].without_document) == (-4.0, None)
-    assert found.tokens[0].difference is None
+    explanation = get_explanation(score)
+    assert (explanation.tokens[0].with_document, explanation.tokens[0].without_document) == (-4.0, None)
+    assert explanation.tokens[0].difference is None
 
 
-def test_pmi_without_history_compares_the_tokens_that_both_predict() -> None:
-    """The same numbers without the first: -1 -1 -4 -4 and four times -4."""
+def test_pmi_without_history_compares_the_tokens_that_both_prompts_predict() -> None:
+    """The log probabilities without that of the first token: -1 -1 -4 -4, and four times -4."""
     assert run("Elvis sang", "Elvis").value == pytest.approx(-10 / 4 + 4)
 
 
@@ -119,34 +119,36 @@ def test_both_metrics_share_their_calls_without_a_history() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "response", "published", "own"),
+    ("metric", "response", "published", "response_only"),
     [("pmi", "Elvis sang here", 6 / 5, 3 / 3), ("upmi", "Elvis sang", -14 / 5 + 4, 3 / 2)],
 )
-def test_the_prompts_own_tokens_can_be_left_out(metric: str, response: str, published: float, own: float) -> None:
+def test_the_tokens_of_the_prompt_can_be_left_out(
+    metric: str, response: str, published: float, response_only: float
+) -> None:
     assert run(response, "Elvis", metric=metric).value == pytest.approx(published)
     settings = PmiOptions(prompt_tokens=False)
-    assert run(response, "Elvis", settings=settings, metric=metric).value == pytest.approx(own)
+    assert run(response, "Elvis", settings=settings, metric=metric).value == pytest.approx(response_only)
 
 
-def test_own_prompts() -> None:
+def test_the_prompts_can_be_changed() -> None:
     runtime = FakeRuntime({"lm": score_text})
     settings = PmiOptions(
         document="{document}|", history="[{history}]", response="{response}", between_passages="/", between_turns=" + "
     )
     score = run("Elvis", ("a", "b"), ("x", "y"), settings, runtime=runtime)
     assert runtime.batches[0][1][0] == ScoreText(("a/b|", "[x + y]"), "Elvis")
-    assert [(token.start, token.end) for token in explained(score).tokens] == [(0, 5)]
+    assert [(token.start, token.end) for token in get_explanation(score).tokens] == [(0, 5)]
 
 
-def changed(differences: dict[str, float]) -> FakeRuntime:
-    """A model that the document moves by these numbers."""
+def make_shifted_runtime(differences: dict[str, float]) -> FakeRuntime:
+    """A model for which the document changes the log probability of each word by the given difference, in nats."""
 
     def lm(call: ScoreText) -> Outcome:
-        found = score_text(call)
-        assert isinstance(found, TextScored)
-        words = [call.text[start:end].strip() for start, end in found.offsets]
-        moved = [differences.get(word, 0.0) if call.prefix[0].startswith("Document") else 0.0 for word in words]
-        return TextScored(found.offsets, tuple(-5.0 + change for change in moved), 0)
+        scored = score_text(call)
+        assert isinstance(scored, TextScored)
+        words = [call.text[start:end].strip() for start, end in scored.offsets]
+        changes = [differences.get(word, 0.0) if call.prefix[0].startswith("Document") else 0.0 for word in words]
+        return TextScored(scored.offsets, tuple(-5.0 + change for change in changes), 0)
 
     return FakeRuntime({"lm": lm})
 
@@ -169,11 +171,11 @@ def changed(differences: dict[str, float]) -> FakeRuntime:
 def test_runs_of_unlikely_tokens_are_unsupported_words(
     response: str, differences: dict[str, float], expected: list[tuple[str, int, int]]
 ) -> None:
-    score = run(response, "anything", ("Who",), runtime=changed(differences))
-    found = score.metrics["pmi"].unsupported
-    assert [(span.text, span.start, span.end) for span in found] == expected
-    assert {(span.reason, span.metric) for span in found} <= {("less_likely", "pmi")}
-    assert all(response[span.start : span.end] == span.text for span in found)
+    score = run(response, "anything", ("Who",), runtime=make_shifted_runtime(differences))
+    spans = score.metrics["pmi"].unsupported
+    assert [(span.text, span.start, span.end) for span in spans] == expected
+    assert {(span.reason, span.metric) for span in spans} <= {("less_likely", "pmi")}
+    assert all(response[span.start : span.end] == span.text for span in spans)
 
 
 def test_two_runs_in_one_word_are_one_span() -> None:
@@ -187,8 +189,8 @@ def test_two_runs_in_one_word_are_one_span() -> None:
     assert [(span.start, span.end) for span in score.metrics["pmi"].unsupported] == [(0, 11)]
 
 
-def test_how_much_less_likely_is_an_option() -> None:
-    runtime = changed({"Elvis": -1.0, "sang": -2.0})
+def test_the_threshold_of_unlikely_tokens_is_an_option() -> None:
+    runtime = make_shifted_runtime({"Elvis": -1.0, "sang": -2.0})
     score = run("Elvis sang", "anything", ("Who",), PmiOptions(below=-1.5), runtime=runtime)
     assert [span.text for span in score.metrics["pmi"].unsupported] == ["sang"]
     assert "“sang” – the document makes these words less likely" in format_reasons(score).plain
@@ -197,7 +199,7 @@ def test_how_much_less_likely_is_an_option() -> None:
 
 @pytest.mark.parametrize("field", ["document", "history", "response"])
 @pytest.mark.parametrize("template", ["nothing", "{%s} and {%s}"])
-def test_a_prompt_has_its_field_once(field: str, template: str) -> None:
+def test_a_prompt_must_contain_its_field_once(field: str, template: str) -> None:
     given = template.replace("%s", field)
     score = run("Elvis", "Elvis", ("Who",), PmiOptions(**{field: given}))
     assert (score.status, score.value) == ("failed", None)
@@ -207,7 +209,7 @@ def test_a_prompt_has_its_field_once(field: str, template: str) -> None:
 @pytest.mark.parametrize(
     ("error", "status"), [(TooLong("3000 tokens; reads 2048"), "truncated"), (ModelError("nan"), "failed")]
 )
-def test_what_the_model_refuses_is_a_status(error: Exception, status: str) -> None:
+def test_an_error_of_the_model_is_a_status(error: Exception, status: str) -> None:
     def lm(call: ScoreText) -> Outcome:
         raise error
 
@@ -215,7 +217,7 @@ def test_what_the_model_refuses_is_a_status(error: Exception, status: str) -> No
     assert (score.status, score.value, score.message) == (status, None, str(error))
 
 
-def test_no_token_to_compare_is_no_score() -> None:
+def test_without_tokens_to_compare_there_is_nothing_to_verify() -> None:
     def lm(call: ScoreText) -> Outcome:
         return TextScored(((0, 5), (5, 6)), (-1.0, -1.0), 0)
 

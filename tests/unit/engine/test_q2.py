@@ -1,4 +1,4 @@
-"""Q² on a world small enough to work out by hand."""
+"""Q², on models small enough to compute by hand."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ def run(response: str, knowledge: str, options: Options | None = None, metric: s
         return engine.score(response, knowledge, metrics=[metric], options=options)
 
 
-def explained(score: Score, name: str = "q2") -> Q2Explanation:
-    found = score.metrics[name].explanation
-    assert isinstance(found, Q2Explanation)
-    return found
+def get_explanation(score: Score, name: str = "q2") -> Q2Explanation:
+    explanation = score.metrics[name].explanation
+    assert isinstance(explanation, Q2Explanation)
+    return explanation
 
 
-def test_same_answers_score_one() -> None:
+def test_equal_answers_score_1() -> None:
     score = run("Elvis was born in 1935.", "Elvis came in 1935.")
     assert (score.status, score.value, score.unsupported) == ("scored", 1.0, ())
-    kept = [c for c in explained(score).questions if c.kept]
+    kept = [c for c in get_explanation(score).questions if c.kept]
     assert [(c.span.text, c.question, c.rank, c.value) for c in kept] == [
         ("Elvis", "which name?", 1, 1.0),
         ("1935", "which number?", 1, 1.0),
     ]
 
 
-def test_a_contradiction_scores_zero_and_marks_its_span() -> None:
+def test_a_contradiction_scores_0_and_marks_its_span() -> None:
     score = run("Elvis was born in 1936.", "Elvis came in 1935.")
     assert score.value == 0.5
     (span,) = score.unsupported
@@ -38,7 +38,7 @@ def test_a_contradiction_scores_zero_and_marks_its_span() -> None:
     assert (span.reason, span.knowledge_says) == ("contradiction", "1935")
 
 
-def test_no_answer_in_the_knowledge_scores_zero() -> None:
+def test_a_question_without_answer_in_the_knowledge_scores_0() -> None:
     score = run("Elvis was born in 1936.", "Elvis was a singer.")
     assert score.value == 0.5
     assert [(s.text, s.reason) for s in score.unsupported] == [("1936", "no_answer")]
@@ -46,7 +46,7 @@ def test_no_answer_in_the_knowledge_scores_zero() -> None:
 
 def test_a_neutral_label_keeps_the_token_f1() -> None:
     score = run("Elvis sang.", "Presley sang.")
-    (kept,) = [c for c in explained(score).questions if c.kept]
+    (kept,) = [c for c in get_explanation(score).questions if c.kept]
     assert (kept.nli, kept.f1, kept.value) == ("neutral", 0.0, 0.0)
 
 
@@ -54,61 +54,63 @@ def test_without_nli_a_contradiction_keeps_its_f1() -> None:
     options = Options(q2=Q2Options(nli=False))
     score = run("Elvis was born in 1936.", "Elvis came in 1935.", options)
     assert score.value == 0.5
-    assert all(c.nli is None for c in explained(score).questions)
+    assert all(c.nli is None for c in get_explanation(score).questions)
     assert run("Elvis was born in 1936.", "Elvis came in 1935.", metric="q2_no_nli").value == 0.5
 
 
-def test_discarded_questions_say_why() -> None:
+def test_a_discarded_question_has_a_reason() -> None:
     score = run("Elvis was born in 1935.", "Elvis came in 1935.")
-    reasons = [c.discarded for c in explained(score).questions if not c.kept]
+    reasons = [c.discarded for c in get_explanation(score).questions if not c.kept]
     assert reasons == ["no_answer_in_response", "no_answer_in_response"]
 
 
 def test_questions_about_the_speakers_are_dropped_only_with_the_filter() -> None:
-    def asks_you(call: GenerateQuestions) -> tuple[object, ...]:
+    def ask_speaker(call: GenerateQuestions) -> tuple[object, ...]:
         from groundwire.runtime.calls import GeneratedQuestion
 
         return (GeneratedQuestion("what is your name?", -0.1), GeneratedQuestion("which name?", -0.2))
 
-    filtered = explained(run("Elvis sang.", "Elvis sang.", qg=asks_you))
+    filtered = get_explanation(run("Elvis sang.", "Elvis sang.", qg=ask_speaker))
     assert [(c.rank, c.kept, c.discarded) for c in filtered.questions] == [(0, False, "personal"), (1, True, "")]
-    unfiltered = explained(run("Elvis sang.", "Elvis sang.", Options(q2=Q2Options(personal_filter=False)), qg=asks_you))
+    unfiltered = get_explanation(
+        run("Elvis sang.", "Elvis sang.", Options(q2=Q2Options(personal_filter=False)), qg=ask_speaker)
+    )
     assert [(c.rank, c.kept) for c in unfiltered.questions] == [(0, True)]
 
 
-def test_all_keeps_every_valid_question() -> None:
+def test_with_all_every_valid_question_is_kept() -> None:
     score = run("Elvis sang.", "Elvis sang.", Options(q2=Q2Options(questions="all")))
-    assert [(c.rank, c.kept) for c in explained(score).questions] == [(0, False), (1, True), (2, True)]
+    assert [(c.rank, c.kept) for c in get_explanation(score).questions] == [(0, False), (1, True), (2, True)]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 5])
-def test_asking_several_at_once_changes_nothing(at_once: int) -> None:
-    one = run("Elvis was born in 1936.", "Elvis came in 1935.")
-    several = run("Elvis was born in 1936.", "Elvis came in 1935.", Options(q2=Q2Options(questions_at_once=at_once)))
-    assert several.metrics == one.metrics
+def test_scores_do_not_depend_on_the_number_of_questions_at_once(at_once: int) -> None:
+    sequential = run("Elvis was born in 1936.", "Elvis came in 1935.")
+    concurrent = run("Elvis was born in 1936.", "Elvis came in 1935.", Options(q2=Q2Options(questions_at_once=at_once)))
+    assert concurrent.metrics == sequential.metrics
 
 
-def test_single_stops_asking_at_the_first_valid_question() -> None:
+def test_with_single_no_question_follows_the_first_valid_one() -> None:
     runtime = world()
     with Engine(runtime) as engine:
         engine.score("Elvis sang.", "Elvis sang.")
-    asked = {call.question for _, calls in runtime.batches for call in calls if isinstance(call, Answer)}
-    assert asked == {"what else?", "which name?"}
+    answered = {call.question for _, calls in runtime.batches for call in calls if isinstance(call, Answer)}
+    assert answered == {"what else?", "which name?"}
 
 
 @pytest.mark.parametrize(("name", "value"), [("entailment", 1.0), ("neutral", 0.5), ("contradiction", 0.0)])
 def test_the_fallback_classifies_the_whole_response_lower_cased(name: str, value: float) -> None:
-    seen: list[Classify] = []
+    classified: list[Classify] = []
 
     def label(call: Classify) -> object:
         from groundwire.runtime.calls import Classified
 
-        seen.append(call)
+        classified.append(call)
         return Classified(name, {name: 1.0}, 0, Read(1, 1, 1))
 
     score = run("no SPAN here", "Some Knowledge", nli=label, spans=lambda call: ())
-    assert (score.value, explained(score).fallback) == (value, name)
-    assert seen == [Classify("nli", ("some knowledge",), "no span here")]
+    assert (score.value, get_explanation(score).fallback) == (value, name)
+    assert classified == [Classify("nli", ("some knowledge",), "no span here")]
 
 
 def test_without_the_fallback_there_is_nothing_to_verify() -> None:
@@ -117,30 +119,30 @@ def test_without_the_fallback_there_is_nothing_to_verify() -> None:
     assert "fallback" in score.message
 
 
-def test_the_callers_spans_replace_the_finders() -> None:
+def test_given_spans_replace_those_of_the_span_finder() -> None:
     score = run("Elvis was born in 1935.", "Elvis 1935", Options(q2=Q2Options(spans=((18, 22),))))
-    assert [c.span.text for c in explained(score).questions if c.kept] == ["1935"]
+    assert [c.span.text for c in get_explanation(score).questions if c.kept] == ["1935"]
 
 
 @pytest.mark.parametrize("spans", [((5, 5),), ((-1, 3),), ((0, 99),)])
-def test_a_span_outside_the_response_is_named(spans: tuple[tuple[int, int], ...]) -> None:
+def test_the_message_names_a_span_outside_the_response(spans: tuple[tuple[int, int], ...]) -> None:
     score = run("Elvis sang.", "Elvis", Options(q2=Q2Options(spans=spans)))
     assert (score.status, score.value) == ("failed", None)
     assert str(spans[0]) in score.message
 
 
-def test_an_empty_answer_scores_zero_without_asking_nli() -> None:
-    def backwards(call: Answer) -> object:
+def test_an_empty_answer_scores_0_without_a_call_to_nli() -> None:
+    def answer_from_response_only(call: Answer) -> object:
         if call.passages == ("Elvis sang.",):
             return Answered("answered", "Elvis", 0, 0, 5, 1.0, Read(1, 1, 1))
         return Answered("empty", "", -1, -1, -1, 1.0, Read(1, 1, 1))
 
-    score = run("Elvis sang.", "Somebody else", qa=backwards)
-    kept = [c for c in explained(score).questions if c.kept]
+    score = run("Elvis sang.", "Somebody else", qa=answer_from_response_only)
+    kept = [c for c in get_explanation(score).questions if c.kept]
     assert [(c.knowledge_answer, c.f1, c.nli, c.value) for c in kept] == [(None, 0.0, None, 0.0)]
 
 
-def test_the_decoding_reaches_the_generator() -> None:
+def test_the_decoding_reaches_the_question_generator() -> None:
     runtime = world()
     with Engine(runtime) as engine:
         engine.score(

@@ -27,14 +27,14 @@ def label(call: Classify) -> Classified:
 
 
 def ask(*names: str) -> Steps[MetricResult]:
-    """A metric of one wave per name."""
+    """A metric with one round of model calls per name."""
     for name in names:
-        (found,) = yield [Classify("nli", ("p",), name)]
-        assert found.label == name
+        (classified,) = yield [Classify("nli", ("p",), name)]
+        assert classified.label == name
     return MetricResult("m", "scored", 1.0)
 
 
-def test_a_metric_may_go_on_from_the_device_to_the_host_alone() -> None:
+def test_a_round_of_host_calls_alone_may_follow_a_round_of_device_calls() -> None:
     def steps() -> Steps[MetricResult]:
         yield [Classify("nli", ("p",), "x")]
         (personal,) = yield [IsPersonal("what is my name?")]
@@ -47,7 +47,7 @@ def test_a_metric_may_go_on_from_the_device_to_the_host_alone() -> None:
 
 
 class Gate(FakeRuntime):
-    """Holds the first batch until it is opened, so that requests pile up behind it."""
+    """Blocks the first batch until ``opened`` is set, so that further requests queue up."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
@@ -60,13 +60,13 @@ class Gate(FakeRuntime):
         return super().run(role, calls, max_windows)
 
 
-def gated(answers: Callable[[Classify], Outcome] = label, batch: int = 64) -> tuple[Gate, Scheduler]:
+def make_gated_scheduler(answers: Callable[[Classify], Outcome] = label, batch: int = 64) -> tuple[Gate, Scheduler]:
     runtime = Gate({"nli": answers}, batch)
     return runtime, Scheduler(runtime)
 
 
-def test_requests_share_batches_and_repeats_are_run_once() -> None:
-    runtime, scheduler = gated()
+def test_requests_share_batches_and_a_repeated_call_runs_once() -> None:
+    runtime, scheduler = make_gated_scheduler()
     first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
     others = [scheduler.submit([ask(name)], 8, None) for name in ("a", "b", "a", "x")]
@@ -83,13 +83,13 @@ def test_metrics_of_one_request_share_their_calls() -> None:
     scheduler = Scheduler(runtime)
     job = scheduler.submit([ask("a", "b"), ask("b", "a")], 8, None)
     assert [result.value for result in job.future.result(5).outcomes] == [1.0, 1.0]
-    asked = [call.hypothesis for _, calls in runtime.batches for call in calls]  # type: ignore[union-attr]
-    assert sorted(asked) == ["a", "b"]
+    hypotheses = [call.hypothesis for _, calls in runtime.batches for call in calls]  # type: ignore[union-attr]
+    assert sorted(hypotheses) == ["a", "b"]
     scheduler.close()
 
 
-def test_a_batch_holds_no_more_calls_than_the_runtime_wants() -> None:
-    runtime, scheduler = gated(batch=3)
+def test_a_batch_holds_at_most_as_many_calls_as_the_runtime_accepts() -> None:
+    runtime, scheduler = make_gated_scheduler(batch=3)
     first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
     jobs = [scheduler.submit([ask(str(i))], 8, None) for i in range(7)]
@@ -100,20 +100,20 @@ def test_a_batch_holds_no_more_calls_than_the_runtime_wants() -> None:
     scheduler.close()
 
 
-def test_one_failing_call_harms_no_other_request() -> None:
+def test_a_failing_call_fails_no_other_request() -> None:
     def fragile(call: Classify) -> Outcome:
         if call.hypothesis == "bad":
             raise RuntimeError("the graph fell over")
         return label(call)
 
-    runtime, scheduler = gated(fragile)
+    runtime, scheduler = make_gated_scheduler(fragile)
     first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
     jobs = {name: scheduler.submit([ask(name)], 8, None) for name in ("a", "bad", "b")}
     runtime.opened.set()
-    found = {name: job.future.result(5).outcomes[0] for name, job in jobs.items()}
-    assert {name: result.status for name, result in found.items()} == {"a": "scored", "bad": "failed", "b": "scored"}
-    assert "the graph fell over" in found["bad"].message
+    results = {name: job.future.result(5).outcomes[0] for name, job in jobs.items()}
+    assert {name: result.status for name, result in results.items()} == {"a": "scored", "bad": "failed", "b": "scored"}
+    assert "the graph fell over" in results["bad"].message
     assert first.future.result(5).outcomes[0].status == "scored"
     scheduler.close()
 
@@ -130,7 +130,7 @@ def test_a_failed_call_is_not_cached() -> None:
     scheduler.close()
 
 
-def test_too_long_a_text_is_truncated_not_failed() -> None:
+def test_the_status_of_a_too_long_text_is_truncated() -> None:
     scheduler = Scheduler(FakeRuntime({"nli": lambda call: TooLong("too long")}))
     (result,) = scheduler.submit([ask("a")], 8, None).future.result(5).outcomes
     assert result == Unfinished("truncated", "too long")
@@ -151,8 +151,8 @@ def test_a_defect_of_a_metric_fails_that_metric_alone(caplog: pytest.LogCaptureF
     scheduler.close()
 
 
-def test_a_deadline_ends_a_request_that_waits_and_spares_the_others() -> None:
-    runtime, scheduler = gated()
+def test_a_deadline_ends_a_waiting_request_and_no_other() -> None:
+    runtime, scheduler = make_gated_scheduler()
     first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
     late = scheduler.submit([ask("a", "b")], 8, 1.0)
@@ -167,8 +167,8 @@ def test_a_deadline_ends_a_request_that_waits_and_spares_the_others() -> None:
     scheduler.close()
 
 
-def test_a_deadline_does_not_wait_for_the_batch_that_runs() -> None:
-    runtime, scheduler = gated()
+def test_a_deadline_does_not_wait_for_the_running_batch() -> None:
+    runtime, scheduler = make_gated_scheduler()
     job = scheduler.submit([ask("a")], 8, 20.0)
     assert runtime.entered.wait(5)
     late = job.future.result(5)
@@ -177,32 +177,32 @@ def test_a_deadline_does_not_wait_for_the_batch_that_runs() -> None:
     runtime.opened.set()
     later = scheduler.submit([ask("a")], 8, None)
     assert later.future.result(5).outcomes[0].status == "scored"
-    assert len(runtime.batches) == 1  # the batch's result was kept
+    assert len(runtime.batches) == 1  # The cache kept the result of the batch.
     assert late.timings.stages_ms == {}
     scheduler.close()
 
 
-def test_a_device_of_two_lanes_runs_two_shares_at_the_same_time() -> None:
+def test_a_device_with_two_concurrent_batches_runs_both_halves_at_the_same_time() -> None:
     both = threading.Barrier(2, timeout=5)
 
-    class Beside(FakeRuntime):
+    class Concurrent(FakeRuntime):
         def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
             both.wait()
             return super().run(role, calls, max_windows)
 
     def steps() -> Steps[MetricResult]:
-        found = yield [Classify("nli", ("p",), name) for name in "abcde"]
-        return MetricResult("m", "scored", float([one.label for one in found] == list("abcde")))
+        classified = yield [Classify("nli", ("p",), name) for name in "abcde"]
+        return MetricResult("m", "scored", float([result.label for result in classified] == list("abcde")))
 
-    runtime = Beside({"nli": label}, concurrent_batches=2)
+    runtime = Concurrent({"nli": label}, concurrent_batches=2)
     scheduler = Scheduler(runtime)
     assert scheduler.submit([steps()], 8, None).future.result(5).outcomes[0].value == 1.0
     assert sorted(len(calls) for _, calls in runtime.batches) == [2, 3]
     scheduler.close()
 
 
-def test_a_cancelled_request_asks_nothing_more() -> None:
-    runtime, scheduler = gated()
+def test_a_cancelled_request_sends_no_further_call() -> None:
+    runtime, scheduler = make_gated_scheduler()
     job = scheduler.submit([ask("a", "b")], 8, None)
     assert runtime.entered.wait(5)
     scheduler.cancel(job)
@@ -212,8 +212,8 @@ def test_a_cancelled_request_asks_nothing_more() -> None:
     assert [call.hypothesis for _, calls in runtime.batches for call in calls] == ["a"]  # type: ignore[union-attr]
 
 
-def test_close_cancels_what_is_unfinished_and_refuses_more() -> None:
-    runtime, scheduler = gated()
+def test_close_cancels_unfinished_requests_and_refuses_new_ones() -> None:
+    runtime, scheduler = make_gated_scheduler()
     job = scheduler.submit([ask("a", "b")], 8, None)
     assert runtime.entered.wait(5)
     threading.Timer(0.05, runtime.opened.set).start()
@@ -223,7 +223,7 @@ def test_close_cancels_what_is_unfinished_and_refuses_more() -> None:
         scheduler.submit([ask("a")], 8, None)
 
 
-def test_more_waiting_requests_than_accepted_are_refused() -> None:
+def test_a_request_beyond_the_limit_of_waiting_ones_is_refused() -> None:
     runtime = Gate({"nli": label})
     scheduler = Scheduler(runtime, max_waiting=2)
     jobs = [scheduler.submit([ask(str(i))], 8, None) for i in range(2)]
@@ -236,22 +236,22 @@ def test_more_waiting_requests_than_accepted_are_refused() -> None:
     scheduler.close()
 
 
-def test_the_window_limit_belongs_to_the_call() -> None:
-    seen: list[int] = []
+def test_a_call_is_repeated_under_another_window_limit() -> None:
+    limits: list[int] = []
 
     class Limited(FakeRuntime):
         def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
-            seen.append(max_windows)
+            limits.append(max_windows)
             return super().run(role, calls, max_windows)
 
     scheduler = Scheduler(Limited({"nli": label}))
     for limit in (8, 16, 8):
         scheduler.submit([ask("a")], limit, None).future.result(5)
-    assert seen == [8, 16]
+    assert limits == [8, 16]
     scheduler.close()
 
 
-def test_the_cache_lets_the_oldest_go() -> None:
+def test_the_cache_evicts_the_least_recently_used_result() -> None:
     cache = Cache(max_chars=3 * 270)
     keys = [Key(Answer(name, ("p",)), 8) for name in "abcd"]
     for key in keys[:3]:
@@ -263,7 +263,7 @@ def test_the_cache_lets_the_oldest_go() -> None:
     assert len(cache) == 3
 
 
-def test_eight_threads_get_the_scores_one_thread_gets() -> None:
+def test_eight_threads_get_the_same_scores_as_one_thread() -> None:
     texts = [(f"Elvis was born in {year}.", f"Elvis came in {year % 7 + 1900}.") for year in range(1900, 1960)]
     with Engine(world()) as engine:
         alone = [engine.score(*pair).metrics for pair in texts]
@@ -273,7 +273,7 @@ def test_eight_threads_get_the_scores_one_thread_gets() -> None:
     assert alone == together == many
 
 
-def test_ascore_runs_requests_together_and_cancels() -> None:
+def test_ascore_runs_requests_concurrently_and_can_be_cancelled() -> None:
     runtime = Gate({**world()._answers, "qa": answer})
 
     async def main() -> tuple[list[str], bool]:
@@ -299,7 +299,7 @@ def test_timings_name_the_roles_that_served_the_request() -> None:
     assert timings.total_ms > 0
 
 
-def test_options_bound_one_request() -> None:
+def test_the_options_of_a_request_limit_that_request_only() -> None:
     def slow(call: Classify) -> Outcome:
         time.sleep(0.05)
         return Classified("neutral", {"neutral": 1.0}, 0, Read(1, 1, 1))
@@ -324,7 +324,7 @@ def test_cache_statistics_count_hits_and_misses() -> None:
     scheduler.close()
 
 
-def test_a_defect_of_the_loop_reaches_every_caller(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_of_the_scheduler_reaches_every_caller(caplog: pytest.LogCaptureFixture) -> None:
     class Defective(FakeRuntime):
         def batch(self, role: str) -> int:
             raise ZeroDivisionError("no batch size")
@@ -338,8 +338,8 @@ def test_a_defect_of_the_loop_reaches_every_caller(caplog: pytest.LogCaptureFixt
         scheduler.submit([ask("a")], 8)
 
 
-def test_a_batch_holds_calls_of_one_limit_and_none_of_jobs_that_are_over() -> None:
-    runtime, scheduler = gated()
+def test_a_batch_holds_calls_with_one_window_limit_and_none_of_finished_jobs() -> None:
+    runtime, scheduler = make_gated_scheduler()
     first = scheduler.submit([ask("x")], 8)
     assert runtime.entered.wait(5)
     kept, cancelled, other_limit = (
@@ -355,8 +355,8 @@ def test_a_batch_holds_calls_of_one_limit_and_none_of_jobs_that_are_over() -> No
     scheduler.close()
 
 
-def test_cancelling_keeps_the_results_that_are_there_and_may_come_late() -> None:
-    runtime, scheduler = gated()
+def test_cancelling_keeps_finished_results_and_does_nothing_to_a_finished_job() -> None:
+    runtime, scheduler = make_gated_scheduler()
 
     def immediate() -> Steps[MetricResult]:
         yield from ()
@@ -367,13 +367,13 @@ def test_cancelling_keeps_the_results_that_are_there_and_may_come_late() -> None
     scheduler.cancel(job)
     done, stopped = job.future.result(5).outcomes
     assert (done.status, stopped.status) == ("scored", "cancelled")
-    scheduler.cancel(job)  # it is over: nothing happens
+    scheduler.cancel(job)  # The job is finished, so that this does nothing.
     runtime.opened.set()
     assert scheduler.submit([ask("b")], 8).future.result(5).outcomes[0].status == "scored"
     scheduler.close()
 
 
-def test_a_typed_error_of_the_runtime_reaches_every_call_of_the_batch() -> None:
+def test_an_error_that_the_runtime_raises_reaches_every_call_of_the_batch() -> None:
     class Broken(FakeRuntime):
         def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
             raise TooLong("the batch is too long")

@@ -1,4 +1,4 @@
-"""Unsupported words from the evidence of several metrics."""
+"""Fusing the unsupported spans of several metrics."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from groundwire.engine.verdict.span_fusion import fuse_spans
 RESPONSE = "Elvis sang in “Paris, Texas” for $5,000. He was 20."
 
 
-def said(metric: str, *found: tuple[str, str]) -> MetricResult:
-    """A metric that doubts each of these texts of the response, for a reason."""
+def make_result(metric: str, *doubts: tuple[str, str]) -> MetricResult:
+    """The result of a metric whose unsupported spans are the given texts of the response, each with its reason."""
     spans = tuple(
         UnsupportedSpan(text, RESPONSE.index(text), RESPONSE.index(text) + len(text), reason, "", metric)  # type: ignore[arg-type]
-        for text, reason in found
+        for text, reason in doubts
     )
     return MetricResult(metric, "scored", 0.5, unsupported=spans)
 
@@ -31,56 +31,67 @@ FIRST = "Elvis sang in “Paris, Texas” for $5,000."
     ("results", "expected"),
     [
         ([], []),
-        ([said("q2")], []),
-        # A metric that is asked alone is reported as it is, whatever its weight.
-        ([said("q2", ("$5,000", "mismatch"))], [("$5,000", "mismatch", ("q2",))]),
-        ([said("pmi", ("Paris", "not_entailed"))], [("Paris", "not_entailed", ("pmi",))]),
-        ([said("nli", (FIRST, "contradiction"))], [(FIRST, "contradiction", ("nli",))]),
-        # The same metric in two forms is one witness.
+        ([make_result("q2")], []),
+        # If only one metric is requested, its spans are reported unchanged, whatever its weight.
+        ([make_result("q2", ("$5,000", "mismatch"))], [("$5,000", "mismatch", ("q2",))]),
+        ([make_result("pmi", ("Paris", "not_entailed"))], [("Paris", "not_entailed", ("pmi",))]),
+        ([make_result("nli", (FIRST, "contradiction"))], [(FIRST, "contradiction", ("nli",))]),
+        # Two variants of a metric count as one piece of evidence.
         (
-            [said("q2", ("20", "no_answer")), said("q2_no_nli", ("20", "no_answer"))],
+            [make_result("q2", ("20", "no_answer")), make_result("q2_no_nli", ("20", "no_answer"))],
             [("20", "no_answer", ("q2", "q2_no_nli"))],
         ),
-        # Blunt evidence needs a second metric,
-        ([said("nli", (FIRST, "not_entailed")), said("q2")], []),
+        # Evidence about a whole sentence needs a second metric,
+        ([make_result("nli", (FIRST, "not_entailed")), make_result("q2")], []),
         (
-            [said("nli", (FIRST, "contradiction")), said("detector.x", (FIRST, "detected"))],
+            [make_result("nli", (FIRST, "contradiction")), make_result("detector.x", (FIRST, "detected"))],
             [(FIRST, "contradiction", ("nli", "detector.x"))],
         ),
-        # and gives way to words inside the sentence.
+        # and is replaced by evidence about words inside the sentence.
         (
-            [said("nli", (FIRST, "contradiction")), said("q2", ("Texas", "contradiction"))],
+            [make_result("nli", (FIRST, "contradiction")), make_result("q2", ("Texas", "contradiction"))],
             [("Texas", "contradiction", ("q2", "nli"))],
         ),
         (
-            [said("pmi", ("Paris", "not_entailed")), said("nli", (FIRST, "contradiction")), said("q2")],
+            [
+                make_result("pmi", ("Paris", "not_entailed")),
+                make_result("nli", (FIRST, "contradiction")),
+                make_result("q2"),
+            ],
             [("Paris", "contradiction", ("nli", "pmi"))],
         ),
-        # A stop word makes no claim of its own.
+        # A stop word alone makes no claim.
         (
             [
-                said("pmi", ("in", "less_likely")),
-                said("nli", (FIRST, "contradiction")),
-                said("q2", ("Texas", "mismatch")),
+                make_result("pmi", ("in", "less_likely")),
+                make_result("nli", (FIRST, "contradiction")),
+                make_result("q2", ("Texas", "mismatch")),
             ],
             [("Texas", "mismatch", ("q2", "nli"))],
         ),
-        # A word that the knowledge lacks is less likely with it anyway; a third witness counts.
-        ([said("overlap", ("Paris", "not_in_knowledge")), said("pmi", ("Paris", "less_likely")), said("q2")], []),
+        # The knowledge also makes a word less likely that it does not contain; evidence of a third metric counts.
         (
             [
-                said("overlap", ("Paris", "not_in_knowledge"), ("Texas", "not_in_knowledge")),
-                said("pmi", ("Paris", "less_likely"), ("Texas", "less_likely")),
-                said("nli", (FIRST, "not_entailed")),
-                said("q2"),
+                make_result("overlap", ("Paris", "not_in_knowledge")),
+                make_result("pmi", ("Paris", "less_likely")),
+                make_result("q2"),
+            ],
+            [],
+        ),
+        (
+            [
+                make_result("overlap", ("Paris", "not_in_knowledge"), ("Texas", "not_in_knowledge")),
+                make_result("pmi", ("Paris", "less_likely"), ("Texas", "less_likely")),
+                make_result("nli", (FIRST, "not_entailed")),
+                make_result("q2"),
             ],
             [("Paris, Texas", "not_in_knowledge", ("overlap", "pmi", "nli"))],
         ),
-        # Sharp evidence marks by itself.
-        ([said("q2", ("20", "no_answer")), said("nli")], [("20", "no_answer", ("q2",))]),
+        # Strong evidence of one metric suffices.
+        ([make_result("q2", ("20", "no_answer")), make_result("nli")], [("20", "no_answer", ("q2",))]),
         # Overlapping spans become disjoint.
         (
-            [said("q2", ("“Paris, Texas”", "mismatch"), ("Texas", "no_answer"))],
+            [make_result("q2", ("“Paris, Texas”", "mismatch"), ("Texas", "no_answer"))],
             [("“Paris, Texas”", "mismatch", ("q2",))],
         ),
     ],
@@ -89,8 +100,8 @@ def test_evidence_adds_up_word_by_word(results: list[MetricResult], expected: li
     assert [(span.text, span.reason, span.metrics) for span in fuse_spans(RESPONSE, results)] == expected
 
 
-def test_what_did_not_score_says_nothing() -> None:
-    failed = MetricResult("q2", "failed", message="x", unsupported=said("q2", ("20", "no_answer")).unsupported)
+def test_the_spans_of_a_failed_metric_are_ignored() -> None:
+    failed = MetricResult("q2", "failed", message="x", unsupported=make_result("q2", ("20", "no_answer")).unsupported)
     assert fuse_spans(RESPONSE, [failed]) == ()
 
 
@@ -99,15 +110,15 @@ REASONS = {"q2": "mismatch", "nli": "contradiction", "detector.x": "detected"}
 
 
 @given(st.text(min_size=1), st.data())
-def test_ranges_are_disjoint_ordered_and_inside_any_text(text: str, data: st.DataObject) -> None:
+def test_fused_spans_of_any_text_are_disjoint_ordered_and_inside_it(text: str, data: st.DataObject) -> None:
     results = []
     for metric in data.draw(st.lists(st.sampled_from(METRICS), unique=True)):
-        place = st.integers(0, len(text))
-        ranges = [tuple(sorted(pair)) for pair in data.draw(st.lists(st.tuples(place, place), max_size=4))]
+        offset = st.integers(0, len(text))
+        ranges = [tuple(sorted(pair)) for pair in data.draw(st.lists(st.tuples(offset, offset), max_size=4))]
         reason: Any = REASONS.get(metric, "not_entailed")
         spans = tuple(UnsupportedSpan(text[a:b], a, b, reason, "", metric) for a, b in ranges if a < b)
         results.append(MetricResult(metric, "scored", 0.5, unsupported=spans))
-    found = fuse_spans(text, results)
-    assert all(text[span.start : span.end] == span.text and span.text for span in found)
-    assert all(one.end <= other.start for one, other in pairwise(found))
-    assert all(span.metrics and span.metric in span.metrics for span in found)
+    fused = fuse_spans(text, results)
+    assert all(text[span.start : span.end] == span.text and span.text for span in fused)
+    assert all(span.end <= following.start for span, following in pairwise(fused))
+    assert all(span.metrics and span.metric in span.metrics for span in fused)

@@ -1,4 +1,4 @@
-"""The verdict: fused, calibrated, and never open."""
+"""The verdict: fused, calibrated, and unknown when a needed value is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from groundwire.runtime.calibration import Calibration, Feature, Profile, Scale
 from groundwire.runtime.errors import BundleError
 from tests.support.fakes import world
 
-POINTS = {
+PROFILES = {
     "strict": Profile(threshold=0.8, false_positive_rate=0.3, false_negative_rate=0.05),
     "balanced": Profile(threshold=0.5, false_positive_rate=0.15, false_negative_rate=0.15),
     "lenient": Profile(threshold=0.2, false_positive_rate=0.05, false_negative_rate=0.3),
@@ -32,12 +32,12 @@ CALIBRATION = Calibration(
         Feature(name="q2", mean=0.5, deviation=0.25, weight=1.0, needed=True),
         Feature(name="overlap.missing", mean=2.0, deviation=2.0, weight=-0.5),
     ),
-    profiles=POINTS,  # type: ignore[arg-type]
+    profiles=PROFILES,  # type: ignore[arg-type]
     scales={},
 )
 
 
-def scored(**values: float) -> dict[str, MetricResult]:
+def make_results(**values: float) -> dict[str, MetricResult]:
     return {name: MetricResult(name, "scored", value) for name, value in values.items()}
 
 
@@ -52,47 +52,47 @@ def scored(**values: float) -> dict[str, MetricResult]:
         (0.0, "lenient", "inconsistent"),
     ],
 )
-def test_the_profile_draws_the_line(value: float, profile: str, label: str) -> None:
-    verdict = decide(scored(q2=value), CALIBRATION, profile)  # type: ignore[arg-type]
+def test_the_profile_sets_the_threshold(value: float, profile: str, label: str) -> None:
+    verdict = decide(make_results(q2=value), CALIBRATION, profile)  # type: ignore[arg-type]
     assert verdict.label == label
     assert verdict.probability == pytest.approx(1 / (1 + math.exp(-(0.5 + (value - 0.5) / 0.25))))
     assert verdict.contributions == {"q2": pytest.approx((value - 0.5) / 0.25)}
 
 
 @pytest.mark.parametrize("status", ["failed", "truncated", "deadline", "nothing_to_verify", "cancelled"])
-def test_a_needed_metric_that_did_not_score_leaves_it_unknown(status: str) -> None:
-    results = {"q2": MetricResult("q2", status, message="why not")} | scored(overlap=1.0)  # type: ignore[arg-type]
+def test_without_the_value_of_a_needed_metric_the_verdict_is_unknown(status: str) -> None:
+    results = {"q2": MetricResult("q2", status, message="why not")} | make_results(overlap=1.0)  # type: ignore[arg-type]
     verdict = decide(results, CALIBRATION, "balanced")
     assert (verdict.label, verdict.probability) == ("unknown", None)
     assert "why not" in verdict.message
 
 
-def test_without_calibration_or_metric_it_is_unknown() -> None:
-    assert decide(scored(q2=1.0), None, "balanced").label == "unknown"
-    verdict = decide(scored(overlap=1.0), CALIBRATION, "balanced")
+def test_without_calibration_or_needed_metric_the_verdict_is_unknown() -> None:
+    assert decide(make_results(q2=1.0), None, "balanced").label == "unknown"
+    verdict = decide(make_results(overlap=1.0), CALIBRATION, "balanced")
     assert (verdict.label, verdict.probability) == ("unknown", None)
     assert "not asked for" in verdict.message
 
 
-def test_what_cannot_be_verified() -> None:
-    doubtful = scored(q2=0.0, verifiability=0.2)
+def test_a_response_below_the_verifiability_threshold_is_unverifiable() -> None:
+    doubtful = make_results(q2=0.0, verifiability=0.2)
     assert decide(doubtful, CALIBRATION, "balanced").label == "unverifiable"
-    assert decide(scored(q2=0.0, verifiability=0.9), CALIBRATION, "balanced").label == "inconsistent"
+    assert decide(make_results(q2=0.0, verifiability=0.9), CALIBRATION, "balanced").label == "inconsistent"
     never = msgspec.structs.replace(CALIBRATION, verifiable=None)
     assert decide(doubtful, never, "balanced").label == "inconsistent"
 
 
-def test_nothing_to_check_needs_no_other_number() -> None:
-    bare = decide(scored(verifiability=0.4), CALIBRATION, "balanced")
-    assert (bare.label, bare.probability) == ("unverifiable", None)
-    assert decide(scored(verifiability=0.6), CALIBRATION, "balanced").label == "unknown"
+def test_the_verdict_unverifiable_needs_no_other_metric() -> None:
+    verdict = decide(make_results(verifiability=0.4), CALIBRATION, "balanced")
+    assert (verdict.label, verdict.probability) == ("unverifiable", None)
+    assert decide(make_results(verifiability=0.6), CALIBRATION, "balanced").label == "unknown"
 
 
-def test_the_engine_computes_what_the_calibration_reads(tmp_path: Path) -> None:
+def test_the_engine_computes_the_metrics_that_the_calibration_reads(tmp_path: Path) -> None:
     with Engine(world(), calibration=CALIBRATION) as engine:
         score = engine.score("Elvis was born in 1936.", "Elvis came in 1935.")
         assert list(score.metrics) == ["q2", "overlap"]
-        assert score.verdict.label == "consistent"  # half of the answers agree, and few words are missing
+        assert score.verdict.label == "consistent"  # Half of the answers agree, and few words are missing.
         assert set(score.verdict.contributions or {}) == {"q2", "overlap.missing"}
         assert "calibration:" in score.signature
         alone = engine.score("Elvis was born in 1936.", "Elvis came in 1935.", metrics=["overlap"])
@@ -101,7 +101,7 @@ def test_the_engine_computes_what_the_calibration_reads(tmp_path: Path) -> None:
             engine.score("a", "b", options=Options(profile="no such"))  # type: ignore[arg-type]
 
 
-def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
+def test_a_calibration_is_equal_after_saving_and_loading(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     CALIBRATION.save(path)
     assert Calibration.load(path) == CALIBRATION
@@ -120,12 +120,12 @@ SCALE = Scale(low=-2.0, high=4.0, threshold=0.5)
 
 
 @given(st.floats(-10, 10), st.floats(-10, 10))
-def test_normalized_values_ascend_within_bounds(first: float, second: float) -> None:
+def test_normalized_values_are_monotonic_from_0_to_1(first: float, second: float) -> None:
     low, high = sorted((first, second))
     assert 0 <= normalized(low, SCALE) <= normalized(high, SCALE) <= 1
 
 
-def test_a_scale_without_width_normalizes_to_zero() -> None:
+def test_a_scale_without_width_normalizes_to_0() -> None:
     assert normalized(3.0, msgspec.structs.replace(SCALE, high=SCALE.low)) == 0.0
 
 
@@ -134,18 +134,18 @@ def test_normalization_is_linear_between_the_bounds() -> None:
 
 
 @pytest.mark.parametrize(("logit", "expected"), [(0.0, 0.5), (1000.0, 1.0), (-1000.0, 0.0), (math.log(3), 0.75)])
-def test_sigmoid(logit: float, expected: float) -> None:
+def test_sigmoid_is_correct_for_small_and_large_logits(logit: float, expected: float) -> None:
     assert sigmoid(logit) == pytest.approx(expected)
 
 
 def test_a_response_that_states_nothing_has_no_unsupported_words() -> None:
     response = "I love Elvis"
     missing = UnsupportedSpan("Elvis", 7, 12, "not_in_knowledge", "", "q2")
-    for sure, label, spans in ((0.9, "inconsistent", (missing,)), (0.2, "unverifiable", ())):
-        found = [
+    for verifiability, label, spans in ((0.9, "inconsistent", (missing,)), (0.2, "unverifiable", ())):
+        results = [
             MetricResult("q2", "scored", 0.0, unsupported=(missing,)),
-            MetricResult("verifiability", "scored", sure),
+            MetricResult("verifiability", "scored", verifiability),
         ]
-        score = build_score(response, found, Timings(0.0, {}), CALIBRATION, Options(), "signature")
+        score = build_score(response, results, Timings(0.0, {}), CALIBRATION, Options(), "signature")
         assert score.verdict.label == label
         assert [(span.text, span.start) for span in score.unsupported] == [(s.text, s.start) for s in spans]
