@@ -5,13 +5,13 @@ from __future__ import annotations
 from groundwire.engine import BertScoreExplanation, Score
 
 
-def explained(found: Score) -> BertScoreExplanation:
-    explanation = found.metrics["bertscore"].explanation
+def explained(score: Score) -> BertScoreExplanation:
+    explanation = score.metrics["bertscore"].explanation
     assert isinstance(explanation, BertScoreExplanation)
     return explanation
 
 
-def triple(found: Score) -> tuple[float, float, float]:
-    explanation = explained(found)
-    assert found.value == explanation.f1
+def triple(score: Score) -> tuple[float, float, float]:
+    explanation = explained(score)
+    assert score.value == explanation.f1
     return explanation.precision, explanation.recall, explanation.f1

@@ -86,7 +86,8 @@ PARSED = {
         ["you", "your car"],
     ),
     "not personal": (
-        "who/PRON/2/nsubj/2/nsubj told/VERB/0/ROOT/0/ROOT you/PRON/2/iobj/2/dative ?/PUNCT/2/punct/2/punct",
+        "who/PRON/2/nsubj/2/nsubj told/VERB/0/ROOT/0/ROOT "  # terms: literal
+        "you/PRON/2/iobj/2/dative ?/PUNCT/2/punct/2/punct",
         ["who", "you"],
     ),
     "seen by": (
@@ -147,7 +148,10 @@ def train_tiny(scheme: str) -> Language:
     transitions = {"@architectures": "spacy.TransitionBasedParser.v2", "tok2vec": listener, "hidden_width": 32}
     transitions |= {"extra_state_tokens": False, "maxout_pieces": 2, "use_upper": True}
     nlp.add_pipe("tok2vec", config={"model": embed})
-    nlp.add_pipe("morphologizer", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}})
+    nlp.add_pipe(
+        "morphologizer",
+        config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}},  # terms: literal
+    )
     nlp.add_pipe("parser", config={"model": transitions | {"state_type": "parser"}, "min_action_freq": 1})
     nlp.add_pipe("ner", config={"model": transitions | {"state_type": "ner"}})
     nlp.add_pipe("senter")
