@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 import torch
 
-from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import BeamSearch
+from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
 from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.ort.session import Array, DeviceProfile, Session
 from groundwire.runtime.tokenization import Window

@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from groundwire.runtime.bundle import Bundle, SpansRole, Template
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import SpansRole, Template
 
 from . import require
 

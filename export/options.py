@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import Parity, Template
 
 RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "int8"]
 PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")

@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import Bundle, QuestionGeneratorRole
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import QuestionGeneratorRole
 
 from . import store
 from .options import RoleOptions

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import msgspec
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import Parity, Precision
 from groundwire.runtime.errors import ParityError
+from groundwire.runtime.manifest import Parity, Precision
 
 from .options import Gate, RoleOptions
 from .passes import quantize, to_half

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from groundwire.runtime.bundle import Template, locate
+from groundwire.runtime.bundle import locate
 from groundwire.runtime.errors import BundleError, ExportError
+from groundwire.runtime.manifest import Template
 
 from .options import RequestedPrecision, RoleOptions
 

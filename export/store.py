@@ -19,9 +19,9 @@ from pathlib import Path
 import msgspec
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import (
-    MANIFEST,
-    Bundle,
+from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
+from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import (
     FileEntry,
     Head,
     LanguageModelRole,
@@ -31,9 +31,7 @@ from groundwire.runtime.bundle import (
     RetrieverRole,
     Role,
     SpansRole,
-    sha256,
 )
-from groundwire.runtime.errors import ExportError
 from groundwire.runtime.upgrade import SCHEMA
 
 from .passes.chunked_head import TABLE

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .bundle import Bundle, Role, RoleInfo
+from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, InvalidRequest, ModelError
+from .manifest import Role, RoleInfo
 from .models.kinds import Model, kind_of
 from .models.response_generator import ResponseGenerator
 from .ort.session import Device, DeviceChoice, DeviceProfile, choose_device

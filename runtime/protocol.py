@@ -7,10 +7,10 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from .bundle import RoleInfo as RoleInfo
 from .calibration import Calibration
 from .calls import Call, Generate, Result, SequencePart
 from .errors import GroundwireError
+from .manifest import RoleInfo as RoleInfo
 
 Outcome: TypeAlias = Result | GroundwireError
 

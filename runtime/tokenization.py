@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from . import _native
-from .bundle import Template
 from .errors import BundleError, TooLong
+from .manifest import Template
 
 
 class Window(NamedTuple):

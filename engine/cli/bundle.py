@@ -8,7 +8,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from groundwire.runtime.bundle import Bundle, Parity, SpansRole
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.manifest import Parity, SpansRole
 
 from . import display
 

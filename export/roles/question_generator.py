@@ -9,8 +9,8 @@ import msgspec
 from tokenizers import Tokenizer
 from transformers import AutoModelForSeq2SeqLM
 
-from groundwire.runtime.bundle import QuestionGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import QuestionGeneratorRole, Template
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..options import QUESTION_TEMPLATE, RoleOptions

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import Parity
+from groundwire.runtime.manifest import Parity
 from groundwire.runtime.models.embedder import unit
 
 from ..checkpoint import Checkpoint

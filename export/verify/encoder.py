@@ -15,7 +15,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 import torch
 
-from groundwire.runtime.bundle import Parity
+from groundwire.runtime.manifest import Parity
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 import torch
 
-from groundwire.runtime.bundle import Parity
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import Parity
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session

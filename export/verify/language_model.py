@@ -17,7 +17,7 @@ import onnx_ir as ir
 import torch
 from tokenizers import Tokenizer
 
-from groundwire.runtime.bundle import Parity
+from groundwire.runtime.manifest import Parity
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session

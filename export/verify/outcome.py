@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import Parity
+from groundwire.runtime.manifest import Parity
 
 from ..session import Arrays, Session
 from ..texts import EXAMPLES

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle, ClassifierRole
+from ..bundle import Bundle
 from ..calls import Classified, Classify, Read
 from ..errors import BundleError, GroundwireError, ModelError, TooLong
+from ..manifest import ClassifierRole
 from ..numerics import softmax
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle, EmbedderRole
+from ..bundle import Bundle
 from ..calls import CountTokens, Embed, Embedded, Read, TokenCounts
 from ..errors import GroundwireError, ModelError, TooLong
+from ..manifest import EmbedderRole
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
 from ..tokenization import OwnedWindow, TextEncoder

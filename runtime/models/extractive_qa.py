@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..bundle import Bundle, ExtractiveQARole
+from ..bundle import Bundle
 from ..calls import Answer, Answered, AnswerRule, Read
 from ..errors import GroundwireError, ModelError, TooLong
+from ..manifest import ExtractiveQARole
 from ..ort.forward import forward
 from ..ort.session import Array, DeviceProfile, Session
 from ..tokenization import TextEncoder, Window

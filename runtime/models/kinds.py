@@ -1,6 +1,6 @@
 """The kinds of models: for each role record, how its model is loaded, warmed up and batched.
 
-A new kind is a role record in ``groundwire.runtime.bundle`` (with its graph files), a model beside this file, and its
+A new kind is a role record in ``groundwire.runtime.manifest`` (with its graph files), a model beside this file, and its
 line here.
 """
 
@@ -12,19 +12,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from ..bundle import (
-    Bundle,
-    ClassifierRole,
-    EmbedderRole,
-    ExtractiveQARole,
-    LanguageModelRole,
-    QuestionGeneratorRole,
-    ResponseGeneratorRole,
-    RetrieverRole,
-    Role,
-    SpansRole,
-    TokenClassifierRole,
-)
+from ..bundle import Bundle
 from ..calls import (
     FAITHFUL,
     Answer,
@@ -40,6 +28,18 @@ from ..calls import (
     IsPersonal,
     Retrieve,
     ScoreText,
+)
+from ..manifest import (
+    ClassifierRole,
+    EmbedderRole,
+    ExtractiveQARole,
+    LanguageModelRole,
+    QuestionGeneratorRole,
+    ResponseGeneratorRole,
+    RetrieverRole,
+    Role,
+    SpansRole,
+    TokenClassifierRole,
 )
 from ..ort.session import DeviceProfile
 from ..protocol import Outcome

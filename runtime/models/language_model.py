@@ -16,9 +16,10 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from .. import _native
-from ..bundle import Bundle, Head, LanguageModelRole
+from ..bundle import Bundle
 from ..calls import ScoreText, TextScored
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
+from ..manifest import Head, LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
 from ..ort.session import Array, Device, DeviceProfile, Session
 from ..tokenization import TextEncoder, Window, flatten, pad

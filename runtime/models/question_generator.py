@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..bundle import Bundle, QuestionGeneratorRole
+from ..bundle import Bundle
 from ..calls import Decoding, GeneratedQuestion, GenerateQuestions
 from ..decoding.search import (
     StepHistory,
@@ -19,6 +19,7 @@ from ..decoding.search import (
 )
 from ..decoding.step_graph import StepGraph
 from ..errors import GroundwireError, ModelError
+from ..manifest import QuestionGeneratorRole
 from ..ort.forward import forward
 from ..ort.session import Array, DeviceProfile, Session
 from ..tokenization import TextEncoder, Window

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..bundle import Bundle, ResponseGeneratorRole
+from ..bundle import Bundle
 from ..calls import (
     Decoding,
     Generate,
@@ -39,6 +39,7 @@ from ..decoding.search import (
 )
 from ..decoding.step_graph import StepGraph
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
+from ..manifest import ResponseGeneratorRole
 from ..ort.session import Array, DeviceProfile, Session
 from ..tokenization import TextEncoder, pad
 from .prompt import fill_prompt

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..bundle import Bundle, RetrieverRole
+from ..bundle import Bundle
 from ..calls import Candidate, Retrieve, Retrieved
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
+from ..manifest import RetrieverRole
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Graph, Session
 from ..tokenization import TextEncoder, Window, flatten

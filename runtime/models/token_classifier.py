@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle, TokenClassifierRole
+from ..bundle import Bundle
 from ..calls import ClassifiedToken, ClassifiedTokens, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError, TooLong
+from ..manifest import TokenClassifierRole
 from ..numerics import softmax
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session

@@ -19,8 +19,9 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..bundle import Bundle, Head
+from ..bundle import Bundle
 from ..errors import BundleError
+from ..manifest import Head
 from .session import DeviceProfile, Session
 
 CHUNK_BYTES = 1 << 25

@@ -12,8 +12,8 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..bundle import Precision
 from ..errors import BundleError, DeviceError, ModelError
+from ..manifest import Precision
 
 Device: TypeAlias = Literal["cpu", "cuda", "tensorrt"]
 DeviceChoice: TypeAlias = Literal["auto", "cpu", "cuda", "tensorrt"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.runtime.bundle import ClassifierRole, Template
+from groundwire.runtime.manifest import ClassifierRole, Template
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 from groundwire.train.compact import bundle, lm, multitask_nli

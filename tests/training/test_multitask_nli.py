@@ -11,7 +11,7 @@ import torch
 from transformers import BertForSequenceClassification
 
 from groundwire.export import Gate, RoleOptions, export_bundle
-from groundwire.runtime.bundle import Template
+from groundwire.runtime.manifest import Template
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule, collate
 from groundwire.train.compact import multitask_nli, nli

@@ -16,7 +16,7 @@ from transformers import AutoTokenizer, BertForTokenClassification
 
 from groundwire.engine.nph.critic import critic_call
 from groundwire.export import Gate, RoleOptions, export_role
-from groundwire.runtime.bundle import TokenClassifierRole
+from groundwire.runtime.manifest import TokenClassifierRole
 from groundwire.runtime.triples import Triple
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.commands import app as export_commands
-from groundwire.runtime.bundle import Bundle, QuestionGeneratorRole
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import QuestionGeneratorRole
 from groundwire.train.cli import app
 from groundwire.train.common import backbone
 from groundwire.train.compact import bundle, shortlist

@@ -14,7 +14,8 @@ import onnx_ir as ir
 import torch
 from transformers import BertConfig, BertForQuestionAnswering, BertForSequenceClassification, BertModel, PreTrainedModel
 
-from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole
 
 from . import backbone
 

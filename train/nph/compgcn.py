@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from groundwire.export.roles.retriever import EntityRetriever
-from groundwire.runtime.bundle import RetrieverRole
+from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models.retriever import Retriever, Vector
 from groundwire.runtime.tokenization import TextEncoder, Window
 from groundwire.runtime.triples import Triple, readable

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import Parity
 from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.errors import ExportError, GroundwireError
+from groundwire.runtime.manifest import Parity
 from groundwire.runtime.models.retriever import Retriever
 
 from ...checkpoint import Checkpoint

@@ -13,8 +13,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 from groundwire.engine import DetectorExplanation, Engine
 from groundwire.export import RoleOptions, export_role, labels, preset
 from groundwire.export.roles.registry import find_kind
-from groundwire.runtime.bundle import ClassifierRole, TokenClassifierRole
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import ClassifierRole, TokenClassifierRole
 from tests.support import models
 
 Folder = Callable[[str, str], Path]

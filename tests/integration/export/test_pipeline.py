@@ -15,8 +15,9 @@ from transformers import BertConfig, BertModel
 
 from groundwire.export import Gate, RoleOptions, Title, export_bundle, export_role, store
 from groundwire.export.roles.registry import KINDS
-from groundwire.runtime.bundle import Bundle, ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
 from tests.support import models
 from tests.support.commands import command
 

@@ -16,8 +16,8 @@ from groundwire.export.roles import encoder, generation
 from groundwire.export.roles.registry import KINDS
 from groundwire.export.session import Arrays, Session
 from groundwire.export.verify.sensitivity import SWITCHES, add_switches, rank_by_sensitivity
-from groundwire.runtime.bundle import Parity, Template
 from groundwire.runtime.errors import ParityError
+from groundwire.runtime.manifest import Parity, Template
 from tests.support.graphs import Loader, inputs
 
 

@@ -12,8 +12,8 @@ from groundwire.export.options import check_precision
 from groundwire.export.roles.registry import KINDS, find_kind
 from groundwire.export.texts import EXAMPLES
 from groundwire.export.verify.examples import fill_template
-from groundwire.runtime.bundle import Template
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import Template
 from tests.support import models
 
 

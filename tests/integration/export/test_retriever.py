@@ -12,8 +12,8 @@ import pytest
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.passes.int8 import list_quantizable
 from groundwire.export.roles.retriever import EntityRetriever, build_retriever_graphs, calls
-from groundwire.runtime.bundle import RetrieverRole
 from groundwire.runtime.errors import ExportError, ParityError
+from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models.masked_input import check_retrieve
 from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import DeviceProfile

@@ -17,7 +17,7 @@ from groundwire.export.passes.shortlist import shorten_head
 from groundwire.export.pipeline import shorten_role
 from groundwire.export.roles import generation
 from groundwire.export.verify.generation import start_id
-from groundwire.runtime.bundle import Bundle, QuestionGeneratorRole
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import (
     BeamSampling,
     BeamSearch,
@@ -29,6 +29,7 @@ from groundwire.runtime.calls import (
 )
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.manifest import QuestionGeneratorRole
 from tests.support import models
 from tests.support.graphs import Array, Loader, Stepper, batch_of, graphs
 

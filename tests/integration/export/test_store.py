@@ -13,9 +13,10 @@ import pytest
 
 from groundwire.export import store
 from groundwire.export.store import RoleFiles, Title, write
-from groundwire.runtime.bundle import MANIFEST, Bundle, ExtractiveQARole, SpansRole
+from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import ExtractiveQARole, SpansRole
 
 TABLE = np.random.default_rng(0).normal(size=(300, 64)).astype(np.float32)
 """76,800 bytes: large enough to leave its graph."""

@@ -11,10 +11,11 @@ from typing import Any
 import onnxruntime as ort
 import pytest
 
-from groundwire.runtime.bundle import MANIFEST, Bundle, SpansRole, sha256
+from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
 from groundwire.runtime.calls import Answer, Answered, Classify
 from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.manifest import SpansRole
 from groundwire.runtime.ort.session import (
     PROVIDERS,
     SMALL_BUNDLE_BYTES,

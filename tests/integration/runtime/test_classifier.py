@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from groundwire.runtime.bundle import Bundle, ClassifierRole, Template
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.errors import BundleError, TooLong
+from groundwire.runtime.manifest import ClassifierRole, Template
 from groundwire.runtime.models.classifier import Classifier
 from groundwire.runtime.numerics import softmax
 from groundwire.runtime.tokenization import TextEncoder, Window

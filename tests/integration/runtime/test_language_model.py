@@ -13,10 +13,10 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from groundwire.runtime.bundle import LanguageModelRole
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.manifest import LanguageModelRole
 from groundwire.runtime.models.language_model import MAX_PADDED_TOKENS, LanguageModel
 from groundwire.runtime.ort.session import DeviceProfile, Session
 from groundwire.runtime.tokenization import TextEncoder

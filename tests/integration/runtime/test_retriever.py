@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from groundwire.export import RoleOptions, export_role
-from groundwire.runtime.bundle import Bundle, RetrieverRole
+from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, TooLong
 from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models import retriever as module
 from groundwire.runtime.models.masked_input import build_masked_input
 from groundwire.runtime.models.retriever import RankedMentions, Retriever

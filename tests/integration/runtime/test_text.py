@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from groundwire.runtime.bundle import Template
 from groundwire.runtime.errors import TooLong
+from groundwire.runtime.manifest import Template
 from groundwire.runtime.tokenization import TextEncoder, Window, flatten
 from tests.support import models
 

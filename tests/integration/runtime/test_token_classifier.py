@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from groundwire.runtime.bundle import Template, TokenClassifierRole
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens, Read
 from groundwire.runtime.errors import BundleError, ModelError, TooLong
+from groundwire.runtime.manifest import Template, TokenClassifierRole
 from groundwire.runtime.models.token_classifier import TokenClassifier
 from groundwire.runtime.tokenization import Window
 from tests.support import models

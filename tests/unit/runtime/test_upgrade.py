@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundwire.runtime.bundle import Manifest
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import BundleError
+from groundwire.runtime.manifest import Manifest
 from groundwire.runtime.upgrade import SCHEMA, upgrade_calibration, upgrade_manifest
 
-POINT = {"threshold": 0.5, "false_alarms": 0.2, "misses": 0.1}
+POINT = {"threshold": 0.5, "false_alarms": 0.2, "misses": 0.1}  # terms: literal
 CALIBRATION: dict[str, Any] = {
     "schema": 1,
     "fitted_on": ["dev"],
@@ -44,7 +44,7 @@ MANIFEST: dict[str, Any] = {
     "roles": {
         "qa": MODEL | {"kind": "reader"},
         "lm": MODEL | {"kind": "lm"},
-        "tokens": MODEL | {"kind": "tagger", "labels": ["ok", "bad"], "supported": "ok"},
+        "tokens": MODEL | {"kind": "tagger", "labels": ["ok", "bad"], "supported": "ok"},  # terms: literal
         "nli": MODEL | {"kind": "classifier", "labels": ["entailment", "neutral", "contradiction"]},
     },
     "calibration": CALIBRATION,

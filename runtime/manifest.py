@@ -1,0 +1,329 @@
+"""What a bundle says about itself: the records of its manifest ``bundle.json``.
+
+Decoding a manifest validates it against these records, so a wrong type or an unknown field is an error with its path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .calibration import Calibration
+
+Precision: TypeAlias = Literal["fp32", "fp16", "int8", "mixed"]
+
+
+class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a graph is from its PyTorch checkpoint on a fixed text set."""
+
+    texts: int
+    max_logit_error: float
+    """Largest absolute difference of a logit (generator, language model: of a token's log-probability)."""
+    logit_std: float
+    """Standard deviation of the checkpoint's logits on the same texts, the scale of the error."""
+    decision_agreement: float
+    """Share of texts with the same decision: label, no-answer, next token, or the passage that makes it more probable
+    (language models)."""
+    span_agreement: float | None = None
+    """Share of texts with the same answer span (extractive QA only)."""
+    kept_float: tuple[str, ...] = ()
+    """Weights left in float because int8 moved the outputs too far."""
+    gate: Literal["passed", "waived"] = "passed"
+    """``waived`` only by the explicit flag that benchmarks on random weights use."""
+
+
+class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a role's fields become the one or two texts of a model input; ``{name}`` is replaced by a field."""
+
+    first: str
+    second: str | None = None
+
+
+class RoleInfo(msgspec.Struct, frozen=True):
+    """What metrics must know about a role to build its calls and read its results."""
+
+    labels: tuple[str, ...] = ()
+    """Of a classifier or token classifier, in the order of its logits."""
+    supported: tuple[str, ...] = ()
+    """Those that mean "consistent"."""
+    unit: Literal["response", "sentence"] = "response"
+    """What a detector classifies at once."""
+    baseline: tuple[float, float, float] | None = None
+    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
+
+
+class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
+    source: str
+    """The checkpoint: a hub id, or the name of a local directory."""
+    revision: str | None = None
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """File names of its graphs."""
+        return ()
+
+    @property
+    def info(self) -> RoleInfo:
+        """What metrics need to know of it."""
+        return RoleInfo()
+
+
+class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    architecture: str
+    precision: Precision
+    tokenizer: str
+    max_tokens: int
+    """The model's window, special tokens included."""
+    pad_id: int
+    parity: Parity | None = None
+
+
+class ExtractiveQARole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="extractive_qa"):
+    """An extractive question-answering model over (question, passage)."""
+
+    graph: str
+    stride: int = 128
+    """Tokens that neighbouring windows of a long passage share."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+
+class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="classifier"):
+    """A sequence-pair classifier; ``labels`` in the order of its logits."""
+
+    graph: str
+    labels: tuple[str, ...]
+    template: Template = Template("{premise}", "{hypothesis}")
+    stride: int = 64
+    """Tokens that neighbouring windows of a long premise share."""
+    window_order: tuple[str, ...] = ()
+    """When windows of a long premise disagree, the first of these labels that any window has is the answer. Empty:
+    entailment, contradiction, neutral for an inference model, else the order of ``labels``."""
+    supported: tuple[str, ...] = ()
+    """Labels of a detector that mean "consistent"; then the window that supports the hypothesis most decides."""
+    unit: Literal["response", "sentence"] = "response"
+    """What a detector classifies at once: the whole response, or each sentence, the worst of which counts."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+    @property
+    def info(self) -> RoleInfo:
+        """Its labels, which of them support a response, and the unit."""
+        return RoleInfo(self.labels, self.supported, self.unit)
+
+
+class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="question_generator"):
+    """An encoder-decoder in two graphs (docs/reference/graphs.md has their signatures)."""
+
+    encoder: str
+    decoder: str
+    template: Template
+    eos_ids: tuple[int, ...]
+    start_id: int
+    vocabulary: int
+    layers: int
+    heads: int
+    head_dim: int
+    strip_prefix: str = ""
+    """Removed from the front of every generated text."""
+    shortlist: int | None = None
+    """How many tokens may be generated besides those of the source; None: all."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Encoder and decoder step."""
+        return self.encoder, self.decoder
+
+
+class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="response_generator"):
+    """A model that writes responses, in two graphs: PMI-Decode (docs/reference/graphs.md has their signatures)."""
+
+    encoder: str
+    decoder: str
+    prompt: tuple[str, ...]
+    """Pieces of the text that the model reads, with the fields ``{knowledge}`` and ``{history}``. A piece whose fields
+    are all empty is left out, and so are the pieces with ``{knowledge}`` in the context without the knowledge."""
+    causal: bool
+    """A causal language model continues the prompt: the pieces are tokenized one by one, without special tokens, and
+    their ids joined. An encoder reads them as one text."""
+    eos_ids: tuple[int, ...]
+    start_id: int | None
+    """None for a causal model, whose first token is the prompt's last."""
+    vocabulary: int
+    layers: int
+    heads: int
+    head_dim: int
+    positions: int | None
+    """Tokens that the decoder has positions for, the start token included; a causal model's prompt shares them. None
+    for an unbounded number."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Encoder and decoder step."""
+        return self.encoder, self.decoder
+
+
+class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The head of a language model whose table is large: a separate graph, and the position of the table in a file."""
+
+    graph: str
+    file: str
+    offset: int
+    """Bytes before the table."""
+    shape: tuple[int, int, int]
+    """Of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
+
+
+class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="language_model"):
+    """A causal language model that scores texts (docs/reference/graphs.md has the signatures)."""
+
+    graph: str
+    head: Head | msgspec.UnsetType = msgspec.UNSET
+    """Left out when the head is inside ``graph``; unset and not None, so that the digest is that of older manifests."""
+    layers: int = 0
+    """Layers whose keys and values the graph takes and gives, so that a prefix is read once for many texts; 0 when the
+    graph reads prefix and text together."""
+    heads: int = 0
+    head_dim: int = 0
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """The graph, and the head's where it has one of its own."""
+        return (self.graph, self.head.graph) if isinstance(self.head, Head) else (self.graph,)
+
+
+class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="embedder"):
+    """An encoder that gives token vectors, cut at the layer that serves best."""
+
+    graph: str
+    layer: int
+    """How many of the encoder's layers the graph has."""
+    baseline: tuple[float, float, float] | None = None
+    """Precision, recall and F1 of unrelated sentences, for rescaling BERTScore; None where not measured."""
+    stride: int = 0
+    """Tokens that neighbouring windows of a long text share."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+    @property
+    def info(self) -> RoleInfo:
+        """The baseline of BERTScore."""
+        return RoleInfo(baseline=self.baseline)
+
+
+class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="token_classifier"):
+    """A token classifier over a text and its premises; ``labels`` in the order of its logits."""
+
+    graph: str
+    labels: tuple[str, ...]
+    template: Template = Template("{premise}", "{hypothesis}")
+    stride: int = 64
+    """Tokens that neighbouring windows of a long premise share."""
+    supported: str
+    """The label of supported tokens; where windows disagree, the one that supports a token most decides it."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+    @property
+    def info(self) -> RoleInfo:
+        """Its labels, and the one that supports a token."""
+        return RoleInfo(self.labels, (self.supported,))
+
+
+class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="retriever"):
+    """An entity retriever in three graphs (docs/reference/graphs.md has their signatures)."""
+
+    encoder: str
+    """The masked language model: hidden states of triples, history and masked response."""
+    query: str
+    """The causal language model that turns a mention's state into a query."""
+    memory: str
+    """The same model over the text of an entity: gives its vector in the memory."""
+    width: int
+    """Numbers of a state, a query and an entity."""
+    mask_id: int
+    """The token that replaces a mention's word pieces."""
+    pooling: Literal["mean", "max"] = "mean"
+    """How the states of a mention's word pieces become one vector."""
+    paths: bool = False
+    """Whether the memory text of an entity has the triples that join it to its anchor, or its name alone."""
+    turns: int = 3
+    """Last turns of the history that are read."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Encoder, query and memory."""
+        return self.encoder, self.query, self.memory
+
+
+class SpansRole(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="spans"):
+    """A spaCy pipeline directory."""
+
+    path: str
+
+
+Role: TypeAlias = (
+    ExtractiveQARole
+    | ClassifierRole
+    | QuestionGeneratorRole
+    | ResponseGeneratorRole
+    | LanguageModelRole
+    | EmbedderRole
+    | TokenClassifierRole
+    | RetrieverRole
+    | SpansRole
+)
+
+
+class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Size and digest of a file of the bundle."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The content of ``bundle.json``."""
+
+    schema: int
+    name: str
+    version: str
+    license: str
+    created_with: str
+    roles: dict[str, Role]
+    calibration: Calibration | None = None
+    """How to read the values of the bundle's metrics; None where none was fitted."""
+    files: dict[str, FileEntry]
+    """Every file of the bundle but the manifest and README, by its path with forward slashes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(entry.bytes for entry in self.files.values())
+
+    @property
+    def precisions(self) -> dict[str, Precision]:
+        """The precision of every role that has graphs."""
+        return {name: role.precision for name, role in self.roles.items() if isinstance(role, _Model)}
+
+    def digest(self) -> str:
+        """Twelve hexadecimal digits that change with any file of the bundle and any field of its roles.
+
+        Not with its calibration, which has a digest of its own: it reads the metrics' values and changes none.
+        """
+        content = msgspec.json.encode([self.roles, self.files], order="deterministic")
+        return hashlib.sha256(content).hexdigest()[:12]
