@@ -11,7 +11,7 @@ from .base import Record
 
 
 class Q2Options(Record, frozen=True):
-    """How Q² asks and compares. Defaults: the setting of the paper's main tables (REFERENCE: the authors' code)."""
+    """How Q² asks and compares. Defaults: the setting of the paper's main tables, as in the authors' code."""
 
     decoding: Decoding = BeamSearch()
     """``BeamSearch()``, ``Greedy()`` or ``Sampling()``; the paper's tables 6–7 compare them."""
