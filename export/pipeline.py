@@ -81,7 +81,7 @@ def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle
         raise ExportError(
             f"{role!r} of {bundle} chooses among {record.shortlist} tokens already; export its checkpoint again."
         )
-    graphs = {name: ir.load(opened.file(name)) for name in store.graph_files(record)}
+    graphs = {name: ir.load(opened.file(name)) for name in record.graph_files}
     tokenizer = opened.file(record.tokenizer).read_text(encoding="utf-8")
     files = apply_shortlist(RoleFiles(record, graphs, tokenizer), tokens)
     return store.write(opened.directory, store.title_of(opened.manifest), {role: files}, force=True)

@@ -26,9 +26,6 @@ from groundwire.runtime.manifest import (
     Head,
     LanguageModelRole,
     Manifest,
-    QuestionGeneratorRole,
-    ResponseGeneratorRole,
-    RetrieverRole,
     Role,
     SpansRole,
 )
@@ -216,22 +213,7 @@ def _copy_role(old: Bundle, record: Role, folder: Path) -> dict[str, ir.Model]:
     if isinstance(record, SpansRole):
         shutil.copytree(old.file(record.path), folder / record.path)
         return {}
-    return {name: ir.load(old.file(name)) for name in graph_files(record)}
-
-
-def graph_files(record: Role) -> tuple[str, ...]:
-    """Return the file names of a role's graphs."""
-    match record:
-        case SpansRole():
-            return ()
-        case QuestionGeneratorRole() | ResponseGeneratorRole():
-            return record.encoder, record.decoder
-        case RetrieverRole():
-            return record.encoder, record.query, record.memory
-        case LanguageModelRole(head=Head(graph=head)):
-            return record.graph, head
-        case _:
-            return (record.graph,)
+    return {name: ir.load(old.file(name)) for name in record.graph_files}
 
 
 def _copy_unlisted(old: Bundle, folder: Path) -> set[Path]:

@@ -31,5 +31,5 @@ def test_graph(tmp_path: Path) -> None:
 
 def test_a_wrong_neighbourhood_is_not_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph.Dictionaries, "two_hops", lambda self, entity: [])
-    with pytest.raises(WrongAnswer, match="Dictionaries finds others around"):
+    with pytest.raises(WrongAnswer, match="Dictionaries finds other triples around"):
         graph.main(data=tmp_path, tiny=True)

@@ -66,7 +66,7 @@ def test_a_detector_says_what_the_pipeline_says(tmp_path: Path, family: str) -> 
             }
             explanation = score.metrics["detector.v"].explanation
             assert isinstance(explanation, DetectorExplanation)
-            (unit,) = explanation.judged  # terms: literal
+            (unit,) = explanation.scored
             assert unit.probabilities == pytest.approx(expected, abs=1e-5)
             assert score.value == pytest.approx(expected["SUPPORTS"], abs=1e-5)
             assert explanation.decision == (

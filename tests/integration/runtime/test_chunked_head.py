@@ -184,7 +184,7 @@ def head_alone(graph: ir.Model) -> RoleFiles:
         max_tokens=8,
         pad_id=0,
         graph="lm.head.onnx",
-        head=store.head("lm.head.onnx", graph),
+        head=store.describe_head("lm.head.onnx", graph),
     )
     return RoleFiles(made, {"lm.head.onnx": graph}, "{}")
 

@@ -82,7 +82,7 @@ def token_ids(sequence: GeneratedSequence) -> list[int]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_tokens_are_those_of_the_reference(zoo: Zoo, family: str) -> None:
-    """Greedy and beam search at every alpha and top_p, all in one batch; likelihoods and CPMI of every token too."""
+    """Greedy and beam search at every alpha and pmi_top_p, all in one batch; likelihoods and CPMI of tokens too."""
     slow, start, eos = load_reference(zoo, family, CALL)
     grid = list(itertools.product(ALPHAS, MASSES))
     calls = [
@@ -192,7 +192,7 @@ def test_blocked_tokens_leave_room_for_others(zoo: Zoo) -> None:
     """With a small top-p set, n-grams and early ends are blocked before the set is taken."""
     slow, start, eos = load_reference(zoo, "bart", CALL)
     decoding = Greedy(no_repeat_ngram_size=1, min_new_tokens=6, max_new_tokens=11)
-    ((sequence,),) = run(zoo, "bart", [msgspec.structs.replace(CALL, decoding=decoding, alpha=0.5, top_p=0.3)])
+    ((sequence,),) = run(zoo, "bart", [msgspec.structs.replace(CALL, decoding=decoding, alpha=0.5, pmi_top_p=0.3)])
     tokens = token_ids(sequence)
     assert (
         len({start, *tokens}) == len(tokens) + 1
@@ -410,7 +410,7 @@ def test_knowledge_and_settings_change_the_response(zoo: Zoo) -> None:
     """The tests above would prove little if the knowledge were not read or the rule not applied."""
     other = msgspec.structs.replace(CALL, knowledge=("Elvis Presley moved to Memphis.",))
     settings = [(0.0, 1.0), (0.5, 1.0), (1.0, 0.9)]
-    calls = [msgspec.structs.replace(call, alpha=a, top_p=p) for call in (CALL, other) for a, p in settings]
+    calls = [msgspec.structs.replace(call, alpha=a, pmi_top_p=p) for call in (CALL, other) for a, p in settings]
     assert len({str(token_ids(sequence)) for (sequence,) in run(zoo, "gpt2", calls)}) == len(calls)
 
 
@@ -420,7 +420,7 @@ def test_the_prompt_of_a_role(zoo: Zoo) -> None:
     role = msgspec.structs.replace(
         bundle.manifest.roles["generator"], prompt=("{history} ", "Facts: {knowledge}\n", "Reply:")
     )
-    call = msgspec.structs.replace(CALL, decoding=GREEDY, alpha=0.0, top_p=1.0)
+    call = msgspec.structs.replace(CALL, decoding=GREEDY, alpha=0.0, pmi_top_p=1.0)
     ((sequence,),) = ResponseGenerator.load(bundle, role, PROFILE).run([call], 1)
     assert isinstance(sequence, GeneratedSequence)
     model, _ = zoo.torch("generator", "gpt2")

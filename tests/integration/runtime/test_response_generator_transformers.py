@@ -92,9 +92,10 @@ KNOWLEDGE, HISTORY = DIALOGUES[0]
 
 @pytest.mark.parametrize("method", ["greedy", "beam", "sampling", "nucleus", "beam_sampling"])
 def test_a_stream_is_the_generated_response(engine: Engine, method: Any) -> None:
-    whole = engine.generate(KNOWLEDGE, HISTORY, method=method, seed=5, max_tokens=9)
-    assert whole.status == "written"
-    pieces = engine.generate(KNOWLEDGE, HISTORY, method=method, seed=5, max_tokens=9, stream=True)
+    options = GenerationOptions(method=method, seed=5, max_new_tokens=9)
+    whole = engine.generate(KNOWLEDGE, HISTORY, options)
+    assert whole.status == "generated"
+    pieces = engine.generate_stream(KNOWLEDGE, HISTORY, options)
     parts = list(pieces)
     assert "".join(parts) == whole.text
     assert pieces.result.responses == whole.responses
@@ -105,7 +106,7 @@ def test_a_stream_is_the_generated_response(engine: Engine, method: Any) -> None
 
 
 def test_more_responses_and_candidates(engine: Engine) -> None:
-    generation = engine.generate(KNOWLEDGE, HISTORY, n=3, max_tokens=9)
+    generation = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(n=3, max_new_tokens=9))
     scores = [response.score for response in generation.responses]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
@@ -149,7 +150,7 @@ def test_the_runtimes_records_are_the_responses(engine: Engine, zoo: Zoo) -> Non
     call = Generate(KNOWLEDGE, HISTORY, Greedy(max_new_tokens=7))
     ((sequence,),) = zoo.response_generator("gpt2").run([call], 1)  # type: ignore[misc]
     assert isinstance(sequence, GeneratedSequence)
-    (response,) = engine.generate(KNOWLEDGE, HISTORY, method=Greedy(max_new_tokens=7)).responses
+    (response,) = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(method=Greedy(max_new_tokens=7))).responses
     assert (response.text, response.score, response.finished) == (sequence.text, sequence.score, sequence.finished)
     assert [token.log_prob for token in response.tokens] == [token.log_prob for token in sequence.tokens]
     assert [token.cpmi for token in response.tokens] == [token.cpmi for token in sequence.tokens]
