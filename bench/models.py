@@ -37,7 +37,6 @@ from transformers import (
 import groundwire.export
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.checkpoint import Checkpoint
-from groundwire.export.store import graph_files
 from groundwire.runtime.bundle import MANIFEST, Bundle
 
 from . import spans
@@ -212,7 +211,7 @@ def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle
 def graph_bytes(opened: Bundle, role: str) -> int:
     """Return the bytes of a role's graph files and of their external weights."""
     record = opened.manifest.roles[role]
-    paths = [opened.file(name) for name in graph_files(record)]
+    paths = [opened.file(name) for name in record.graph_files]
     outside: dict[tuple[str, int], int] = {}
     for path in paths:
         for tensor in onnx.load(path, load_external_data=False).graph.initializer:

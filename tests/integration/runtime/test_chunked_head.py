@@ -202,7 +202,7 @@ def test_the_offset_of_the_table_moves_with_the_weights(bundles: dict[str, Bundl
     """A role whose weights are stored before the table moves it; the bundle's model stays the same."""
     first = bundles["bloom"]
     role = record(first)[0]
-    graphs = {name: ir.load(first.file(name)) for name in store.graph_files(role)}
+    graphs = {name: ir.load(first.file(name)) for name in role.graph_files}
     assert set(graphs) == {"lm.onnx", "lm.head.onnx"}
     out = tmp_path / "b"
     store.write(out, Title("t"), {"lm": RoleFiles(role, graphs, first.file(role.tokenizer).read_text())})
