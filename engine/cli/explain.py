@@ -36,8 +36,8 @@ def explain(
     Prints the verdict with its probability and threshold, the response with its unsupported words in ⟦brackets⟧, and
     each metric's value with its details: for Q² every question with the answer that the knowledge gives, for example.
 
-        groundwire explain "Elvis was born in 1936." -k "Elvis Presley was born on January 8, 1935."
-        groundwire explain "Elvis was born in 1936." -k "Elvis Presley was born in 1935." --metrics all --json
+        groundwire explain "A marathon is 50 kilometres long." -k "The marathon is a race of 42.195 kilometres."
+        groundwire explain "Honey never spoils." -k "Honey keeps for years." --metrics all --json
     """
     request_options = options.make_options(decoding, questions, personal, None)
     names = options.parse_metrics(metrics)

@@ -22,7 +22,7 @@ Score a file of responses with the embedded models, as a table or as JSON Lines:
 
 Explain the score of one response:
 
-    groundwire explain "Elvis was born in 1936." --knowledge "Elvis Presley was born on January 8, 1935."
+    groundwire explain "A marathon is 50 kilometres long." --knowledge "The marathon is a race of 42.195 kilometres."
 
 Find and replace names that a knowledge graph does not support:
 
