@@ -12,7 +12,7 @@ from rich.console import Console
 from .. import spans
 from ..common import restore
 from ..compact import bundle as bundles
-from ..compact import evaluate, lm, multitask_nli, nli, qa, qg, shortlist
+from ..compact import evaluate, lm, multitask_nli, nli, qa, qa_evaluation, qg, shortlist
 from .options import (
     Data,
     ExportPrecision,
@@ -43,9 +43,30 @@ def _train_extractive_qa(
 ) -> None:
     """Train extractive question answering with "no answer".
 
-    Data: squad1_train.jsonl.gz.
+    Data: squad1_train.jsonl.gz; if they are there, more/reading_squad2_unanswerable.jsonl.gz and
+    more/reading_qamr.jsonl.gz.
     """
     qa.train_extractive_qa(data, out, make_schedule(steps, seed, threads), start=start)
+
+
+@app.command("measure-qa")
+def _evaluate_extractive_qa(
+    source: Annotated[
+        Path,
+        typer.Option(help="Checkpoint of the recipe qa, or a bundle with the role qa.", exists=True, file_okay=False),
+    ],
+    data: Data,
+    sample: Annotated[int, typer.Option(help="Questions per set, drawn with a fixed seed; 0 takes all.", min=0)] = 0,
+    out: Annotated[Path | None, typer.Option(help="Write the report here too.", dir_okay=False)] = None,
+) -> None:
+    """Measure extractive QA on held-out articles and SQuAD 2.0, and choose its null threshold.
+
+    Data: squad1_train and squad2_dev (.jsonl.gz); if it is there, more/reading_squad2_unanswerable.jsonl.gz.
+    """
+    report = qa_evaluation.evaluate_extractive_qa(source, data, sample)
+    if out is not None:
+        out.write_text(json.dumps(report, indent=1) + "\n")
+    Console().print_json(data=report)
 
 
 @app.command("nli")

@@ -1,8 +1,9 @@
 """Readers for the training sets, and the text windows the recipes cut from them.
 
 The data directory holds JSON Lines, gzipped where large: SQuAD paragraphs as ``{"title", "context", "qas":
-[{"question", "answers", "answerable"}]}``, inference pairs as ``{"premise", "hypothesis", "label"}``, dialogues as
-``{"turns", "split"}``.
+[{"question", "answers", "answerable"}]}``, single reading questions as ``{"id", "title", "context", "question",
+"answers", "unanswerable"}``, inference pairs as ``{"premise", "hypothesis", "label"}``, dialogues as ``{"turns",
+"split"}``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -69,12 +70,15 @@ def word_coverage(text: str, other: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A SQuAD question: its paragraph, its gold answers and where the first one starts (-1 when unanswerable)."""
+    """A reading question, its gold answers and the index of its paragraph."""
 
     text: str
     answers: tuple[str, ...]
     paragraph: int
     start: int
+    """Character offset of the first gold answer in the paragraph; -1 when the question is unanswerable."""
+    anchor: int
+    """Character offset that a window contains: ``start``, or where an unanswerable question seems to be answered."""
 
     @property
     def answer(self) -> str:
@@ -106,23 +110,53 @@ class Squad:
             articles.setdefault(row["title"], []).append(index)
             for qa in row["qas"]:
                 answers = tuple(qa["answers"]) if qa["answerable"] else ()
-                start = _locate(context, sentences, qa["question"], answers[0]) if answers else -1
-                if start >= 0 or not answers:
-                    questions.append(Question(qa["question"].strip(), answers, index, start))
+                question = _make_question(qa["question"], answers, "", index, context, sentences)
+                if question is not None:
+                    questions.append(question)
         frozen = {title: tuple(members) for title, members in articles.items()}
         return cls(tuple(contexts), tuple(bounds), tuple(titles), frozen, tuple(questions))
 
+    def add_questions(self, rows: Iterable[Mapping[str, Any]]) -> Squad:
+        """These paragraphs and questions and those of ``rows``, each a single question with its context.
+
+        A row whose context is known joins its paragraph. The gold answer of a row is the one that shares most words
+        with its other answers. Rows whose answer does not occur in their context are left out.
+        """
+        contexts, bounds, titles = list(self.contexts), list(self.bounds), list(self.titles)
+        questions = list(self.questions)
+        articles = {title: list(members) for title, members in self.articles.items()}
+        paragraphs = {context: index for index, context in enumerate(contexts)}
+        for row in rows:
+            context = row["context"]
+            index = paragraphs.setdefault(context, len(contexts))
+            if index == len(contexts):
+                title = row.get("title") or _get_document(row["id"])
+                contexts.append(context)
+                bounds.append(tuple(find_sentence_bounds(context)))
+                titles.append(title)
+                articles.setdefault(title, []).append(index)
+            answers = () if row["unanswerable"] else _sort_by_agreement(row["answers"])
+            plausible = row.get("plausible_answer") or ""
+            question = _make_question(row["question"], answers, plausible, index, context, bounds[index])
+            if question is not None:
+                questions.append(question)
+        frozen = {title: tuple(members) for title, members in articles.items()}
+        return Squad(tuple(contexts), tuple(bounds), tuple(titles), frozen, tuple(questions))
+
     def cut_window(self, question: Question, sentences: int, rng: random.Random) -> tuple[str, int]:
-        """A run of ``sentences`` sentences around the answer, and the answer's offset in it."""
+        """A run of ``sentences`` sentences around the question's anchor, and the anchor's offset in it.
+
+        It is longer where the answer covers more sentences.
+        """
         bounds = self.bounds[question.paragraph]
-        end = question.start + len(question.answer)
-        first = max(i for i, (a, _) in enumerate(bounds) if a <= question.start)
+        end = question.anchor + max(1, len(question.answer))
+        first = max(i for i, (a, _) in enumerate(bounds) if a <= question.anchor)
         last = max(i for i, (a, _) in enumerate(bounds) if a < end)
         extra = max(0, sentences - (last - first + 1))
         before = min(first, rng.randint(0, extra))
         after = min(len(bounds) - 1 - last, extra - before)
         a, b = bounds[first - before][0], bounds[last + after][1]
-        return self.contexts[question.paragraph][a:b], question.start - a
+        return self.contexts[question.paragraph][a:b], question.anchor - a
 
     def find_distractor(self, question: Question, sentences: int, rng: random.Random) -> str | None:
         """A run of sentences of the same article that lacks the answer and shares many words with the question."""
@@ -143,7 +177,36 @@ class Squad:
         return best[1] if best else None
 
 
-def _locate(context: str, sentences: tuple[tuple[int, int], ...], question: str, answer: str) -> int:
+def _make_question(
+    text: str, answers: tuple[str, ...], plausible: str, paragraph: int, context: str, bounds: Sequence[tuple[int, int]]
+) -> Question | None:
+    """The question with its answer located; None when the answer does not occur in the context.
+
+    The anchor of an unanswerable question is its plausible answer, or else the sentence that shares most words with it.
+    """
+    if answers:
+        start = _locate(context, bounds, text, answers[0])
+        return Question(text.strip(), answers, paragraph, start, start) if start >= 0 else None
+    anchor = _locate(context, bounds, text, plausible) if plausible else -1
+    if anchor < 0:
+        question_words = word_set(text)
+        anchor = max(bounds, key=lambda bound: len(question_words & word_set(context[slice(*bound)])))[0]
+    return Question(text.strip(), (), paragraph, -1, anchor)
+
+
+def _sort_by_agreement(answers: Sequence[str]) -> tuple[str, ...]:
+    """The answers in the order of how many words each shares with all of them, the most typical first."""
+    return tuple(
+        sorted(answers, key=lambda answer: -sum(word_coverage(answer, o) + word_coverage(o, answer) for o in answers))
+    )
+
+
+def _get_document(identifier: str) -> str:
+    """The document of a QAMR id, ``qamr-dev-Wiki1k:wikipedia:16016:90:8-…``: its first three parts."""
+    return ":".join(identifier.split(":")[:3])
+
+
+def _locate(context: str, sentences: Sequence[tuple[int, int]], question: str, answer: str) -> int:
     question_words = word_set(question)
     most_shared, best_start = -1, -1
     start = context.find(answer)
