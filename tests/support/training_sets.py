@@ -109,3 +109,24 @@ CONLLU = """\
 def write_gzipped(path: Path, rows: Iterable[Any]) -> None:
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+UNANSWERABLE = [
+    {
+        "id": "sq2u-1",
+        "title": "Amazon_River",
+        "context": PARAGRAPHS["Amazon_River"][0],
+        "question": "Who discovered the mouth of the Nile?",
+        "answers": [],
+        "unanswerable": True,
+        "plausible_answer": "Vicente Pinzon",
+    },
+    {
+        "id": "sq2u-2",
+        "title": "Amazon_River",
+        "context": PARAGRAPHS["Amazon_River"][0],
+        "question": "Does the Thames carry more water than the Rhine?",
+        "answers": [],
+        "unanswerable": True,
+    },
+]

@@ -8,16 +8,10 @@ from pathlib import Path
 import pytest
 import spacy
 from transformers import BertForSequenceClassification, GPT2LMHeadModel
-from typer.testing import CliRunner
 
-from groundwire.train.cli import app
 from groundwire.train.compact.multitask_nli import HEADS
+from tests.support.training_commands import run
 from tests.support.training_sets import DIALOGUES, write_jsonl
-
-
-def run(*arguments: object) -> None:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
 
 
 def test_detector(tiny_backbone: Path, tmp_path: Path) -> None:

@@ -16,28 +16,9 @@ from groundwire.train.common import backbone
 from groundwire.train.common.corpus import Question, Squad, find_sentence_bounds
 from groundwire.train.common.loop import Schedule, make_batches
 from groundwire.train.compact import qa
-from tests.support.training_sets import PARAGRAPHS, write_gzipped
+from tests.support.training_sets import PARAGRAPHS, UNANSWERABLE, write_gzipped
 
 RIVER = PARAGRAPHS["Amazon_River"][0]
-UNANSWERABLE = [
-    {
-        "id": "sq2u-1",
-        "title": "Amazon_River",
-        "context": RIVER,
-        "question": "Who discovered the mouth of the Nile?",
-        "answers": [],
-        "unanswerable": True,
-        "plausible_answer": "Vicente Pinzon",
-    },
-    {
-        "id": "sq2u-2",
-        "title": "Amazon_River",
-        "context": RIVER,
-        "question": "Does the Thames carry more water than the Rhine?",
-        "answers": [],
-        "unanswerable": True,
-    },
-]
 QAMR = [
     {
         "id": "qamr-dev-Wiki1k:wikipedia:16016:90:8-76-0",

@@ -17,9 +17,8 @@ from groundwire.train.common.calls import run_calls
 from groundwire.train.common.corpus import Question
 from groundwire.train.compact import qa, qa_evaluation
 from groundwire.train.compact.qa_evaluation import BestSpan, choose_threshold, measure_spans
-from tests.support.training_sets import PARAGRAPHS, write_gzipped
-from tests.training.test_commands import run
-from tests.training.test_qa import UNANSWERABLE
+from tests.support.training_commands import run
+from tests.support.training_sets import PARAGRAPHS, UNANSWERABLE, write_gzipped
 
 QUESTIONS = [
     Question("?", ("red house", "house"), 0, 0, 0),
