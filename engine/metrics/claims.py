@@ -11,6 +11,7 @@ from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.sentences import Sentence, sentences
+from .base import Details
 
 VERIFIABILITY = "detector.verifiability"
 """The role that distinguishes factual claims from opinions, questions and small talk."""
@@ -72,3 +73,9 @@ def nothing_to_verify(metric: str) -> MetricResult:
 def least_coverage(answers: Sequence[Classified]) -> float:
     """The smallest share of the knowledge's characters that one of these calls read."""
     return min(answer.read.characters / answer.read.total for answer in answers)
+
+
+def describe_spans(spans: Iterable[ClassifiedSpan]) -> Details:
+    """Classified ranges as a table for people."""
+    rows = tuple((f"{span.start}–{span.end}", span.label, span.supported) for span in spans)
+    return Details(("characters", "label", "supported"), rows)

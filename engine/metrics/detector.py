@@ -19,6 +19,7 @@ from .base import Details, Metric, RoleInfos
 from .claims import (
     VERIFIABILITY,
     classified_span,
+    describe_spans,
     find_claims,
     join_claims,
     least_coverage,
@@ -83,6 +84,4 @@ def _features(explanation: DetectorExplanation) -> dict[str, float]:
 def _details(result: MetricResult) -> Details | None:
     if not isinstance(result.explanation, DetectorExplanation):
         return None
-    spans = (*result.explanation.scored, *result.explanation.sentences)
-    rows = tuple((f"{span.start}–{span.end}", span.label, span.supported) for span in spans)
-    return Details(("characters", "label", "supported"), rows)
+    return describe_spans((*result.explanation.scored, *result.explanation.sentences))

@@ -15,6 +15,7 @@ from ..schema.results import MetricResult, Request
 from .base import Details, Metric, RoleInfos
 from .claims import (
     classified_span,
+    describe_spans,
     find_claims,
     join_claims,
     least_coverage,
@@ -88,9 +89,7 @@ def _features(explanation: NliExplanation) -> dict[str, float]:
 def _details(result: MetricResult) -> Details | None:
     if not isinstance(result.explanation, NliExplanation):
         return None
-    spans = (result.explanation.response, *result.explanation.sentences)
-    rows = tuple((f"{span.start}–{span.end}", span.label, span.supported) for span in spans)
-    return Details(("characters", "label", "supported"), rows)
+    return describe_spans((result.explanation.response, *result.explanation.sentences))
 
 
 METRICS = (
