@@ -56,16 +56,16 @@ class Engine:
         *,
         calibration: Calibration | None = None,
         max_waiting: int = 4096,
-        cache_chars: int = 8_000_000,
+        cache_bytes: int = 64_000_000,
     ) -> None:
         """An engine over any runtime; ``load`` is the usual way.
 
-        ``calibration`` replaces the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_chars`` the
-        characters of cached model calls and the bytes of the token vectors among their results.
+        ``calibration`` replaces the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_bytes`` the
+        memory of cached model calls and their results.
         """
         self._runtime = runtime
         self._calibration = calibration or runtime.calibration
-        self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_chars=cache_chars)
+        self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_bytes=cache_bytes)
         self._nph = NphPipeline(runtime, self._scheduler)
         self._generation = GenerationPipeline(runtime, self._scheduler, self._calibration)
 
@@ -80,7 +80,7 @@ class Engine:
         extra: Sequence[str | Path] = (),
         calibration: Path | None = None,
         max_waiting: int = 4096,
-        cache_chars: int = 8_000_000,
+        cache_bytes: int = 64_000_000,
     ) -> Engine:
         """Open a bundle: the name of an embedded one, or a directory that ``groundwire export`` wrote.
 
@@ -94,7 +94,7 @@ class Engine:
         """
         chosen = None if calibration is None else Calibration.load(calibration)
         runtime = LocalRuntime.load(bundle, device, precision, threads, extra)
-        return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_chars=cache_chars)
+        return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_bytes=cache_bytes)
 
     def score(
         self,
