@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 from collections.abc import Sequence
 
@@ -140,15 +141,33 @@ __all__ = [
 
 _lock = threading.Lock()
 _default: list[Engine] = []
+_left_behind: list[Engine] = []
+"""The default engines of the processes that this one was forked from: freeing their models would wait for threads that
+do not exist here."""
 
 
 def default_engine() -> Engine:
-    """The engine that ``score`` uses: the compact bundle, loaded at the first use and closed when the process ends."""
+    """The engine that ``score`` uses: the compact bundle, loaded at the first use and closed when the process ends.
+
+    A forked process loads its own.
+    """
     with _lock:
         if not _default:
             _default.append(Engine.load())
             atexit.register(_default[0].close)
         return _default[0]
+
+
+def _forget_default() -> None:
+    """In a forked process: another thread may have held the lock, and the engine's threads do not exist."""
+    global _lock
+    _lock = threading.Lock()
+    _left_behind.extend(_default)
+    _default.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_default)
 
 
 def score(

@@ -370,7 +370,7 @@ def test_a_defect_that_ends_the_scheduler_answers_every_caller(caplog: pytest.Lo
     scheduler._expire = None  # type: ignore[method-assign, assignment]  # a defect that no guard catches
     second = scheduler.submit([ask("b")], 8)
     for job in (first, second):
-        with pytest.raises(EngineClosed, match="The engine has stopped: TypeError.*Load another"):
+        with pytest.raises(EngineClosed, match=r"The engine has stopped: TypeError.*Load another"):
             job.future.result(5)
     assert "the scheduler stopped" in caplog.text
     assert not scheduler.accepts_jobs
