@@ -212,7 +212,7 @@ class Engine:
                 self._scheduler.cancel(pending.job)
 
     def _open_window(self, plan: Plan) -> Window:
-        size = min(IN_FLIGHT, self._max_waiting, 4 * self._runtime.concurrent_requests)
+        size = min(IN_FLIGHT, self._max_waiting, 8 * self._runtime.concurrent_requests)
         return Window(lambda request: self._start(request, plan), plan, size)
 
     def rank(

@@ -98,9 +98,9 @@ class LocalRuntime:
 
     @property
     def concurrent_requests(self) -> int:
-        """Two per batch that a CPU runs at the same time, so that one computes while another's Python runs; many on a
-        GPU, where a batch takes little longer with more in it."""
-        return 2 * self.profile.concurrent_batches if self.profile.device == "cpu" else 64
+        """One per batch that a CPU runs at the same time, and one whose Python may run meanwhile; many on a GPU, where
+        a batch takes little longer with more in it."""
+        return self.profile.concurrent_batches + 1 if self.profile.device == "cpu" else 64
 
     def worker_pool(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""

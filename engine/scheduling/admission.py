@@ -3,7 +3,7 @@
 If all jobs advanced together, all would finish late. A bounded number of **active** jobs is worked on; the others are
 queued. Jobs rank by priority, then by deadline, then by age (earliest deadline first, which meets every deadline that
 can be met while the machine is not overloaded). Under overload it alone would go on serving the jobs that are about to
-be late; so a job whose deadline comes sooner than the fastest recent job of its kind took is dropped before any work.
+be late; so a job whose deadline comes sooner than recent jobs of its kind mostly took is dropped before any work.
 """
 
 from __future__ import annotations
@@ -109,14 +109,14 @@ class Admission:
         insort(self._active, job, key=rank)
 
     def expected_seconds(self, job: Job[Any]) -> float:
-        """The least time that recent jobs of this kind took; 0 when none is known.
+        """The time that three of four recent jobs of this kind did not exceed; 0 when none is known.
 
         Also 0 while nothing else is active: an idle engine tries every job, and so learns when things have become
         faster.
         """
         durations = self._durations.get(job.kind) if self._active else None
-        return min(durations) if durations else 0.0
+        return sorted(durations)[len(durations) * 3 // 4] if durations else 0.0
 
     def latest_start(self, job: Job[Any]) -> float:
-        """When a queued job must be admitted so that it can finish in time; infinite without a deadline."""
+        """When a queued job must be admitted to finish in time; infinite without a deadline."""
         return inf if job.deadline is None else job.deadline - self.expected_seconds(job)

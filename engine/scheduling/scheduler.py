@@ -243,12 +243,12 @@ class Scheduler:
         while (job := self._admission.first) is not None:
             now = self._now()
             if job.deadline is not None and self._admission.latest_start(job) <= now:
-                least_ms = self._admission.expected_seconds(job) * 1000
+                usual_ms = self._admission.expected_seconds(job) * 1000
                 self._stop(
                     job,
                     "deadline",
                     f"The request cannot be finished within {(job.deadline - job.submitted) * 1000:.0f} ms: others are "
-                    f"before it, and such requests take at least {least_ms:.0f} ms at present. Nothing was computed. "
+                    f"before it, and such requests take about {usual_ms:.0f} ms at present. Nothing was computed. "
                     "Raise Options.deadline_ms, or send fewer requests at a time.",
                 )
             elif self._admission.has_place(job):
