@@ -29,8 +29,8 @@ import msgspec
 import typer
 
 from groundwire.engine import BeamSearch, Engine, Options, Q2Options, Score
+from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.session import usable_cores
 
 from . import common, growth, pytorch_comparison
 from .common import Target, Timing, check

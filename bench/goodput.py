@@ -21,8 +21,8 @@ import msgspec
 import typer
 
 from groundwire.engine import Engine, Options, Score
-from groundwire.engine.scoring import PendingScore
 from groundwire.engine.schema.validation import make_request
+from groundwire.engine.scoring import PendingScore
 
 from . import common
 from .common import Target, check
@@ -132,7 +132,13 @@ def main(
     ]
     columns = ("load", "sent", "in time", "one at a time", "ratio", "others ended after ms")
     common.console().print(common.table("requests finished in time", columns, rows))
-    settings = {"bundle": bundle, "metrics": metrics, "threads": threads, "repeats": repeats, "within": within}
+    settings: dict[str, int | float | str | None] = {
+        "bundle": bundle,
+        "metrics": metrics,
+        "threads": threads,
+        "repeats": repeats,
+        "within": within,
+    }
     common.finish("goodput", settings, results, targets, out)
 
 

@@ -31,8 +31,8 @@ import typer
 from groundwire.engine import Engine
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.session import usable_cores
 
 from . import common, models
 from .common import Target, Timing, check, interleaved

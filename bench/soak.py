@@ -9,7 +9,6 @@ Every finished score is compared with the same request without load.
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections import Counter
 from concurrent.futures import Future
@@ -143,7 +142,7 @@ def measure(engine: Engine, requests: int, metric_sets: Any) -> Soak:
             for thread in threads:
                 thread.join()
             gc.collect()
-            files = len(os.listdir("/proc/self/fd"))
+            files = sum(1 for _ in Path("/proc/self/fd").iterdir())
             size = done * part * CLIENTS
             points.append(Point(size, in_use_mb(), resident_mb(), threading.active_count(), files))
 
@@ -185,7 +184,11 @@ def main(
     columns = ("requests", "MB in use", "MB resident", "threads", "files")
     common.console().print(common.table(f"{soak.per_second:.0f} requests/s, {soak.statuses}", columns, rows))
     name = "soak_fake" if fake else "soak"
-    choices = {"bundle": None if fake else bundle, "requests": requests, "cache_mb": cache_mb}
+    choices: dict[str, int | float | str | None] = {
+        "bundle": None if fake else bundle,
+        "requests": requests,
+        "cache_mb": cache_mb,
+    }
     common.finish(name, choices, soak, targets, out or common.RESULTS / f"{name}.json")
 
 

@@ -61,7 +61,7 @@ def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfi
     return tuple(_result_of(metric, outcome) for metric, outcome in zip(metrics, outcomes, strict=True))
 
 
-def _result_of(metric: Metric, outcome: MetricResult | Unfinished) -> MetricResult:
+def _result_of(metric: Metric, outcome: object) -> MetricResult:
     if isinstance(outcome, Unfinished):
         return MetricResult(metric.name, outcome.status, message=outcome.message)
     if not isinstance(outcome, MetricResult):

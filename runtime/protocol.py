@@ -53,7 +53,7 @@ class Runtime(Protocol):
 
     @property
     def concurrent_requests(self) -> int:
-        """How many requests to work on at the same time, at least 1; others wait, those with the first deadline first."""
+        """How many requests to work on at the same time, at least 1; others wait for their turn."""
         ...
 
     def worker_pool(self, role: str) -> str:

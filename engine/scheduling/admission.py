@@ -79,7 +79,7 @@ class Admission:
         self._queue.push(job)
 
     def remove(self, job: Job[Any], now: float, *, complete: bool) -> None:
-        """Forget a job that is over; a ``complete`` one (all tasks have results) tells how long its kind takes."""
+        """Forget a job that is over; a ``complete`` one (all tasks have results) shows how long its kind takes."""
         if job.admitted is None:
             return
         self._active.remove(job)

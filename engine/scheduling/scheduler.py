@@ -224,8 +224,8 @@ class Scheduler:
     def _expire(self) -> None:
         """Stop the jobs whose deadline has passed, and all of them when the time to finish them is over."""
         if self._closing and self._close_at <= self._now():
-            for job in sorted(self._jobs, key=lambda job: job.number):
-                self._stop(job, "cancelled", "The engine was closed.")
+            for unfinished in sorted(self._jobs, key=lambda job: job.number):
+                self._stop(unfinished, "cancelled", "The engine was closed.")
         while (job := self._deadlines.first()) is not None:
             assert job.deadline is not None
             if job.deadline > self._now():

@@ -42,7 +42,8 @@ def check_record(value: Any, kind: type[R]) -> R:
     if not isinstance(value, kind):
         raise InvalidRequest(f"{kind.__name__.lower()} is {type(value).__name__}; pass an instance of {kind.__name__}.")
     try:
-        return _check_cached(value)
+        checked: R = _check_cached(value)
+        return checked
     except TypeError:  # a field holds something that has no hash
         return _check(value)
 

@@ -71,7 +71,7 @@ DEFECTS = (
         "if False:\n            self._deadlines",
     ),
     Defect(
-        "closing leaves jobs behind",
+        "closing leaves jobs unfinished",
         scheduler.Scheduler,
         "while not (self._closing and not self._jobs)",
         "while not self._closing",

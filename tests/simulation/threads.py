@@ -54,7 +54,7 @@ class VirtualThreads:
         return VirtualInbox(self)
 
     def start_loop(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Keep the loop for ``run_loop``; nobody can wait for it on this one thread."""
+        """Keep the loop for ``run_loop``; nothing can wait for it on this one thread."""
         self._loop = run
         return lambda: None
 

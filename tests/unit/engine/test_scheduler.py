@@ -474,7 +474,7 @@ def test_a_job_that_cannot_finish_in_time_is_dropped_before_any_work() -> None:
     assert "Nothing was computed" in hopeless.outcomes[0].message
     assert hopeless.timings.total_ms < 40
     assert busy.future.result(5).outcomes[0].status == "scored"
-    # Nothing else is active now, so that it is tried, and tells if things have become faster.
+    # Nothing else is active now, so that it is tried: things may have become faster.
     tried = scheduler.submit([ask("tried")], 8, 40.0).future.result(5)
     assert "not finished within 40 ms" in tried.outcomes[0].message
     scheduler.close()
