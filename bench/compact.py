@@ -29,8 +29,8 @@ import msgspec
 import typer
 
 from groundwire.engine import BeamSearch, Engine, Options, Q2Options, Score
+from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.session import usable_cores
 
 from . import common, growth, pytorch_comparison
 from .common import Target, Timing, check
@@ -116,7 +116,7 @@ def main(
     started = tuple(fresh(bundle, threads, decoding.max_new_tokens) for _ in range(starts))
     runtime = LocalRuntime.load(bundle, "cpu", None, threads)
     observed = Observed(runtime)
-    with Engine(observed, cache_chars=0) as engine:
+    with Engine(observed, cache_bytes=0) as engine:
         engine.warmup()
         signature = how.score(engine, examples()[0]).signature
         one_by_one = latency(engine, observed, how, rounds)

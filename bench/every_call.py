@@ -111,7 +111,7 @@ def measure(runtime: Runtime, peers: dict[str, Torch], requests: Sequence[Reques
     """Time both sides response by response, in turns, and check that they did the same work."""
     observed = Observed(runtime)
     observed.calls = []
-    scheduler = Scheduler(observed, cache_chars=0)
+    scheduler = Scheduler(observed, cache_bytes=0)
 
     def submit(request: Request) -> None:
         (outcome,) = scheduler.submit([steps(request)], WINDOWS).future.result().outcomes

@@ -31,8 +31,8 @@ import typer
 from groundwire.engine import Engine
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.session import usable_cores
 
 from . import common, models
 from .common import Target, Timing, check, interleaved
@@ -167,7 +167,7 @@ def error(runtime: LocalRuntime, peer: Peer, given: Texts) -> float:
 
 def score(bundle: Path, peer: Peer, given: Texts, threads: int, repeats: int, errors: dict[str, float]) -> Score:
     """Time one response on both sides."""
-    with Engine(LocalRuntime.load(bundle, "cpu", threads=threads), cache_chars=0) as engine:
+    with Engine(LocalRuntime.load(bundle, "cpu", threads=threads), cache_bytes=0) as engine:
 
         def ours() -> float:
             result = engine.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])

@@ -62,7 +62,7 @@ def main(
     """Measure critique and repair, print and save the timings."""
     rows = [msgspec.json.decode(line, type=Dialogue) for line in dialogues.read_bytes().splitlines() if line]
     known = KnowledgeGraph.load(graph)
-    with Engine.load(bundle, "cpu", threads=threads, cache_chars=0) as engine:
+    with Engine.load(bundle, "cpu", threads=threads, cache_bytes=0) as engine:
         engine.warmup()
         measured = measure(engine, known, rows, repeats, threads)
     shown = [name for name in Measured.__struct_fields__ if isinstance(getattr(measured, name), Timing)]

@@ -56,6 +56,11 @@ class Observed:
         """Those of the inner runtime."""
         return self._inner.worker_pools
 
+    @property
+    def concurrent_requests(self) -> int:
+        """That of the inner runtime."""
+        return self._inner.concurrent_requests
+
     def worker_pool(self, role: str) -> str:
         """As the inner runtime."""
         return self._inner.worker_pool(role)

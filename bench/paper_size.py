@@ -26,8 +26,9 @@ import torch
 import typer
 
 from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.session import DeviceProfile, usable_cores
+from groundwire.runtime.ort.session import DeviceProfile
 
 from . import common, every_call, models, pieces
 from .common import Target

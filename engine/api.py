@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Never, Self
 
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
@@ -22,6 +21,7 @@ from .generation.pipeline import GenerationPipeline, GenerationStream
 from .generation.records import Generation
 from .generation.settings import Settings, make_settings
 from .kg import KnowledgeGraph
+from .many import Item, Window, ascore_in_order, score_in_order
 from .nph.pipeline import NphPipeline
 from .nph.records import Critique, Refinement
 from .nph.steps import RefineOptions
@@ -30,16 +30,15 @@ from .scheduling.jobs import Unfinished
 from .scheduling.scheduler import Scheduler
 from .scheduling.steps import Steps
 from .schema.options import Options
-from .schema.results import Ranked, Request, Score, Timings, Verdict
+from .schema.results import Ranked, Request, Score
 from .schema.validation import make_request
 from .scoring import PendingScore, results_of, start, start_all
 
 IN_FLIGHT = 64
-"""Requests ``score_many`` keeps in flight: enough to fill batches, few enough to bound memory."""
+"""Requests ``score_many`` keeps in flight at most: enough to fill batches, few enough to bound memory."""
 
 Knowledge = str | Sequence[str]
 Triples = Sequence[Triple | tuple[str, str, str]]
-Item = Request | tuple[str, Knowledge] | dict[str, Any]
 
 
 class Engine:
@@ -56,16 +55,17 @@ class Engine:
         *,
         calibration: Calibration | None = None,
         max_waiting: int = 4096,
-        cache_chars: int = 8_000_000,
+        cache_bytes: int = 64_000_000,
     ) -> None:
         """An engine over any runtime; ``load`` is the usual way.
 
-        ``calibration`` replaces the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_chars`` the
-        characters of cached model calls and the bytes of the token vectors among their results.
+        ``calibration`` replaces the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_bytes`` the
+        memory of cached model calls and their results.
         """
         self._runtime = runtime
         self._calibration = calibration or runtime.calibration
-        self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_chars=cache_chars)
+        self._max_waiting = max_waiting
+        self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_bytes=cache_bytes)
         self._nph = NphPipeline(runtime, self._scheduler)
         self._generation = GenerationPipeline(runtime, self._scheduler, self._calibration)
 
@@ -80,7 +80,7 @@ class Engine:
         extra: Sequence[str | Path] = (),
         calibration: Path | None = None,
         max_waiting: int = 4096,
-        cache_chars: int = 8_000_000,
+        cache_bytes: int = 64_000_000,
     ) -> Engine:
         """Open a bundle: the name of an embedded one, or a directory that ``groundwire export`` wrote.
 
@@ -94,7 +94,33 @@ class Engine:
         """
         chosen = None if calibration is None else Calibration.load(calibration)
         runtime = LocalRuntime.load(bundle, device, precision, threads, extra)
-        return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_chars=cache_chars)
+        return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_bytes=cache_bytes)
+
+    @classmethod
+    async def aload(
+        cls,
+        bundle: str | Path = "compact",
+        device: DeviceChoice = "auto",
+        precision: str | None = None,
+        threads: int | None = None,
+        *,
+        extra: Sequence[str | Path] = (),
+        calibration: Path | None = None,
+        max_waiting: int = 4096,
+        cache_bytes: int = 64_000_000,
+    ) -> Engine:
+        """``load`` for asyncio, on a thread of its own, so that the event loop goes on."""
+        return await asyncio.to_thread(
+            cls.load,
+            bundle,
+            device,
+            precision,
+            threads,
+            extra=extra,
+            calibration=calibration,
+            max_waiting=max_waiting,
+            cache_bytes=cache_bytes,
+        )
 
     def score(
         self,
@@ -148,35 +174,46 @@ class Engine:
         options: Options | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[Score]:
-        """Yield one Score per item, in order, with up to 64 requests in flight and no more held in memory.
+        """Yield one Score per item, in order, with a bounded number of requests in flight and no more held in memory.
 
+        As many are in flight as keep the device busy, 64 at most; while other callers fill the engine, it waits.
         An item is a Request, a pair (response, knowledge), or a mapping with ``response``, ``knowledge`` or ``triples``
         (or both), and perhaps ``history``. An unusable item yields status ``invalid`` and the others go on.
         ``progress`` is called with the number of scores yielded so far.
         """
         plan = self._plan(metrics, options)  # a wrong name raises before the first item is read
-        in_flight: deque[PendingScore | Score] = deque()
-        done = 0
+        return self._score_many(items, plan, progress)
+
+    def _score_many(self, items: Iterable[Item], plan: Plan, progress: Callable[[int], None] | None) -> Iterator[Score]:
+        window = self._open_window(plan)
         try:
-            for item in items:
-                try:
-                    in_flight.append(self._start(_to_request(item, plan.options), plan))
-                except InvalidRequest as error:
-                    in_flight.append(_invalid_score(str(error), plan))
-                while len(in_flight) >= IN_FLIGHT:
-                    yield _wait_for(in_flight.popleft())
-                    done += 1
-                    if progress is not None:
-                        progress(done)
-            while in_flight:
-                yield _wait_for(in_flight.popleft())
-                done += 1
+            for done, score in enumerate(score_in_order(items, window), 1):
+                yield score
                 if progress is not None:
                     progress(done)
         finally:
-            for pending in in_flight:
-                if isinstance(pending, PendingScore):
-                    self._scheduler.cancel(pending.job)
+            for pending in window.clear():
+                self._scheduler.cancel(pending.job)
+
+    async def ascore_many(
+        self,
+        items: Iterable[Item] | AsyncIterable[Item],
+        *,
+        metrics: Sequence[str] | str | None = None,
+        options: Options | None = None,
+    ) -> AsyncIterator[Score]:
+        """``score_many`` for asyncio, of an iterable or an asynchronous one."""
+        window = self._open_window(self._plan(metrics, options))
+        try:
+            async for score in ascore_in_order(items, window):
+                yield score
+        finally:
+            for pending in window.clear():
+                self._scheduler.cancel(pending.job)
+
+    def _open_window(self, plan: Plan) -> Window:
+        size = min(IN_FLIGHT, self._max_waiting, 8 * self._runtime.concurrent_requests)
+        return Window(lambda request: self._start(request, plan), plan, size)
 
     def rank(
         self,
@@ -322,10 +359,27 @@ class Engine:
         if isinstance(outcome, Unfinished):
             raise ModelError(f"Warming up failed: {outcome.message}")
 
-    def close(self) -> None:
-        """Cancel what is unfinished and free the models; later calls raise EngineClosed."""
-        self._scheduler.close()
-        self._runtime.close()
+    def close(self, *, drain: bool = False, timeout_ms: float | None = None) -> None:
+        """Accept no more requests, answer all that were accepted, and free the models; later calls raise EngineClosed.
+
+        Unfinished requests end with status ``cancelled``: at once, or with ``drain`` after ``timeout_ms`` (None: all of
+        them finish). In a forked process it does nothing: threads and models belong to the process that loaded them.
+        """
+        self._scheduler.close(drain=drain, timeout_ms=timeout_ms)
+        if not self._scheduler.is_forked:
+            self._runtime.close()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the engine accepts requests: False after ``close``, in a forked process, and after a defect that
+        stopped it (the log says which; load another engine)."""
+        return self._scheduler.accepts_jobs
+
+    def __reduce__(self) -> Never:
+        raise TypeError(
+            "An engine cannot be sent to another process: its models and threads belong to this one. "
+            "Load one in every process, for example at the first use of groundwire.score()."
+        )
 
     @property
     def runtime(self) -> Runtime:
@@ -368,32 +422,6 @@ class Engine:
         return start(request, plan, self._runtime, self._scheduler)
 
 
-def _wait_for(pending: PendingScore | Score) -> Score:
-    return pending if isinstance(pending, Score) else pending.build(pending.job.future.result())
-
-
 def _warmup(calls: Sequence[Call]) -> Steps[int]:
     results = yield calls
     return len(results)
-
-
-def _to_request(item: Item, options: Options) -> Request:
-    if isinstance(item, Request):
-        return make_request(item.response, item.knowledge, item.history, options, item.triples)
-    if isinstance(item, dict):
-        triples = item.get("triples") or ()
-        absent = [
-            name for name in ("response", "knowledge") if name not in item and not (name == "knowledge" and triples)
-        ]
-        if absent:
-            raise InvalidRequest(f"The item has no {' and no '.join(absent)}; it has {', '.join(map(str, item))}.")
-        knowledge = () if triples and item.get("knowledge") is None else item["knowledge"]
-        return make_request(item["response"], knowledge, item.get("history") or (), options, triples)
-    if isinstance(item, tuple) and len(item) == 2:
-        return make_request(*item, options=options)
-    raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")
-
-
-def _invalid_score(message: str, plan: Plan) -> Score:
-    verdict = Verdict("unknown", profile=plan.options.profile, message=message)
-    return Score("invalid", None, verdict, {}, (), None, Timings(0.0, {}), plan.signature, message)

@@ -11,6 +11,7 @@ from groundwire.runtime.protocol import Identity
 
 from .metrics import GROUPS, Metric, select
 from .metrics.claims import VERIFIABILITY
+from .schema.base import check_record
 from .schema.options import Options
 from .signature import signature
 
@@ -54,8 +55,9 @@ def make_plan(
 
 
 def check_options(options: Options | None, roles: frozenset[str], calibration: Calibration | None) -> Options:
-    """The options, by default the defaults; InvalidRequest for a profile or a claim filter that the bundle lacks."""
-    options = options or Options()
+    """The options, by default the defaults; InvalidRequest for a value out of range, and for a profile or a claim
+    filter that the bundle lacks."""
+    options = Options() if options is None else check_record(options, Options)
     if calibration is not None:
         calibration.profile(options.profile)
     if options.claim_filter == "verifiable" and VERIFIABILITY not in roles:
@@ -70,7 +72,10 @@ def _names(metrics: Sequence[str] | str | None, calibration: Calibration | None)
     if metrics is None:
         return calibration.metrics if calibration else DEFAULT_METRICS
     if not isinstance(metrics, str):
-        return tuple(metrics)
+        names = tuple(metrics) if isinstance(metrics, Iterable) else ()
+        if not isinstance(metrics, Iterable) or not all(isinstance(name, str) for name in names):
+            raise InvalidRequest(f"metrics is {metrics!r}; pass a list of names, or one of {', '.join(GROUPS)}.")
+        return names
     if metrics not in GROUPS:
         raise InvalidRequest(f"metrics={metrics!r} is one string; pass a list of names, or one of {', '.join(GROUPS)}.")
     return (metrics,)

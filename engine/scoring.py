@@ -47,7 +47,7 @@ def start_all(
         metric.compute(request, plan.options, runtime.role_info) for request in requests for metric in plan.metrics
     ]
     deadline = plan.options.deadline_ms if deadline_ms is None else deadline_ms
-    return scheduler.submit(tasks, plan.options.max_windows, deadline)
+    return scheduler.submit(tasks, plan.options.max_windows, deadline, plan.options.priority)
 
 
 def fold_outcomes(response: str, outcomes: Sequence[MetricResult | Unfinished], timings: Timings, plan: Plan) -> Score:
@@ -58,9 +58,15 @@ def fold_outcomes(response: str, outcomes: Sequence[MetricResult | Unfinished], 
 
 def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfinished]) -> tuple[MetricResult, ...]:
     """One result per metric; a metric without one gets the status that says why, and its message."""
-    return tuple(
-        MetricResult(metric.name, outcome.status, message=outcome.message)
-        if isinstance(outcome, Unfinished)
-        else outcome
-        for metric, outcome in zip(metrics, outcomes, strict=True)
-    )
+    return tuple(_result_of(metric, outcome) for metric, outcome in zip(metrics, outcomes, strict=True))
+
+
+def _result_of(metric: Metric, outcome: object) -> MetricResult:
+    if isinstance(outcome, Unfinished):
+        return MetricResult(metric.name, outcome.status, message=outcome.message)
+    if not isinstance(outcome, MetricResult):
+        kind = type(outcome).__name__
+        return MetricResult(
+            metric.name, "failed", message=f"The metric gave {kind} where a MetricResult belongs: a defect of its code."
+        )
+    return outcome

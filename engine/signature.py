@@ -14,7 +14,16 @@ from groundwire.runtime.protocol import Identity
 
 from .schema.options import Options
 
-_NOT_DECISIVE = frozenset({"deadline_ms", "max_response_chars", "max_knowledge_chars", "questions_at_once"})
+_NOT_DECISIVE = frozenset(
+    {
+        "deadline_ms",
+        "priority",
+        "max_response_chars",
+        "max_knowledge_chars",
+        "max_history_chars",
+        "questions_at_once",
+    }
+)
 
 
 def signature(

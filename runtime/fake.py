@@ -17,7 +17,8 @@ class FakeRuntime:
 
     ``answers`` maps a role to a function of one call; an exception of the tree it raises is that call's outcome.
     ``role_info`` and ``calibration`` are what the bundle would say about its roles and their values;
-    ``concurrent_batches`` is how many batches the device runs at the same time.
+    ``concurrent_batches`` is how many batches the device runs at the same time, ``concurrent_requests`` how many
+    requests the engine works on at the same time.
 
     >>> from groundwire.runtime.calls import Classify, Classified, Read
     >>> label = lambda call: Classified("neutral", {"neutral": 1.0}, 0, Read(1, 3, 3))
@@ -33,9 +34,11 @@ class FakeRuntime:
         role_info: Mapping[str, RoleInfo] = MappingProxyType({}),
         calibration: Calibration | None = None,
         concurrent_batches: int = 1,
+        concurrent_requests: int = 64,
     ) -> None:
         self._calibration = calibration
         self._concurrent_batches = concurrent_batches
+        self._concurrent_requests = concurrent_requests
         self._answers = dict(answers)
         self._role_info = dict(role_info)
         self._batch = batch
@@ -65,6 +68,11 @@ class FakeRuntime:
     def worker_pools(self) -> Mapping[str, int]:
         """The number given at construction for the device, one for the host."""
         return {"device": self._concurrent_batches, "host": 1}
+
+    @property
+    def concurrent_requests(self) -> int:
+        """The number given at construction."""
+        return self._concurrent_requests
 
     def worker_pool(self, role: str) -> str:
         """As the local runtime."""

@@ -96,6 +96,12 @@ class LocalRuntime:
         """The profile's for the device; spaCy holds the GIL, so one thread is all the host needs."""
         return {"device": self.profile.concurrent_batches, "host": 1}
 
+    @property
+    def concurrent_requests(self) -> int:
+        """One per batch that a CPU runs at the same time, and one whose Python may run meanwhile; many on a GPU, where
+        a batch takes little longer with more in it."""
+        return self.profile.concurrent_batches + 1 if self.profile.device == "cpu" else 64
+
     def worker_pool(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""
         return kind_of(self._roles[role][0]).pool if role in self._roles else "device"

@@ -51,6 +51,11 @@ class Runtime(Protocol):
         """How many batches of each pool may run at the same time, of one role or of several."""
         ...
 
+    @property
+    def concurrent_requests(self) -> int:
+        """How many requests to work on at the same time, at least 1; others wait for their turn."""
+        ...
+
     def worker_pool(self, role: str) -> str:
         """The pool of a role: ``device`` or ``host``."""
         ...

@@ -30,7 +30,7 @@ from groundwire.evaluate.scores.metric_values import VALUES, build_example_value
 from groundwire.evaluate.scores.scoring import Scored, Settings, score_sets
 from groundwire.evaluate.statistics.analysis import Development, analyse
 from groundwire.evaluate.statistics.results import SCHEMA, Estimate, Results, SetFigures
-from groundwire.runtime.ort.session import usable_cores
+from groundwire.runtime.cores import usable_cores
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "quality.md"

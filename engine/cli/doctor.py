@@ -11,8 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import GroundwireError
-from groundwire.runtime.ort.session import PROVIDERS, usable_cores
+from groundwire.runtime.ort.session import PROVIDERS
 
 from . import display
 

@@ -93,7 +93,9 @@ class GenerationPipeline:
 
     def _make_jobs(self, settings: Settings, metrics: Sequence[str], options: Options) -> Jobs:
         sign = self._signature(settings, metrics, options)
-        finished = yield self._scheduler.submit([_generate(settings)], options.max_windows, options.deadline_ms)
+        finished = yield self._scheduler.submit(
+            [_generate(settings)], options.max_windows, options.deadline_ms, options.priority
+        )
         (sequences,) = finished.outcomes
         if isinstance(sequences, Unfinished):
             return _make_generation(sequences.status, (), settings, metrics, finished.timings, sign, sequences.message)

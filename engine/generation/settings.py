@@ -32,7 +32,7 @@ def make_settings(
     """
     if not isinstance(generation, GenerationOptions):
         raise InvalidRequest(f"generation is {type(generation).__name__}; pass GenerationOptions(alpha=0.5, …).")
-    passages, turns = make_passages(knowledge, options), make_history(history)
+    passages, turns = make_passages(knowledge, options), make_history(history, options)
     alpha, pmi_top_p = generation.alpha, generation.pmi_top_p
     _check_range("alpha", alpha, 0 <= _number("alpha", alpha) <= 1, "0 (plain decoding) to 1 (CPMI alone)")
     _check_range("pmi_top_p", pmi_top_p, 0 < _number("pmi_top_p", pmi_top_p) <= 1, "above 0 up to 1 (all tokens)")

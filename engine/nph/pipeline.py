@@ -108,7 +108,7 @@ class NphPipeline:
 
     def _run(self, task: Steps[T], options: Options) -> tuple[T | Unfinished, Timings]:
         """Return what the steps return, or why they did not finish."""
-        job = self._scheduler.submit([task], options.max_windows, options.deadline_ms)
+        job = self._scheduler.submit([task], options.max_windows, options.deadline_ms, options.priority)
         try:
             finished = job.future.result()
         except BaseException:
@@ -118,7 +118,7 @@ class NphPipeline:
 
 
 def _make_context(response: Any, history: Any, triples: Any, graph: Any, hops: int, options: Options) -> Context:
-    text, turns = make_response(response, options), make_history(history)
+    text, turns = make_response(response, options), make_history(history, options)
     if isinstance(hops, bool) or not isinstance(hops, int) or hops < 1:
         raise InvalidRequest(f"hops is {hops!r}; allowed are whole numbers from 1.")
     if (triples is None) == (graph is None):

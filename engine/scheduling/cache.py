@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from groundwire.runtime.calls import Call
 from groundwire.runtime.protocol import Outcome
+
+ENTRY_BYTES = 512
+"""Of an entry's key, tuple and place in the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +25,11 @@ class Key:
 
 
 class Cache:
-    """Least recently used results, bounded by the characters of their calls and the bytes of arrays in them."""
+    """Least recently used results, bounded by the memory of their calls and of the results themselves."""
 
-    def __init__(self, max_chars: int) -> None:
-        self._max_chars = max_chars
-        self._chars = 0
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self.bytes = 0
         self._entries: OrderedDict[Key, tuple[Outcome, int]] = OrderedDict()
         self.hits = 0
         self.misses = 0
@@ -44,25 +49,29 @@ class Cache:
 
     def put(self, key: Key, outcome: Outcome) -> None:
         """Store a result, and drop the least recently used ones beyond the bound."""
-        cost = 256 + _count_chars(key.call) + _count_array_bytes(outcome)
-        if key in self._entries or cost > self._max_chars:
+        if key in self._entries or self._max_bytes < ENTRY_BYTES:
+            return
+        cost = ENTRY_BYTES + count_bytes(key.call) + count_bytes(outcome)
+        if cost > self._max_bytes:
             return
         self._entries[key] = (outcome, cost)
-        self._chars += cost
-        while self._chars > self._max_chars:
+        self.bytes += cost
+        while self.bytes > self._max_bytes:
             _, (_, freed) = self._entries.popitem(last=False)
-            self._chars -= freed
+            self.bytes -= freed
 
 
-def _count_chars(value: object) -> int:
-    """The characters of all texts in a call, or in any part of it."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, tuple):
-        return sum(map(_count_chars, value))
-    return sum(_count_chars(getattr(value, name)) for name in getattr(value, "__struct_fields__", ()))
-
-
-def _count_array_bytes(outcome: Outcome) -> int:
-    values = [getattr(outcome, name) for name in getattr(outcome, "__struct_fields__", ())]
-    return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+def count_bytes(value: object) -> int:
+    """The memory of a call or a result, in bytes: of itself and of all its parts, shared ones each time."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes + 128
+    size = sys.getsizeof(value)
+    if isinstance(value, str | int | float):
+        return size
+    if isinstance(value, tuple | list):
+        if value and isinstance(value[0], int | float):
+            return size + len(value) * 32
+        return size + sum(map(count_bytes, value))
+    if isinstance(value, Mapping):
+        return size + sum(count_bytes(name) + count_bytes(part) for name, part in value.items())
+    return size + sum(count_bytes(getattr(value, name)) for name in getattr(value, "__struct_fields__", ()))

@@ -1,11 +1,20 @@
 """What the scheduler keeps of a request while it runs, and what it returns.
 
 A **job** is the work of one request: one or several **tasks**, each a generator of rounds of model calls. The states of
-a task:
+a job:
 
 ```
-            start                    the results of a round
-    new ───────────► resumed ◄────────────────────────────── waiting
+    submit ──► queued ──────────────► active ──────► over
+                 │   a place is free          all tasks finished
+                 └──────────────────────────────────► over
+                   it cannot finish before its deadline
+```
+
+and those of a task of an active job:
+
+```
+            its job is admitted      the results of a round
+    new ───────────► advancing ◄──────────────────────────── waiting
                       │  │ │        yields a round             ▲
                       │  │ └───────────────────────────────────┘
         returns       │  │ raises TooLong, another error,
@@ -19,18 +28,22 @@ A job is over when all of its tasks are finished; its future then gets one outco
 
 from __future__ import annotations
 
-import time
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from groundwire.runtime.errors import GroundwireError
+from groundwire.runtime.errors import GroundwireError, TooLong
 
 from ..schema.results import Timings
-from .steps import Steps
+from .cache import Key
+from .steps import Round, Steps
 
 T = TypeVar("T")
 StopStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]
+log = logging.getLogger("groundwire")
 
 
 class Unfinished(NamedTuple):
@@ -50,6 +63,12 @@ class Finished(Generic[T]):
     timings: Timings
 
 
+class Ended(NamedTuple):
+    """How a generator ended: its result, or why there is none."""
+
+    outcome: Any
+
+
 @dataclass(eq=False, slots=True)
 class Task(Generic[T]):
     """One generator of a job."""
@@ -62,11 +81,41 @@ class Task(Generic[T]):
     error: GroundwireError | None = None
     """Of a call of the round; raised in the generator when the round is complete."""
     outcome: T | Unfinished | None = None
+    advancing: bool = False
+    """Its generator runs, or is about to, on a thread of the scheduler's."""
 
     @property
     def name(self) -> str:
         """The generator function's name, for messages and logs."""
         return getattr(self.steps, "__name__", type(self.steps).__name__)
+
+    def advance(self) -> Round | Ended:
+        """Resume the generator with the results or the error of its round, until it yields another round or ends."""
+        try:
+            if self.error is not None:
+                return self.steps.throw(self.error)
+            return self.steps.send(self.results)  # type: ignore[arg-type]  # None starts a generator
+        except StopIteration as end:
+            if end.value is None:
+                return Ended(self.explain_defect(TypeError("it ended without a result")))
+            return Ended(end.value)
+        except GroundwireError as error:
+            return Ended(Unfinished("truncated" if isinstance(error, TooLong) else "failed", str(error)))
+        except BaseException as error:
+            return Ended(self.explain_defect(error))
+
+    def explain_defect(self, error: BaseException) -> Unfinished:
+        """Log an error that is a defect of the task, and describe it."""
+        log.error("task %s failed", self.name, exc_info=error)
+        message = f"{type(error).__name__}: {error}. This is a defect of {self.name}; please report it."
+        return Unfinished("failed", message)
+
+    def close(self) -> None:
+        """Free the generator, whatever its clean-up does."""
+        try:
+            self.steps.close()
+        except BaseException:
+            log.exception("task %s failed while it was stopped", self.name)
 
 
 @dataclass(eq=False, slots=True)
@@ -75,12 +124,28 @@ class Job(Generic[T]):
 
     tasks: list[Task[T]]
     max_windows: int
-    deadline: float | None
-    """On the monotonic clock, in seconds."""
-    started: float = field(default_factory=time.monotonic)
+    submitted: float
+    """This time and those below are seconds on the scheduler's clock."""
+    deadline: float | None = None
+    priority: int = 0
+    """Jobs with a higher one are served first."""
+    number: int = 0
+    """In the order of submission."""
+    admitted: float | None = None
     future: Future[Finished[T]] = field(default_factory=Future)
     stages_ms: dict[str, float] = field(default_factory=dict)
+    waiting_calls: dict[str, OrderedDict[Key, None]] = field(default_factory=dict)
+    """By role, in the order they were asked: the calls that no batch has taken."""
     over: bool = False
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What the job computes: jobs of one kind take comparable time."""
+        return tuple(task.name for task in self.tasks)
+
+    def unfinished_tasks(self) -> Sequence[Task[T]]:
+        """The tasks without an outcome."""
+        return [task for task in self.tasks if task.outcome is None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,100 +1,167 @@
 """Runs the tasks of every request in flight and merges their model calls.
 
-One thread, the loop, owns all state and runs the tasks' own Python. It collects the calls that tasks yield, answers
-repeated ones from a bounded cache, and passes the rest to the runtime in batches of one role: first the role whose
-oldest call has waited longest, with every other waiting call of that role, so that requests share batches and no role
-starves. Batches run on the threads of the runtime's worker pools: ``device`` runs graphs, ``host`` runs spaCy. A
-deadline or a cancellation takes effect at once; the results of a batch that is running are kept for its other waiters.
+One thread, the loop, owns all state and does nothing that takes long. It admits jobs (``admission``), collects the
+calls that their tasks yield, answers repeated ones from a bounded cache, and passes the rest to the runtime in batches
+of one role: the role that the first job in order of service waits for, filled with other waiting calls of that role,
+so that requests share batches. Batches run on the threads of the runtime's worker pools: ``device`` runs graphs,
+``host`` runs spaCy. The tasks' own Python runs on threads of a third pool, so that a long text delays neither a
+deadline nor a cancellation: both take effect at once. The results of a batch that is running are kept for its other
+waiters.
 
-``jobs`` has the records and the states of a task.
+The loop handles every message in a guard: a defect fails the jobs that the message is about, and no other. ``jobs`` has
+the records and the states of jobs and tasks, ``threads`` what is needed of the machine.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import queue
 import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from concurrent.futures import InvalidStateError, ThreadPoolExecutor
-from math import ceil
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from concurrent.futures import InvalidStateError
+from math import inf
+from typing import Any, NamedTuple, TypeVar
 
 from groundwire.runtime.calls import Call, role_of
-from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError, Overloaded, TooLong
+from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError, Overloaded
 from groundwire.runtime.protocol import Outcome, Runtime
 
 from ..schema.results import Timings
+from .admission import Admission, JobHeap
 from .cache import Cache, Key
-from .jobs import Finished, Job, StopStatus, Task, Unfinished, Waiter
+from .jobs import Ended, Finished, Job, StopStatus, Task, Unfinished, Waiter
+from .pending import PendingCalls
 from .steps import Round, Steps
+from .threads import Message, Pool, SystemThreads, Threads
 
 T = TypeVar("T")
 log = logging.getLogger("groundwire")
 
+TASK_THREADS = 2
+"""Threads for the tasks' own Python: one long text leaves the other to the rest."""
+DEFECT = "This is a defect of the scheduler; please report it."
 
-class WorkerPool:
-    """Threads that run batches at the same time, one batch per thread."""
 
-    def __init__(self, name: str, size: int) -> None:
-        self.name = name
+class Workers:
+    """A worker pool of the runtime, its idle threads, and the roles it runs with the size of their batches."""
+
+    def __init__(self, pool: Pool, size: int) -> None:
+        self.pool = pool
         self.free = size
-        self.threads = ThreadPoolExecutor(size, thread_name_prefix=f"groundwire-{name}")
+        self.batch: dict[str, int] = {}
+
+
+class Batch(NamedTuple):
+    """Calls of one role that run together."""
+
+    role: str
+    keys: Sequence[Key]
 
 
 class Scheduler:
     """Drives jobs over one runtime. ``submit``, ``cancel`` and ``close`` may be called from any thread."""
 
-    def __init__(self, runtime: Runtime, *, max_waiting: int = 4096, cache_chars: int = 8_000_000) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        max_waiting: int = 4096,
+        cache_bytes: int = 64_000_000,
+        threads: Threads | None = None,
+    ) -> None:
+        """Start the threads. ``max_waiting`` bounds the unfinished jobs, ``cache_bytes`` the memory of cached calls."""
+        threads = threads or SystemThreads()
         self._runtime = runtime
         self._max_waiting = max_waiting
-        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._now = threads.now
+        self._inbox = threads.make_inbox()
+        self._admission = Admission(runtime.concurrent_requests)
+        self._deadlines = JobHeap(lambda job: (job.deadline or 0.0, job.number), lambda job: job.over)
         self._jobs: set[Job[Any]] = set()
-        self._pending: dict[str, OrderedDict[Key, list[Waiter]]] = {}
-        self._running: dict[Key, list[Waiter]] = {}
-        self._cache = Cache(cache_chars)
-        self._pools = [WorkerPool(name, size) for name, size in runtime.worker_pools.items()]
+        self._pending = PendingCalls()
+        self._cache = Cache(cache_bytes)
+        self._workers = {
+            name: Workers(threads.start_pool(name, size), size) for name, size in runtime.worker_pools.items()
+        }
+        self._tasks = threads.start_pool("tasks", TASK_THREADS)
         self._lock = threading.Lock()
         self._unfinished = 0
+        self._submitted = 0
         self._closed = False
-        self._loop = threading.Thread(target=self._run, name="groundwire-loop", daemon=True)
-        self._loop.start()
+        self._closing = False
+        self._close_at = inf
+        self._ended = False
+        self._dead = ""
+        self._get_process = threads.process
+        self._process = threads.process()
+        self._join = threads.start_loop(self._run)
 
-    def submit(self, tasks: Sequence[Steps[T]], max_windows: int, deadline_ms: float | None = None) -> Job[T]:
-        """Start the tasks of a request; ``job.future`` gets one outcome per task, never an exception of a task.
+    def submit(
+        self,
+        tasks: Sequence[Steps[T]],
+        max_windows: int,
+        deadline_ms: float | None = None,
+        priority: int = 0,
+    ) -> Job[T]:
+        """Queue the tasks of a request; ``job.future`` gets one outcome per task, never an exception of a task.
 
-        Raises EngineClosed after ``close`` and Overloaded when ``max_waiting`` requests are unfinished.
+        Raises EngineClosed after ``close``, in a process forked from the one that made the scheduler, and after a
+        defect that ended it; Overloaded when ``max_waiting`` requests are unfinished.
         """
-        deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
-        job = Job([Task(steps) for steps in tasks], max_windows, deadline)
+        if self.is_forked:
+            raise EngineClosed(
+                f"The engine was loaded in process {self._process}, and its threads do not exist in process "
+                f"{self._get_process()}, which was forked from it. Load the engine after the fork."
+            )
+        now = self._now()
+        job = Job([Task(steps) for steps in tasks], max_windows, now, priority=priority)
+        if deadline_ms is not None:
+            job.deadline = now + deadline_ms / 1000
         with self._lock:
             if self._closed:
-                raise EngineClosed("The engine is closed; load another one.")
+                raise EngineClosed(self._dead or "The engine is closed; load another one.")
             if self._unfinished >= self._max_waiting:
                 raise Overloaded(
                     f"{self._unfinished} requests are unfinished, the most this engine accepts; wait for some, "
                     "or load the engine with a larger max_waiting."
                 )
             self._unfinished += 1
-            self._inbox.put(lambda: self._start(job))
+            self._submitted += 1
+            job.number = self._submitted
+            self._put([job], lambda: self._start(job))
         return job
 
     def cancel(self, job: Job[Any]) -> None:
         """Give a job up; its unfinished tasks end with status ``cancelled``."""
-        self._inbox.put(lambda: self._stop(job, "cancelled", "The request was cancelled."))
+        if not self.is_forked:
+            self._put([job], lambda: self._stop(job, "cancelled", "The request was cancelled."))
 
-    def close(self) -> None:
-        """Finish no more work: unfinished jobs end with status ``cancelled``. Returns when no batch is running."""
+    def close(self, *, drain: bool = False, timeout_ms: float | None = None) -> None:
+        """Accept no more jobs, and return when none is unfinished and no batch is running.
+
+        Unfinished jobs end with status ``cancelled``: at once, or with ``drain`` after ``timeout_ms`` (None: never, all
+        of them finish). Does nothing in a forked process, where the threads that it would wait for do not exist.
+        """
+        if self.is_forked:
+            return
         with self._lock:
-            if self._closed:
-                return
             self._closed = True
-        self._inbox.put(self._cancel_all)
-        self._loop.join()
-        for pool in self._pools:
-            pool.threads.shutdown(wait=True)
+        self._put([], lambda: self._begin_close(drain, timeout_ms))
+        self._join()
+        for workers in self._workers.values():
+            workers.pool.shutdown()
+        self._tasks.shutdown()
+        self._empty_inbox()
+
+    @property
+    def is_forked(self) -> bool:
+        """This process was forked from the one that made the scheduler, and has none of its threads."""
+        return self._process != self._get_process()
+
+    @property
+    def accepts_jobs(self) -> bool:
+        """The scheduler runs: it was not closed, has not stopped by a defect, and is not a forked copy."""
+        return not (self._closed or self.is_forked)
 
     @property
     def cache_info(self) -> tuple[int, int, int]:
@@ -105,77 +172,147 @@ class Scheduler:
 
     def _run(self) -> None:
         try:
-            while not self._closed or self._jobs:
-                for pool in self._pools:
-                    self._fill(pool)
-                self._process_message()
+            while not (self._closing and not self._jobs):
+                message = self._inbox.get(self._seconds_to_wait())
+                if message is not None:
+                    message()
+                self._expire()
+                self._admit()
+                self._fill()
         except BaseException as error:  # a defect of the loop itself must not leave callers waiting for ever
-            log.exception("the scheduler stopped")
-            with self._lock:
-                self._closed = True
-            for job in self._jobs:
-                with contextlib.suppress(InvalidStateError):  # the caller has cancelled the future
-                    job.future.set_exception(error)
+            self._die(error)
+        finally:
+            self._ended = True
 
-    def _process_message(self) -> None:
-        """Process one message, so that a pool that it frees or brings work for is filled before the next one."""
-        try:
-            message = self._inbox.get(timeout=self._seconds_to_deadline())
-        except queue.Empty:
-            pass
-        else:
+    def _empty_inbox(self) -> None:
+        """Handle what came from the pools after the loop: generators that ran when they were stopped are freed."""
+        while self._ended and (message := self._inbox.get(0.0)) is not None:
             message()
-        self._expire()
 
-    def _seconds_to_deadline(self) -> float | None:
-        """Seconds until the next deadline, at least 0; None without any."""
-        deadlines = [job.deadline for job in self._jobs if job.deadline is not None]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+    def _put(self, jobs: Iterable[Job[Any]], action: Message) -> None:
+        """Send the loop a message about some jobs; if handling it fails, so do they."""
+
+        def handle() -> None:
+            try:
+                action()
+            except BaseException as error:
+                self._fail(jobs, error)
+
+        self._inbox.put(handle)
+
+    def _fail(self, jobs: Iterable[Job[Any]], error: BaseException) -> None:
+        log.error("the scheduler failed", exc_info=error)
+        for job in jobs:
+            self._stop(job, "failed", f"{type(error).__name__}: {error}. {DEFECT}")
+
+    def _seconds_to_wait(self) -> float | None:
+        """Seconds until a job runs out of time, at least 0; None when none has a deadline."""
+        times = [self._close_at] if self._closing else []
+        if (job := self._deadlines.first()) is not None and job.deadline is not None:
+            times.append(job.deadline)
+        if (job := self._admission.first) is not None:
+            times.append(self._admission.latest_start(job))
+        wait = min(times, default=inf) - self._now()
+        return None if wait == inf else max(0.0, wait)
 
     def _start(self, job: Job[Any]) -> None:
         self._jobs.add(job)
-        for task in job.tasks:
-            self._resume(job, task)
+        self._admission.add(job)
+        if job.deadline is not None:
+            self._deadlines.push(job)
+
+    def _expire(self) -> None:
+        """Stop the jobs whose deadline has passed, and all of them when the time to finish them is over."""
+        if self._closing and self._close_at <= self._now():
+            for unfinished in sorted(self._jobs, key=lambda job: job.number):
+                self._stop(unfinished, "cancelled", "The engine was closed.")
+        while (job := self._deadlines.first()) is not None:
+            assert job.deadline is not None
+            if job.deadline > self._now():
+                return
+            budget_ms = (job.deadline - job.submitted) * 1000
+            self._stop(
+                job,
+                "deadline",
+                f"The request was not finished within {budget_ms:.0f} ms; raise Options.deadline_ms, or send fewer "
+                "requests at a time.",
+            )
+
+    def _admit(self) -> None:
+        """Start queued jobs while there are places, and drop those that can no longer finish in time."""
+        while (job := self._admission.first) is not None:
+            now = self._now()
+            if job.deadline is not None and self._admission.latest_start(job) <= now:
+                usual_ms = self._admission.expected_seconds(job) * 1000
+                self._stop(
+                    job,
+                    "deadline",
+                    f"The request cannot be finished within {(job.deadline - job.submitted) * 1000:.0f} ms: others are "
+                    f"before it, and such requests take about {usual_ms:.0f} ms at present. Nothing was computed. "
+                    "Raise Options.deadline_ms, or send fewer requests at a time.",
+                )
+            elif self._admission.has_place(job):
+                self._admission.admit(job, now)
+                self._advance(job, job.tasks)
+                self._finish_if_done(job)
+            else:
+                return
+
+    def _advance(self, job: Job[Any], tasks: Sequence[Task[Any]]) -> None:
+        """Resume tasks of one job, one after another, on a thread for Python."""
+        for task in tasks:
+            task.advancing = True
+
+        def advance() -> None:
+            steps = [None if job.over else task.advance() for task in tasks]
+            self._put([job], lambda: self._continue(job, tasks, steps))
+
+        self._tasks.submit(advance)
+
+    def _continue(self, job: Job[Any], tasks: Sequence[Task[Any]], steps: Sequence[Round | Ended | None]) -> None:
+        """Ask for what the tasks have yielded, and keep the outcomes of those that have ended."""
+        for task in tasks:
+            task.advancing = False
+        if job.over:
+            for task in tasks:
+                task.close()
+            return
+        complete = []
+        for task, step in zip(tasks, steps, strict=True):
+            if isinstance(step, Ended):
+                task.outcome = step.outcome
+                continue
+            try:
+                self._request_round(job, task, step)
+            except Exception as error:  # not a sequence of calls, or calls of no role that the runtime has a pool for
+                task.close()
+                task.outcome = task.explain_defect(error)
+            if task.outcome is None and not task.missing:
+                complete.append(task)
+        if complete:
+            self._advance(job, complete)
         self._finish_if_done(job)
 
-    def _resume(self, job: Job[Any], task: Task[Any]) -> None:
-        """Advance a task until it waits for a call that is not cached, or ends."""
-        while task.outcome is None and not job.over:
-            try:
-                if task.error is not None:
-                    error, task.error = task.error, None
-                    calls = task.steps.throw(error)
-                else:
-                    calls = task.steps.send(task.results)  # type: ignore[arg-type]  # None starts a generator
-            except StopIteration as end:
-                task.outcome = end.value
-            except GroundwireError as error:
-                task.outcome = Unfinished("truncated" if isinstance(error, TooLong) else "failed", str(error))
-            except Exception as error:
-                log.exception("task %s failed", task.name)
-                message = f"{type(error).__name__}: {error}. This is a defect of {task.name}; please report it."
-                task.outcome = Unfinished("failed", message)
+    def _request_round(self, job: Job[Any], task: Task[Any], calls: Any) -> None:
+        """Answer the calls of a round from the cache, and add the others to those that wait."""
+        keys = [(self._check_role(role_of(call)), Key(call, job.max_windows)) for call in calls]
+        cached = [self._cache.get(key) for _, key in keys]
+        task.results, task.error, task.missing = [None] * len(keys), None, 0
+        for index, ((role, key), outcome) in enumerate(zip(keys, cached, strict=True)):
+            if outcome is not None:
+                self._store(task, index, outcome)
             else:
-                self._request_round(job, task, calls)
-                if task.missing:
-                    return
+                task.missing += 1
+                self._pending.add(role, key, Waiter(job, task, index))
 
-    def _request_round(self, job: Job[Any], task: Task[Any], calls: Round) -> None:
-        """Answer the calls of a round from the cache, and queue the others."""
-        task.results = [None] * len(calls)
-        task.missing = 0
-        for index, call in enumerate(calls):
-            key = Key(call, job.max_windows)
-            cached = self._cache.get(key)
-            if cached is not None:
-                self._store(task, index, cached)
-                continue
-            task.missing += 1
-            waiter = Waiter(job, task, index)
-            if key in self._running:
-                self._running[key].append(waiter)
-            else:
-                self._pending.setdefault(role_of(call), OrderedDict()).setdefault(key, []).append(waiter)
+    def _check_role(self, role: str) -> str:
+        """The role, when one of the worker pools runs it; what the runtime says about it is asked for once."""
+        if not any(role in workers.batch for workers in self._workers.values()):
+            pool = self._runtime.worker_pool(role)
+            if pool not in self._workers:
+                raise ModelError(f"Role {role!r} runs on the pool {pool!r}; there are {', '.join(self._workers)}.")
+            self._workers[pool].batch[role] = max(1, self._runtime.batch(role))
+        return role
 
     @staticmethod
     def _store(task: Task[Any], index: int, outcome: Outcome) -> None:
@@ -185,112 +322,99 @@ class Scheduler:
         else:
             task.results[index] = outcome
 
-    def _fill(self, pool: WorkerPool) -> None:
-        """Start batches on a pool until its threads are busy or no call waits for it."""
-        while pool.free and (role := self._next_role(pool)) is not None:
-            keys, max_windows = self._take_batch(role, pool.free)
-            pool.free -= 1
-            pool.threads.submit(self._run_batch, pool, role, keys, max_windows)
+    def _fill(self) -> None:
+        """Start batches until the threads of every pool are busy or no call waits for them."""
+        for workers in self._workers.values():
+            while workers.free:
+                role = self._pending.next_role(self._admission.active, workers.batch)
+                if role is None:
+                    break
+                keys = self._pending.take(role, self._admission.active, workers.batch[role], workers.free)
+                workers.free -= 1
+                self._run_batch(workers, Batch(role, keys))
 
-    def _next_role(self, pool: WorkerPool) -> str | None:
-        """The role of ``pool`` whose oldest call has waited longest; None when no call waits."""
-        oldest: tuple[float, str] | None = None
-        for role, calls in self._pending.items():
-            if self._runtime.worker_pool(role) != pool.name:
-                continue
-            while calls and all(waiter.job.over for waiter in next(iter(calls.values()))):
-                calls.popitem(last=False)
-            if calls:
-                started = min(waiter.job.started for waiter in next(iter(calls.values())))
-                if oldest is None or started < oldest[0]:
-                    oldest = (started, role)
-        return oldest[1] if oldest else None
+    def _run_batch(self, workers: Workers, batch: Batch) -> None:
+        def run() -> None:
+            started = self._now()
+            outcomes = self._execute(batch.role, [key.call for key in batch.keys], batch.keys[0].max_windows)
+            elapsed_ms = (self._now() - started) * 1000
+            self._put([], lambda: self._deliver(workers, batch, outcomes, elapsed_ms))
 
-    def _take_batch(self, role: str, free: int) -> tuple[list[Key], int]:
-        """The calls to run next, at least one: one free thread's share of what waits, and their ``max_windows``."""
-        calls = self._pending[role]
-        size = min(self._runtime.batch(role), ceil(len(calls) / free))
-        max_windows = next(iter(calls)).max_windows
-        keys: list[Key] = []
-        for key in list(calls):
-            if len(keys) == size:
-                break
-            if all(waiter.job.over for waiter in calls[key]):
-                del calls[key]
-            elif key.max_windows == max_windows:
-                keys.append(key)
-        for key in keys:
-            self._running[key] = calls.pop(key)
-        return keys, max_windows
+        workers.pool.submit(run)
 
-    def _deliver(self, role: str, keys: list[Key], outcomes: list[Outcome], elapsed_ms: float) -> None:
+    def _deliver(self, workers: Workers, batch: Batch, outcomes: Sequence[Outcome], elapsed_ms: float) -> None:
         """Give the outcomes of a batch to their waiters, and resume the tasks whose round is complete."""
-        served: set[Job[Any]] = set()
-        ready: dict[Task[Any], Job[Any]] = {}
-        for key, outcome in zip(keys, outcomes, strict=True):
-            if not isinstance(outcome, GroundwireError):
-                self._cache.put(key, outcome)
-            for waiter in self._running.pop(key):
-                if waiter.job.over:
-                    continue
-                served.add(waiter.job)
-                self._store(waiter.task, waiter.index, outcome)
-                waiter.task.missing -= 1
-                if waiter.task.missing == 0:
-                    ready[waiter.task] = waiter.job
-        for job in served:
-            job.stages_ms[role] = job.stages_ms.get(role, 0.0) + elapsed_ms
-        for task, job in ready.items():
-            self._resume(job, task)
-        for job in served:
-            self._finish_if_done(job)
-
-    def _expire(self) -> None:
-        now = time.monotonic()
-        for job in [job for job in self._jobs if job.deadline is not None and job.deadline <= now]:
-            assert job.deadline is not None
-            budget_ms = (job.deadline - job.started) * 1000
-            message = f"The request was not finished within {budget_ms:.0f} ms; raise Options.deadline_ms."
-            self._stop(job, "deadline", message)
+        workers.free += 1
+        self._expire()  # what comes too late does not count
+        waiters = [self._pending.finish(key) for key in batch.keys]
+        jobs = dict.fromkeys(waiter.job for call in waiters for waiter in call if not waiter.job.over)
+        try:
+            for key, outcome, waiting in zip(batch.keys, outcomes, waiters, strict=True):
+                if not isinstance(outcome, GroundwireError):
+                    self._cache.put(key, outcome)
+                for waiter in waiting:
+                    if not waiter.job.over:
+                        self._store(waiter.task, waiter.index, outcome)
+                        waiter.task.missing -= 1
+        except Exception as error:  # an outcome that cannot be measured
+            self._fail(jobs, error)
+        for job in jobs:
+            if job.over:
+                continue
+            job.stages_ms[batch.role] = job.stages_ms.get(batch.role, 0.0) + elapsed_ms
+        tasks = dict.fromkeys(waiter.task for call in waiters for waiter in call)
+        for job in jobs:
+            ready = [task for task in job.unfinished_tasks() if task in tasks and not task.missing]
+            if ready:
+                self._advance(job, ready)
 
     def _stop(self, job: Job[Any], status: StopStatus, message: str) -> None:
+        """End the unfinished tasks of a job; a generator that is running is freed when it comes back."""
         if job.over:
             return
-        for task in job.tasks:
-            if task.outcome is None:
-                task.outcome = Unfinished(status, message)
-                task.steps.close()
+        for task in job.unfinished_tasks():
+            task.outcome = Unfinished(status, message)
+            if not task.advancing:
+                task.close()
         self._finish_if_done(job)
 
     def _finish_if_done(self, job: Job[Any]) -> None:
-        if job.over or any(task.outcome is None for task in job.tasks):
+        if job.over or job.unfinished_tasks():
             return
         job.over = True
+        self._pending.forget(job)
+        now = self._now()
+        outcomes = tuple(task.outcome for task in job.tasks)
+        self._admission.remove(job, now, complete=not any(isinstance(outcome, Unfinished) for outcome in outcomes))
         self._jobs.discard(job)
         with self._lock:
             self._unfinished -= 1
-        timings = Timings((time.monotonic() - job.started) * 1000, job.stages_ms)
-        outcomes = tuple(task.outcome for task in job.tasks)
-        if job.future.set_running_or_notify_cancel():
-            job.future.set_result(Finished(outcomes, timings))
+        queued = (now if job.admitted is None else job.admitted) - job.submitted
+        timings = Timings((now - job.submitted) * 1000, job.stages_ms, queued * 1000)
+        try:
+            if job.future.set_running_or_notify_cancel():
+                job.future.set_result(Finished(outcomes, timings))
+        except BaseException:  # of a callback that someone has added to the future
+            log.exception("a callback of a request failed")
 
-    def _cancel_all(self) -> None:
+    def _begin_close(self, drain: bool, timeout_ms: float | None) -> None:
+        self._closing = True
+        left = 0.0 if not drain else inf if timeout_ms is None else timeout_ms / 1000
+        self._close_at = min(self._close_at, self._now() + left)
+
+    def _die(self, error: BaseException) -> None:
+        """Answer everyone, and refuse what comes later."""
+        log.critical("the scheduler stopped", exc_info=error)
+        with self._lock:
+            self._closed = True
+            self._dead = f"The engine has stopped: {type(error).__name__}: {error}. {DEFECT} Load another engine."
+        self._ended = True
+        self._empty_inbox()  # what was submitted before becomes known, and is answered below
         for job in list(self._jobs):
-            self._stop(job, "cancelled", "The engine was closed.")
+            with contextlib.suppress(InvalidStateError):  # the caller has cancelled the future
+                job.future.set_exception(EngineClosed(self._dead))
 
     # Batches: what follows runs on a pool's threads and touches nothing that the loop owns.
-
-    def _run_batch(self, pool: WorkerPool, role: str, keys: list[Key], max_windows: int) -> None:
-        started = time.perf_counter()
-        outcomes = self._execute(role, [key.call for key in keys], max_windows)
-        elapsed_ms = (time.perf_counter() - started) * 1000
-
-        def deliver() -> None:
-            pool.free += 1
-            self._expire()  # what comes too late does not count
-            self._deliver(role, keys, outcomes, elapsed_ms)
-
-        self._inbox.put(deliver)
 
     def _execute(self, role: str, calls: list[Call], max_windows: int) -> list[Outcome]:
         outcomes = self._attempt(role, calls, max_windows)
@@ -301,9 +425,12 @@ class Scheduler:
 
     def _attempt(self, role: str, calls: list[Call], max_windows: int) -> list[Outcome]:
         try:
-            return list(self._runtime.run(role, calls, max_windows))
+            outcomes = list(self._runtime.run(role, calls, max_windows))
+            if len(outcomes) != len(calls):
+                raise ModelError(f"Role {role} gave {len(outcomes)} results for {len(calls)} calls.")
         except GroundwireError as error:
             return [error] * len(calls)
-        except Exception as error:
+        except BaseException as error:
             log.exception("role %s failed", role)
             return [ModelError(f"Role {role} failed: {type(error).__name__}: {error}")] * len(calls)
+        return outcomes

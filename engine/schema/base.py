@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Self
+from functools import lru_cache
+from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import msgspec
 
 from groundwire.runtime.errors import InvalidRequest
+
+R = TypeVar("R", bound="Record")
+
+Probability: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Milliseconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+"""Above 0, up to about twelve days."""
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+"""1 or more."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -23,3 +32,29 @@ class Record(msgspec.Struct, frozen=True):
             return msgspec.json.decode(text, type=cls)
         except msgspec.MsgspecError as error:
             raise InvalidRequest(f"Not a {cls.__name__}: {error}.") from error
+
+
+def check_record(value: Any, kind: type[R]) -> R:
+    """``value`` when it is a ``kind`` whose fields have the types and ranges of their annotations.
+
+    msgspec checks what it decodes and nothing that is constructed. InvalidRequest names the field and what is allowed.
+    """
+    if not isinstance(value, kind):
+        raise InvalidRequest(f"{kind.__name__.lower()} is {type(value).__name__}; pass an instance of {kind.__name__}.")
+    try:
+        checked: R = _check_cached(value)
+        return checked
+    except TypeError:  # a field holds something that has no hash
+        return _check(value)
+
+
+def _check(value: R) -> R:
+    kind = type(value)
+    try:
+        return msgspec.convert(msgspec.to_builtins(value), kind)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequest(f"{kind.__name__} is not usable: {error}.") from error
+
+
+_check_cached = lru_cache(64)(_check)
+"""The same options come with request after request."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from groundwire.runtime.calibration import ProfileName
 from groundwire.runtime.calls import AnswerRule, BeamSearch, Decoding
 
-from .base import Record
+from .base import Count, Milliseconds, Probability, Record
 
 
 class Q2Options(Record, frozen=True):
@@ -28,7 +30,7 @@ class Q2Options(Record, frozen=True):
     """How the reader picks an answer; ``independent`` follows the authors' code."""
     spans: tuple[tuple[int, int], ...] | None = None
     """Character ranges of the response to ask about, instead of those the span finder gives."""
-    questions_at_once: int = 1
+    questions_at_once: Count = 1
     """``single`` only: questions asked per span and round of model calls. 1 does the least work, the number that
     ``decoding`` returns the fewest rounds; the score is the same."""
 
@@ -59,14 +61,14 @@ class DetectorOptions(Record, frozen=True):
 class TokenClassifierOptions(Record, frozen=True):
     """When a token of the response counts as unsupported."""
 
-    threshold: float = 0.5
+    threshold: Probability = 0.5
     """Probability, 0–1, from which a token is flagged."""
 
 
 class CriticOptions(Record, frozen=True):
     """When a token of the response counts as hallucinated."""
 
-    threshold: float = 0.5
+    threshold: Probability = 0.5
     """Probability, 0–1, of the labels for hallucinated tokens together, from which a token is flagged."""
 
 
@@ -143,11 +145,16 @@ class Options(Record, frozen=True):
     """The verdict's operating point. Positive is a response called inconsistent: ``strict`` has a low false negative
     rate, ``lenient`` a low false positive rate, ``balanced`` about the same of both; the bundle's calibration has the
     measured rates."""
-    deadline_ms: float | None = None
-    """Milliseconds after which the request ends with status ``deadline``; None waits without limit."""
-    max_windows: int = 512
+    deadline_ms: Milliseconds | None = None
+    """Milliseconds after which the request ends with status ``deadline``; None waits without limit. A request that
+    cannot be finished in time because others are before it ends so at once."""
+    priority: Annotated[int, msgspec.Meta(ge=-100, le=100)] = 0
+    """Requests with a higher one, -100 to 100, are served first; those of one priority by deadline, then by age."""
+    max_windows: Count = 512
     """Windows of knowledge that one model call may read; more is status ``truncated``, never a silent cut."""
-    max_response_chars: int = 20_000
+    max_response_chars: Count = 20_000
     """Characters of a response; a longer one is InvalidRequest."""
-    max_knowledge_chars: int = 4_000_000
+    max_knowledge_chars: Count = 4_000_000
     """Characters of knowledge, over all passages; more is InvalidRequest."""
+    max_history_chars: Count = 200_000
+    """Characters of history, over all turns; more is InvalidRequest."""

@@ -24,10 +24,10 @@ def make_request(
     options = options or Options()
     text = make_response(response, options)
     facts = make_triples(triples)
-    passages = make_passages(knowledge, options) or _bounded((linearise(facts),) if facts else (), options)
+    passages = make_passages(knowledge, options) or _bound_knowledge((linearise(facts),) if facts else (), options)
     if not passages:
         raise InvalidRequest("knowledge is empty; pass the text the response should rest on, or triples.")
-    return Request(text, passages, make_history(history), facts)
+    return Request(text, passages, make_history(history, options), facts)
 
 
 def make_response(response: Any, options: Options) -> str:
@@ -47,14 +47,15 @@ def make_passages(knowledge: Any, options: Options) -> tuple[str, ...]:
     """Check the knowledge, one string or several; passages without words are left out."""
     passages = (knowledge,) if isinstance(knowledge, str) else _several("knowledge", knowledge, "one string or several")
     passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
-    return _bounded(tuple(passage for passage in passages if passage.strip()), options)
+    return _bound_knowledge(tuple(passage for passage in passages if passage.strip()), options)
 
 
-def make_history(history: Any) -> tuple[str, ...]:
+def make_history(history: Any, options: Options) -> tuple[str, ...]:
     """Check the utterances before a response, oldest first."""
     if isinstance(history, str):
         raise InvalidRequest("history is one string; pass a list of utterances, oldest first.")
-    return tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(_several("history", history, "several")))
+    turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(_several("history", history, "several")))
+    return _bounded("history", turns, options.max_history_chars, "Leave the oldest turns out")
 
 
 def make_triples(triples: Any) -> tuple[Triple, ...]:
@@ -91,14 +92,17 @@ def _triple(name: str, value: Any) -> Triple:
     return Triple(*texts)
 
 
-def _bounded(passages: tuple[str, ...], options: Options) -> tuple[str, ...]:
-    total = sum(map(len, passages))
-    if total > options.max_knowledge_chars:
+def _bound_knowledge(passages: tuple[str, ...], options: Options) -> tuple[str, ...]:
+    return _bounded("knowledge", passages, options.max_knowledge_chars, "Retrieve fewer passages")
+
+
+def _bounded(name: str, texts: tuple[str, ...], limit: int, remedy: str) -> tuple[str, ...]:
+    total = sum(map(len, texts))
+    if total > limit:
         raise InvalidRequest(
-            f"knowledge has {total} characters; allowed are {options.max_knowledge_chars}. "
-            "Retrieve fewer passages, or raise Options.max_knowledge_chars."
+            f"{name} has {total} characters; allowed are {limit}. {remedy}, or raise Options.max_{name}_chars."
         )
-    return passages
+    return texts
 
 
 def _several(name: str, value: Any, allowed: str) -> tuple[Any, ...]:

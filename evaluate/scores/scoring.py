@@ -23,9 +23,10 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify
-from groundwire.runtime.ort.session import DeviceChoice, choose_device, usable_cores
+from groundwire.runtime.ort.session import DeviceChoice, choose_device
 
 from ..datasets.examples import Example
 from .workers import RequestScorer, Workers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, ModelError
 from ..manifest import Precision
 
@@ -66,11 +66,6 @@ class DeviceProfile:
         if self.device != "cpu" or size >= SMALL_BUNDLE_BYTES:
             return self
         return replace(self, threads=max(1, self.threads // self.concurrent_batches))
-
-
-def usable_cores() -> int:
-    """Processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Device:

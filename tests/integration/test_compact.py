@@ -25,7 +25,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    with Engine.load("compact", device="cpu", cache_chars=1) as loaded:
+    with Engine.load("compact", device="cpu", cache_bytes=1) as loaded:
         loaded.warmup()
         yield loaded
 

@@ -86,7 +86,7 @@ def test_the_command_shows_the_repairs() -> None:
 @NEEDS_BUNDLE
 def test_a_repair_does_not_depend_on_what_else_is_asked(engine: Engine) -> None:
     alone = [engine.refine(row["response"], row["history"], graph=FILMS).response for row in ROWS]
-    with Engine.load("nph", "cpu", cache_chars=0) as other:
+    with Engine.load("nph", "cpu", cache_bytes=0) as other:
         again = [other.refine(row["response"], row["history"], graph=FILMS).response for row in reversed(ROWS)]
     assert alone == again[::-1]
 

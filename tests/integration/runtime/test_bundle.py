@@ -13,6 +13,7 @@ import pytest
 
 from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
 from groundwire.runtime.calls import Answer, Answered, Classify
+from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import SpansRole
@@ -22,7 +23,6 @@ from groundwire.runtime.ort.session import (
     DeviceProfile,
     Session,
     choose_device,
-    usable_cores,
 )
 from groundwire.runtime.upgrade import SCHEMA
 

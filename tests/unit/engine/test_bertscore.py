@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine import BertScoreOptions, Engine, Options, Score
 from groundwire.engine.metrics.bertscore import match_words
-from groundwire.engine.scheduling.cache import Cache, Key
+from groundwire.engine.scheduling.cache import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.signature import signature
 from groundwire.runtime.calls import CountTokens, Embed, Embedded, Read, TokenCounts
 from groundwire.runtime.fake import FakeRuntime
@@ -126,7 +126,7 @@ def test_the_setting_chooses_the_baseline_that_rescales(
     assert get_explanation(score).baseline == used
 
 
-@pytest.mark.parametrize("baseline", [(0.1, 0.2, 1.0), (0.1, math.nan, 0.2), (-1.5, 0, 0), (0.1, 0.2)])
+@pytest.mark.parametrize("baseline", [(0.1, 0.2, 1.0), (0.1, math.nan, 0.2), (-1.5, 0.0, 0.0)])
 def test_the_message_names_an_invalid_baseline(baseline: tuple[float, ...]) -> None:
     score = run("bob", "bob", baseline=baseline)
     assert (score.status, score.value) == ("failed", None)
@@ -158,15 +158,17 @@ def test_the_signature_names_long_documents_by_their_digest() -> None:
 
 
 def test_the_cache_counts_the_bytes_of_the_vectors() -> None:
-    cache = Cache(max_chars=3 * 256 + 100 + 2 * 4 * 30)
     embedded = embed(Embed("bob"))
     assert isinstance(embedded, Embedded)
     large = Embedded(np.zeros((10, 3), np.float32), embedded.ids, embedded.offsets, embedded.special, embedded.read)
     keys = [Key(Embed(name), 8) for name in "abc"]
+    cost = ENTRY_BYTES + count_bytes(keys[0].call) + count_bytes(large)
+    assert cost > ENTRY_BYTES + 10 * 3 * 4
+    cache = Cache(max_bytes=2 * cost)
     for key in keys:
         cache.put(key, large)
     assert [key.call.text for key in keys if cache.get(key)] == ["b", "c"]  # type: ignore[union-attr]
-    small = Cache(max_chars=300)
+    small = Cache(max_bytes=cost - 1)
     small.put(keys[0], large)
     assert len(small) == 0, "the cache does not store a result larger than itself, which would evict everything else"
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overloaded
-from groundwire.engine.scheduling.cache import Cache, Key
+from groundwire.engine.scheduling.cache import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.scheduling.steps import Steps
@@ -60,6 +60,15 @@ class Gate(FakeRuntime):
         return super().run(role, calls, max_windows)
 
 
+def wait_for_calls(scheduler: Scheduler, count: int) -> None:
+    """Return when ``count`` calls wait or run."""
+    for _ in range(2000):
+        if len(scheduler._pending) == count:
+            return
+        time.sleep(0.005)
+    raise AssertionError(f"{len(scheduler._pending)} calls wait or run, not {count}")
+
+
 def make_gated_scheduler(answers: Callable[[Classify], Outcome] = label, batch: int = 64) -> tuple[Gate, Scheduler]:
     runtime = Gate({"nli": answers}, batch)
     return runtime, Scheduler(runtime)
@@ -70,6 +79,7 @@ def test_requests_share_batches_and_a_repeated_call_runs_once() -> None:
     first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
     others = [scheduler.submit([ask(name)], 8, None) for name in ("a", "b", "a", "x")]
+    wait_for_calls(scheduler, 3)
     runtime.opened.set()
     for job in (first, *others):
         assert job.future.result(5).outcomes[0].status == "scored"
@@ -93,6 +103,7 @@ def test_a_batch_holds_at_most_as_many_calls_as_the_runtime_accepts() -> None:
     first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
     jobs = [scheduler.submit([ask(str(i))], 8, None) for i in range(7)]
+    wait_for_calls(scheduler, 8)
     runtime.opened.set()
     for job in (first, *jobs):
         job.future.result(5)
@@ -110,6 +121,7 @@ def test_a_failing_call_fails_no_other_request() -> None:
     first = scheduler.submit([ask("x")], 8, None)
     assert runtime.entered.wait(5)
     jobs = {name: scheduler.submit([ask(name)], 8, None) for name in ("a", "bad", "b")}
+    wait_for_calls(scheduler, 4)
     runtime.opened.set()
     results = {name: job.future.result(5).outcomes[0] for name, job in jobs.items()}
     assert {name: result.status for name, result in results.items()} == {"a": "scored", "bad": "failed", "b": "scored"}
@@ -252,8 +264,9 @@ def test_a_call_is_repeated_under_another_window_limit() -> None:
 
 
 def test_the_cache_evicts_the_least_recently_used_result() -> None:
-    cache = Cache(max_chars=3 * 270)
     keys = [Key(Answer(name, ("p",)), 8) for name in "abcd"]
+    cost = ENTRY_BYTES + count_bytes(keys[0].call) + count_bytes(True)
+    cache = Cache(max_bytes=3 * cost)
     for key in keys[:3]:
         cache.put(key, True)
     assert cache.get(keys[0]) is True
@@ -267,7 +280,7 @@ def test_eight_threads_get_the_same_scores_as_one_thread() -> None:
     texts = [(f"Elvis was born in {year}.", f"Elvis came in {year % 7 + 1900}.") for year in range(1900, 1960)]
     with Engine(world()) as engine:
         alone = [engine.score(*pair).metrics for pair in texts]
-    with Engine(world(), cache_chars=1) as engine, ThreadPoolExecutor(8) as pool:
+    with Engine(world(), cache_bytes=1) as engine, ThreadPoolExecutor(8) as pool:
         together = [score.metrics for score in pool.map(lambda pair: engine.score(*pair), texts)]
         many = [score.metrics for score in engine.score_many(texts)]
     assert alone == together == many
@@ -324,18 +337,47 @@ def test_cache_statistics_count_hits_and_misses() -> None:
     scheduler.close()
 
 
-def test_a_defect_of_the_scheduler_reaches_every_caller(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_runtime_that_fails_to_describe_a_role_fails_the_task_alone() -> None:
     class Defective(FakeRuntime):
         def batch(self, role: str) -> int:
-            raise ZeroDivisionError("no batch size")
+            if role == "nli":
+                raise ZeroDivisionError("no batch size")
+            return 1
 
-    scheduler = Scheduler(Defective({"nli": label}))
-    job = scheduler.submit([ask("a")], 8)
-    with pytest.raises(ZeroDivisionError):
-        job.future.result(5)
+        def worker_pool(self, role: str) -> str:
+            return "moon" if role == "qa" else "host"
+
+    def personal() -> Steps[MetricResult]:
+        (result,) = yield [IsPersonal("my?")]
+        return MetricResult("m", "scored", float(result))
+
+    def far() -> Steps[MetricResult]:
+        yield [Answer("who?", ("p",))]
+        raise AssertionError
+
+    scheduler = Scheduler(Defective({"nli": label, "qa": answer, "spans": lambda call: True}))
+    no_batch, no_pool, fine = scheduler.submit([ask("a"), far(), personal()], 8).future.result(5).outcomes
+    assert "no batch size" in no_batch.message
+    assert "runs on the pool 'moon'; there are device, host" in no_pool.message
+    assert fine.value == 1.0
+    scheduler.close()
+
+
+def test_a_defect_that_ends_the_scheduler_answers_every_caller(caplog: pytest.LogCaptureFixture) -> None:
+    runtime, scheduler = make_gated_scheduler()
+    first = scheduler.submit([ask("a")], 8)
+    assert runtime.entered.wait(5)
+    scheduler._expire = None  # type: ignore[method-assign, assignment]  # a defect that no guard catches
+    second = scheduler.submit([ask("b")], 8)
+    for job in (first, second):
+        with pytest.raises(EngineClosed, match=r"The engine has stopped: TypeError.*Load another"):
+            job.future.result(5)
     assert "the scheduler stopped" in caplog.text
-    with pytest.raises(EngineClosed):
+    assert not scheduler.accepts_jobs
+    with pytest.raises(EngineClosed, match="has stopped"):
         scheduler.submit([ask("a")], 8)
+    runtime.opened.set()
+    scheduler.close()
 
 
 def test_a_batch_holds_calls_with_one_window_limit_and_none_of_finished_jobs() -> None:
@@ -347,6 +389,7 @@ def test_a_batch_holds_calls_with_one_window_limit_and_none_of_finished_jobs() -
     )
     scheduler.cancel(cancelled)
     cancelled.future.result(5)
+    wait_for_calls(scheduler, 3)
     runtime.opened.set()
     for job in (first, kept, other_limit):
         job.future.result(5)
@@ -381,4 +424,101 @@ def test_an_error_that_the_runtime_raises_reaches_every_call_of_the_batch() -> N
     scheduler = Scheduler(Broken({"nli": label}))
     (outcome,) = scheduler.submit([ask("a")], 8).future.result(5).outcomes
     assert outcome == Unfinished("truncated", "the batch is too long")
+    scheduler.close()
+
+
+def test_jobs_are_served_by_priority_then_deadline_then_age() -> None:
+    runtime = Gate({"nli": label}, batch=1, concurrent_requests=1)
+    scheduler = Scheduler(runtime)
+    jobs = [scheduler.submit([ask("first")], 8)]
+    assert runtime.entered.wait(5)
+    for name, deadline_ms, priority in (
+        ("a", None, 0),
+        ("b", 50_000, 0),
+        ("c", 40_000, 0),
+        ("d", None, -1),
+        ("e", None, 0),
+    ):
+        jobs.append(scheduler.submit([ask(name)], 8, deadline_ms, priority))
+    runtime.opened.set()
+    assert [job.future.result(5).outcomes[0].status for job in jobs] == ["scored"] * 6
+    assert [calls[0].hypothesis for _, calls in runtime.batches] == ["first", "c", "b", "a", "e", "d"]  # type: ignore[union-attr]
+    scheduler.close()
+
+
+def test_an_urgent_job_is_admitted_beside_bulk_work() -> None:
+    runtime = Gate({"nli": label}, batch=1, concurrent_requests=1)
+    scheduler = Scheduler(runtime)
+    bulk = [scheduler.submit([ask("x", "y")], 8, None, -1), scheduler.submit([ask("z")], 8, None, -1)]
+    assert runtime.entered.wait(5)
+    urgent = scheduler.submit([ask("a")], 8)
+    wait_for_calls(scheduler, 2)
+    runtime.opened.set()
+    for job in (urgent, *bulk):
+        assert job.future.result(5).outcomes[0].status == "scored"
+    assert [calls[0].hypothesis for _, calls in runtime.batches] == ["x", "a", "y", "z"]  # type: ignore[union-attr]
+    scheduler.close()
+
+
+def test_a_job_that_cannot_finish_in_time_is_dropped_before_any_work() -> None:
+    def slow(call: Classify) -> Outcome:
+        time.sleep(0.05)
+        return label(call)
+
+    runtime = FakeRuntime({"nli": slow}, batch=1, concurrent_requests=1)
+    scheduler = Scheduler(runtime)
+    assert scheduler.submit([ask("warm")], 8).future.result(5).outcomes[0].status == "scored"
+    busy = scheduler.submit([ask("busy", "more")], 8)
+    hopeless = scheduler.submit([ask("hopeless")], 8, 40.0).future.result(5)
+    assert hopeless.outcomes[0].status == "deadline"
+    assert "Nothing was computed" in hopeless.outcomes[0].message
+    assert hopeless.timings.total_ms < 40
+    assert busy.future.result(5).outcomes[0].status == "scored"
+    # Nothing else is active now, so that it is tried: things may have become faster.
+    tried = scheduler.submit([ask("tried")], 8, 40.0).future.result(5)
+    assert "not finished within 40 ms" in tried.outcomes[0].message
+    scheduler.close()
+    assert [calls[0].hypothesis for _, calls in runtime.batches] == ["warm", "busy", "more", "tried"]  # type: ignore[union-attr]
+
+
+def test_closing_with_drain_finishes_what_was_accepted() -> None:
+    runtime = Gate({"nli": label}, batch=1, concurrent_requests=1)
+    scheduler = Scheduler(runtime)
+    jobs = [scheduler.submit([ask("a", "b")], 8), scheduler.submit([ask("c")], 8)]
+    threading.Timer(0.05, runtime.opened.set).start()
+    scheduler.close(drain=True)
+    assert [job.future.result(5).outcomes[0].status for job in jobs] == ["scored", "scored"]
+
+
+def test_closing_with_drain_cancels_what_is_unfinished_after_the_timeout() -> None:
+    runtime, scheduler = make_gated_scheduler()
+    jobs = [scheduler.submit([ask("a", "b")], 8), scheduler.submit([ask("c", "d")], 8, 60_000.0)]
+    assert runtime.entered.wait(5)
+    threading.Timer(0.1, runtime.opened.set).start()
+    scheduler.close(drain=True, timeout_ms=10)
+    assert [job.future.result(5).outcomes[0].message for job in jobs] == ["The engine was closed."] * 2
+
+
+def test_a_callback_may_close_the_scheduler() -> None:
+    scheduler = Scheduler(FakeRuntime({"nli": label}))
+    closed = threading.Event()
+    job = scheduler.submit([ask("a")], 8)
+    job.future.add_done_callback(lambda future: (scheduler.close(), closed.set()))  # type: ignore[arg-type, return-value]
+    assert closed.wait(5)
+
+
+def test_a_long_step_of_a_task_delays_no_deadline() -> None:
+    entered, left = threading.Event(), threading.Event()
+
+    def long() -> Steps[MetricResult]:
+        entered.set()
+        assert left.wait(10)
+        yield []
+        raise AssertionError("a stopped task goes on")
+
+    scheduler = Scheduler(FakeRuntime({"nli": label}))
+    job = scheduler.submit([long()], 8, 20.0)
+    assert entered.wait(5)
+    assert job.future.result(5).outcomes[0].status == "deadline"
+    left.set()
     scheduler.close()

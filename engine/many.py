@@ -1,0 +1,142 @@
+"""Scores many items in order, with a bounded number of requests in flight, for threads and for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from typing import Any, TypeAlias, TypeVar
+
+from groundwire.runtime.errors import InvalidRequest, Overloaded
+
+from .plan import Plan
+from .schema.options import Options
+from .schema.results import Request, Score, Timings, Verdict
+from .schema.validation import make_request
+from .scoring import PendingScore
+
+T = TypeVar("T")
+Item: TypeAlias = Request | tuple[str, Any] | dict[str, Any]
+Start: TypeAlias = Callable[[Request], PendingScore]
+RETRY_SECONDS = 0.02
+"""Between two attempts when other callers fill the engine's queue."""
+
+
+class Window:
+    """The requests of one caller in flight, oldest first."""
+
+    def __init__(self, start: Start, plan: Plan, size: int) -> None:
+        self._start = start
+        self._plan = plan
+        self._size = size
+        self._pending: deque[PendingScore | Score] = deque()
+
+    @property
+    def is_full(self) -> bool:
+        """No further item should be added before the oldest is taken."""
+        return len(self._pending) >= self._size
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, item: Any) -> bool:
+        """Start an item; False when the engine accepts no more requests now. An unusable one becomes a score too."""
+        try:
+            self._pending.append(self._start(to_request(item, self._plan.options)))
+        except InvalidRequest as error:
+            self._pending.append(make_invalid_score(str(error), self._plan))
+        except Overloaded:
+            return False
+        return True
+
+    @property
+    def oldest(self) -> PendingScore | Score:
+        """The next in order; it stays until ``drop_oldest``, so that ``clear`` yields it if waiting is interrupted."""
+        return self._pending[0]
+
+    def drop_oldest(self) -> None:
+        """Remove the oldest."""
+        self._pending.popleft()
+
+    def clear(self) -> Iterator[PendingScore]:
+        """Remove all; yields those that were not invalid."""
+        while self._pending:
+            pending = self._pending.popleft()
+            if isinstance(pending, PendingScore):
+                yield pending
+
+
+def score_in_order(items: Iterable[Any], window: Window) -> Iterator[Score]:
+    """One score per item, in order; waits while the engine is full."""
+    for item in items:
+        while not window.add(item):
+            if len(window):
+                yield _wait_for_oldest(window)
+            else:
+                time.sleep(RETRY_SECONDS)
+        if window.is_full:
+            yield _wait_for_oldest(window)
+    while len(window):
+        yield _wait_for_oldest(window)
+
+
+async def ascore_in_order(items: Iterable[Any] | AsyncIterable[Any], window: Window) -> AsyncIterator[Score]:
+    """``score_in_order`` for asyncio."""
+    async for item in _iterate(items):
+        while not window.add(item):
+            if len(window):
+                yield await _await_oldest(window)
+            else:
+                await asyncio.sleep(RETRY_SECONDS)
+        if window.is_full:
+            yield await _await_oldest(window)
+    while len(window):
+        yield await _await_oldest(window)
+
+
+async def _iterate(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+def _wait_for_oldest(window: Window) -> Score:
+    pending = window.oldest
+    score = pending if isinstance(pending, Score) else pending.build(pending.job.future.result())
+    window.drop_oldest()
+    return score
+
+
+async def _await_oldest(window: Window) -> Score:
+    pending = window.oldest
+    score = pending if isinstance(pending, Score) else pending.build(await asyncio.wrap_future(pending.job.future))
+    window.drop_oldest()
+    return score
+
+
+def to_request(item: Any, options: Options) -> Request:
+    """The request of an item: a Request, a pair, or a mapping. InvalidRequest says what it lacks."""
+    if isinstance(item, Request):
+        return make_request(item.response, item.knowledge, item.history, options, item.triples)
+    if isinstance(item, dict):
+        triples = item.get("triples") or ()
+        absent = [
+            name for name in ("response", "knowledge") if name not in item and not (name == "knowledge" and triples)
+        ]
+        if absent:
+            raise InvalidRequest(f"The item has no {' and no '.join(absent)}; it has {', '.join(map(str, item))}.")
+        knowledge = () if triples and item.get("knowledge") is None else item["knowledge"]
+        return make_request(item["response"], knowledge, item.get("history") or (), options, triples)
+    if isinstance(item, tuple) and len(item) == 2:
+        return make_request(*item, options=options)
+    raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")
+
+
+def make_invalid_score(message: str, plan: Plan) -> Score:
+    """The score of an item that is not usable."""
+    verdict = Verdict("unknown", profile=plan.options.profile, message=message)
+    return Score("invalid", None, verdict, {}, (), None, Timings(0.0, {}), plan.signature, message)

@@ -1,0 +1,120 @@
+"""Planted defects of the scheduler: a simulation that finds none of them would be worth nothing."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from groundwire.engine.scheduling import admission, cache, jobs, pending, scheduler
+
+
+class Defect(NamedTuple):
+    """A change of one class's source that makes it wrong."""
+
+    name: str
+    owner: type
+    old: str
+    new: str
+
+
+DEFECTS = (
+    Defect("a waiter of a running call is lost", pending.PendingCalls, "running.append(waiter)", "pass"),
+    Defect(
+        "a stopped job takes away calls that others wait for",
+        pending.PendingCalls,
+        "[waiter for waiter in calls[key] if waiter.job is not job]",
+        "[]",
+    ),
+    Defect(
+        "calls with different limits share a batch",
+        pending.PendingCalls,
+        "key.max_windows == keys[0].max_windows",
+        "True",
+    ),
+    Defect(
+        "a thread is not given back after a batch",
+        scheduler.Scheduler,
+        "workers.free += 1",
+        "workers.free += not any(isinstance(outcome, GroundwireError) for outcome in outcomes)",
+    ),
+    Defect(
+        "results go to the wrong calls",
+        scheduler.Scheduler,
+        "zip(batch.keys, outcomes, waiters",
+        "zip(batch.keys, outcomes[::-1], waiters",
+    ),
+    Defect(
+        "an error of an earlier round comes back",
+        scheduler.Scheduler,
+        "task.error, task.missing = [None] * len(keys), None, 0",
+        "task.missing = [None] * len(keys), 0",
+    ),
+    Defect("the number of results is not checked", scheduler.Scheduler, "if len(outcomes) != len(calls):", "if False:"),
+    Defect(
+        "a finished job still counts",
+        scheduler.Scheduler,
+        "self._unfinished -= 1",
+        "self._unfinished -= job.admitted is not None",
+    ),
+    Defect(
+        "the bound of waiting jobs is off by one",
+        scheduler.Scheduler,
+        "self._unfinished >= self._max_waiting",
+        "self._unfinished > self._max_waiting",
+    ),
+    Defect(
+        "the deadline of a queued job is not noticed",
+        scheduler.Scheduler,
+        "if job.deadline is not None:\n            self._deadlines",
+        "if False:\n            self._deadlines",
+    ),
+    Defect(
+        "closing leaves jobs unfinished",
+        scheduler.Scheduler,
+        "while not (self._closing and not self._jobs)",
+        "while not self._closing",
+    ),
+    Defect("a generator of a stopped job stays open", scheduler.Scheduler, "if not task.advancing:", "if False:"),
+    Defect(
+        "a forked process may submit",
+        scheduler.Scheduler,
+        "return self._process != self._get_process()",
+        "return False",
+    ),
+    Defect(
+        "failed results are cached",
+        scheduler.Scheduler,
+        "if not isinstance(outcome, GroundwireError):\n                    self",
+        "if True:\n                    self",
+    ),
+    Defect("a task without a result never ends", jobs.Task, "if end.value is None:", "if False:"),
+    Defect(
+        "an exit of a task ends the thread",
+        jobs.Task,
+        "except BaseException as error:\n            return",
+        "except ZeroDivisionError as error:\n            return",
+    ),
+    Defect("the cache forgets to count", cache.Cache, "self.bytes -= freed", "self.bytes -= 0"),
+    Defect("jobs stay active after their end", admission.Admission, "self._active.remove(job)", "pass"),
+    Defect("one job too few is admitted", admission.Admission, "< self._max_active", "< self._max_active - 1"),
+)
+
+
+@contextmanager
+def plant(defect: Defect) -> Iterator[type[scheduler.Scheduler]]:
+    """A scheduler with the defect, as long as the context lasts."""
+    module = inspect.getmodule(defect.owner)
+    assert module is not None
+    source = inspect.getsource(defect.owner)
+    assert source.count(defect.old) == 1, f"{defect.name}: {source.count(defect.old)} places"
+    name = defect.owner.__name__
+    changed = dict(vars(module))
+    exec(compile(source.replace(defect.old, defect.new), f"<{defect.name}>", "exec"), changed)
+    original = getattr(scheduler, name, None)
+    setattr(scheduler, name, changed[name])
+    try:
+        yield scheduler.Scheduler
+    finally:
+        setattr(scheduler, name, original or defect.owner)

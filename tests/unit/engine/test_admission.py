@@ -1,0 +1,78 @@
+"""Which jobs are worked on, and how much the cache takes a result to be."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from groundwire.engine.scheduling.admission import KINDS, Admission, JobHeap, rank
+from groundwire.engine.scheduling.cache import count_bytes
+from groundwire.engine.scheduling.jobs import Job, Task
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.runtime.calls import Classify, TextSpan
+
+
+def make_job(number: int, deadline: float | None = None, priority: int = 0, kind: str = "steps") -> Job[Any]:
+    def steps() -> Steps[int]:
+        yield []
+        return 1
+
+    steps.__name__ = kind
+    return Job([Task(steps())], 8, 0.0, deadline, priority, number)
+
+
+def test_a_heap_forgets_stale_jobs_in_time() -> None:
+    heap = JobHeap(rank, lambda job: job.over)
+    for number in range(1000):
+        job = make_job(number, deadline=1000.0 - number)
+        heap.push(job)
+        job.over = number != 5
+        assert len(heap) <= 66
+    first = heap.first()
+    assert first is not None
+    assert (first.number, len(heap)) == (5, 1)
+
+
+def test_the_expected_time_is_what_most_recent_jobs_of_the_kind_took() -> None:
+    admission = Admission(2)
+    for number, seconds in enumerate((3.0, 2.0, 5.0, 9.0, 1.0)):
+        job = make_job(number)
+        admission.admit(job, 10.0)
+        admission.remove(job, 10.0 + seconds, complete=True)
+    failed = make_job(3)
+    admission.admit(failed, 10.0)
+    admission.remove(failed, 10.1, complete=False)
+    idle = make_job(4, deadline=30.0)
+    assert admission.latest_start(idle) == 30.0  # an idle engine tries every job
+    admission.admit(make_job(5), 10.0)
+    assert admission.latest_start(idle) == 25.0
+    assert admission.expected_seconds(make_job(6, kind="other")) == 0.0
+
+
+def test_the_durations_of_kinds_are_bounded() -> None:
+    admission = Admission(2)
+    for number in range(KINDS + 10):
+        job = make_job(number, kind=f"kind{number}")
+        admission.admit(job, 0.0)
+        admission.remove(job, 1.0, complete=True)
+    admission.admit(make_job(-1), 0.0)
+    assert admission.expected_seconds(make_job(-2, kind="kind9")) == 0.0
+    assert admission.expected_seconds(make_job(-3, kind="kind10")) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "least"),
+    [
+        ("x" * 1000, 1000),
+        (np.zeros(1000, np.float32), 4000),
+        (tuple(float(i) for i in range(1000)), 8000 + 1000 * sys.getsizeof(0.5)),
+        (tuple(TextSpan("ab", i, i + 2) for i in range(100)), 100 * sys.getsizeof(TextSpan("ab", 0, 2))),
+        (Classify("nli", ("x" * 500,), "y" * 500), 1000),
+        ({"a" * 100: 0.5}, 100),
+    ],
+)
+def test_the_cost_of_a_value_is_no_less_than_its_memory(value: object, least: int) -> None:
+    assert least <= count_bytes(value) < 6 * least

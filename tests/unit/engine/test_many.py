@@ -1,0 +1,175 @@
+"""Many items: order, back-pressure, asyncio; and options that are checked where they enter."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from groundwire.engine import Engine, EngineClosed, InvalidRequest, Options, Overloaded, Q2Options
+from groundwire.engine.schema.options import TokenClassifierOptions
+from groundwire.runtime.calls import Classified, Classify, Read
+from tests.support.fakes import label, world
+
+ITEMS = [(f"Elvis was born in {year}.", "Elvis came in 1935.") for year in range(1900, 1930)]
+
+
+def test_asyncio_scores_many_in_order_from_both_kinds_of_iterable() -> None:
+    async def produce() -> AsyncIterator[Any]:
+        for item in ITEMS:
+            await asyncio.sleep(0)
+            yield item
+
+    async def main(engine: Engine) -> None:
+        alone = [score.metrics for score in engine.score_many(ITEMS)]
+        assert [score.metrics async for score in engine.ascore_many(ITEMS)] == alone
+        assert [score.metrics async for score in engine.ascore_many(produce())] == alone
+        assert [score.status async for score in engine.ascore_many([ITEMS[0], ("", "x"), ITEMS[1]])] == [
+            "scored",
+            "invalid",
+            "scored",
+        ]
+
+    with Engine(world()) as engine:
+        asyncio.run(main(engine))
+
+
+def test_many_items_wait_when_other_callers_fill_the_engine() -> None:
+    opened = threading.Event()
+
+    def gated(call: Classify) -> Any:
+        assert opened.wait(10)
+        return label(call)
+
+    engine = Engine(world(nli=gated), max_waiting=2)
+    busy = [threading.Thread(target=engine.score, args=(f"hello {i}", "Some Knowledge")) for i in range(2)]
+    for thread in busy:
+        thread.start()
+    while engine._scheduler._unfinished < 2:
+        pass
+    with pytest.raises(Overloaded):
+        engine.score(*ITEMS[0])
+    threading.Timer(0.05, opened.set).start()
+    assert [score.status for score in engine.score_many(ITEMS)] == ["scored"] * len(ITEMS)
+
+    async def main() -> list[str]:
+        return [score.status async for score in engine.ascore_many(ITEMS)]
+
+    assert asyncio.run(main()) == ["scored"] * len(ITEMS)
+    for thread in busy:
+        thread.join()
+    engine.close()
+
+
+def test_leaving_early_cancels_what_is_in_flight() -> None:
+    async def leave(engine: Engine) -> None:
+        async for _ in (scores := engine.ascore_many(ITEMS)):
+            break
+        await scores.aclose()  # type: ignore[attr-defined]
+
+    with Engine(world()) as engine:
+        next(scores := engine.score_many(ITEMS))
+        scores.close()  # type: ignore[attr-defined]
+        asyncio.run(leave(engine))
+        engine.close(drain=True)
+        assert engine._scheduler._unfinished == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (Options(deadline_ms=-5), r"> 0.0 - at `\$.deadline_ms`"),
+        (Options(deadline_ms=0), r"> 0.0 - at `\$.deadline_ms`"),
+        (Options(deadline_ms=float("nan")), "deadline_ms"),
+        (Options(deadline_ms=1e300), "deadline_ms"),
+        (Options(deadline_ms="5"), "got `str`"),  # type: ignore[arg-type]
+        (Options(max_windows=0), "max_windows"),
+        (Options(priority=1000), "priority"),
+        (Options(q2=Q2Options(questions="some")), "questions"),  # type: ignore[arg-type]
+        (Options(q2=Q2Options(spans=[["a"]])), "spans"),  # type: ignore[arg-type]
+        (Options(q2=5), "q2"),  # type: ignore[arg-type]
+        (Options(token_classifier=TokenClassifierOptions(threshold=1.5)), "threshold"),
+        ({}, "options is dict; pass an instance of Options"),
+        ("fast", "options is str"),
+    ],
+)
+def test_unusable_options_are_refused_and_the_engine_goes_on(options: Any, reason: str) -> None:
+    with Engine(world()) as engine:
+        with pytest.raises(InvalidRequest, match=reason):
+            engine.score(*ITEMS[0], options=options)
+        with pytest.raises(InvalidRequest, match=reason):
+            engine.score_many(ITEMS, options=options)
+        assert engine.score(*ITEMS[0]).status == "scored"
+
+
+@pytest.mark.parametrize("metrics", [5, [5], [None], {"q2": 1}, object()])
+def test_unusable_metrics_are_refused(metrics: Any) -> None:
+    with Engine(world()) as engine:
+        if metrics == {"q2": 1}:
+            assert engine.score(*ITEMS[0], metrics=metrics).status == "scored"
+            return
+        with pytest.raises(InvalidRequest):
+            engine.score(*ITEMS[0], metrics=metrics)
+
+
+def test_a_long_history_is_refused() -> None:
+    with (
+        Engine(world()) as engine,
+        pytest.raises(InvalidRequest, match="history has 300000 characters; allowed are 200000"),
+    ):
+        engine.score(*ITEMS[0], history=["x" * 150_000] * 2)
+
+
+def test_a_closed_engine_says_so() -> None:
+    engine = Engine(world())
+    assert engine.is_healthy
+    engine.close()
+    engine.close(drain=True)
+    assert not engine.is_healthy
+    with pytest.raises(EngineClosed, match="load another"):
+        engine.score(*ITEMS[0])
+    with pytest.raises(EngineClosed):
+        next(engine.score_many(ITEMS))
+
+
+def test_an_engine_cannot_be_pickled() -> None:
+    with Engine(world()) as engine, pytest.raises(TypeError, match="Load one in every process"):
+        pickle.dumps(engine)
+
+
+def test_requests_with_a_higher_priority_are_served_first() -> None:
+    started, opened = threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def gated(call: Classify) -> Classified:
+        started.set()
+        assert opened.wait(10)
+        order.append(call.hypothesis)
+        return Classified("neutral", {"neutral": 1.0}, 0, Read(1, 1, 1))
+
+    runtime = world(spans=lambda call: (), nli=gated)
+    runtime._batch = runtime._concurrent_requests = 1
+    with Engine(runtime) as engine:
+
+        def score(name: str, priority: int) -> threading.Thread:
+            options = Options(priority=priority)
+            thread = threading.Thread(target=engine.score, args=(name, "Some"), kwargs={"options": options})
+            thread.start()
+            return thread
+
+        threads = [score("first", 0)]
+        assert started.wait(5)
+        for name, priority in (("bulk", -1), ("usual", 0)):
+            before = engine._scheduler._submitted
+            threads.append(score(name, priority))
+            while engine._scheduler._submitted == before:
+                pass
+        opened.set()
+        for thread in threads:
+            thread.join()
+    assert [name for name in order if " " not in name][:1] == ["first"]
+    assert order.index("usual") < order.index("bulk")
