@@ -271,13 +271,13 @@ class Answered(msgspec.Struct, frozen=True):
     """An extractive answer; ``text`` is empty when ``status`` is not ``answered``."""
 
     status: Literal["answered", "none", "empty"]
-    """``none``: no window has an answer. ``empty``: some window chose a range, but none chose one with words, because
-    its end is before its start or it covers special tokens only."""
+    """``none``: no window has an answer. ``empty``: some window chose a range, but none chose one that is an answer,
+    because its end is before its start, it touches a special token (``[CLS]``, ``[SEP]``), or it has no words."""
     text: str
     passage: int
     """Index of the passage with the answer; -1 without an answer."""
     start: int
-    """Character offset in that passage; -1 when the range leaves the passage or there is no answer."""
+    """Character offset in that passage; -1 for words of the question, or without an answer."""
     end: int
     score: float
     """Start plus end logit of the answer, minus those of "no answer", in the best window."""

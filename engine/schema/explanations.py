@@ -60,6 +60,9 @@ class Comparison(Record, frozen=True):
     nli_probabilities: dict[str, float] | None = None
     value: float | None = None
     """The question's score, 0–1."""
+    answer_status: Literal["answered", "none", "empty"] | None = None
+    """``none``: the knowledge has no answer. ``empty``: the reader chose words, but none that are an answer. Both
+    score 0. None for discarded questions."""
 
 
 class Q2Explanation(Record, frozen=True, tag="q2"):

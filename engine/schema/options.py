@@ -14,7 +14,7 @@ class Q2Options(Record, frozen=True):
     """How Q² asks and compares. Defaults: the setting of the paper's main tables, as in the authors' code."""
 
     decoding: Decoding = BeamSearch()
-    """``BeamSearch()``, ``Greedy()`` or ``Sampling()``; the paper's tables 6–7 compare them."""
+    """``BeamSearch()``, ``Greedy()`` or ``Sampling()``; the paper's table 9 compares beam search with greedy search."""
     questions: Literal["single", "all"] = "single"
     """``single``: the first valid question of each span, in beam order; ``all``: every valid one."""
     personal_filter: bool = True
@@ -25,7 +25,11 @@ class Q2Options(Record, frozen=True):
     """Without any valid question, classify (knowledge, response) end to end: 1, 0.5 or 0. Off:
     ``nothing_to_verify``."""
     rule: AnswerRule = "independent"
-    """How the reader picks an answer; ``independent`` follows the authors' code."""
+    """How the reader picks an answer; ``independent`` follows the authors' code, but a range that touches a special
+    token is no answer."""
+    fold_accents: bool = True
+    """Compare answers without their accents: "haṭha" equals "hatha". The tokenizer of the authors' QA model drops
+    accents from what it reads, so that their answers have none."""
     spans: tuple[tuple[int, int], ...] | None = None
     """Character ranges of the response to ask about, instead of those the span finder gives."""
     questions_at_once: int = 1

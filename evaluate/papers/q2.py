@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from groundwire.engine.schema.explanations import Comparison
+
 from ..datasets.usr import is_in_q2
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 
@@ -38,9 +40,7 @@ def measure_q2_table_2(runs: Sequence[ScoredRun]) -> Measured:
             kept = [question for scored_example in examples for question in scored_example.questions()]
             if kept:
                 measured.put(name, "# questions", len(kept))
-                measured.put(
-                    name, "% no answer", 100 * sum(not question.knowledge_answer for question in kept) / len(kept)
-                )
+                measured.put(name, "% no answer", 100 * sum(map(_has_no_answer, kept)) / len(kept))
     return measured
 
 
@@ -191,6 +191,14 @@ def _iterate_parts(run: ScoredRun, measured: Measured) -> Iterator[tuple[str, li
         else:
             if note:
                 measured.note(f"{note}, the paper's set {PART_EXAMPLES}: give the authors' file {wanted}.csv.")
+
+
+def _has_no_answer(question: Comparison) -> bool:
+    """Whether the reader found no answer; an empty one is none of these, as in the authors' count.
+
+    Runs of older versions do not tell the two apart.
+    """
+    return question.answer_status == "none" if question.answer_status else not question.knowledge_answer
 
 
 def _measure_coverage(examples: Sequence[ScoredExample]) -> float | None:

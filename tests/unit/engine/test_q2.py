@@ -140,6 +140,19 @@ def test_an_empty_answer_scores_0_without_a_call_to_nli() -> None:
     score = run("Elvis sang.", "Somebody else", qa=answer_from_response_only)
     kept = [c for c in get_explanation(score).questions if c.kept]
     assert [(c.knowledge_answer, c.f1, c.nli, c.value) for c in kept] == [(None, 0.0, None, 0.0)]
+    assert [c.answer_status for c in kept] == ["empty"]
+
+
+def test_a_missing_answer_is_told_from_an_empty_one() -> None:
+    kept = [c for c in get_explanation(run("Elvis was born in 1936.", "Elvis was a singer.")).questions if c.kept]
+    assert [(c.knowledge_answer, c.answer_status) for c in kept] == [("Elvis", "answered"), (None, "none")]
+
+
+@pytest.mark.parametrize(("fold_accents", "value"), [(True, 1.0), (False, 0.0)])
+def test_answers_are_compared_without_accents_unless_asked(fold_accents: bool, value: float) -> None:
+    score = run("Haṭha counts.", "Hatha counts.", Options(q2=Q2Options(fold_accents=fold_accents)))
+    (kept,) = [c for c in get_explanation(score).questions if c.kept]
+    assert (kept.knowledge_answer, kept.value) == ("Hatha", value)
 
 
 def test_the_decoding_reaches_the_question_generator() -> None:
