@@ -324,7 +324,7 @@ def _write_targets(
     if "q2_wow_600" in figures:
         q2 = figures["q2_wow_600"].metrics["q2"]
         half = next(decision for decision in q2.decisions if decision.origin == "0.5")
-        yield f"| q2_wow_600 | Q² accuracy at 0.5 | 72 % | {_format_percent(half.accuracy)} |"
+        yield f"| q2_wow_600 | Q² accuracy above 0.5 | 72 % | {_format_percent(half.accuracy)} |"
     systems = figures["q2_wow"].metrics["q2"].system_level if "q2_wow" in figures else None
     if systems is not None:
         yield f"| q2_wow | system-level correlation of Q² | 0.95 | {_format_interval(systems.correlation)} |"

@@ -136,7 +136,7 @@ def _print_results(results: Results, report: Path) -> None:
         for note in figures.notes:
             console.print(f"[dim]{escape(note)}[/]")
     about = (
-        f"F1 at the tuned threshold, else at 0.5; intervals: 95 %, {results.repeats} bootstrap samples. "
+        f"F1 at the tuned threshold, else above 0.5; intervals: 95 %, {results.repeats} bootstrap samples. "
         f"{results.signature}"
     )
     console.print(f"[dim]{escape(about)}[/]", soft_wrap=True)
@@ -170,7 +170,7 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
 
 
 def _format_f1(metric: MetricFigures, which: str) -> str:
-    """F1 of a class at the tuned threshold, or else at 0.5."""
+    """F1 of a class at the tuned threshold, or else above 0.5."""
     if not metric.decisions:
         return ""
     decision = metric.decisions[-1]

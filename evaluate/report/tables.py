@@ -127,14 +127,14 @@ def build_metrics_table(figures: SetFigures) -> Table:
         ),
     ]
     for origin in _list_origins(rows):
-        group = "at 0.5" if origin == "0.5" else f"tuned on {origin}"
+        group = "above 0.5" if origin == "0.5" else f"tuned on {origin}"
         if origin != "0.5":
             thresholds = [
                 decision.threshold if (decision := _find_decision(metric, origin)) else None for metric in rows
             ]
             columns.append(
                 _build_column(
-                    "Threshold", "value from which a response counts as consistent", "number", thresholds, group
+                    "Threshold", "a response with this value or more counts as consistent", "number", thresholds, group
                 )
             )
         for label, about, get in _DECIDED:
@@ -169,7 +169,7 @@ def build_decisions_table(figures: SetFigures) -> Table:
             about,
             "number",
             [_get_decided(origin, get)(metric) for metric in rows],
-            "at 0.5" if origin == "0.5" else f"tuned on {origin}",
+            "above 0.5" if origin == "0.5" else f"tuned on {origin}",
             True,
         )
         for origin in _list_origins(rows)

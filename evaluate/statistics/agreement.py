@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from groundwire.engine.metrics import find
+from groundwire.engine.verdict.threshold import is_consistent
 
 from ..scores.metric_values import FUSED, MetricValues
 from .estimates import Bools, Floats, areas, classification, estimate, pearson
@@ -23,11 +24,12 @@ CURVE_POINTS = 200
 
 
 class Threshold(NamedTuple):
-    """The value from which a metric calls a response consistent."""
+    """The value that separates consistent from inconsistent responses (``engine.verdict.threshold``)."""
 
     value: float
     origin: str
-    tuned_on: int = 0
+    tuned_on: int | None = None
+    """Examples that it was tuned on; None for a fixed threshold."""
 
 
 def is_bounded(metric: str) -> bool:
@@ -81,7 +83,8 @@ def _estimate(numbers: Floats | None) -> Estimate | None:
 
 def _decide(values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, known: Bools) -> Iterator[Decision]:
     for threshold in thresholds:
-        statistic = classification(values[known] >= threshold.value, labels.consistent[known])
+        called = is_consistent(values[known], threshold.value, fitted=threshold.tuned_on is not None)
+        statistic = classification(called, labels.consistent[known])
         estimates = [estimate(numbers) for numbers in labels.samples.measure(statistic, known)]
         defined = [figure for figure in estimates if figure is not None]
         if len(defined) < len(estimates):  # of a handful of examples, no sample had both classes
@@ -94,7 +97,7 @@ def _decide(values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels
             balanced_accuracy=balanced,
             consistent=ClassFigures(*classes[:3]),
             inconsistent=ClassFigures(*classes[3:]),
-            tuned_on=threshold.tuned_on,
+            tuned_on=threshold.tuned_on or 0,
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.results import Score, Verdict
 from groundwire.engine.verdict.decision import decide
+from groundwire.engine.verdict.threshold import HALF
 from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..datasets.examples import Example, flag_unshared_knowledge
@@ -114,7 +115,7 @@ def _tune_thresholds(
 
 def _list_thresholds(metric: str, tuned: Mapping[str, Threshold]) -> Iterator[Threshold]:
     if is_bounded(metric):
-        yield Threshold(0.5, "0.5")
+        yield Threshold(HALF, "0.5")
     if metric in tuned:
         yield tuned[metric]
 

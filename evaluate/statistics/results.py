@@ -47,7 +47,7 @@ class Decision(Record, frozen=True):
     """Both classes at one threshold."""
 
     threshold: float
-    """Value of the metric from which a response counts as consistent."""
+    """A response counts as consistent above 0.5, or from a tuned threshold on."""
     origin: str
     """``0.5``, or the name of the development set on which the threshold was tuned (best F1 of the class consistent, as
     in the PMI-Faith paper; its min-max form changes no decision)."""

@@ -61,6 +61,13 @@ def test_figures_of_a_metric() -> None:
         assert absent is None
 
 
+def test_one_half_counts_as_inconsistent() -> None:
+    """The Q² paper calls a response consistent above 0.5: neutral inference, worth 0.5, is inconsistent."""
+    (decision,) = measured([1, 1, 0, 0], [1.0, 0.5, 0.5, 0.0]).metrics["nli"].decisions
+    assert decision.accuracy.value == 0.75
+    assert (decision.consistent.recall.value, decision.inconsistent.recall.value) == (0.5, 1.0)
+
+
 def test_what_did_not_score_is_left_out_and_counted() -> None:
     """Were the failed example a 0 or a 1, the area would be 0.25 or 0.75."""
     metric = measured([1, 1, 0, 0], [0.9, None, 0.95, 0.4]).metrics["nli"]
