@@ -142,6 +142,12 @@ class ScoreText(msgspec.Struct, frozen=True):
     text: str
 
 
+class MeasureTexts(msgspec.Struct, frozen=True):
+    """How many tokens each of ``texts`` has for the model of role ``lm`` → ``TextLengths``. Runs no model."""
+
+    texts: tuple[str, ...]
+
+
 class Embed(msgspec.Struct, frozen=True):
     """The token vectors of ``text`` by the encoder of role ``embedder`` → ``Embedded``."""
 
@@ -307,6 +313,14 @@ class TextScored(msgspec.Struct, frozen=True):
     """0, or 1 without a prefix: then the first token of the text has no prediction and is left out."""
 
 
+class TextLengths(msgspec.Struct, frozen=True):
+    """Lengths of texts in tokens, each by itself."""
+
+    tokens: tuple[int, ...]
+    limit: int
+    """Tokens that the model reads at once."""
+
+
 class Embedded(msgspec.Struct, frozen=True, eq=False):
     """Contextual token vectors of a text, special tokens included."""
 
@@ -366,6 +380,7 @@ Call: TypeAlias = (
     | Answer
     | Classify
     | ScoreText
+    | MeasureTexts
     | Embed
     | CountTokens
     | ClassifyTokens
@@ -379,6 +394,7 @@ Result: TypeAlias = (
     | Answered
     | Classified
     | TextScored
+    | TextLengths
     | Embedded
     | TokenCounts
     | ClassifiedTokens
@@ -396,7 +412,7 @@ def role_of(call: Call) -> str:
             return "qg"
         case Answer():
             return "qa"
-        case ScoreText():
+        case ScoreText() | MeasureTexts():
             return "lm"
         case Generate():
             return "generator"

@@ -116,7 +116,7 @@ class PmiOptions(Record, frozen=True):
 
     document: str = "Document: {document}\n\n"
     history: str = "{history}.\n"
-    """Left out, with its line break, when there is no history."""
+    """Left out when there is no history, where the authors' code keeps the bare ".\\n" of this prompt."""
     response: str = "Agent: {response}."
     between_passages: str = " "
     """Joins several passages of knowledge into the document. The paper has one."""
@@ -124,6 +124,11 @@ class PmiOptions(Record, frozen=True):
     """Joins the turns of the history, which the authors' code is given as one text."""
     prompt_tokens: bool = True
     """Count the tokens of the response's own prompt ("Agent:" and the full stop) in the mean, as published."""
+    too_long: Literal["relevant", "fail"] = "relevant"
+    """What happens to knowledge that the model's window does not hold beside history and response. ``relevant``: it
+    reads the sentences that share most content words with the response, as many as fit, in their order; ``coverage``,
+    ``message`` and the explanation say what was left out. ``fail``: status ``truncated``, where the authors' code
+    returns NaN. History and response are never cut. Knowledge that fits is read as a whole either way."""
     below: float = 0.0
     """Nats. Tokens whose log-probability the document changes by less than this are reported as unsupported."""
 

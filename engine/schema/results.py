@@ -39,7 +39,8 @@ class MetricResult(Record, frozen=True):
     status: Status
     value: float | None = None
     message: str = ""
-    """For every status but ``scored``: what happened and what to do."""
+    """For every status but ``scored``: what happened and what to do. For ``scored``: what knowledge was not read, if
+    any."""
     explanation: Explanation | None = None
     unsupported: tuple[UnsupportedSpan, ...] = ()
     coverage: float | None = None

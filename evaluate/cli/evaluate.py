@@ -160,12 +160,12 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
     filled = {title: cells for title, cells in filled.items() if any(cells)}
     table = Table()
     table.add_column("metric", no_wrap=True)
-    table.add_column("scored", justify="right")
+    table.add_column("examples", justify="right", no_wrap=True)
     for title in filled:
         table.add_column(title, justify="right", no_wrap=True)
     for index, metric in enumerate(order):
-        scored = metric.statuses.get("scored", 0)
-        table.add_row(escape(metric.metric), str(scored), *(cells[index] for cells in filled.values()))
+        count = f"{metric.examples} of {figures.labelled}" if figures.count_missing(metric) else str(metric.examples)
+        table.add_row(escape(metric.metric), count, *(cells[index] for cells in filled.values()))
     return table
 
 

@@ -26,6 +26,8 @@ class Column(NamedTuple):
     """Heading over several neighbouring columns."""
     best: float | None = None
     """The value that is marked as the best; None marks none."""
+    examples: tuple[int | None, ...] = ()
+    """How many examples each value is of, where these are fewer than the set's; None elsewhere."""
 
 
 class Table(NamedTuple):
@@ -88,14 +90,19 @@ def build_overview_table(sets: Sequence[SetFigures]) -> Table:
     columns = [
         _build_column(
             figures.name,
-            f"{figures.examples:,} responses",
+            f"{figures.labelled:,} labelled responses",
             "heat",
             [figures.metrics[metric].roc_auc if metric in figures.metrics else None for metric in rows],
             best=True,
-        )
+        )._replace(examples=tuple(_count_fewer(figures, metric) for metric in rows))
         for figures in labelled
     ]
     return Table("ROC-AUC of every metric on every set", "Metric", tuple(rows), _drop_empty(columns))
+
+
+def _count_fewer(figures: SetFigures, metric: str) -> int | None:
+    known = figures.metrics.get(metric)
+    return known.examples if known is not None and figures.count_missing(known) else None
 
 
 def build_metrics_table(figures: SetFigures) -> Table:

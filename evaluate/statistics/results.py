@@ -193,6 +193,15 @@ class SetFigures(Record, frozen=True):
     notes: tuple[str, ...] = ()
     """What limits the figures: examples left out, thresholds that could not be tuned."""
 
+    @property
+    def labelled(self) -> int:
+        """Examples that a metric can be compared on: those with a label, or all of a set without labels."""
+        return self.labels.get("consistent", 0) + self.labels.get("inconsistent", 0) or self.examples
+
+    def count_missing(self, metric: MetricFigures) -> int:
+        """How many of ``labelled`` the metric's figures leave out, since it did not score them."""
+        return max(0, self.labelled - metric.examples)
+
 
 class Results(Record, frozen=True):
     """One run over one or several sets."""

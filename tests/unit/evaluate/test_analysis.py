@@ -76,6 +76,21 @@ def test_what_did_not_score_is_left_out_and_counted() -> None:
     assert metric.roc_auc.value == 0.5
 
 
+def test_a_metric_that_did_not_score_every_labelled_example_is_told_from_others() -> None:
+    figures = measured([1, 1, 0, 0, None], [0.9, None, 0.95, 0.4, 0.2])
+    assert (figures.labelled, figures.examples) == (4, 5)
+    assert figures.count_missing(figures.metrics["nli"]) == 1
+    unlabelled = measured([None, None], [0.9, 0.1])
+    assert unlabelled.labelled == 2
+
+
+def test_without_any_probability_there_is_no_fused_column() -> None:
+    """The verdict needs q2, which was not asked for."""
+    figures = measured([1, 1, 0, 0], [0.9, 0.8, 0.95, 0.4], calibration=CALIBRATION)
+    assert list(figures.metrics) == ["nli"]
+    assert figures.leading == "nli"
+
+
 def test_an_invalid_example_counts_for_every_metric() -> None:
     invalid = Score("invalid", None, Verdict("unknown"), {}, (), None, Timings(0.0, {}), "s", "empty")
     examples = [make_example("a", 1), make_example("b", 0), make_example("c", 0)]

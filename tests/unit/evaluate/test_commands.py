@@ -16,9 +16,10 @@ from typer.testing import CliRunner, Result
 from groundwire import evaluate
 from groundwire.engine import Engine
 from groundwire.engine.cli import app
+from groundwire.evaluate.cli.evaluate import _tabulate_metrics
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.evaluate.statistics.compare import Comparison
-from groundwire.evaluate.statistics.results import Results
+from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
 
@@ -97,6 +98,13 @@ def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Resul
         "report: ",
     ):
         assert text in result.output
+
+
+def test_a_metric_that_did_not_score_every_example_says_on_how_many_it_was_measured() -> None:
+    estimate = Estimate(0.8, 0.7, 0.9)
+    metrics = {name: MetricFigures(name, count, {}, estimate) for name, count in (("q2", 383), ("pmi", 72))}
+    table = _tabulate_metrics(SetFigures("tc", 400, {"consistent": 74, "inconsistent": 309, "none": 17}, metrics))
+    assert list(table.columns[1].cells) == ["383", "72 of 383"]
 
 
 def test_figures_again_without_a_model(

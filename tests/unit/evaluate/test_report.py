@@ -147,6 +147,16 @@ def test_the_overview_has_the_sets_with_labels_and_names_the_others(page: ET.Ele
     assert {row[0] for row in rows} == set(made.sets[0].metrics)
 
 
+def test_the_overview_counts_the_examples_of_a_metric_that_did_not_score_all(tmp_path: Path) -> None:
+    whole, other = labelled("one", 80, 3, {"nli": 1.4, "q2": 1.0}), labelled("two", 80, 4, {"nli": 1.4})
+    fewer = msgspec.structs.replace(whole.metrics["q2"], examples=72)
+    write_report(of_sets(msgspec.structs.replace(whole, metrics=whole.metrics | {"q2": fewer}), other), tmp_path)
+    tree = Tree((tmp_path / "report.html").read_text(encoding="utf-8")).root
+    overview = next(element for element in tree.iter("section") if element.get("id") == "overview")
+    counts = {row[0].get("data-value"): [text_of(e) for e in of_class(row, "examples")] for row in rows_of(overview)}
+    assert counts == {"nli": [], "q2": ["of 72"]}
+
+
 def test_the_best_of_a_column_is_named_in_words(page: ET.Element) -> None:
     overview = next(element for element in page.iter("section") if element.get("id") == "overview")
     rows = rows_of(overview)
