@@ -208,8 +208,8 @@ def _write_page(
     yield "# Quality of the embedded bundle"
     yield ""
     yield "Written by `scripts/quality.py` (`make evaluate DATA=DATA/bench`; `--only` and `--metrics` choose less);"
-    yield "numbers as they are. In brackets after a figure: its 95 % interval (bootstrap). Examples that a metric did not"
-    yield "score are left out for that metric alone."
+    yield "numbers as they are. In brackets after a figure: its 95 % interval (bootstrap over contexts). Examples"
+    yield "that a metric did not score are left out for that metric alone."
     yield ""
     yield f"`{scored.signature}`, {platform.processor() or platform.machine()}, {_now()[:10]}."
     if scored.calibration is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from groundwire.engine.schema.base import Record
 
@@ -29,6 +32,11 @@ class Example(Record, frozen=True):
     """Responses with the same non-empty context answer the same turn and may be ranked against each other."""
     source: str = ""
     """Part of the set, for breakdowns."""
+
+    @property
+    def group(self) -> str:
+        """Knowledge and history, in sixteen hexadecimal digits: examples that share both are drawn together."""
+        return hashlib.sha256(msgspec.json.encode((self.knowledge, self.history))).hexdigest()[:16]
 
 
 def sample_examples(examples: Sequence[Example], count: int, seed: int) -> list[Example]:

@@ -40,6 +40,8 @@ class ExampleValues(Record, frozen=True):
     grade: float | None
     context: str
     values: dict[str, float]
+    group: str = ""
+    """``Example.group``; empty in files of older versions."""
 
 
 class MetricValues(NamedTuple):
@@ -91,6 +93,7 @@ def build_example_values(
             example.grade,
             example.context,
             select_values(columns, index),
+            example.group,
         )
         for index, example in enumerate(examples)
     ]

@@ -12,9 +12,9 @@ from groundwire.engine.metrics import find
 from groundwire.engine.verdict.threshold import is_consistent
 
 from ..scores.metric_values import FUSED, MetricValues
-from .estimates import Bools, Floats, areas, classification, estimate, pearson
+from .estimates import Bools, Floats, areas, classification, pearson
 from .human_labels import HumanLabels
-from .results import ClassFigures, Curve, Decision, Estimate, Histogram, MetricFigures, Reliability
+from .results import ClassFigures, Curve, Decision, Histogram, MetricFigures, Reliability
 from .system_level import simulate_systems
 
 HISTOGRAM_BINS = 20
@@ -57,17 +57,17 @@ def measure_agreement(
     both = bool(known.any())
     area, precision = labels.samples.measure(areas(known_values, consistent), known) if both else (None, None)
     linear = labels.samples.measure(pearson(values[graded], labels.grades[graded]), graded) if graded.any() else None
-    by_part = {name: _estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
+    by_part = {name: labels.estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
     return MetricFigures(
         metric=metric,
         examples=int(((labels.labelled | np.isfinite(labels.grades)) & np.isfinite(values)).sum()),
         statuses=column.statuses,
-        roc_auc=_estimate(area),
-        average_precision=_estimate(precision),
+        roc_auc=labels.estimate(area),
+        average_precision=labels.estimate(precision),
         decisions=tuple(_decide(values, thresholds, labels, known)) if both else (),
-        spearman=_estimate(labels.rank_correlation(values)),
-        pearson=_estimate(linear),
-        ranking=_estimate(labels.ranking(values)),
+        spearman=labels.estimate(labels.rank_correlation(values)),
+        pearson=labels.estimate(linear),
+        ranking=labels.estimate(labels.ranking(values)),
         system_level=simulate_systems(*labels.values_of_only_pairs(values), labels.repeats, labels.seed),
         roc=_trace_roc(known_values, consistent) if both else None,
         precision_recall=_trace_precision_recall(known_values, consistent) if both else None,
@@ -77,15 +77,11 @@ def measure_agreement(
     )
 
 
-def _estimate(numbers: Floats | None) -> Estimate | None:
-    return None if numbers is None else estimate(numbers)
-
-
 def _decide(values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, known: Bools) -> Iterator[Decision]:
     for threshold in thresholds:
         called = is_consistent(values[known], threshold.value, fitted=threshold.tuned_on is not None)
         statistic = classification(called, labels.consistent[known])
-        estimates = [estimate(numbers) for numbers in labels.samples.measure(statistic, known)]
+        estimates = [labels.estimate(numbers) for numbers in labels.samples.measure(statistic, known)]
         defined = [figure for figure in estimates if figure is not None]
         if len(defined) < len(estimates):  # of a handful of examples, no sample had both classes
             continue

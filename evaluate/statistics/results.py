@@ -1,8 +1,7 @@
 """The figures of an evaluation, as ``results.json`` holds them: all that a report or a comparison shows.
 
 A metric is compared with human labels only on the examples where it has a value and a person gave a label or a grade.
-``examples`` counts those; ``statuses`` counts all. Intervals are 95 % by bootstrap over examples (over contexts for
-pairs).
+``examples`` counts those; ``statuses`` counts all. Intervals are 95 % by bootstrap over contexts (``resampling``).
 """
 
 from __future__ import annotations

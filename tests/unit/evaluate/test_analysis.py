@@ -187,6 +187,13 @@ def test_a_threshold_is_tuned_on_the_development_set() -> None:
     assert figures.notes == ()
 
 
+def test_a_set_of_few_contexts_says_that_its_intervals_may_be_too_narrow() -> None:
+    labels, values = [1, 0] * 6, list(np.linspace(0, 1, 12))
+    assert "too few contexts" in measured(labels, values).notes[0]
+    examples = [make_example(str(i), label, knowledge=f"{i}") for i, label in enumerate(labels)]
+    assert analyse("set", examples, [score({"nli": value}) for value in values], repeats=20).notes == ()
+
+
 def test_development_examples_with_the_sets_knowledge_are_left_out() -> None:
     """With the third example the cut would be at 0.75."""
     tuned = development([0, 0, 1, 1], [-2.0, 0.5, 0.75, 4.3], ["w", "x", " elvis came in  1935.", "z"])
@@ -247,7 +254,7 @@ def test_one_source_is_no_breakdown_and_too_many_are_none() -> None:
     values = [score({"q2": 0.5})] * 40
     same = [make_example(str(i), i % 2, source="wow") for i in range(40)]
     assert analyse("set", same, values, repeats=20).metrics["q2"].by_source == {}
-    many = [make_example(str(i), i % 2, source=f"s{i}") for i in range(40)]
+    many = [make_example(str(i), i % 2, source=f"s{i}", knowledge=f"{i}") for i in range(40)]
     figures = analyse("set", many, values, repeats=20)
     assert figures.metrics["q2"].by_source == {}
     assert figures.notes == ("There are 40 sources, too many for figures of each.",)
