@@ -14,7 +14,7 @@ import atexit
 import threading
 from collections.abc import Sequence
 
-from groundwire.runtime.calls import BeamSampling, BeamSearch, Greedy, Sampling, TextSpan
+from groundwire.runtime.calls import BeamSampling, BeamSearch, DelayedBeamSearch, Greedy, Sampling, TextSpan
 from groundwire.runtime.errors import (
     BundleError,
     DeviceError,
@@ -48,6 +48,7 @@ from .schema.explanations import (
     MatchedWord,
     NliExplanation,
     OverlapExplanation,
+    PassageRange,
     PmiExplanation,
     PmiToken,
     Q2Explanation,
@@ -85,6 +86,7 @@ __all__ = [
     "CriticExplanation",
     "CriticOptions",
     "Critique",
+    "DelayedBeamSearch",
     "DetectorExplanation",
     "DetectorOptions",
     "DeviceError",
@@ -113,6 +115,7 @@ __all__ = [
     "Options",
     "OverlapExplanation",
     "Overloaded",
+    "PassageRange",
     "PmiExplanation",
     "PmiOptions",
     "PmiToken",

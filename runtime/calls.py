@@ -89,9 +89,33 @@ class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
     min_new_tokens: int = 0
 
 
-Decoding: TypeAlias = BeamSearch | Greedy | Sampling | BeamSampling
+class DelayedBeamSearch(msgspec.Struct, frozen=True, tag="delayed_beam_search"):
+    """Beam search from a start that is drawn: top-k sampling for the first tokens, then beams (Massarelli et al. 2020).
+
+    Defaults are those of "Rome was built in 1776" (Santhanam et al. 2021). Seeded like ``Sampling``."""
+
+    num_beams: int = 5
+    num_return_sequences: int = 5
+    """Sequences returned per source, best first; at most ``num_beams``. They share their first tokens."""
+    delay_steps: int = 5
+    """Tokens that are drawn before the beams begin."""
+    top_k: int = 10
+    """Candidates that may be drawn; 0 keeps the whole vocabulary."""
+    seed: int = 0
+    no_repeat_ngram_size: int = 0
+    early_stopping: bool = True
+    length_penalty: float = 1.0
+    max_new_tokens: int = 127
+    """Tokens generated at most, the drawn ones included."""
+    min_new_tokens: int = 0
+
+
+Decoding: TypeAlias = BeamSearch | Greedy | Sampling | BeamSampling | DelayedBeamSearch
 FAITHFUL = BeamSearch(num_beams=4, num_return_sequences=1, no_repeat_ngram_size=0, early_stopping=False)
-"""The settings of the PMI-Faith authors: four beams, no n-grams blocked, until no beam can improve."""
+"""Four beams, as PMI-Faith's authors search with, but without their other settings, which are those of BART-large's
+configuration: no 3-gram twice, the end at four finished beams, and at least one token before it. They are
+``BeamSearch(num_beams=4, num_return_sequences=1, no_repeat_ngram_size=3, early_stopping=True, min_new_tokens=1)``; here
+no n-gram is blocked, and the search ends when no beam can improve."""
 
 
 class FindSpans(msgspec.Struct, frozen=True):
