@@ -96,7 +96,7 @@ def score_with_excerpt(
             continue
         read = frozenset(chosen)
         rest = (candidate for candidate in candidates if candidate not in read)
-        return scored, tuple(PassageRange(place, sentence.start, sentence.end) for place, sentence in rest)
+        return scored, tuple(PassageRange(passage, sentence.start, sentence.end) for passage, sentence in rest)
     raise error
 
 

@@ -8,7 +8,6 @@ this. A fitted threshold is itself the value of a development example that count
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import overload
 
 import msgspec
 import numpy as np
@@ -23,17 +22,18 @@ HALF = 0.5
 """The fixed threshold of values from 0 to 1."""
 
 
-@overload
-def is_consistent(value: float, threshold: float, *, fitted: bool) -> bool: ...
-@overload
-def is_consistent(value: NDArray[np.float64], threshold: float, *, fitted: bool) -> NDArray[np.bool_]: ...
-def is_consistent(value: float | NDArray[np.float64], threshold: float, *, fitted: bool) -> bool | NDArray[np.bool_]:
-    """Whether a value, or each of an array, counts as consistent; not for NaN.
+def is_consistent(value: float, threshold: float, *, fitted: bool) -> bool:
+    """Whether a value counts as consistent.
 
     >>> is_consistent(0.5, 0.5, fitted=False), is_consistent(0.5, 0.5, fitted=True)
     (False, True)
     """
-    return value >= threshold if fitted else value > threshold
+    return bool(are_consistent(np.float64(value), threshold, fitted=fitted))
+
+
+def are_consistent(values: np.float64 | NDArray[np.float64], threshold: float, *, fitted: bool) -> NDArray[np.bool_]:
+    """Which values count as consistent; none that is NaN."""
+    return np.asarray(values >= threshold if fitted else values > threshold)
 
 
 def normalized(value: float, scale: Scale) -> float:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from groundwire.engine.verdict.threshold import is_consistent
+from groundwire.engine.verdict.threshold import are_consistent
 
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 
@@ -54,7 +54,7 @@ def measure_pmi_table_1(runs: Sequence[ScoredRun]) -> Measured:
             )
             if test is None or threshold is None:
                 continue
-            predicted = is_consistent(test.values, threshold, fitted=True)
+            predicted = are_consistent(test.values, threshold, fitted=True)
             precision, recall, f1, _ = precision_recall_fscore_support(
                 test.consistent, predicted, average="binary", zero_division=0.0
             )
@@ -82,7 +82,7 @@ def measure_pmi_table_2(runs: Sequence[ScoredRun]) -> Measured:
             for column, source in SOURCES.items():
                 of_source = np.array([name == source for name in test.sources])
                 if of_source.any():
-                    called = is_consistent(test.values[of_source], threshold, fitted=True)
+                    called = are_consistent(test.values[of_source], threshold, fitted=True)
                     f1 = f1_score(test.consistent[of_source], called, zero_division=0.0)
                     measured.put(name, column, float(f1))
     return measured

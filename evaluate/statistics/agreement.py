@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from groundwire.engine.metrics import find
-from groundwire.engine.verdict.threshold import is_consistent
+from groundwire.engine.verdict.threshold import are_consistent
 
 from ..scores.metric_values import FUSED, MetricValues
 from .estimates import Bools, Floats, areas, classification, pearson
@@ -55,7 +55,8 @@ def measure_agreement(
     known, graded = labels.select_labelled(values), labels.select_graded(values)
     known_values, consistent = values[known], labels.consistent[known]
     both = bool(known.any())
-    area, precision = labels.samples.measure(areas(known_values, consistent), known) if both else (None, None)
+    sampled_areas = labels.samples.measure(areas(known_values, consistent), known) if both else (None, None, None)
+    area, precision, consistent_precision = sampled_areas
     linear = labels.samples.measure(pearson(values[graded], labels.grades[graded]), graded) if graded.any() else None
     by_part = {name: labels.estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
     return MetricFigures(
@@ -64,13 +65,15 @@ def measure_agreement(
         statuses=column.statuses,
         roc_auc=labels.estimate(area),
         average_precision=labels.estimate(precision),
+        average_precision_consistent=labels.estimate(consistent_precision),
         decisions=tuple(_decide(values, thresholds, labels, known)) if both else (),
         spearman=labels.estimate(labels.rank_correlation(values)),
         pearson=labels.estimate(linear),
         ranking=labels.estimate(labels.ranking(values)),
         system_level=simulate_systems(*labels.values_of_only_pairs(values), labels.repeats, labels.seed),
         roc=_trace_roc(known_values, consistent) if both else None,
-        precision_recall=_trace_precision_recall(known_values, consistent) if both else None,
+        precision_recall=_trace_precision_recall(-known_values, ~consistent) if both else None,
+        precision_recall_consistent=_trace_precision_recall(known_values, consistent) if both else None,
         histogram=_count_values(known_values, consistent, (0.0, 1.0) if is_bounded(metric) else None) if both else None,
         reliability=measure_reliability(known_values, consistent) if both and is_probability(metric) else None,
         by_source={name: figure for name, figure in by_part.items() if figure is not None},
@@ -79,7 +82,7 @@ def measure_agreement(
 
 def _decide(values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, known: Bools) -> Iterator[Decision]:
     for threshold in thresholds:
-        called = is_consistent(values[known], threshold.value, fitted=threshold.tuned_on is not None)
+        called = are_consistent(values[known], threshold.value, fitted=threshold.tuned_on is not None)
         statistic = classification(called, labels.consistent[known])
         estimates = [labels.estimate(numbers) for numbers in labels.samples.measure(statistic, known)]
         defined = [figure for figure in estimates if figure is not None]
@@ -102,8 +105,9 @@ def _trace_roc(values: Floats, consistent: Bools) -> Curve:
     return _thin_curve(inconsistent_passed, consistent_passed)
 
 
-def _trace_precision_recall(values: Floats, consistent: Bools) -> Curve:
-    precision, recall, _ = precision_recall_curve(~consistent, -values)
+def _trace_precision_recall(values: Floats, wanted: Bools) -> Curve:
+    """Of the class ``wanted``, whose examples should have the highest values."""
+    precision, recall, _ = precision_recall_curve(wanted, values)
     return _thin_curve(recall[::-1], precision[::-1])
 
 

@@ -33,18 +33,25 @@ def roc_auc(values: Floats, consistent: Bools) -> Statistic:
 
 
 def areas(values: Floats, consistent: Bools) -> Statistic:
-    """ROC-AUC, and the average precision of the class inconsistent, lowest values first (scikit-learn's, which does not
-    interpolate): two numbers for the price of one.
+    """ROC-AUC, and the average precision of inconsistent, lowest values first, and of consistent, highest values first
+    (scikit-learn's, which does not interpolate): three numbers for the price of one.
     """
     right, wrong = _split_by_value(values, consistent)
 
     def measure(weights: Floats) -> Floats:
         above, below = right @ weights, wrong @ weights
-        retrieved = np.cumsum(below, axis=0)
-        precision = retrieved / np.maximum(retrieved + np.cumsum(above, axis=0), 1)  # counts: less than 1 is 0 of 0
-        return np.stack([_area(above, below), _divide(np.einsum("vs,vs->s", below, precision), retrieved[-1])])
+        return np.stack(
+            [_area(above, below), _average_precision(below, above), _average_precision(above[::-1], below[::-1])]
+        )
 
     return measure
+
+
+def _average_precision(wanted: Floats, others: Floats) -> Floats:
+    """From the weights of the class that is searched for and of the other, [values, samples], best value first."""
+    retrieved = np.cumsum(wanted, axis=0)
+    precision = retrieved / np.maximum(retrieved + np.cumsum(others, axis=0), 1)  # counts: less than 1 is 0 of 0
+    return _divide(np.einsum("vs,vs->s", wanted, precision), retrieved[-1])
 
 
 def _area(above: Floats, below: Floats) -> Floats:

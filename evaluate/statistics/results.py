@@ -98,6 +98,7 @@ class MetricFigures(Record, frozen=True):
     roc_auc: Estimate | None = None
     average_precision: Estimate | None = None
     """Of the class inconsistent, the one that is searched for."""
+    average_precision_consistent: Estimate | None = None
     decisions: tuple[Decision, ...] = ()
     spearman: Estimate | None = None
     pearson: Estimate | None = None
@@ -109,6 +110,8 @@ class MetricFigures(Record, frozen=True):
     """Share of inconsistent (x) and of consistent responses (y) with a value from each threshold upwards."""
     precision_recall: Curve | None = None
     """Recall and precision of "inconsistent"."""
+    precision_recall_consistent: Curve | None = None
+    """The same of "consistent"."""
     histogram: Histogram | None = None
     reliability: Reliability | None = None
     """Only for probabilities: ``fused``, detectors."""

@@ -254,7 +254,7 @@ def make_narrow_runtime(limit: int, joined: int = 0) -> FakeRuntime:
     return FakeRuntime({"lm": lm})
 
 
-KNOWLEDGE = ("He ate. Elvis sang in Memphis. Rain fell.", "Nobody knows. Elvis slept.")
+KNOWLEDGE = ("He ate. Elvis sang in Memphis. Rain fell.", "Clouds came. Elvis slept.")
 """Of 2, 4, 2 and 2, 2 words, and a full stop each; "Document: ", history and response have 2, 2 and 6."""
 
 
@@ -270,7 +270,7 @@ def documents(runtime: FakeRuntime) -> list[str]:
 @pytest.mark.parametrize(
     ("limit", "document"),
     [
-        (27, "He ate. Elvis sang in Memphis. Rain fell. Nobody knows. Elvis slept."),
+        (27, "He ate. Elvis sang in Memphis. Rain fell. Clouds came. Elvis slept."),
         (24, "He ate. Elvis sang in Memphis. Rain fell. Elvis slept."),
         (18, "Elvis sang in Memphis. Elvis slept."),
         # The most relevant sentence has 5 tokens; where it does not fit, shorter ones may.
@@ -290,8 +290,8 @@ def test_of_knowledge_that_is_too_long_the_most_relevant_sentences_are_read(limi
 
 def test_what_was_left_out_is_said() -> None:
     score = run("Elvis sang here", KNOWLEDGE, ("Who",), runtime=make_narrow_runtime(18))
-    left_out = [KNOWLEDGE[place.passage][place.start : place.end] for place in get_explanation(score).left_out]
-    assert left_out == ["He ate.", "Rain fell.", "Nobody knows."]
+    left_out = [KNOWLEDGE[part.passage][part.start : part.end] for part in get_explanation(score).left_out]
+    assert left_out == ["He ate.", "Rain fell.", "Clouds came."]
     missing, total = sum(map(len, left_out)), sum(map(len, KNOWLEDGE))
     assert score.coverage == pytest.approx(1 - missing / total)
     assert f"3 sentences with {missing} of its {total} characters were left out" in score.message

@@ -143,7 +143,7 @@ def test_an_empty_answer_scores_0_without_a_call_to_nli() -> None:
     assert [c.answer_status for c in kept] == ["empty"]
 
 
-def test_a_missing_answer_is_told_from_an_empty_one() -> None:
+def test_a_missing_answer_differs_from_an_empty_one() -> None:
     kept = [c for c in get_explanation(run("Elvis was born in 1936.", "Elvis was a singer.")).questions if c.kept]
     assert [(c.knowledge_answer, c.answer_status) for c in kept] == [("Elvis", "answered"), (None, "none")]
 

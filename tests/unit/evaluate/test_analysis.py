@@ -76,7 +76,7 @@ def test_what_did_not_score_is_left_out_and_counted() -> None:
     assert metric.roc_auc.value == 0.5
 
 
-def test_a_metric_that_did_not_score_every_labelled_example_is_told_from_others() -> None:
+def test_labelled_examples_that_a_metric_did_not_score_are_counted() -> None:
     figures = measured([1, 1, 0, 0, None], [0.9, None, 0.95, 0.4, 0.2])
     assert (figures.labelled, figures.examples) == (4, 5)
     assert figures.count_missing(figures.metrics["nli"]) == 1
@@ -138,6 +138,12 @@ def test_curves_enclose_the_figures() -> None:
     recall, precision = np.array(metric.precision_recall.x), np.array(metric.precision_recall.y)
     steps = (np.diff(recall) * precision[1:]).sum()
     assert steps == pytest.approx(average_precision_score(1 - labels, -values), abs=1e-3)
+    assert metric.precision_recall_consistent is not None
+    assert metric.average_precision_consistent is not None
+    recall, precision = np.array(metric.precision_recall_consistent.x), np.array(metric.precision_recall_consistent.y)
+    expected = average_precision_score(labels, values)
+    assert (np.diff(recall) * precision[1:]).sum() == pytest.approx(expected, abs=1e-3)
+    assert metric.average_precision_consistent.value == pytest.approx(expected)
     assert metric.decisions == ()  # BLEU's values do not go from 0 to 1
     assert metric.histogram is not None
     assert metric.histogram.edges[-1] == values.max()

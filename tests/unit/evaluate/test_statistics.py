@@ -48,10 +48,12 @@ def test_roc_auc_is_scikit_learns() -> None:
 def test_areas_are_scikit_learns() -> None:
     values, consistent, _ = data()
     given = weights()
-    area, precision = areas(values, consistent)(given)
+    area, precision, consistent_precision = areas(values, consistent)(given)
     assert area == pytest.approx(roc_auc(values, consistent)(given), abs=1e-12)
     expected = [reference.average_precision_score(~consistent, -values, sample_weight=sample) for sample in given.T]
     assert precision == pytest.approx(expected, abs=1e-12)
+    expected = [reference.average_precision_score(consistent, values, sample_weight=sample) for sample in given.T]
+    assert consistent_precision == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("threshold", [-1.0, 0.3, 0.5, 0.9, 2.0])
@@ -92,7 +94,8 @@ def test_few_examples_many_ties(examples: list[tuple[int, int, int]]) -> None:
     if len(np.unique(drawn)) == 2:
         expected = reference.roc_auc_score(drawn, drawn_x)
         precision = reference.average_precision_score(~drawn, -drawn_x)
-        assert areas(x, consistent)(times[:, None])[:, 0] == pytest.approx([expected, precision])
+        other = reference.average_precision_score(drawn, drawn_x)
+        assert areas(x, consistent)(times[:, None])[:, 0] == pytest.approx([expected, precision, other])
     else:
         assert np.isnan(roc_auc(x, consistent)(times[:, None])[0])
     for ours, theirs in ((pearson, stats.pearsonr), (spearman, stats.spearmanr)):
