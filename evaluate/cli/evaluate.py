@@ -40,6 +40,13 @@ def evaluate(
         typer.Option(help="single: the first valid question of a span; all: every valid question; default: single."),
     ] = None,
     personal: Annotated[bool, typer.Option(help="Keep questions about the speakers (for personal dialogue).")] = False,
+    random_knowledge: Annotated[
+        bool,
+        typer.Option(
+            "--random-knowledge",
+            help="Give every response the knowledge of another example, and the label 0: a test of the metrics.",
+        ),
+    ] = False,
     calibration: Annotated[
         Path | None, typer.Option(help="Draw the verdicts with this file instead of the bundle's calibration.")
     ] = None,
@@ -60,7 +67,7 @@ def evaluate(
     """
     common.require_extra()
     from ..datasets import read_dataset
-    from ..datasets.examples import sample_examples
+    from ..datasets.examples import sample_examples, shuffle_knowledge
     from ..report.page import write_report
     from ..scores.metric_values import VALUES, build_example_values, save_values
     from ..scores.scoring import score_sets
@@ -70,6 +77,8 @@ def evaluate(
     settings = _build_settings(bundle, device, threads, workers, metrics, decoding, questions, personal, calibration)
     paths = common.name_sets([*data, *([dev] if dev else [])])
     sets = {name: sample_examples(read_dataset(path), sample, seed) for name, path in paths.items()}
+    if random_knowledge:
+        sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
     with common.show_progress() as watch:
         scored = score_sets(sets, out, settings, watch)
         development = None

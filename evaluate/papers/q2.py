@@ -1,4 +1,4 @@
-"""Tables 2 to 9 of the Q² paper."""
+"""Tables 2 to 10 of the Q² paper."""
 
 from __future__ import annotations
 
@@ -161,6 +161,18 @@ def measure_q2_table_9(runs: Sequence[ScoredRun]) -> Measured:
         for name, examples in _iterate_parts(run, measured):
             measured.put(f"{name} {ABLATIONS[variant]}", "Coverage", _measure_coverage(examples))
             measured.put(f"{name} {ABLATIONS[variant]}", "Score", measured.mean(examples, "q2", name))
+    return measured
+
+
+def measure_q2_table_10(runs: Sequence[ScoredRun]) -> Measured:
+    """Q² with knowledge of another dialogue: mean score, and how often the knowledge has no answer."""
+    measured = Measured()
+    for run in runs:
+        examples = run.all_examples()
+        kept = [question for scored_example in examples for question in scored_example.questions()]
+        if kept:
+            measured.put("Random dialogue", "Q²", measured.mean(examples, "q2", "the set"))
+            measured.put("Random dialogue", "% no answer", 100 * sum(map(_has_no_answer, kept)) / len(kept))
     return measured
 
 
