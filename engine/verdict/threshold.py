@@ -2,7 +2,7 @@
 
 A fixed threshold has to be exceeded: of a value of 0.5 at the threshold 0.5 the Q² paper says inconsistent, and so does
 this. A fitted threshold is itself the value of a development example that counts as consistent, so values from it on do
-(PMI-Faith, §5: best F1 on the development set).
+(PMI-Faith, table 9: best F1 on the development set).
 """
 
 from __future__ import annotations
