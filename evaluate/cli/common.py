@@ -29,7 +29,7 @@ RESULTS = "results.json"
 MetricsOption = Annotated[
     str | None,
     typer.Option(
-        help=f"Comma-separated metrics: {', '.join(METRICS)}, detector.NAME, tokens, critic; "
+        help=f"Comma-separated metrics: {', '.join(METRICS)}, detector.NAME; "
         f"or a group: {', '.join(GROUPS)}. "
         "Default: those of the bundle's verdict, else q2."
     ),

@@ -199,8 +199,8 @@ def _draw_curves(
 def _add_legend(axes: Axes, title: str, handles: Sequence[Line2D] | None = None) -> None:
     """A legend under the axes, where it covers no curve and no point."""
     given: dict[str, Any] = {} if handles is None else {"handles": handles}
-    place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.13), "borderaxespad": 0.0}
-    axes.legend(title=title, alignment="left", **place, **given)
+    below = (0.0, -0.13)
+    axes.legend(title=title, alignment="left", loc="upper left", bbox_to_anchor=below, borderaxespad=0.0, **given)
 
 
 def _choose_steps(curve: Curve) -> str:
