@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Sequence
 
-from groundwire.runtime.calls import BeamSampling, BeamSearch, Greedy, Sampling, TextSpan
+from groundwire.runtime.calls import BeamSampling, BeamSearch, DelayedBeamSearch, Greedy, Sampling, TextSpan
 from groundwire.runtime.errors import (
     BundleError,
     DeviceError,
@@ -49,6 +49,7 @@ from .schema.explanations import (
     MatchedWord,
     NliExplanation,
     OverlapExplanation,
+    PassageRange,
     PmiExplanation,
     PmiToken,
     Q2Explanation,
@@ -86,6 +87,7 @@ __all__ = [
     "CriticExplanation",
     "CriticOptions",
     "Critique",
+    "DelayedBeamSearch",
     "DetectorExplanation",
     "DetectorOptions",
     "DeviceError",
@@ -114,6 +116,7 @@ __all__ = [
     "Options",
     "OverlapExplanation",
     "Overloaded",
+    "PassageRange",
     "PmiExplanation",
     "PmiOptions",
     "PmiToken",

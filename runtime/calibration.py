@@ -25,7 +25,8 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     high: float
     """Smallest and largest value on the development set: 0 and 1 of the min-max form (PMI-Faith, table 9)."""
     threshold: float
-    """On the min-max form, 0–1: from here on a response counts as consistent, by the best F1 on the development set."""
+    """On the min-max form, 0–1: from here on (inclusive) a response counts as consistent. It has the best F1 on the
+    development set, and decides ``MetricResult.decision``."""
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -89,9 +89,33 @@ class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
     min_new_tokens: int = 0
 
 
-Decoding: TypeAlias = BeamSearch | Greedy | Sampling | BeamSampling
+class DelayedBeamSearch(msgspec.Struct, frozen=True, tag="delayed_beam_search"):
+    """Beam search from a start that is drawn: top-k sampling for the first tokens, then beams (Massarelli et al. 2020).
+
+    Defaults are those of "Rome was built in 1776" (Santhanam et al. 2021). Seeded like ``Sampling``."""
+
+    num_beams: int = 5
+    num_return_sequences: int = 5
+    """Sequences returned per source, best first; at most ``num_beams``. They share their first tokens."""
+    delay_steps: int = 5
+    """Tokens that are drawn before the beams begin."""
+    top_k: int = 10
+    """Candidates that may be drawn; 0 keeps the whole vocabulary."""
+    seed: int = 0
+    no_repeat_ngram_size: int = 0
+    early_stopping: bool = True
+    length_penalty: float = 1.0
+    max_new_tokens: int = 127
+    """Tokens generated at most, the drawn ones included."""
+    min_new_tokens: int = 0
+
+
+Decoding: TypeAlias = BeamSearch | Greedy | Sampling | BeamSampling | DelayedBeamSearch
 FAITHFUL = BeamSearch(num_beams=4, num_return_sequences=1, no_repeat_ngram_size=0, early_stopping=False)
-"""The settings of the PMI-Faith authors: four beams, no n-grams blocked, until no beam can improve."""
+"""Four beams, as PMI-Faith's authors search with, but without their other settings, which are those of BART-large's
+configuration: no 3-gram twice, the end at four finished beams, and at least one token before it. They are
+``BeamSearch(num_beams=4, num_return_sequences=1, no_repeat_ngram_size=3, early_stopping=True, min_new_tokens=1)``; here
+no n-gram is blocked, and the search ends when no beam can improve."""
 
 
 class FindSpans(msgspec.Struct, frozen=True):
@@ -140,6 +164,12 @@ class ScoreText(msgspec.Struct, frozen=True):
 
     prefix: tuple[str, ...]
     text: str
+
+
+class MeasureTexts(msgspec.Struct, frozen=True):
+    """How many tokens each of ``texts`` has for the model of role ``lm`` → ``TextLengths``. Runs no model."""
+
+    texts: tuple[str, ...]
 
 
 class Embed(msgspec.Struct, frozen=True):
@@ -271,13 +301,13 @@ class Answered(msgspec.Struct, frozen=True):
     """An extractive answer; ``text`` is empty when ``status`` is not ``answered``."""
 
     status: Literal["answered", "none", "empty"]
-    """``none``: no window has an answer. ``empty``: some window chose a range, but none chose one with words, because
-    its end is before its start or it covers special tokens only."""
+    """``none``: no window has an answer. ``empty``: some window chose a range, but none chose one that is an answer,
+    because its end is before its start, it touches a special token (``[CLS]``, ``[SEP]``), or it has no words."""
     text: str
     passage: int
     """Index of the passage with the answer; -1 without an answer."""
     start: int
-    """Character offset in that passage; -1 when the range leaves the passage or there is no answer."""
+    """Character offset in that passage; -1 for words of the question, or without an answer."""
     end: int
     score: float
     """Start plus end logit of the answer, minus those of "no answer", in the best window."""
@@ -305,6 +335,14 @@ class TextScored(msgspec.Struct, frozen=True):
     """Of the tokens from ``first`` on, in order."""
     first: int
     """0, or 1 without a prefix: then the first token of the text has no prediction and is left out."""
+
+
+class TextLengths(msgspec.Struct, frozen=True):
+    """Lengths of texts in tokens, each by itself."""
+
+    tokens: tuple[int, ...]
+    limit: int
+    """Tokens that the model reads at once."""
 
 
 class Embedded(msgspec.Struct, frozen=True, eq=False):
@@ -366,6 +404,7 @@ Call: TypeAlias = (
     | Answer
     | Classify
     | ScoreText
+    | MeasureTexts
     | Embed
     | CountTokens
     | ClassifyTokens
@@ -379,6 +418,7 @@ Result: TypeAlias = (
     | Answered
     | Classified
     | TextScored
+    | TextLengths
     | Embedded
     | TokenCounts
     | ClassifiedTokens
@@ -396,7 +436,7 @@ def role_of(call: Call) -> str:
             return "qg"
         case Answer():
             return "qa"
-        case ScoreText():
+        case ScoreText() | MeasureTexts():
             return "lm"
         case Generate():
             return "generator"

@@ -208,8 +208,8 @@ def _write_page(
     yield "# Quality of the embedded bundle"
     yield ""
     yield "Written by `scripts/quality.py` (`make evaluate DATA=DATA/bench`; `--only` and `--metrics` choose less);"
-    yield "numbers as they are. In brackets: 95 % intervals (bootstrap over examples). Examples that a metric did not"
-    yield "score are left out for that metric alone."
+    yield "numbers as they are. In brackets after a figure: its 95 % interval (bootstrap over contexts). Examples"
+    yield "that a metric did not score are left out for that metric alone."
     yield ""
     yield f"`{scored.signature}`, {platform.processor() or platform.machine()}, {_now()[:10]}."
     if scored.calibration is not None:
@@ -236,19 +236,28 @@ def _write_areas(figures: Mapping[str, SetFigures]) -> Iterator[str]:
     }
     metrics = list(dict.fromkeys(metric for set_figures in labelled.values() for metric in set_figures.metrics))
     yield from ("", "## ROC-AUC", "")
+    yield "In brackets: on how many of the set's labelled examples, where a metric did not score all of them."
+    yield ""
     yield f"| metric | {' | '.join(labelled)} |"
     yield f"|---|{'---|' * len(labelled)}"
     best = {
         name: max((m.roc_auc.value for m in set_figures.metrics.values() if m.roc_auc), default=0.0)
         for name, set_figures in labelled.items()
     }
+    yield f"| labelled examples | {' | '.join(str(set_figures.labelled) for set_figures in labelled.values())} |"
     for metric in metrics:
         cells = []
         for name, set_figures in labelled.items():
             area = set_figures.metrics[metric].roc_auc if metric in set_figures.metrics else None
-            text = "–" if area is None else f"{area.value:.3f}"
+            text = "–" if area is None else f"{area.value:.3f}{_format_count(set_figures, metric)}"
             cells.append(f"**{text}**" if area is not None and area.value == best[name] else text)
         yield f"| `{metric}` | {' | '.join(cells)} |"
+
+
+def _format_count(figures: SetFigures, metric: str) -> str:
+    """The examples that a figure is of, where the metric did not score all labelled ones."""
+    known = figures.metrics[metric]
+    return f" ({known.examples})" if figures.count_missing(known) else ""
 
 
 def _write_decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
@@ -273,7 +282,7 @@ def _write_decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
             _format_percent(balanced.false_positive_rate if balanced else None),
             _format_percent(balanced.false_negative_rate if balanced else None),
         )
-        yield f"| {name} | {fused.examples} | {' | '.join(cells)} |"
+        yield f"| {name} | {fused.examples} of {set_figures.labelled} | {' | '.join(cells)} |"
 
 
 def _format_accuracy(figures: SetFigures) -> str:
@@ -324,7 +333,7 @@ def _write_targets(
     if "q2_wow_600" in figures:
         q2 = figures["q2_wow_600"].metrics["q2"]
         half = next(decision for decision in q2.decisions if decision.origin == "0.5")
-        yield f"| q2_wow_600 | Q² accuracy at 0.5 | 72 % | {_format_percent(half.accuracy)} |"
+        yield f"| q2_wow_600 | Q² accuracy above 0.5 | 72 % | {_format_percent(half.accuracy)} |"
     systems = figures["q2_wow"].metrics["q2"].system_level if "q2_wow" in figures else None
     if systems is not None:
         yield f"| q2_wow | system-level correlation of Q² | 0.95 | {_format_interval(systems.correlation)} |"

@@ -8,7 +8,7 @@ from groundwire.runtime.calls import Decoding
 
 from ..schema.base import Record
 
-Method: TypeAlias = Literal["greedy", "beam", "sampling", "nucleus", "beam_sampling"]
+Method: TypeAlias = Literal["greedy", "beam", "sampling", "nucleus", "beam_sampling", "delayed_beam"]
 METHODS: tuple[Method, ...] = get_args(Method)
 NUCLEUS_TOP_P = 0.9
 """Probability mass that the method ``nucleus`` draws from. The paper does not state its value."""
@@ -36,14 +36,16 @@ class GenerationOptions(Record, frozen=True):
     method: Method | Decoding = "beam"
     """``greedy``; ``beam``: 4 beams as in the paper, or ``n_candidates`` if that is more; ``sampling`` from all tokens;
     ``nucleus``: sampling with ``top_p`` 0.9; ``beam_sampling``: sampling of 4 beams, or ``n_candidates`` if that is
-    more. A decoding record (``BeamSearch``, ``Greedy``, ``Sampling``, ``BeamSampling``) is used with its own ``seed``
-    and ``max_new_tokens``; only its ``num_return_sequences`` is replaced."""
+    more; ``delayed_beam``: 5 tokens drawn from the 10 most probable, then 5 beams, or ``n_candidates`` if that is more
+    (Conv-FEVER's generators). A decoding record (``BeamSearch``, ``Greedy``, ``Sampling``, ``BeamSampling``,
+    ``DelayedBeamSearch``) is used with its own ``seed`` and ``max_new_tokens``; only its ``num_return_sequences`` is
+    replaced."""
     n: int = 1
     """Responses to return, 1–64, best first."""
     n_candidates: int | None = None
     """Responses to generate, ``n``–64, of which the ``n`` best by the metrics are returned. None: generate ``n``, and
     check them only if metrics are passed."""
     seed: int = 0
-    """Seed of ``sampling``, ``nucleus`` and ``beam_sampling``. What is drawn depends on it and on the texts alone."""
+    """Seed of the methods that draw (not ``greedy``, ``beam``). What is drawn depends on it and on the texts alone."""
     max_new_tokens: int = 64
     """Tokens of a response, 1–1,023. The longest responses of the papers' data sets have 20 words on average."""

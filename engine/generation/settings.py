@@ -6,7 +6,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from groundwire.runtime.calls import FAITHFUL, BeamSampling, BeamSearch, Decoding, Generate, Greedy, Sampling
+from groundwire.runtime.calls import (
+    FAITHFUL,
+    BeamSampling,
+    BeamSearch,
+    Decoding,
+    DelayedBeamSearch,
+    Generate,
+    Greedy,
+    Sampling,
+)
 from groundwire.runtime.errors import InvalidRequest
 
 from ..schema.options import Options
@@ -61,7 +70,7 @@ def make_decoding(method: Any, n_candidates: int, seed: int, max_new_tokens: int
     """The decoding record of a method's name; a record is used as it is, apart from how many responses it returns."""
     if isinstance(method, Greedy):
         return _check_greedy(method, n_candidates)
-    if isinstance(method, BeamSearch | Sampling | BeamSampling):
+    if isinstance(method, BeamSearch | Sampling | BeamSampling | DelayedBeamSearch):
         return msgspec.structs.replace(method, num_return_sequences=n_candidates)
     num_beams = max(FAITHFUL.num_beams, n_candidates)
     match method:
@@ -79,6 +88,9 @@ def make_decoding(method: Any, n_candidates: int, seed: int, max_new_tokens: int
             return BeamSampling(
                 num_beams=num_beams, num_return_sequences=n_candidates, seed=seed, max_new_tokens=max_new_tokens
             )
+        case "delayed_beam":
+            num_beams = max(DelayedBeamSearch().num_beams, n_candidates)
+            return DelayedBeamSearch(num_beams, n_candidates, seed=seed, max_new_tokens=max_new_tokens)
     raise InvalidRequest(f"method={method!r} is unknown; use {', '.join(METHODS)}, or a decoding record.")
 
 

@@ -148,6 +148,7 @@ METRICS = (
         description="longest common sequence of words",
         compute=rouge_l,
         package="rouge_score",
+        groups=frozenset({"paper"}),
         order=10,
     ),
     Metric(
@@ -156,6 +157,7 @@ METRICS = (
         description="words aligned by form and stem",
         compute=meteor,
         package="nltk",
+        groups=frozenset({"paper"}),
         order=11,
     ),
 )

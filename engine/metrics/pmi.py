@@ -9,36 +9,101 @@ A token without anything before it has no prediction. ``upmi`` leaves the respon
 the document only, as published. ``pmi`` meets the case when there is no history, which the paper does not describe: it
 then compares the two forms over the tokens that both predict. Without a history the two metrics ask the same of the
 model, and differ in that one token.
+
+Knowledge that the model's window does not hold is read in part (``PmiOptions.too_long``); the authors' code gives NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Literal
+from itertools import groupby
+from typing import Literal, NamedTuple
 
-from groundwire.runtime.calls import ScoreText, TextScored
-from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.calls import MeasureTexts, ScoreText, TextScored
+from groundwire.runtime.errors import InvalidRequest, TooLong
 
 from ..scheduling.steps import Steps
-from ..schema.explanations import PmiExplanation, PmiToken, UnsupportedSpan
+from ..schema.explanations import PassageRange, PmiExplanation, PmiToken, UnsupportedSpan
 from ..schema.options import Options, PmiOptions
 from ..schema.results import MetricResult, Request
+from ..text.relevance import PassageSentence, rank_by_overlap, split_passages
 from ..text.words import WORD
 from .base import Metric, RoleInfos
 
 Name = Literal["pmi", "upmi"]
 
 
+class Prompts(NamedTuple):
+    """The three prompts, filled in but for the document."""
+
+    document: str
+    history: tuple[str, ...]
+    """One, or none."""
+    text: str
+    """The response."""
+
+
 def pmi(request: Request, options: Options, role_info: RoleInfos, name: Name = "pmi") -> Steps[MetricResult]:
     """The mean difference of the response's log-probabilities, in nats per token; above 0 the knowledge supports it."""
     settings = options.pmi
-    document = fill_prompt(settings.document, "document", settings.between_passages.join(request.knowledge))
     turns = [turn for turn in request.history if turn.strip()] if name == "pmi" else []
     history = (fill_prompt(settings.history, "history", settings.between_turns.join(turns)),) if turns else ()
-    text = fill_prompt(settings.response, "response", request.response)
-    with_document, without = yield [ScoreText((document, *history), text), ScoreText(history, text)]
-    return compare_tokens(name, request.response, settings, text, with_document, without)
+    prompts = Prompts(settings.document, history, fill_prompt(settings.response, "response", request.response))
+    left_out: tuple[PassageRange, ...] = ()
+    try:
+        scored = yield from score_response(prompts, settings.between_passages.join(request.knowledge))
+    except TooLong as error:
+        if settings.too_long == "fail":
+            raise
+        scored, left_out = yield from score_with_excerpt(request, prompts, settings, error)
+    return compare_tokens(name, request, settings, prompts.text, *scored, left_out)
+
+
+def score_response(prompts: Prompts, document: str) -> Steps[tuple[TextScored, TextScored]]:
+    """The response's log-probabilities with ``document`` and without it."""
+    filled = fill_prompt(prompts.document, "document", document)
+    with_document, without = yield [
+        ScoreText((filled, *prompts.history), prompts.text),
+        ScoreText(prompts.history, prompts.text),
+    ]
+    return with_document, without
+
+
+def score_with_excerpt(
+    request: Request, prompts: Prompts, settings: PmiOptions, error: TooLong
+) -> Steps[tuple[tuple[TextScored, TextScored], tuple[PassageRange, ...]]]:
+    """``score_response`` with the most relevant sentences that fit the window, and what they leave out.
+
+    Raises ``error`` when history and response leave no room for one.
+    """
+    candidates = split_passages(request.knowledge)
+    ranked = rank_by_overlap(candidates, request.response)
+    fixed = (fill_prompt(prompts.document, "document", ""), *prompts.history, prompts.text)
+    (lengths,) = yield [MeasureTexts((*fixed, *(f" {candidate.sentence.text}" for candidate in ranked)))]
+    room = lengths.limit - sum(lengths.tokens[: len(fixed)])
+    chosen: list[PassageSentence] = []
+    for candidate, tokens in zip(ranked, lengths.tokens[len(fixed) :], strict=True):
+        if tokens <= room:
+            chosen.append(candidate)
+            room -= tokens
+    while chosen:
+        try:
+            scored = yield from score_response(prompts, join_sentences(chosen, settings))
+        except TooLong:
+            # Sentences may have more tokens together than apart.
+            chosen.pop()
+            continue
+        read = frozenset(chosen)
+        rest = (candidate for candidate in candidates if candidate not in read)
+        return scored, tuple(PassageRange(passage, sentence.start, sentence.end) for passage, sentence in rest)
+    raise error
+
+
+def join_sentences(chosen: Iterable[PassageSentence], settings: PmiOptions) -> str:
+    """The sentences in the order of the knowledge: with a space between those of one passage."""
+    passages = groupby(sorted(chosen, key=lambda item: (item.passage, item.sentence.start)), lambda item: item.passage)
+    return settings.between_passages.join(" ".join(item.sentence.text for item in group) for _, group in passages)
 
 
 def fill_prompt(template: str, field: str, value: str) -> str:
@@ -51,9 +116,19 @@ def fill_prompt(template: str, field: str, value: str) -> str:
 
 
 def compare_tokens(
-    name: Name, response: str, settings: PmiOptions, text: str, with_document: TextScored, without: TextScored
+    name: Name,
+    request: Request,
+    settings: PmiOptions,
+    text: str,
+    with_document: TextScored,
+    without: TextScored,
+    left_out: tuple[PassageRange, ...] = (),
 ) -> MetricResult:
-    """The score and its explanation, from the log-probabilities of ``text``, the response in its prompt."""
+    """The score and its explanation, from the log-probabilities of ``text``, the response in its prompt.
+
+    ``left_out`` is the knowledge that was not in the document.
+    """
+    response = request.response
     begin = settings.response.index("{response}")
     tokens = tuple(_tokens(response, text, begin, with_document, without))
     counted = [token for token in tokens if settings.prompt_tokens or token.start is not None]
@@ -66,16 +141,29 @@ def compare_tokens(
             name, "nothing_to_verify", message="No token of the response is predicted with and without the knowledge."
         )
     means = sum(given) / len(given), sum(alone) / len(alone)
+    total = sum(map(len, request.knowledge))
+    missing = sum(passage_range.end - passage_range.start for passage_range in left_out)
     return MetricResult(
         name,
         "scored",
         means[0] - means[1],
-        explanation=PmiExplanation(tokens, *means),
+        message=_describe_left_out(len(left_out), missing, total),
+        explanation=PmiExplanation(tokens, *means, left_out),
         unsupported=tuple(
             UnsupportedSpan(response[start:end], start, end, "less_likely", "", name)
             for start, end in less_likely_ranges(response, tokens, settings.below)
         ),
-        coverage=1.0,
+        coverage=1 - missing / total,
+    )
+
+
+def _describe_left_out(sentences: int, missing: int, total: int) -> str:
+    if not sentences:
+        return ""
+    return (
+        f"The knowledge does not fit the language model's window: {sentences} sentences with {missing} of its {total} "
+        "characters were left out, those that share the fewest words with the response. Give less knowledge or history "
+        "to have all of it read, or set PmiOptions.too_long to 'fail'."
     )
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.runtime import _native
 from groundwire.runtime.calls import (
     Answer,
     Answered,
@@ -29,6 +28,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import Comparison, Q2Explanation, Reason, UnsupportedSpan
 from ..schema.options import Options, Q2Options
 from ..schema.results import MetricResult, Request
+from ..text.answers import answer_f1, match_answers
 from ..text.sentences import Sentence
 from .base import Cell, Details, Metric, RoleInfos
 from .claims import find_claims, join_claims, keep_overlapping, nothing_to_verify
@@ -71,8 +71,12 @@ def q2(
     if not kept:
         return (yield from classify_response(request, join_claims(request, claims), settings, name, spans, questions))
     answers = yield [Answer(question.text, request.knowledge, settings.rule) for question in kept]
-    labels = yield from compare_answers(kept, answers, settings.nli and nli)
-    return build_result(name, spans, questions, answers, labels)
+    f1s = [
+        answer_f1(answer.text, question.span.text, settings.fold_accents)
+        for question, answer in zip(kept, answers, strict=True)
+    ]
+    labels = yield from compare_answers(kept, answers, f1s, settings.nli and nli)
+    return build_result(name, spans, questions, answers, f1s, labels)
 
 
 def find_spans(
@@ -114,7 +118,7 @@ def ask_response(
         results = yield [*asked, *filtered]
         answers, personal = results[: len(batch)], results[len(batch) :] or [False] * len(batch)
         for (i, rank, text), answer, about_speakers in zip(batch, answers, personal, strict=True):
-            reason = discard_reason(spans[i], answer, about_speakers)
+            reason = discard_reason(spans[i], answer, about_speakers, settings.fold_accents)
             questions[i].append(Question(spans[i], rank, text, answer.text, reason))
         waiting = [i for i in waiting if len(questions[i]) < len(beams[i]) and not _is_settled(questions[i], settings)]
     if settings.questions == "single":
@@ -122,21 +126,20 @@ def ask_response(
     return [question for of_span in questions for question in of_span]
 
 
-def discard_reason(span: TextSpan, answer: Answered, personal: bool) -> Discarded:
+def discard_reason(span: TextSpan, answer: Answered, personal: bool, fold_accents: bool = True) -> Discarded:
     """Why a question is discarded; "" when it is valid."""
     if personal:
         return "personal"
     if answer.status != "answered":
         return "no_answer_in_response"
-    return "" if _native.exact_match(answer.text, span.text) else "other_answer_in_response"
+    return "" if match_answers(answer.text, span.text, fold_accents) else "other_answer_in_response"
 
 
-def compare_answers(kept: Sequence[Question], answers: Sequence[Answered], nli: bool) -> Steps[list[Classified | None]]:
+def compare_answers(
+    kept: Sequence[Question], answers: Sequence[Answered], f1s: Sequence[float], nli: bool
+) -> Steps[list[Classified | None]]:
     """Inference labels for the answers that are there but are not word for word the span; None where not needed."""
-    unequal = [
-        nli and answer.text != "" and _native.token_f1(answer.text, question.span.text) < 1
-        for question, answer in zip(kept, answers, strict=True)
-    ]
+    unequal = [nli and answer.text != "" and f1 < 1 for answer, f1 in zip(answers, f1s, strict=True)]
     labels = yield [
         Classify("nli", (f"{question.text} {answer.text}.",), f"{question.text} {question.span.text}.")
         for question, answer, differs in zip(kept, answers, unequal, strict=True)
@@ -151,10 +154,11 @@ def build_result(
     spans: Sequence[TextSpan],
     questions: Sequence[Question],
     answers: Sequence[Answered],
+    f1s: Sequence[float],
     labels: Sequence[Classified | None],
 ) -> MetricResult:
     """The score and its explanation, from the results of all stages."""
-    answered = iter(zip(answers, labels, strict=True))
+    answered = iter(zip(answers, f1s, labels, strict=True))
     comparisons = tuple(
         _describe_discarded(question) if question.discarded else _compare(question, *next(answered))
         for question in questions
@@ -230,8 +234,7 @@ def _describe_discarded(question: Question) -> Comparison:
     return Comparison(question.span, question.text, question.rank, False, question.discarded, question.response_answer)
 
 
-def _compare(question: Question, answer: Answered, label: Classified | None) -> Comparison:
-    f1 = _native.token_f1(answer.text, question.span.text)
+def _compare(question: Question, answer: Answered, f1: float, label: Classified | None) -> Comparison:
     decided = {"entailment": 1.0, "contradiction": 0.0}
     return Comparison(
         question.span,
@@ -245,6 +248,7 @@ def _compare(question: Question, answer: Answered, label: Classified | None) -> 
         label.label if label else None,
         label.probabilities if label else None,
         decided.get(label.label, f1) if label else f1,
+        answer.status,
     )
 
 

@@ -60,6 +60,9 @@ class Comparison(Record, frozen=True):
     nli_probabilities: dict[str, float] | None = None
     value: float | None = None
     """The question's score, 0–1."""
+    answer_status: Literal["answered", "none", "empty"] | None = None
+    """``none``: the knowledge has no answer. ``empty``: the reader chose words, but none that are an answer. Both
+    score 0. None for discarded questions."""
 
 
 class Q2Explanation(Record, frozen=True, tag="q2"):
@@ -218,6 +221,15 @@ class PmiToken(Record, frozen=True):
     """``with_document`` minus ``without_document``; above 0 the knowledge makes the token more likely."""
 
 
+class PassageRange(Record, frozen=True):
+    """Characters ``start`` to ``end`` of a passage of the knowledge."""
+
+    passage: int
+    """Its index."""
+    start: int
+    end: int
+
+
 class PmiExplanation(Record, frozen=True, tag="pmi"):
     """What PMI-Faith compared."""
 
@@ -225,6 +237,8 @@ class PmiExplanation(Record, frozen=True, tag="pmi"):
     with_document: float
     without_document: float
     """Means over the tokens that count, nats per token; the value is their difference."""
+    left_out: tuple[PassageRange, ...] = ()
+    """Sentences of the knowledge that the model's window had no room for, in order."""
 
 
 Explanation: TypeAlias = (

@@ -16,7 +16,7 @@ class Q2Options(Record, frozen=True):
     """How Q² asks and compares. Defaults: the setting of the paper's main tables, as in the authors' code."""
 
     decoding: Decoding = BeamSearch()
-    """``BeamSearch()``, ``Greedy()`` or ``Sampling()``; the paper's tables 6–7 compare them."""
+    """``BeamSearch()``, ``Greedy()`` or ``Sampling()``; the paper's table 9 compares beam search with greedy search."""
     questions: Literal["single", "all"] = "single"
     """``single``: the first valid question of each span, in beam order; ``all``: every valid one."""
     personal_filter: bool = True
@@ -27,7 +27,11 @@ class Q2Options(Record, frozen=True):
     """Without any valid question, classify (knowledge, response) end to end: 1, 0.5 or 0. Off:
     ``nothing_to_verify``."""
     rule: AnswerRule = "independent"
-    """How the reader picks an answer; ``independent`` follows the authors' code."""
+    """How the reader picks an answer; ``independent`` follows the authors' code, but a range that touches a special
+    token is no answer."""
+    fold_accents: bool = True
+    """Compare answers without their accents: "haṭha" equals "hatha". The tokenizer of the authors' QA model drops
+    accents from what it reads, so that their answers have none."""
     spans: tuple[tuple[int, int], ...] | None = None
     """Character ranges of the response to ask about, instead of those the span finder gives."""
     questions_at_once: Count = 1
@@ -114,7 +118,7 @@ class PmiOptions(Record, frozen=True):
 
     document: str = "Document: {document}\n\n"
     history: str = "{history}.\n"
-    """Left out, with its line break, when there is no history."""
+    """Left out when there is no history, where the authors' code keeps the bare ".\\n" of this prompt."""
     response: str = "Agent: {response}."
     between_passages: str = " "
     """Joins several passages of knowledge into the document. The paper has one."""
@@ -122,6 +126,11 @@ class PmiOptions(Record, frozen=True):
     """Joins the turns of the history, which the authors' code is given as one text."""
     prompt_tokens: bool = True
     """Count the tokens of the response's own prompt ("Agent:" and the full stop) in the mean, as published."""
+    too_long: Literal["relevant", "fail"] = "relevant"
+    """What happens to knowledge that the model's window does not hold beside history and response. ``relevant``: it
+    reads the sentences that share most content words with the response, as many as fit, in their order; ``coverage``,
+    ``message`` and the explanation say what was left out. ``fail``: status ``truncated``, where the authors' code
+    returns NaN. History and response are never cut. Knowledge that fits is read as a whole either way."""
     below: float = 0.0
     """Nats. Tokens whose log-probability the document changes by less than this are reported as unsupported."""
 

@@ -39,11 +39,16 @@ class MetricResult(Record, frozen=True):
     status: Status
     value: float | None = None
     message: str = ""
-    """For every status but ``scored``: what happened and what to do."""
+    """For every status but ``scored``: what happened and what to do. For ``scored``: what knowledge was not read, if
+    any."""
     explanation: Explanation | None = None
     unsupported: tuple[UnsupportedSpan, ...] = ()
     coverage: float | None = None
     """Share of the knowledge's characters that models read, 0–1; None when none was asked about it."""
+    decision: Literal["consistent", "inconsistent"] | None = None
+    """In ``Score.metrics``: what the value alone says, by the threshold that the calibration has for this metric. It is
+    consistent if its min-max form is at least the threshold with the best F1 on the calibration's development sets, as
+    PMI-Faith decides. None without such a threshold, and for ``verifiability``."""
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.status == "scored"):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from groundwire.runtime.calibration import Calibration, ProfileName, Scale
+from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..schema.results import Label, MetricResult, Verdict
 from .features import features
+from .threshold import is_consistent
 
 
 def decide(results: Mapping[str, MetricResult], calibration: Calibration | None, profile: ProfileName) -> Verdict:
@@ -35,17 +36,10 @@ def decide(results: Mapping[str, MetricResult], calibration: Calibration | None,
         if feature.name in numbers
     }
     probability = sigmoid(calibration.intercept + sum(contributions.values()))
-    label: Label = "consistent" if probability >= point.threshold else "inconsistent"
+    label: Label = "consistent" if is_consistent(probability, point.threshold, fitted=True) else "inconsistent"
     if unverifiable:
         label = "unverifiable"
     return Verdict(label, probability, profile, point.threshold, contributions)
-
-
-def normalized(value: float, scale: Scale) -> float:
-    """Min-max form with the development set's bounds, 0–1 (PMI-Faith, §4)."""
-    if scale.high <= scale.low:
-        return 0.0
-    return min(1.0, max(0.0, (value - scale.low) / (scale.high - scale.low)))
 
 
 def sigmoid(logit: float) -> float:

@@ -10,6 +10,7 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Score, Timings
 from .decision import decide
 from .span_fusion import fuse_spans
+from .threshold import decide_metrics
 
 
 def build_score(
@@ -24,6 +25,7 @@ def build_score(
 
     A response that states nothing leaves nothing unsupported, whatever single metrics miss in the knowledge.
     """
+    results = decide_metrics(results, calibration)
     by_name = {result.name: result for result in results}
     first = results[0]
     verdict = decide(by_name, calibration, options.profile)

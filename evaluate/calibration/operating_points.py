@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from groundwire.engine.verdict.decision import normalized
+from groundwire.engine.verdict.threshold import normalized
 from groundwire.runtime.calibration import Calibration, Feature, Profile, ProfileName, Scale
 
 from ..statistics.estimates import Floats, best_f1_threshold

@@ -29,7 +29,7 @@ RESULTS = "results.json"
 MetricsOption = Annotated[
     str | None,
     typer.Option(
-        help=f"Comma-separated metrics: {', '.join(METRICS)}, detector.NAME, tokens, critic; "
+        help=f"Comma-separated metrics: {', '.join(METRICS)}, detector.NAME; "
         f"or a group: {', '.join(GROUPS)}. "
         "Default: those of the bundle's verdict, else q2."
     ),
@@ -42,7 +42,9 @@ WorkersOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int, typer.Option(help="Seed of the bootstrap samples, and of --sample.", min=0)]
-RepeatsOption = Annotated[int, typer.Option(help="Bootstrap samples for each interval.", min=10)]
+RepeatsOption = Annotated[
+    int, typer.Option(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
+]
 
 
 def parse_device(name: str) -> DeviceChoice:

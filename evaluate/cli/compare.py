@@ -29,8 +29,8 @@ def compare(
     fail_below: Annotated[
         float | None,
         typer.Option(
-            help="Exit with code 4 when a metric of B is worse by more points (hundredths) than this with p < 0.05, or "
-            "when B lacks what A has.",
+            help="Exit with code 4 when a metric of B is worse by more points (hundredths) than this with p < 0.05 "
+            "after Holm's correction, or when B lacks what A has.",
             min=0.0,
         ),
     ] = None,
@@ -39,8 +39,9 @@ def compare(
 ) -> None:
     """Put two runs of `groundwire evaluate` side by side.
 
-    Figures are those of the examples that both runs have scored; p is that of a paired bootstrap. As a gate in CI,
-    against a run whose results.json and values/ are checked in:
+    Figures are those of the examples that both runs have scored; p is that of a paired bootstrap over contexts, Holm's
+    the same corrected for the number of figures. As a gate in CI, against a run whose results.json and values/ are
+    checked in:
 
         groundwire compare baseline runs/now --fail-below 1
     """
@@ -64,7 +65,7 @@ def compare(
     for difference in worse:
         errors.print(
             f"[red]worse[/]: {escape(difference.metric)} on {escape(difference.set)}, {difference.figure} by "
-            f"{-100 * difference.difference.value:.1f} points (p {difference.p:.3f})",
+            f"{-100 * difference.difference.value:.1f} points (p {difference.adjusted_p:.3f}, corrected)",
             soft_wrap=True,
         )
     for what in comparison.missing:
@@ -78,7 +79,7 @@ def _print_comparison(comparison: Comparison) -> None:
     table = Table()
     for title in ("set", "metric", "figure"):
         table.add_column(title, no_wrap=True)
-    for title in ("examples", "A", "B", "B - A", "p"):
+    for title in ("examples", "A", "B", "B - A", "p", "Holm's p"):
         table.add_column(title, justify="right", no_wrap=True)
     for difference in comparison.differences:
         table.add_row(
@@ -90,6 +91,7 @@ def _print_comparison(comparison: Comparison) -> None:
             f"{difference.b:.3f}",
             _format_difference(difference),
             f"{difference.p:.3f}",
+            f"{difference.adjusted_p:.3f}",
         )
     console.print(f"[dim]A {escape(comparison.a)}\nB {escape(comparison.b)}[/]", soft_wrap=True)
     console.print(table)
@@ -104,5 +106,5 @@ def _format_difference(difference: Difference) -> str:
     from ..statistics.compare import SIGNIFICANT
 
     estimate = difference.difference
-    shade = "default" if difference.p >= SIGNIFICANT else "green" if estimate.value > 0 else "red"
+    shade = "default" if difference.adjusted_p >= SIGNIFICANT else "green" if estimate.value > 0 else "red"
     return f"[{shade}]{estimate.value:+.3f}[/] [dim]{estimate.low:+.3f} to {estimate.high:+.3f}[/]"

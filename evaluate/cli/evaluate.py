@@ -40,6 +40,13 @@ def evaluate(
         typer.Option(help="single: the first valid question of a span; all: every valid question; default: single."),
     ] = None,
     personal: Annotated[bool, typer.Option(help="Keep questions about the speakers (for personal dialogue).")] = False,
+    random_knowledge: Annotated[
+        bool,
+        typer.Option(
+            "--random-knowledge",
+            help="Give every response the knowledge of another example, and the label 0: a test of the metrics.",
+        ),
+    ] = False,
     calibration: Annotated[
         Path | None, typer.Option(help="Draw the verdicts with this file instead of the bundle's calibration.")
     ] = None,
@@ -60,7 +67,7 @@ def evaluate(
     """
     common.require_extra()
     from ..datasets import read_dataset
-    from ..datasets.examples import sample_examples
+    from ..datasets.examples import sample_examples, shuffle_knowledge
     from ..report.page import write_report
     from ..scores.metric_values import VALUES, build_example_values, save_values
     from ..scores.scoring import score_sets
@@ -70,6 +77,8 @@ def evaluate(
     settings = _build_settings(bundle, device, threads, workers, metrics, decoding, questions, personal, calibration)
     paths = common.name_sets([*data, *([dev] if dev else [])])
     sets = {name: sample_examples(read_dataset(path), sample, seed) for name, path in paths.items()}
+    if random_knowledge:
+        sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
     with common.show_progress() as watch:
         scored = score_sets(sets, out, settings, watch)
         development = None
@@ -136,7 +145,7 @@ def _print_results(results: Results, report: Path) -> None:
         for note in figures.notes:
             console.print(f"[dim]{escape(note)}[/]")
     about = (
-        f"F1 at the tuned threshold, else at 0.5; intervals: 95 %, {results.repeats} bootstrap samples. "
+        f"F1 at the tuned threshold, else above 0.5; intervals: 95 %, {results.repeats} bootstrap samples. "
         f"{results.signature}"
     )
     console.print(f"[dim]{escape(about)}[/]", soft_wrap=True)
@@ -160,17 +169,17 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
     filled = {title: cells for title, cells in filled.items() if any(cells)}
     table = Table()
     table.add_column("metric", no_wrap=True)
-    table.add_column("scored", justify="right")
+    table.add_column("examples", justify="right", no_wrap=True)
     for title in filled:
         table.add_column(title, justify="right", no_wrap=True)
     for index, metric in enumerate(order):
-        scored = metric.statuses.get("scored", 0)
-        table.add_row(escape(metric.metric), str(scored), *(cells[index] for cells in filled.values()))
+        count = f"{metric.examples} of {figures.labelled}" if figures.count_missing(metric) else str(metric.examples)
+        table.add_row(escape(metric.metric), count, *(cells[index] for cells in filled.values()))
     return table
 
 
 def _format_f1(metric: MetricFigures, which: str) -> str:
-    """F1 of a class at the tuned threshold, or else at 0.5."""
+    """F1 of a class at the tuned threshold, or else above 0.5."""
     if not metric.decisions:
         return ""
     decision = metric.decisions[-1]

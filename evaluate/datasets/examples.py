@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from groundwire.engine.schema.base import Record
+from groundwire.runtime.errors import InvalidRequest
 
 
 class Example(Record, frozen=True):
@@ -30,6 +34,11 @@ class Example(Record, frozen=True):
     source: str = ""
     """Part of the set, for breakdowns."""
 
+    @property
+    def group(self) -> str:
+        """Knowledge and history, in sixteen hexadecimal digits: examples that share both are drawn together."""
+        return hashlib.sha256(msgspec.json.encode((self.knowledge, self.history))).hexdigest()[:16]
+
 
 def sample_examples(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
     """At most ``count`` examples, in their order; 0 takes all.
@@ -49,6 +58,25 @@ def sample_examples(examples: Sequence[Example], count: int, seed: int) -> list[
         if len(kept) + len(indices) <= count:
             kept += indices
     return [examples[index] for index in sorted(kept)]
+
+
+def shuffle_knowledge(examples: Sequence[Example], seed: int) -> list[Example]:
+    """Every example with the knowledge of another, drawn at random, and so with the label inconsistent.
+
+    The test of the Q² paper's table 10: a metric that reads the knowledge gives such responses very low values.
+    InvalidRequest when all examples have the same knowledge.
+    """
+    rng = random.Random(seed)
+    others = sorted({example.knowledge for example in examples})
+    if len(others) < 2:
+        raise InvalidRequest("All examples have the same knowledge; there is no other to give them.")
+    shuffled = []
+    for example in examples:
+        drawn = rng.randrange(len(others) - 1)
+        # The last one takes the place of the example's own, which is not drawn.
+        knowledge = others[-1] if others[drawn] == example.knowledge else others[drawn]
+        shuffled.append(msgspec.structs.replace(example, knowledge=knowledge, label=0, grade=None))
+    return shuffled
 
 
 def flag_unshared_knowledge(examples: Iterable[Example], others: Iterable[Example]) -> list[bool]:

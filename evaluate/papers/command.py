@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..datasets.examples import Example
     from .runs import ScoredRun
 
+RANDOM_KNOWLEDGE = "q2-10"
+"""The table whose runs are made with ``groundwire evaluate --random-knowledge`` (and its seed 0)."""
 SUFFIXES = (".csv", ".json", ".jsonl", ".tsv")
 
 
@@ -58,18 +60,22 @@ def show_table(
                 f"{escape(published.title)}"
             )
         return
-    rendered = render_table(table, _load_runs(runs or [], data or [], dev or []))
+    rendered = render_table(table, _load_runs(runs or [], data or [], dev or [], shuffle=table == RANDOM_KNOWLEDGE))
     if markdown:
         typer.echo(rendered.markdown(), nl=False)
     else:
         console.print(rendered.rich())
 
 
-def _load_runs(given: list[str], data: list[Path], dev: list[Path]) -> list[ScoredRun]:
+def _load_runs(given: list[str], data: list[Path], dev: list[Path], shuffle: bool = False) -> list[ScoredRun]:
+    """The runs with their scores; with ``shuffle``, of examples that have the knowledge of others."""
+    from ..datasets.examples import shuffle_knowledge
     from . import runs
 
     require_extra()
     examples, development = _read_examples(data), _read_examples(dev)
+    if shuffle:
+        examples = {name: shuffle_knowledge(of_set, 0) for name, of_set in examples.items()}
     if not given:
         return [runs.build_unscored_run(examples)] if examples else []
     return [runs.load_run(Path(directory), name, examples, development) for name, directory in map(_split_name, given)]

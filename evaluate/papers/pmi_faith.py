@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from groundwire.engine.verdict.threshold import are_consistent
+
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def measure_pmi_table_1(runs: Sequence[ScoredRun]) -> Measured:
             )
             if test is None or threshold is None:
                 continue
-            predicted = test.values >= threshold
+            predicted = are_consistent(test.values, threshold, fitted=True)
             precision, recall, f1, _ = precision_recall_fscore_support(
                 test.consistent, predicted, average="binary", zero_division=0.0
             )
@@ -80,7 +82,8 @@ def measure_pmi_table_2(runs: Sequence[ScoredRun]) -> Measured:
             for column, source in SOURCES.items():
                 of_source = np.array([name == source for name in test.sources])
                 if of_source.any():
-                    f1 = f1_score(test.consistent[of_source], test.values[of_source] >= threshold, zero_division=0.0)
+                    called = are_consistent(test.values[of_source], threshold, fitted=True)
+                    f1 = f1_score(test.consistent[of_source], called, zero_division=0.0)
                     measured.put(name, column, float(f1))
     return measured
 

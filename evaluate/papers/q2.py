@@ -1,8 +1,11 @@
-"""Tables 2 to 9 of the Q² paper."""
+"""Tables 2 to 10 of the Q² paper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+
+from groundwire.engine.schema.explanations import Comparison
+from groundwire.engine.verdict.threshold import HALF, is_consistent
 
 from ..datasets.usr import is_in_q2
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
@@ -38,9 +41,7 @@ def measure_q2_table_2(runs: Sequence[ScoredRun]) -> Measured:
             kept = [question for scored_example in examples for question in scored_example.questions()]
             if kept:
                 measured.put(name, "# questions", len(kept))
-                measured.put(
-                    name, "% no answer", 100 * sum(not question.knowledge_answer for question in kept) / len(kept)
-                )
+                measured.put(name, "% no answer", 100 * sum(map(_has_no_answer, kept)) / len(kept))
     return measured
 
 
@@ -58,7 +59,7 @@ def measure_q2_table_3(runs: Sequence[ScoredRun]) -> Measured:
             if len(parts) < len(PARTS) or not scored:
                 continue
             truth = [scored_example.example.label for scored_example, _ in scored]
-            called = [int(value > 0.5) for _, value in scored]
+            called = [int(is_consistent(value, HALF, fitted=False)) for _, value in scored]
             if len(truth) < len(PARTS) * PART_EXAMPLES:
                 measured.note(f"{BASELINES[name]} scored {len(truth)} of {len(PARTS) * PART_EXAMPLES} examples.")
             for label, title in enumerate(("Inconsistent", "Consistent")):
@@ -117,7 +118,7 @@ def measure_q2_table_6(runs: Sequence[ScoredRun]) -> Measured:
     """Accuracy on Dialogue NLI; the run must have kept personal questions (``--personal``)."""
     measured = Measured()
     rules: dict[str, tuple[str, Callable[[float], bool]]] = {
-        "Q²": ("q2", lambda value: value > DNLI_THRESHOLD),
+        "Q²": ("q2", lambda value: is_consistent(value, DNLI_THRESHOLD, fitted=False)),
         "Baseline – NLI only": ("nli", lambda value: value == 1.0),
     }
     for run in runs:
@@ -163,6 +164,18 @@ def measure_q2_table_9(runs: Sequence[ScoredRun]) -> Measured:
     return measured
 
 
+def measure_q2_table_10(runs: Sequence[ScoredRun]) -> Measured:
+    """Q² with knowledge of another dialogue: mean score, and how often the knowledge has no answer."""
+    measured = Measured()
+    for run in runs:
+        examples = run.all_examples()
+        kept = [question for scored_example in examples for question in scored_example.questions()]
+        if kept:
+            measured.put("Random dialogue", "Q²", measured.mean(examples, "q2", "the set"))
+            measured.put("Random dialogue", "% no answer", 100 * sum(map(_has_no_answer, kept)) / len(kept))
+    return measured
+
+
 def _iterate_parts(run: ScoredRun, measured: Measured) -> Iterator[tuple[str, list[ScoredExample]]]:
     """The authors' four sets among the run's examples, by name; adds a note for examples of another number.
 
@@ -191,6 +204,14 @@ def _iterate_parts(run: ScoredRun, measured: Measured) -> Iterator[tuple[str, li
         else:
             if note:
                 measured.note(f"{note}, the paper's set {PART_EXAMPLES}: give the authors' file {wanted}.csv.")
+
+
+def _has_no_answer(question: Comparison) -> bool:
+    """Whether the reader found no answer; an empty one is none of these, as in the authors' count.
+
+    Runs of older versions do not tell the two apart.
+    """
+    return question.answer_status == "none" if question.answer_status else not question.knowledge_answer
 
 
 def _measure_coverage(examples: Sequence[ScoredExample]) -> float | None:

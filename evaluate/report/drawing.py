@@ -40,9 +40,10 @@ _VARIABLES = {
     CONSISTENT: "--consistent",
     INCONSISTENT: "--inconsistent",
 } | {colour: f"--series-{number}" for number, colour in enumerate(SERIES, start=1)}
-SIZE = (4.7, 3.9)
+SIZE = (4.7, 5.1)
+"""Inches of a plot with a legend under its axes, of up to six lines and a title."""
 SMALL = (3.5, 2.45)
-_MARGINS = {SIZE: (0.52, 0.43, 0.1, 0.1), SMALL: (0.46, 0.42, 0.1, 0.06)}
+_MARGINS = {SIZE: (0.52, 1.63, 0.1, 0.1), SMALL: (0.46, 0.42, 0.1, 0.06)}
 """Inches left, below, right and above the axes. Fixed: an automatic layout takes longer than the drawing."""
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",

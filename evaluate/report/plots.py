@@ -51,18 +51,21 @@ def draw_roc(metrics: Sequence[MetricFigures], name: str) -> Drawing:
         )
         _draw_curves(axes, curves, [metric.roc_auc for metric, _ in curves])
         axes.set(xlabel="share of inconsistent responses accepted", ylabel="share of consistent responses accepted")
-        axes.legend(loc="lower right", title="ROC-AUC", alignment="left", borderaxespad=0.2)
+        _add_legend(axes, "ROC-AUC")
         return finish_drawing(figure, name, f"ROC curves of {_join_names(metric for metric, _ in curves)}")
 
 
-def draw_precision_recall(metrics: Sequence[MetricFigures], name: str, share: float | None) -> Drawing:
-    """Precision and recall of the class inconsistent, the leading metric first.
+def draw_precision_recall(
+    metrics: Sequence[MetricFigures], name: str, share: float | None, *, consistent: bool = False
+) -> Drawing:
+    """Precision and recall of the class inconsistent, or of ``consistent``, the leading metric first.
 
-    ``share`` is that of inconsistent examples, 0–1, the precision of guessing; None draws no line for it.
+    ``share`` is that of the class, 0–1, the precision of guessing; None draws no line for it.
     """
-    curves = [(metric, metric.precision_recall) for metric in metrics if metric.precision_recall is not None][
-        :MAX_CURVES
+    traced = [
+        (metric, metric.precision_recall_consistent if consistent else metric.precision_recall) for metric in metrics
     ]
+    curves = [(metric, curve) for metric, curve in traced if curve is not None][:MAX_CURVES]
     with open_figure(SIZE) as (figure, axes):
         if share is not None:
             axes.axhline(share, color=FAINT, linewidth=0.8, linestyle=(0, (2, 3)))
@@ -76,16 +79,18 @@ def draw_precision_recall(metrics: Sequence[MetricFigures], name: str, share: fl
                 va="top" if under else "bottom",
                 size=8.5,
             )
-        _draw_curves(axes, curves, [metric.average_precision for metric, _ in curves], steps=True)
-        axes.set(xlabel="recall: inconsistent responses flagged", ylabel="precision: share of correct flags")
-        low = share is not None and share < 0.4
-        axes.legend(
-            loc="upper right" if low else "lower left",
-            title="average precision",
-            alignment="left",
-            borderaxespad=0.2,
-        )
-        return finish_drawing(figure, name, f"Precision-recall curves of {_join_names(metric for metric, _ in curves)}")
+        figures = [
+            metric.average_precision_consistent if consistent else metric.average_precision for metric, _ in curves
+        ]
+        _draw_curves(axes, curves, figures, steps=True)
+        if consistent:
+            axes.set(xlabel="recall: consistent responses accepted", ylabel="precision: share of correct acceptances")
+        else:
+            axes.set(xlabel="recall: inconsistent responses flagged", ylabel="precision: share of correct flags")
+        _add_legend(axes, "average precision")
+        which = "consistent" if consistent else "inconsistent"
+        names = _join_names(metric for metric, _ in curves)
+        return finish_drawing(figure, name, f"Precision-recall curves of {names} for the class {which}")
 
 
 def draw_histogram(counts: Histogram, name: str, metric: str, decisions: Sequence[Decision] = ()) -> Drawing:
@@ -161,7 +166,7 @@ def draw_reliability(metrics: Sequence[tuple[str, Reliability]], name: str) -> D
         )
         axes.grid()
         axes.tick_params(length=0)
-        axes.legend(handles=handles, loc="lower right", title="mean distance", alignment="left", borderaxespad=0.2)
+        _add_legend(axes, "mean distance", handles)
         return finish_drawing(
             figure, name, f"Reliability of {', '.join(_replace_undrawable(metric) for metric, _ in shown)}"
         )
@@ -189,6 +194,13 @@ def _draw_curves(
     axes.set(xlim=(-0.012, 1.012), ylim=(-0.012, 1.012))
     axes.grid()
     axes.tick_params(length=0)
+
+
+def _add_legend(axes: Axes, title: str, handles: Sequence[Line2D] | None = None) -> None:
+    """A legend under the axes, where it covers no curve and no point."""
+    given: dict[str, Any] = {} if handles is None else {"handles": handles}
+    below = (0.0, -0.13)
+    axes.legend(title=title, alignment="left", loc="upper left", bbox_to_anchor=below, borderaxespad=0.0, **given)
 
 
 def _choose_steps(curve: Curve) -> str:

@@ -26,6 +26,8 @@ class Column(NamedTuple):
     """Heading over several neighbouring columns."""
     best: float | None = None
     """The value that is marked as the best; None marks none."""
+    examples: tuple[int | None, ...] = ()
+    """How many examples each value is of, where these are fewer than the set's; None elsewhere."""
 
 
 class Table(NamedTuple):
@@ -88,14 +90,19 @@ def build_overview_table(sets: Sequence[SetFigures]) -> Table:
     columns = [
         _build_column(
             figures.name,
-            f"{figures.examples:,} responses",
+            f"{figures.labelled:,} labelled responses",
             "heat",
             [figures.metrics[metric].roc_auc if metric in figures.metrics else None for metric in rows],
             best=True,
-        )
+        )._replace(examples=tuple(_count_fewer(figures, metric) for metric in rows))
         for figures in labelled
     ]
     return Table("ROC-AUC of every metric on every set", "Metric", tuple(rows), _drop_empty(columns))
+
+
+def _count_fewer(figures: SetFigures, metric: str) -> int | None:
+    known = figures.metrics.get(metric)
+    return known.examples if known is not None and figures.count_missing(known) else None
 
 
 def build_metrics_table(figures: SetFigures) -> Table:
@@ -127,14 +134,14 @@ def build_metrics_table(figures: SetFigures) -> Table:
         ),
     ]
     for origin in _list_origins(rows):
-        group = "at 0.5" if origin == "0.5" else f"tuned on {origin}"
+        group = "above 0.5" if origin == "0.5" else f"tuned on {origin}"
         if origin != "0.5":
             thresholds = [
                 decision.threshold if (decision := _find_decision(metric, origin)) else None for metric in rows
             ]
             columns.append(
                 _build_column(
-                    "Threshold", "value from which a response counts as consistent", "number", thresholds, group
+                    "Threshold", "a response with this value or more counts as consistent", "number", thresholds, group
                 )
             )
         for label, about, get in _DECIDED:
@@ -169,7 +176,7 @@ def build_decisions_table(figures: SetFigures) -> Table:
             about,
             "number",
             [_get_decided(origin, get)(metric) for metric in rows],
-            "at 0.5" if origin == "0.5" else f"tuned on {origin}",
+            "above 0.5" if origin == "0.5" else f"tuned on {origin}",
             True,
         )
         for origin in _list_origins(rows)

@@ -84,11 +84,17 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
         return Plot(drawing.inline, file, caption)
 
     curves = []
-    if any(metric.roc for metric in drawn):
-        curves.append(plot("roc", plots.draw_roc(drawn, f"{slug}-roc"), "ROC curves"))
-    if any(metric.precision_recall for metric in drawn):
+    if traced := sum(metric.roc is not None for metric in drawn):
+        curves.append(plot("roc", plots.draw_roc(drawn, f"{slug}-roc"), f"ROC curves{_name_limit(traced)}"))
+    if traced := sum(metric.precision_recall is not None for metric in drawn):
         drawing = plots.draw_precision_recall(drawn, f"{slug}-pr", share)
-        curves.append(plot("precision-recall", drawing, "Precision and recall of inconsistent responses"))
+        caption = f"Precision and recall of inconsistent responses{_name_limit(traced)}"
+        curves.append(plot("precision-recall", drawing, caption))
+    if traced := sum(metric.precision_recall_consistent is not None for metric in drawn):
+        rest = None if share is None else 1 - share
+        drawing = plots.draw_precision_recall(drawn, f"{slug}-prc", rest, consistent=True)
+        caption = f"Precision and recall of consistent responses{_name_limit(traced)}"
+        curves.append(plot("precision-recall-consistent", drawing, caption))
     with_values = [(metric, metric.histogram) for metric in drawn if metric.histogram is not None][:MAX_HISTOGRAMS]
     names = _number_duplicates(_make_slug(metric.metric) for metric, _ in with_values)
     histograms = [
@@ -103,7 +109,8 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
     reliability = []
     if probabilities:
         drawing = plots.draw_reliability(probabilities, f"{slug}-reliability")
-        reliability.append(plot("reliability", drawing, "Probabilities, predicted and observed"))
+        caption = f"Probabilities, predicted and observed{_name_limit(len(probabilities))}"
+        reliability.append(plot("reliability", drawing, caption))
     return SetView(
         figures,
         slug,
@@ -120,6 +127,11 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
         tables.build_system_level_table(figures),
         tables.build_verdicts_table(figures.verdicts),
     )
+
+
+def _name_limit(metrics: int) -> str:
+    """What a caption adds when a plot cannot show all metrics."""
+    return f" of {plots.MAX_CURVES} of {metrics} metrics, the best ones" if metrics > plots.MAX_CURVES else ""
 
 
 def _build_scale(ranked: Sequence[MetricFigures]) -> Scale | None:

@@ -40,6 +40,8 @@ class ExampleValues(Record, frozen=True):
     grade: float | None
     context: str
     values: dict[str, float]
+    group: str = ""
+    """``Example.group``; empty in files of older versions."""
 
 
 class MetricValues(NamedTuple):
@@ -52,7 +54,7 @@ class MetricValues(NamedTuple):
 
 
 def collect_metric_values(scores: Sequence[Score], calibration: Calibration | None) -> dict[str, MetricValues]:
-    """The values of each metric, in the order of the request; first ``fused``, where there is a calibration.
+    """The values of each metric, in the order of the request; first ``fused``, where a verdict has a probability.
 
     A score that is ``invalid`` has no metrics; its status counts for all of them. A verdict without a probability
     counts as ``unknown``.
@@ -62,7 +64,8 @@ def collect_metric_values(scores: Sequence[Score], calibration: Calibration | No
         profile = next(iter(calibration.profiles))  # the probability is the same under all of them
         probabilities = [decide(score.metrics, calibration, profile).probability for score in scores]
         statuses = ["unknown" if probability is None else "scored" for probability in probabilities]
-        columns[FUSED] = _build_column(probabilities, statuses)
+        if "scored" in statuses:
+            columns[FUSED] = _build_column(probabilities, statuses)
     for name in dict.fromkeys(name for score in scores for name in score.metrics):
         results = [score.metrics.get(name) for score in scores]
         columns[name] = _build_column(
@@ -90,6 +93,7 @@ def build_example_values(
             example.grade,
             example.context,
             select_values(columns, index),
+            example.group,
         )
         for index, example in enumerate(examples)
     ]

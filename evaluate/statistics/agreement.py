@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from groundwire.engine.metrics import find
+from groundwire.engine.verdict.threshold import are_consistent
 
 from ..scores.metric_values import FUSED, MetricValues
-from .estimates import Bools, Floats, areas, classification, estimate, pearson
+from .estimates import Bools, Floats, areas, classification, pearson
 from .human_labels import HumanLabels
-from .results import ClassFigures, Curve, Decision, Estimate, Histogram, MetricFigures, Reliability
+from .results import ClassFigures, Curve, Decision, Histogram, MetricFigures, Reliability
 from .system_level import simulate_systems
 
 HISTOGRAM_BINS = 20
@@ -23,11 +24,12 @@ CURVE_POINTS = 200
 
 
 class Threshold(NamedTuple):
-    """The value from which a metric calls a response consistent."""
+    """The value that separates consistent from inconsistent responses (``engine.verdict.threshold``)."""
 
     value: float
     origin: str
-    tuned_on: int = 0
+    tuned_on: int | None = None
+    """Examples that it was tuned on; None for a fixed threshold."""
 
 
 def is_bounded(metric: str) -> bool:
@@ -53,36 +55,36 @@ def measure_agreement(
     known, graded = labels.select_labelled(values), labels.select_graded(values)
     known_values, consistent = values[known], labels.consistent[known]
     both = bool(known.any())
-    area, precision = labels.samples.measure(areas(known_values, consistent), known) if both else (None, None)
+    sampled_areas = labels.samples.measure(areas(known_values, consistent), known) if both else (None, None, None)
+    area, precision, consistent_precision = sampled_areas
     linear = labels.samples.measure(pearson(values[graded], labels.grades[graded]), graded) if graded.any() else None
-    by_part = {name: _estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
+    by_part = {name: labels.estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
     return MetricFigures(
         metric=metric,
         examples=int(((labels.labelled | np.isfinite(labels.grades)) & np.isfinite(values)).sum()),
         statuses=column.statuses,
-        roc_auc=_estimate(area),
-        average_precision=_estimate(precision),
+        roc_auc=labels.estimate(area),
+        average_precision=labels.estimate(precision),
+        average_precision_consistent=labels.estimate(consistent_precision),
         decisions=tuple(_decide(values, thresholds, labels, known)) if both else (),
-        spearman=_estimate(labels.rank_correlation(values)),
-        pearson=_estimate(linear),
-        ranking=_estimate(labels.ranking(values)),
+        spearman=labels.estimate(labels.rank_correlation(values)),
+        pearson=labels.estimate(linear),
+        ranking=labels.estimate(labels.ranking(values)),
         system_level=simulate_systems(*labels.values_of_only_pairs(values), labels.repeats, labels.seed),
         roc=_trace_roc(known_values, consistent) if both else None,
-        precision_recall=_trace_precision_recall(known_values, consistent) if both else None,
+        precision_recall=_trace_precision_recall(-known_values, ~consistent) if both else None,
+        precision_recall_consistent=_trace_precision_recall(known_values, consistent) if both else None,
         histogram=_count_values(known_values, consistent, (0.0, 1.0) if is_bounded(metric) else None) if both else None,
         reliability=measure_reliability(known_values, consistent) if both and is_probability(metric) else None,
         by_source={name: figure for name, figure in by_part.items() if figure is not None},
     )
 
 
-def _estimate(numbers: Floats | None) -> Estimate | None:
-    return None if numbers is None else estimate(numbers)
-
-
 def _decide(values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, known: Bools) -> Iterator[Decision]:
     for threshold in thresholds:
-        statistic = classification(values[known] >= threshold.value, labels.consistent[known])
-        estimates = [estimate(numbers) for numbers in labels.samples.measure(statistic, known)]
+        called = are_consistent(values[known], threshold.value, fitted=threshold.tuned_on is not None)
+        statistic = classification(called, labels.consistent[known])
+        estimates = [labels.estimate(numbers) for numbers in labels.samples.measure(statistic, known)]
         defined = [figure for figure in estimates if figure is not None]
         if len(defined) < len(estimates):  # of a handful of examples, no sample had both classes
             continue
@@ -94,7 +96,7 @@ def _decide(values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels
             balanced_accuracy=balanced,
             consistent=ClassFigures(*classes[:3]),
             inconsistent=ClassFigures(*classes[3:]),
-            tuned_on=threshold.tuned_on,
+            tuned_on=threshold.tuned_on or 0,
         )
 
 
@@ -103,8 +105,9 @@ def _trace_roc(values: Floats, consistent: Bools) -> Curve:
     return _thin_curve(inconsistent_passed, consistent_passed)
 
 
-def _trace_precision_recall(values: Floats, consistent: Bools) -> Curve:
-    precision, recall, _ = precision_recall_curve(~consistent, -values)
+def _trace_precision_recall(values: Floats, wanted: Bools) -> Curve:
+    """Of the class ``wanted``, whose examples should have the highest values."""
+    precision, recall, _ = precision_recall_curve(wanted, values)
     return _thin_curve(recall[::-1], precision[::-1])
 
 

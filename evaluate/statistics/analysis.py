@@ -11,14 +11,15 @@ import numpy as np
 from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.results import Score, Verdict
 from groundwire.engine.verdict.decision import decide
+from groundwire.engine.verdict.threshold import HALF
 from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..datasets.examples import Example, flag_unshared_knowledge
 from ..scores.metric_values import FUSED, MetricValues, collect_metric_values
 from .agreement import Threshold, is_bounded, measure_agreement
 from .error_analysis import find_errors, list_kept_questions
-from .estimates import Bools, best_f1_threshold, estimate, roc_auc
-from .human_labels import HumanLabels
+from .estimates import Bools, best_f1_threshold, roc_auc
+from .human_labels import MIN_GROUPS, HumanLabels
 from .results import MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
 
 VERIFIABILITY = "verifiability"
@@ -61,6 +62,8 @@ def analyse(
     human = HumanLabels(examples, repeats, seed)
     columns = collect_metric_values(scores, calibration)
     notes: list[str] = []
+    if not human.by_context and len(examples) >= MIN_GROUPS:
+        notes.append("Intervals may be too narrow: the examples share too few contexts to draw samples of contexts.")
     tuned = _tune_thresholds(examples, development, calibration, notes) if development else {}
     parts = dict(_split_by_origin(examples, notes))
     metrics = {
@@ -114,7 +117,7 @@ def _tune_thresholds(
 
 def _list_thresholds(metric: str, tuned: Mapping[str, Threshold]) -> Iterator[Threshold]:
     if is_bounded(metric):
-        yield Threshold(0.5, "0.5")
+        yield Threshold(HALF, "0.5")
     if metric in tuned:
         yield tuned[metric]
 
@@ -172,7 +175,7 @@ def _measure_verifiability(
     if accuracy is None:
         return None
     area = human.samples.measure(roc_auc(column.values[known], checkable[known]), known)
-    return VerifiabilityFigures(int(known.sum()), accuracy, estimate(area))
+    return VerifiabilityFigures(int(known.sum()), accuracy, human.estimate(area))
 
 
 def _measure_questions(scores: Sequence[Score], human: HumanLabels) -> QuestionFigures | None:

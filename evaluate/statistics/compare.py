@@ -1,23 +1,26 @@
 """Two runs side by side on the examples that both scored: which metric became better, and is it more than chance?
 
-The difference of a figure is computed in a thousand samples of the same examples for both runs (a paired bootstrap), so
-what makes an example easy or hard for either run cancels out.
+The difference of a figure is computed in samples of the same examples for both runs (a paired bootstrap), so what makes
+an example easy or hard for either run cancels out. The p values are corrected for the number of figures.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Self, TypeAlias
 
+import msgspec
 import numpy as np
 
 from groundwire.engine.schema.base import Record
 from groundwire.runtime.errors import InvalidRequest
 
 from ..scores.metric_values import VALUES, ExampleValues, load_values
-from .estimates import Floats, estimate, p_value
+from .estimates import Floats
 from .human_labels import HumanLabels
+from .resampling import adjust_p_values, p_value
 from .results import Estimate, Results
 
 FigureName: TypeAlias = Literal["roc_auc", "ranking", "spearman"]
@@ -63,10 +66,13 @@ class Difference(Record, frozen=True):
     """``b - a``."""
     p: float
     """Two-sided, of no difference."""
+    adjusted_p: float = 1.0
+    """``p`` for all differences of the comparison together (Holm): among twenty equal figures, one has a p below 0.05
+    by chance."""
 
     def worse_by(self, points: float) -> bool:
         """Whether B is worse by more than ``points`` hundredths, and by more than chance."""
-        return -self.difference.value * 100 > points and self.p < SIGNIFICANT
+        return -self.difference.value * 100 > points and self.adjusted_p < SIGNIFICANT
 
 
 class Comparison(Record, frozen=True):
@@ -76,6 +82,7 @@ class Comparison(Record, frozen=True):
     b: str
     """Signatures of the runs."""
     repeats: int
+    """Bootstrap samples: those asked for, or as many as the correction of all the p values needs."""
     seed: int
     differences: tuple[Difference, ...]
     missing: tuple[str, ...]
@@ -89,6 +96,9 @@ def compare_runs(
 ) -> Comparison:
     """The differences of ``b`` from ``a``, of all their common metrics or of ``metrics``.
 
+    ``repeats`` is the least number of bootstrap samples. More are drawn for many figures, since the smallest p, of
+    2 / (repeats + 1), must stay below 0.05 once it is corrected for them.
+
     Raises InvalidRequest when the runs have no set in common, or a named metric is in neither.
     """
     common = [name for name in a.sets if name in b.sets]
@@ -101,12 +111,17 @@ def compare_runs(
         raise InvalidRequest(f"No run has the metric {_join(unknown)}; they have {_join(sorted(known))}.")
     missing = [f"set {name}" for name in a.sets if name not in b.sets]
     notes = [f"Only B has the set {name}." for name in b.sets if name not in a.sets]
+    all_shared = [_Shared.of(name, a.sets[name], b.sets[name], metrics) for name in common]
+    repeats = max(repeats, math.ceil(2 / SIGNIFICANT) * sum(shared.count_figures() for shared in all_shared))
     differences: list[Difference] = []
-    for name in common:
-        shared = _Shared.of(name, a.sets[name], b.sets[name], metrics)
+    for shared in all_shared:
         differences += shared.differences(repeats, seed)
         missing += shared.missing
         notes += shared.notes
+    adjusted = adjust_p_values([difference.p for difference in differences])
+    differences = [
+        msgspec.structs.replace(difference, adjusted_p=p) for difference, p in zip(differences, adjusted, strict=True)
+    ]
     return Comparison(
         a.results.signature, b.results.signature, repeats, seed, tuple(differences), tuple(missing), tuple(notes)
     )
@@ -148,6 +163,12 @@ class _Shared(NamedTuple):
                 notes.append(f"{metric} scores {second - first} more examples of {name} in B.")
         return cls(name, pairs, metrics, missing, notes)
 
+    def count_figures(self) -> int:
+        """How many figures may be compared: those for which the set has labels, pairs or grades."""
+        labels = HumanLabels([example for example, _ in self.pairs], 0, 0)
+        kinds = len(set(labels.consistent[labels.labelled].tolist())) == 2, labels.pairs.contexts, labels.has_grades
+        return len(self.metrics) * sum(map(bool, kinds))
+
     def differences(self, repeats: int, seed: int) -> Iterator[Difference]:
         """Every figure that is defined in both runs; a figure that only A has is added to ``missing``."""
         labels = HumanLabels([example for example, _ in self.pairs], repeats, seed)
@@ -162,7 +183,7 @@ class _Shared(NamedTuple):
                 before, after = measure(labels, first), measure(labels, second)
                 if before is None:
                     continue
-                difference = None if after is None else estimate(after - before)
+                difference = None if after is None else labels.estimate(after - before)
                 if after is None or difference is None:
                     self.missing.append(f"{figure} of {metric} on {self.name}, undefined there")
                 else:
@@ -174,7 +195,7 @@ class _Shared(NamedTuple):
                         a=float(before[0]),
                         b=float(after[0]),
                         difference=difference,
-                        p=p_value(after[1:] - before[1:]),
+                        p=p_value(after - before, repeats),
                     )
 
 

@@ -1,10 +1,8 @@
-"""Statistics of agreement with human labels, and their 95 % intervals by bootstrap.
+"""Statistics of agreement with human labels.
 
 A statistic is built from the values once. It is then a function of the examples' weights: an array [examples, samples]
-that says how often each example is in each sample. Column 0 of every weighting is the data as they are, the others are
-samples with replacement, so that one computation gives the figure and its interval. Where a sample leaves a figure
-undefined (one of the classes is missing, or one side is constant), it is NaN; NaN never leaves this module: an
-undefined figure is None.
+that says how often each example is in each sample (``resampling``). So one computation gives a figure and its interval.
+Where a sample leaves a figure undefined (one of the classes is missing, or one side is constant), it is NaN.
 
 The reference implementations, in the tests: scikit-learn with ``sample_weight``, scipy on the drawn examples.
 """
@@ -18,60 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .results import Estimate
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Statistic: TypeAlias = Callable[[Floats], Floats]
 """From weights [examples, samples] to one number per sample, [samples], or to several, [numbers, samples]."""
-
-_CHUNK = 32
-"""Samples computed at a time: the weights of some thousand examples then stay in the processor's cache."""
-
-
-class Resamples:
-    """How often each of ``examples`` examples is in each of ``repeats`` samples of as many, drawn with replacement.
-
-    All figures of a set use the same samples, so that those of two metrics can be compared sample by sample.
-    """
-
-    def __init__(self, examples: int, repeats: int, seed: int) -> None:
-        shape = (repeats, examples)
-        drawn = np.random.default_rng(seed).integers(0, examples, shape) if examples else np.empty(shape, int)
-        flat = (drawn + np.arange(1, repeats + 1)[:, None] * examples).ravel()
-        counts = np.bincount(flat, minlength=(repeats + 1) * examples).reshape(repeats + 1, examples)
-        counts[0] = 1
-        # No example is ever drawn 256 times: of 255 it cannot be, and of more the count is about Poisson(1).
-        self._counts = np.ascontiguousarray(counts.T.astype(np.uint8))
-
-    def measure(self, statistic: Statistic, keep: Bools) -> Floats:
-        """The statistic of the examples in ``keep`` [examples]: for the data as they are, then for each sample."""
-        counts = self._counts[keep]
-        parts = [
-            statistic(counts[:, first : first + _CHUNK].astype(np.float64))
-            for first in range(0, counts.shape[1], _CHUNK)
-        ]
-        return np.concatenate(parts, axis=-1)
-
-    def estimate(self, statistic: Statistic, keep: Bools) -> Estimate | None:
-        """The statistic with its interval; None when it is undefined for these examples."""
-        return estimate(self.measure(statistic, keep))
-
-
-def estimate(numbers: Floats) -> Estimate | None:
-    """The first of ``Resamples.measure``'s numbers, and the 2.5 and 97.5 percentiles of the others that are defined."""
-    others = numbers[1:][np.isfinite(numbers[1:])]
-    if not np.isfinite(numbers[0]) or not len(others):
-        return None
-    low, high = np.percentile(others, [2.5, 97.5])
-    return Estimate(float(numbers[0]), float(low), float(high))
-
-
-def p_value(differences: Floats) -> float:
-    """Two-sided p of "no difference" from bootstrapped differences: twice the smaller tail, never 0."""
-    known = differences[np.isfinite(differences)]
-    tail = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
-    return float(min(1.0, 2 * (tail + 1) / (len(known) + 1)))
 
 
 def roc_auc(values: Floats, consistent: Bools) -> Statistic:
@@ -85,18 +33,25 @@ def roc_auc(values: Floats, consistent: Bools) -> Statistic:
 
 
 def areas(values: Floats, consistent: Bools) -> Statistic:
-    """ROC-AUC, and the average precision of the class inconsistent, lowest values first (scikit-learn's, which does not
-    interpolate): two numbers for the price of one.
+    """ROC-AUC, and the average precision of inconsistent, lowest values first, and of consistent, highest values first
+    (scikit-learn's, which does not interpolate): three numbers for the price of one.
     """
     right, wrong = _split_by_value(values, consistent)
 
     def measure(weights: Floats) -> Floats:
         above, below = right @ weights, wrong @ weights
-        retrieved = np.cumsum(below, axis=0)
-        precision = retrieved / np.maximum(retrieved + np.cumsum(above, axis=0), 1)  # counts: less than 1 is 0 of 0
-        return np.stack([_area(above, below), _divide(np.einsum("vs,vs->s", below, precision), retrieved[-1])])
+        return np.stack(
+            [_area(above, below), _average_precision(below, above), _average_precision(above[::-1], below[::-1])]
+        )
 
     return measure
+
+
+def _average_precision(wanted: Floats, others: Floats) -> Floats:
+    """From the weights of the class that is searched for and of the other, [values, samples], best value first."""
+    retrieved = np.cumsum(wanted, axis=0)
+    precision = retrieved / np.maximum(retrieved + np.cumsum(others, axis=0), 1)  # counts: less than 1 is 0 of 0
+    return _divide(np.einsum("vs,vs->s", wanted, precision), retrieved[-1])
 
 
 def _area(above: Floats, below: Floats) -> Floats:

@@ -11,7 +11,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .estimates import Bools, Floats, Resamples, roc_auc, share, spearman
+from .estimates import Bools, Floats, roc_auc, share, spearman
+from .resampling import Resamples, estimate
 from .results import Estimate
 
 
@@ -33,6 +34,11 @@ class LabelledExample(Protocol):
         """Examples with the same non-empty context answer the same turn."""
         ...
 
+    @property
+    def group(self) -> str:
+        """Examples with the same non-empty group have the same knowledge and history."""
+        ...
+
 
 class Pairs(NamedTuple):
     """Every (consistent, inconsistent) pair of examples of one context."""
@@ -47,6 +53,10 @@ class Pairs(NamedTuple):
     contexts: int
 
 
+MIN_GROUPS = 10
+"""Contexts from which they are drawn as wholes: of fewer, samples of contexts would be too much alike."""
+
+
 class HumanLabels:
     """Labels, grades and pairs of a set's examples, as arrays [examples], and the samples of all its intervals."""
 
@@ -57,13 +67,25 @@ class HumanLabels:
         grades = [np.nan if example.grade is None else example.grade for example in examples]
         self.grades: Floats = np.array(grades, dtype=np.float64)
         self.pairs = _pair_examples(examples)
-        self.samples = Resamples(len(examples), repeats, seed)
-        self._contexts = Resamples(self.pairs.contexts, repeats, seed)
+        groups = group_examples(examples)
+        self.by_context = len(set(groups)) >= MIN_GROUPS
+        """Whether samples draw whole contexts; of fewer they draw examples."""
+        self.samples = Resamples(groups if self.by_context else range(len(examples)), repeats, seed)
+        self._contexts = Resamples(range(self.pairs.contexts), repeats, seed)
+
+    def estimate(self, figure: Floats | None) -> Estimate | None:
+        """A figure of this set with its interval; None when it is undefined."""
+        return None if figure is None else estimate(figure, self.repeats)
 
     @property
     def inconsistent(self) -> Bools:
         """The examples that people labelled inconsistent."""
         return self.labelled & ~self.consistent
+
+    @property
+    def has_grades(self) -> bool:
+        """Whether any example has a grade."""
+        return bool(np.isfinite(self.grades).any())
 
     def select_labelled(self, values: Floats) -> Bools:
         """The examples with a label and a value; none of them when only one class has values."""
@@ -77,17 +99,17 @@ class HumanLabels:
         return selected if varied else np.zeros_like(selected)
 
     def roc_auc(self, values: Floats, part: Bools | None = None) -> Floats | None:
-        """ROC-AUC [1 + repeats] of the examples in ``part``, or of all; None without both classes."""
+        """ROC-AUC of the examples in ``part``, or of all, as a sampled figure; None without both classes."""
         known = self.select_labelled(values if part is None else np.where(part, values, np.nan))
         return self.samples.measure(roc_auc(values[known], self.consistent[known]), known) if known.any() else None
 
     def rank_correlation(self, values: Floats) -> Floats | None:
-        """Spearman's correlation [1 + repeats] with the grades; None where it is undefined."""
+        """Spearman's correlation with the grades, as a sampled figure; None where it is undefined."""
         known = self.select_graded(values)
         return self.samples.measure(spearman(values[known], self.grades[known]), known) if known.any() else None
 
     def ranking(self, values: Floats) -> Floats | None:
-        """Share of pairs in the right order [1 + repeats], over samples of contexts; a tie counts one half."""
+        """Share of pairs in the right order, a sampled figure over samples of contexts; a tie counts one half."""
         better, worse = values[self.pairs.better], values[self.pairs.worse]
         known = np.isfinite(better) & np.isfinite(worse)
         if not known.any():
@@ -109,6 +131,14 @@ class HumanLabels:
         """The sum of ``part`` over the sum of ``whole``, both [examples]; None when ``whole`` is 0."""
         everywhere = np.ones(len(self.labelled), dtype=bool)
         return self.samples.estimate(share(part.astype(np.float64), whole.astype(np.float64)), everywhere)
+
+
+def group_examples(examples: Sequence[LabelledExample]) -> list[str]:
+    """What each example shares its knowledge and history with: the group, else the context, else nothing."""
+    return [
+        f"group {example.group}" if example.group else f"context {example.context}" if example.context else str(index)
+        for index, example in enumerate(examples)
+    ]
 
 
 def _pair_examples(examples: Sequence[LabelledExample]) -> Pairs:

@@ -1,8 +1,7 @@
 """The figures of an evaluation, as ``results.json`` holds them: all that a report or a comparison shows.
 
 A metric is compared with human labels only on the examples where it has a value and a person gave a label or a grade.
-``examples`` counts those; ``statuses`` counts all. Intervals are 95 % by bootstrap over examples (over contexts for
-pairs).
+``examples`` counts those; ``statuses`` counts all. Intervals are 95 % by bootstrap over contexts (``resampling``).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Decision(Record, frozen=True):
     """Both classes at one threshold."""
 
     threshold: float
-    """Value of the metric from which a response counts as consistent."""
+    """A response counts as consistent above 0.5, or from a tuned threshold on."""
     origin: str
     """``0.5``, or the name of the development set on which the threshold was tuned (best F1 of the class consistent, as
     in the PMI-Faith paper; its min-max form changes no decision)."""
@@ -99,6 +98,7 @@ class MetricFigures(Record, frozen=True):
     roc_auc: Estimate | None = None
     average_precision: Estimate | None = None
     """Of the class inconsistent, the one that is searched for."""
+    average_precision_consistent: Estimate | None = None
     decisions: tuple[Decision, ...] = ()
     spearman: Estimate | None = None
     pearson: Estimate | None = None
@@ -110,6 +110,8 @@ class MetricFigures(Record, frozen=True):
     """Share of inconsistent (x) and of consistent responses (y) with a value from each threshold upwards."""
     precision_recall: Curve | None = None
     """Recall and precision of "inconsistent"."""
+    precision_recall_consistent: Curve | None = None
+    """The same of "consistent"."""
     histogram: Histogram | None = None
     reliability: Reliability | None = None
     """Only for probabilities: ``fused``, detectors."""
@@ -192,6 +194,15 @@ class SetFigures(Record, frozen=True):
     """Of the metric ``verifiability``, which does not score consistency and is not among ``metrics``."""
     notes: tuple[str, ...] = ()
     """What limits the figures: examples left out, thresholds that could not be tuned."""
+
+    @property
+    def labelled(self) -> int:
+        """Examples that a metric can be compared on: those with a label, or all of a set without labels."""
+        return self.labels.get("consistent", 0) + self.labels.get("inconsistent", 0) or self.examples
+
+    def count_missing(self, metric: MetricFigures) -> int:
+        """How many of ``labelled`` the metric's figures leave out, since it did not score them."""
+        return max(0, self.labelled - metric.examples)
 
 
 class Results(Record, frozen=True):

@@ -1,6 +1,6 @@
-"""Beam search, greedy search, sampling and beam sampling over a decoder step, whatever graph computes it.
+"""Beam search, greedy search, sampling and their mixtures over a decoder step, whatever graph computes it.
 
-``beam_search`` and ``sample`` are rngs: they yield the paths of the beams after every step, and return the
+``beam_search`` and ``sample`` are generators: they yield the paths of the beams after every step, and return the
 finished sequences. So the same loop serves a complete response and one that is streamed.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..calls import BeamSampling, BeamSearch, Decoding, Greedy, Sampling
+from ..calls import BeamSampling, BeamSearch, Decoding, DelayedBeamSearch, Greedy, Sampling
 from ..errors import InvalidRequest
 from ..numerics import softmax
 from ..ort.session import Array
@@ -109,7 +109,7 @@ def decode(
 def count_parallel_sequences(decoding: Decoding) -> int:
     """The number of sequences per source that a step continues."""
     match decoding:
-        case BeamSearch() | BeamSampling():
+        case BeamSearch() | BeamSampling() | DelayedBeamSearch():
             return decoding.num_beams
         case Sampling():
             return decoding.num_return_sequences
@@ -120,10 +120,12 @@ def count_parallel_sequences(decoding: Decoding) -> int:
 def beam_search(
     step: DecoderStep,
     windows: Sequence[Sequence[int]],
-    decoding: BeamSearch | Greedy | BeamSampling,
+    decoding: BeamSearch | Greedy | BeamSampling | DelayedBeamSearch,
     vocabulary: Vocabulary,
 ) -> DecodingRun:
-    """Run beam search, or with BeamSampling draw the continuations of the beams; one beam is greedy search."""
+    """Run beam search; one beam is greedy search. BeamSampling draws the continuations of the beams at every step,
+    DelayedBeamSearch the only one at its first steps.
+    """
     beam = BeamSearch(num_beams=1, num_return_sequences=1) if isinstance(decoding, Greedy) else decoding
     search = _native.BeamSearch(
         sources=len(windows),
@@ -138,7 +140,7 @@ def beam_search(
         length_penalty=beam.length_penalty,
         early_stopping=beam.early_stopping,
     )
-    sampling = decoding if isinstance(decoding, BeamSampling) else None
+    sampling = decoding if isinstance(decoding, BeamSampling | DelayedBeamSearch) else None
     rngs = [create_rng(window, sampling.seed, 0) for window in windows] if sampling else []
     tracker = _PathTracker(len(windows), vocabulary, decoding.max_new_tokens) if step.uses_history or sampling else None
     closed = False
@@ -152,6 +154,8 @@ def beam_search(
             candidates = _draw_candidates(
                 candidates, tracker, rngs, sampling, None if step.uses_history else vocabulary
             )
+            if isinstance(sampling, DelayedBeamSearch) and tracker.length + 1 >= sampling.delay_steps:
+                sampling = None
         closed = search.advance(candidates.scores, candidates.tokens)
         if tracker:
             tracker.advance(candidates, search)
@@ -229,7 +233,7 @@ def _min_length(decoding: Decoding) -> int:
 def check_decoding(decoding: Decoding) -> None:
     """Raise InvalidRequest for settings outside their range."""
     rules: list[tuple[bool, str]] = []
-    if isinstance(decoding, BeamSearch | BeamSampling):
+    if isinstance(decoding, BeamSearch | BeamSampling | DelayedBeamSearch):
         rules += [
             (1 <= decoding.num_beams <= 64, f"num_beams={decoding.num_beams}; allowed are 1 to 64"),
             (
@@ -245,13 +249,18 @@ def check_decoding(decoding: Decoding) -> None:
                 f"num_return_sequences={decoding.num_return_sequences}; allowed are 1 to 64",
             )
         ]
-    if isinstance(decoding, Sampling | BeamSampling):
+    if isinstance(decoding, Sampling | BeamSampling | DelayedBeamSearch):
         rules += [
             (decoding.top_k >= 0, f"top_k={decoding.top_k}; allowed are 0 (all) and above"),
-            (0 < decoding.top_p <= 1, f"top_p={decoding.top_p}; allowed is above 0 up to 1"),
-            (decoding.temperature > 0, f"temperature={decoding.temperature}; allowed is above 0"),
             (decoding.seed >= 0, f"seed={decoding.seed}; allowed are 0 and above"),
         ]
+    if isinstance(decoding, Sampling | BeamSampling):
+        rules += [
+            (0 < decoding.top_p <= 1, f"top_p={decoding.top_p}; allowed is above 0 up to 1"),
+            (decoding.temperature > 0, f"temperature={decoding.temperature}; allowed is above 0"),
+        ]
+    if isinstance(decoding, DelayedBeamSearch):
+        rules += [(decoding.delay_steps >= 1, f"delay_steps={decoding.delay_steps}; allowed are 1 and above")]
     rules += [
         (1 <= decoding.max_new_tokens <= 1023, f"max_new_tokens={decoding.max_new_tokens}; allowed are 1 to 1023"),
         (
@@ -287,7 +296,7 @@ class _PathTracker:
 
     def advance(self, candidates: TokenCandidates, search: _native.BeamSearch) -> None:
         """Record the paths that may have ended with the last step of ``search``, and extend those that go on."""
-        length = len(self.history[0][0].ids) + 1
+        length = self.length + 1
         ends = np.isfinite(candidates.scores)
         if length < self._last:
             ends &= np.isin(candidates.tokens, self._eos)
@@ -298,6 +307,11 @@ class _PathTracker:
         beams = zip(rows, search.parents().tolist(), search.tokens().tolist(), strict=True)
         self.history = [self._extend_row(candidates, row, parents, tokens) for row, parents, tokens in beams]
         self.sources = [self.sources[row] for row in rows]
+
+    @property
+    def length(self) -> int:
+        """Tokens of every path."""
+        return len(self.history[0][0].ids)
 
     def get_values(self, source: int, ids: Ids) -> tuple[Values, ...]:
         """``BeamPath.values`` of a sequence that ended."""
@@ -334,14 +348,15 @@ def _draw_candidates(
     candidates: TokenCandidates,
     tracker: _PathTracker,
     rngs: Sequence[np.random.Generator],
-    decoding: BeamSampling,
+    decoding: BeamSampling | DelayedBeamSearch,
     vocabulary: Vocabulary | None,
 ) -> TokenCandidates:
-    """Draw twice as many continuations of each source as it has beams, and rule out all others.
+    """Draw continuations of each source, and rule out all others.
 
-    Drawing without replacement is taking the largest sums of log-weight and Gumbel noise. A drawn continuation keeps
-    its score divided by the temperature, as in transformers, where beams sum the scores that the warpers leave.
-    ``vocabulary`` is None where the step has ruled out banned tokens already.
+    BeamSampling draws twice as many as there are beams, without replacement: it takes the largest sums of log-weight
+    and Gumbel noise. A drawn continuation keeps its score divided by the temperature, as in transformers, where beams
+    sum the scores that the warpers leave. DelayedBeamSearch draws one, of the first beam, so that no other beam has a
+    continuation; it keeps its score. ``vocabulary`` is None where the step has ruled out banned tokens already.
     """
     scores = np.full_like(candidates.scores, -np.inf)
     for row, source in enumerate(tracker.sources):
@@ -350,6 +365,12 @@ def _draw_candidates(
             find_banned_tokens((vocabulary.start, *path.ids), decoding, vocabulary.eos) if vocabulary else set()
             for path in paths
         ]
+        if isinstance(decoding, DelayedBeamSearch):
+            row_scores, top_k = candidates.scores[row, 0], Sampling(top_k=decoding.top_k, top_p=1.0)
+            chosen = _draw_token(row_scores, candidates.tokens[row, 0], banned[0], top_k, rngs[source].random())
+            if chosen is not None:
+                scores[row, 0, chosen] = row_scores[chosen]
+            continue
         warped = np.stack(
             [
                 _warp_scores(candidates.scores[row, beam], candidates.tokens[row, beam], banned[beam], decoding)

@@ -113,7 +113,6 @@ def choose_answer(call: Answer, answers: Sequence[tuple[PassageWindow, WindowAns
     """The best answer of all windows by score; "none" only when every window has no answer."""
     total = sum(len(passage) for passage in call.passages)
     read = Read(windows=len(answers), characters=total, total=total)
-    # A range over special tokens or spaces alone has no words, so it must not outrank the words of another window.
     texts = [
         (source, answer, _get_text(call, source, answer)) for source, answer in answers if answer.status == "answered"
     ]
@@ -128,14 +127,16 @@ def choose_answer(call: Answer, answers: Sequence[tuple[PassageWindow, WindowAns
         return Answered(status, "", -1, -1, -1, score, read)
     source, answer, text = ranked[0]
     window, passage = source.window, call.passages[source.passage]
-    first, last = window.tokens_of(1)
-    if first <= answer.start <= answer.end <= last:
+    if window.sequence_ids[answer.start] == 1:
         begin, stop = _trim(passage, window.offsets[answer.start][0], window.offsets[answer.end][1])
         return Answered("answered", passage[begin:stop], source.passage, begin, stop, answer.score, read)
     return Answered("answered", text, source.passage, -1, -1, answer.score, read)
 
 
 def _get_text(call: Answer, source: PassageWindow, answer: WindowAnswer) -> str:
+    """The words of a range; none when it touches a special token, as such a range is no answer."""
+    if None in source.window.sequence_ids[answer.start : answer.end + 1]:
+        return ""
     return source.window.text(answer.start, answer.end, (call.question, call.passages[source.passage]))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import _native
 from ..bundle import Bundle
-from ..calls import ScoreText, TextScored
+from ..calls import MeasureTexts, ScoreText, TextLengths, TextScored
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import Head, LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
@@ -80,17 +80,22 @@ class LanguageModel:
         head = ChunkedHead.load(bundle, role.head, profile) if isinstance(role.head, Head) else None
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile, head)
 
-    def run(self, calls: Sequence[ScoreText], max_windows: int) -> list[TextScored | GroundwireError]:
-        """The log-probabilities of each call's text; a call that cannot be scored gets its error instead.
+    def run(
+        self, calls: Sequence[ScoreText | MeasureTexts], max_windows: int
+    ) -> list[TextScored | TextLengths | GroundwireError]:
+        """The log-probabilities of each call's text, or its texts' lengths; a call that fails gets its error instead.
 
         TooLong when prefix and text do not fit the model's window together: they are never cut, whatever
         ``max_windows``. InvalidRequest when there is no token to predict. ModelError when the graph's numbers are not
         finite.
         """
-        out: dict[int, TextScored | GroundwireError] = {}
+        out: dict[int, TextScored | TextLengths | GroundwireError] = {}
         inputs: dict[int, ScoringInput] = {}
         windows: dict[str, Window] = {}
         for index, call in enumerate(calls):
+            if isinstance(call, MeasureTexts):
+                out[index] = self._measure(call)
+                continue
             try:
                 inputs[index] = self._tokenize(call, windows)
             except GroundwireError as error:
@@ -99,6 +104,10 @@ class LanguageModel:
         for index, values in score(inputs):
             out[index] = self._build_result(inputs[index], values)
         return [out[index] for index in range(len(calls))]
+
+    def _measure(self, call: MeasureTexts) -> TextLengths:
+        lengths = tuple(len(self._encoder.encode_plain(text).ids) for text in call.texts)
+        return TextLengths(lengths, self._encoder.max_tokens)
 
     def _tokenize(self, call: ScoreText, windows: dict[str, Window]) -> ScoringInput:
         """The ids of a call; ``windows`` keeps texts that several calls share."""

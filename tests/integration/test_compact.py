@@ -133,6 +133,11 @@ def test_long_knowledge_is_read_to_the_end(engine: Engine) -> None:
     filler = "The weather was mild and the road was dry. " * 120
     near = engine.score("The bridge was opened in 1932.", "The bridge was opened in 1932.")
     far = engine.score("The bridge was opened in 1932.", filler + "The bridge was opened in 1932.")
-    assert far.coverage == 1.0
+    coverages = {name: result.coverage for name, result in far.metrics.items() if result.coverage is not None}
+    # Only the language model, which reads one window, takes what is relevant, and says so.
+    assert coverages.pop("pmi") == far.coverage
+    assert "left out" in far.metrics["pmi"].message
+    assert far.metrics["pmi"].decision == near.metrics["pmi"].decision == "consistent"
+    assert set(coverages.values()) == {1.0}
     assert near.value == 1.0
     assert list_discrete_fields(far)[1][0][1] == list_discrete_fields(near)[1][0][1]

@@ -22,7 +22,7 @@ from groundwire.runtime.calls import BeamSearch, Greedy, TextSpan
 from groundwire.runtime.manifest import Template
 from groundwire.runtime.models.span_finder import SpanFinder
 
-from .text_match import clean, token_f1
+from .text_match import clean, fold_accents, token_f1
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,13 @@ class Q2Reference:
             return replace(question, discarded="personal")
         if not response_answer:
             return replace(question, discarded="no_answer_in_response")
-        if clean(response_answer) != clean(span.text):
+        fold = fold_accents if options.fold_accents else str
+        if clean(fold(response_answer)) != clean(fold(span.text)):
             return replace(question, discarded="other_answer_in_response")
         knowledge_answer = self.answer(text, knowledge)
         if not knowledge_answer:
             return replace(question, f1=0.0, value=0.0)
-        f1 = token_f1(knowledge_answer, span.text)
+        f1 = token_f1(fold(knowledge_answer), fold(span.text))
         question = replace(question, knowledge_answer=knowledge_answer, f1=f1, value=f1)
         if f1 == 1 or not options.nli:
             return question
@@ -132,7 +133,8 @@ class Q2Reference:
     def answer(self, question: str, passage: str) -> str | None:
         """The words from the best start to the best end, each chosen by itself; None means "no answer".
 
-        An end before its start gives "". A range that begins in the question includes the question's words.
+        An end before its start gives "", and so does a range that touches a special token. A range of the question has
+        the question's words.
         """
         pair = self._qa_tokens(question, passage, return_tensors="pt", return_offsets_mapping=True)
         offsets = pair.pop("offset_mapping")[0].tolist()
@@ -141,12 +143,11 @@ class Q2Reference:
         start, end = int(out.start_logits[0].argmax()), int(out.end_logits[0].argmax())
         if start == end == 0:
             return None
-        words = []
-        for owner, text in enumerate((question, passage)):
-            covered = [offsets[i] for i in range(start, end + 1) if owners[i] == owner]
-            if covered:
-                words.append(text[covered[0][0] : covered[-1][1]].strip())
-        return " ".join(words)
+        chosen = set(owners[start : end + 1])
+        if len(chosen) != 1 or None in chosen:
+            return ""
+        text = (question, passage)[chosen.pop()]
+        return text[offsets[start][0] : offsets[end][1]].strip()
 
     @torch.no_grad()
     def classify(self, premise: str, hypothesis: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections import Counter
 
 
@@ -12,6 +13,11 @@ def clean(text: str) -> str:
     text = "".join(character for character in text.lower() if character not in string.punctuation)
     text = re.sub(r"\b(a|an|the|in|our)\b", " ", text)
     return re.sub(r"\s+", " ", text).strip()
+
+
+def fold_accents(text: str) -> str:
+    """Decompose each character, and keep what is not a combining mark."""
+    return "".join(part for part in unicodedata.normalize("NFKD", text) if unicodedata.combining(part) == 0)
 
 
 def exact_match(a: str, b: str) -> bool:

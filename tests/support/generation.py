@@ -8,14 +8,24 @@ from groundwire.engine import (
     Engine,
     ModelError,
 )
-from groundwire.runtime.calls import Generate, GeneratedSequence, ScoreText, SequenceToken, TextScored
+from groundwire.runtime.calls import (
+    Generate,
+    GeneratedSequence,
+    MeasureTexts,
+    ScoreText,
+    SequenceToken,
+    TextLengths,
+    TextScored,
+)
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 
 
-def language_model(call: ScoreText) -> Outcome:
+def language_model(call: ScoreText | MeasureTexts) -> Outcome:
     """Words are likelier where the prefix has them; a long text is refused."""
+    if isinstance(call, MeasureTexts):
+        return TextLengths(tuple(len(text.split(" ")) for text in call.texts), 6)
     words, offsets, at = call.text.split(" "), [], 0
     if len(words) > 6:
         raise TooLong("too long")

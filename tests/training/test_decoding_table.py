@@ -100,20 +100,23 @@ def test_the_layout_is_the_papers() -> None:
     assert lines[-1] == "|  | 0.9 | 50% | 50% |"
 
 
+def test_the_table_has_the_papers_rows_and_columns() -> None:
+    setup = TableSetup(Path("bundle"), Path("rows.jsonl"))
+    assert (setup.pmi_top_ps, setup.alphas) == ((0.6, 0.75, 0.9, 1.0), (0.0, 0.25, 0.5, 1.0))
+
+
 def test_no_context_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no context"):
         list(measure_cells(TableSetup(tmp_path, write(tmp_path / "rows.jsonl", ROWS[3:]))))
 
 
 @pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
-def test_the_command_on_real_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_on_real_models(tmp_path: Path) -> None:
     generator = Zoo(tmp_path / "zoo").bundle("generator", "gpt2").directory
-    monkeypatch.setattr(
-        TableSetup.__init__, "__defaults__", ("compact", 150, (0.0, 0.5), (0.6,), "beam_sampling", 40, 0)
-    )
     rows, out = write(tmp_path / "rows.jsonl", ROWS), tmp_path / "table.json"
     given = ["decoding-table", "--generator", str(generator), "--rows", str(rows), "--out", str(out)]
-    done = CliRunner().invoke(app, [*given, "--method", "greedy", "--max-new-tokens", "8"])
+    settings = ["--alpha", "0", "--alpha", "0.5", "--pmi-top-p", "0.6", "--method", "greedy", "--max-new-tokens", "8"]
+    done = CliRunner().invoke(app, [*given, *settings])
     assert done.exit_code == 0, (done.output, done.exception)
     report = json.loads(out.read_text())
     assert report["setup"]["method"] == "greedy"

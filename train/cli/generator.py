@@ -52,6 +52,16 @@ def _write_decoding_table(
         str, typer.Option(help="Bundle that scores; its language model must not be the generator.")
     ] = "compact",
     count: Annotated[int, typer.Option(help="Contexts.", min=1)] = 150,
+    alphas: Annotated[
+        list[float] | None,
+        typer.Option("--alpha", help="Weight of CPMI, 0 to 1; repeatable; default: the paper's.", min=0, max=1),
+    ] = None,
+    pmi_top_ps: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--pmi-top-p", help="Mass of the candidate set, above 0 up to 1; repeatable; default: the paper's."
+        ),
+    ] = None,
     method: Annotated[str, typer.Option(help="As for `groundwire generate`.")] = "beam_sampling",
     max_new_tokens: Annotated[int, typer.Option(help="Tokens of a response.", min=1)] = 40,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
@@ -62,6 +72,8 @@ def _write_decoding_table(
         rows,
         scorer,
         count,
+        tuple(alphas or decoding_table.ALPHAS),
+        tuple(pmi_top_ps or decoding_table.PMI_TOP_PS),
         method=decoding_table.check_method(method),
         max_new_tokens=max_new_tokens,
         seed=seed,

@@ -33,6 +33,10 @@ from ..common.corpus import read_rows
 METRICS = ("pmi", "overlap_precision", "nli")
 AT_ONCE = 16
 """Contexts in flight: enough to fill the decoder's batches."""
+ALPHAS = (0.0, 0.25, 0.5, 1.0)
+"""Columns of the paper's table 5."""
+PMI_TOP_PS = (0.6, 0.75, 0.9, 1.0)
+"""Its rows; at 1 all tokens are candidates."""
 SHOWN = 3
 """Responses of each cell that are kept as examples."""
 
@@ -47,8 +51,8 @@ class TableSetup:
     scorer: str = "compact"
     count: int = 150
     """Contexts, the first of the file."""
-    alphas: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
-    pmi_top_ps: tuple[float, ...] = (0.6, 0.75, 0.9)
+    alphas: tuple[float, ...] = ALPHAS
+    pmi_top_ps: tuple[float, ...] = PMI_TOP_PS
     method: Method = "beam_sampling"
     """The paper's table uses beam sampling with 4 beams."""
     max_new_tokens: int = 40

@@ -70,15 +70,12 @@ def apply_rule(zoo: Zoo, family: str, window: Window, question: str, passage: st
         score = start[a] + end[b] - null
         if score <= 0:
             return ExpectedAnswer("none", "", -1, -1, score)
-    words = []
-    for owner, text in enumerate((question, passage)):
-        covered = [window.offsets[i] for i in range(a, b + 1) if window.sequence_ids[i] == owner]
-        if covered:
-            words.append(text[covered[0][0] : covered[-1][1]].strip())
-    if not any(words):
+    owners = {window.sequence_ids[i] for i in range(a, b + 1)}
+    if len(owners) > 1 or None in owners:
         return ExpectedAnswer("empty", "", -1, -1, score)
-    if a not in inside or b not in inside:
-        return ExpectedAnswer("answered", " ".join(words), -1, -1, score)
+    if a not in inside:
+        words = question[window.offsets[a][0] : window.offsets[b][1]].strip()
+        return ExpectedAnswer("answered" if words else "empty", words, -1, -1, score)
     cut = passage[window.offsets[a][0] : window.offsets[b][1]]
     begin = window.offsets[a][0] + len(cut) - len(cut.lstrip())
     return ExpectedAnswer("answered", cut.strip(), begin, begin + len(cut.strip()), score)

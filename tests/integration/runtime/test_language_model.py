@@ -13,7 +13,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.calls import MeasureTexts, ScoreText, TextLengths, TextScored
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import LanguageModelRole
@@ -67,6 +67,16 @@ def test_values_are_those_of_transformers(zoo: Zoo, family: str) -> None:
         np.testing.assert_allclose(scored.log_probs, want, atol=1e-4)
         assert scored.first == (0 if call.prefix else 1)
         assert len(scored.offsets) == scored.first + len(scored.log_probs)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts_are_measured_in_the_tokens_of_the_model(zoo: Zoo, family: str) -> None:
+    texts = (DOCUMENT, "", RESPONSE)
+    _, tokenizer = zoo.torch("lm", family)
+    limit = zoo.bundle("lm", family).manifest.roles["lm"].max_tokens
+    scored, lengths = zoo.language_model(family).run([CALLS[0], MeasureTexts(texts)], 8)
+    assert isinstance(scored, TextScored)
+    assert lengths == TextLengths(tuple(len(plain_ids(tokenizer, text)) for text in texts), limit)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -16,6 +16,7 @@ from groundwire.runtime.calls import (
     BeamSampling,
     BeamSearch,
     Decoding,
+    DelayedBeamSearch,
     Generate,
     GeneratedSequence,
     Greedy,
@@ -163,6 +164,7 @@ def test_a_result_does_not_depend_on_its_batch(zoo: Zoo, family: str, precision:
         BEAM,
         Sampling(num_return_sequences=2, max_new_tokens=LENGTH - 1),
         BeamSampling(num_beams=3, num_return_sequences=2, max_new_tokens=LENGTH - 1),
+        DelayedBeamSearch(num_beams=3, num_return_sequences=2, delay_steps=2, max_new_tokens=LENGTH - 1),
     ]
     calls = [
         msgspec.structs.replace(call, decoding=decoding, alpha=alpha, pmi_top_p=mass)
@@ -240,7 +242,7 @@ def test_first_tokens_follow_the_rules_distribution(zoo: Zoo) -> None:
     assert statistic < freedom + 4 * np.sqrt(2 * freedom)
 
 
-@pytest.mark.parametrize("kind", [Sampling, BeamSampling])
+@pytest.mark.parametrize("kind", [Sampling, BeamSampling, DelayedBeamSearch])
 def test_draws_are_seeded(zoo: Zoo, kind: Any) -> None:
     def drawn(seed: int) -> list[list[int]]:
         decoding = kind(num_return_sequences=3, seed=seed, max_new_tokens=LENGTH - 1)
@@ -348,7 +350,14 @@ def test_a_stream_is_one_sequence(zoo: Zoo) -> None:
 
 
 @pytest.mark.parametrize(
-    "decoding", [GREEDY, BEAM, Sampling(num_return_sequences=2), BeamSampling(num_return_sequences=2)]
+    "decoding",
+    [
+        GREEDY,
+        BEAM,
+        Sampling(num_return_sequences=2),
+        BeamSampling(num_return_sequences=2),
+        DelayedBeamSearch(num_return_sequences=2),
+    ],
 )
 def test_numbers_that_are_not_finite_are_an_error_of_their_call_alone(
     zoo: Zoo, monkeypatch: pytest.MonkeyPatch, decoding: Decoding

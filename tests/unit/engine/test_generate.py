@@ -12,6 +12,7 @@ import pytest
 from groundwire.engine import (
     BeamSampling,
     BeamSearch,
+    DelayedBeamSearch,
     Engine,
     Generation,
     GenerationOptions,
@@ -74,6 +75,8 @@ def test_without_cpmi_there_is_no_mean_of_it() -> None:
         ({"method": "sampling", "seed": 7}, Sampling(1, 0, 1.0, seed=7, max_new_tokens=64)),
         ({"method": "nucleus", "n": 2}, Sampling(2, 0, 0.9, max_new_tokens=64)),
         ({"method": "beam_sampling", "seed": 3}, BeamSampling(4, 1, seed=3, max_new_tokens=64)),
+        ({"method": "delayed_beam", "seed": 3}, DelayedBeamSearch(5, 1, seed=3, max_new_tokens=64)),
+        ({"method": "delayed_beam", "n": 6}, DelayedBeamSearch(6, 6, max_new_tokens=64)),
         (
             {"method": BeamSearch(num_beams=7, max_new_tokens=19), "n": 2},
             BeamSearch(num_beams=7, num_return_sequences=2, max_new_tokens=19),

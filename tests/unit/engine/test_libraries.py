@@ -182,3 +182,9 @@ def test_any_text_has_a_value_in_range_or_a_status(response: str, knowledge: str
             assert 0 <= result.value <= (100.0000001 if result.name == "bleu" else 1)
         else:
             assert result.status == "nothing_to_verify"
+
+
+def test_the_group_of_the_papers_has_all_three() -> None:
+    with Engine(FakeRuntime({})) as engine:
+        assert set(NAMES) <= set(engine.metric_names("paper"))
+        assert not set(NAMES) & set(engine.metric_names("fast"))

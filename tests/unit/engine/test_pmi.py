@@ -9,7 +9,7 @@ import pytest
 from groundwire.engine import Engine, MetricResult, Options, PmiExplanation, PmiOptions, Score
 from groundwire.engine.cli.display import format_reasons
 from groundwire.engine.schema.explanations import REASONS
-from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.calls import MeasureTexts, ScoreText, TextLengths, TextScored
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
@@ -237,3 +237,83 @@ def test_the_metrics_need_a_language_model() -> None:
         assert {"pmi", "upmi"} <= set(engine.metric_names("fast"))
     with Engine(FakeRuntime({})) as engine:
         assert not {"pmi", "upmi"} & set(engine.metric_names("all"))
+
+
+def make_narrow_runtime(limit: int, joined: int = 0) -> FakeRuntime:
+    """A model that reads ``limit`` words and marks; sentences have ``joined`` more together than apart."""
+
+    def count(text: str) -> int:
+        return len(re.findall(r"\w+|[^\w\s]", text))
+
+    def lm(call: ScoreText | MeasureTexts) -> Outcome:
+        if isinstance(call, MeasureTexts):
+            return TextLengths(tuple(map(count, call.texts)), limit)
+        length = sum(map(count, (*call.prefix, call.text))) + joined * (len(call.prefix) > 1)
+        return TooLong(f"{length} tokens") if length > limit else score_text(call)
+
+    return FakeRuntime({"lm": lm})
+
+
+KNOWLEDGE = ("He ate. Elvis sang in Memphis. Rain fell.", "Clouds came. Elvis slept.")
+"""Of 2, 4, 2 and 2, 2 words, and a full stop each; "Document: ", history and response have 2, 2 and 6."""
+
+
+def documents(runtime: FakeRuntime) -> list[str]:
+    return [
+        call.prefix[0]
+        for _, calls in runtime.batches
+        for call in calls
+        if isinstance(call, ScoreText) and call.prefix and call.prefix[0].startswith("Document")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "document"),
+    [
+        (27, "He ate. Elvis sang in Memphis. Rain fell. Clouds came. Elvis slept."),
+        (24, "He ate. Elvis sang in Memphis. Rain fell. Elvis slept."),
+        (18, "Elvis sang in Memphis. Elvis slept."),
+        # The most relevant sentence has 5 tokens; where it does not fit, shorter ones may.
+        (14, "Elvis slept."),
+    ],
+)
+def test_of_knowledge_that_is_too_long_the_most_relevant_sentences_are_read(limit: int, document: str) -> None:
+    runtime = make_narrow_runtime(limit)
+    score = run("Elvis sang here", KNOWLEDGE, ("Who",), runtime=runtime)
+    assert score.status == "scored"
+    assert documents(runtime)[-1] == f"Document: {document}\n\n"
+    whole = limit == 27
+    assert (score.coverage == 1.0) is whole
+    assert (get_explanation(score).left_out == ()) is whole
+    assert (score.message == "") is whole
+
+
+def test_what_was_left_out_is_said() -> None:
+    score = run("Elvis sang here", KNOWLEDGE, ("Who",), runtime=make_narrow_runtime(18))
+    left_out = [KNOWLEDGE[part.passage][part.start : part.end] for part in get_explanation(score).left_out]
+    assert left_out == ["He ate.", "Rain fell.", "Clouds came."]
+    missing, total = sum(map(len, left_out)), sum(map(len, KNOWLEDGE))
+    assert score.coverage == pytest.approx(1 - missing / total)
+    assert f"3 sentences with {missing} of its {total} characters were left out" in score.message
+
+
+def test_sentences_that_do_not_fit_together_are_left_out_from_the_least_relevant_on() -> None:
+    runtime = make_narrow_runtime(18, joined=2)
+    run("Elvis sang here", KNOWLEDGE, ("Who",), runtime=runtime)
+    assert documents(runtime)[1:] == [
+        "Document: Elvis sang in Memphis. Elvis slept.\n\n",
+        "Document: Elvis sang in Memphis.\n\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "settings"), [(18, PmiOptions(too_long="fail")), (11, PmiOptions())], ids=["asked to fail", "no room"]
+)
+def test_knowledge_that_is_too_long_can_be_a_status(limit: int, settings: PmiOptions) -> None:
+    score = run("Elvis sang here", KNOWLEDGE, ("Who",), settings, runtime=make_narrow_runtime(limit))
+    assert (score.status, score.value, score.message) == ("truncated", None, "27 tokens")
+
+
+def test_upmi_reads_more_knowledge_because_it_reads_no_history() -> None:
+    score = run("Elvis sang here", KNOWLEDGE, ("Who",), metric="upmi", runtime=make_narrow_runtime(25))
+    assert score.coverage == 1.0

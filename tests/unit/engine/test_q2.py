@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import BeamSearch, Engine, Options, Q2Explanation, Q2Options, Score
-from groundwire.runtime.calls import Answer, Answered, Classify, GenerateQuestions, Read
+from groundwire.runtime.calls import (
+    Answer,
+    Answered,
+    Classified,
+    Classify,
+    GeneratedQuestion,
+    GenerateQuestions,
+    Read,
+)
 from tests.support.fakes import world
 
 
@@ -66,8 +74,6 @@ def test_a_discarded_question_has_a_reason() -> None:
 
 def test_questions_about_the_speakers_are_dropped_only_with_the_filter() -> None:
     def ask_speaker(call: GenerateQuestions) -> tuple[object, ...]:
-        from groundwire.runtime.calls import GeneratedQuestion
-
         return (GeneratedQuestion("what is your name?", -0.1), GeneratedQuestion("which name?", -0.2))
 
     filtered = get_explanation(run("Elvis sang.", "Elvis sang.", qg=ask_speaker))
@@ -103,8 +109,6 @@ def test_the_fallback_classifies_the_whole_response_lower_cased(name: str, value
     classified: list[Classify] = []
 
     def label(call: Classify) -> object:
-        from groundwire.runtime.calls import Classified
-
         classified.append(call)
         return Classified(name, {name: 1.0}, 0, Read(1, 1, 1))
 
@@ -140,6 +144,19 @@ def test_an_empty_answer_scores_0_without_a_call_to_nli() -> None:
     score = run("Elvis sang.", "Somebody else", qa=answer_from_response_only)
     kept = [c for c in get_explanation(score).questions if c.kept]
     assert [(c.knowledge_answer, c.f1, c.nli, c.value) for c in kept] == [(None, 0.0, None, 0.0)]
+    assert [c.answer_status for c in kept] == ["empty"]
+
+
+def test_a_missing_answer_differs_from_an_empty_one() -> None:
+    kept = [c for c in get_explanation(run("Elvis was born in 1936.", "Elvis was a singer.")).questions if c.kept]
+    assert [(c.knowledge_answer, c.answer_status) for c in kept] == [("Elvis", "answered"), (None, "none")]
+
+
+@pytest.mark.parametrize(("fold_accents", "value"), [(True, 1.0), (False, 0.0)])
+def test_answers_are_compared_without_accents_unless_asked(fold_accents: bool, value: float) -> None:
+    score = run("Haṭha counts.", "Hatha counts.", Options(q2=Q2Options(fold_accents=fold_accents)))
+    (kept,) = [c for c in get_explanation(score).questions if c.kept]
+    assert (kept.knowledge_answer, kept.value) == ("Hatha", value)
 
 
 def test_the_decoding_reaches_the_question_generator() -> None:
@@ -152,3 +169,81 @@ def test_the_decoding_reaches_the_question_generator() -> None:
         )
     decodings = [c.decoding for _, calls in runtime.batches for c in calls if isinstance(c, GenerateQuestions)]
     assert decodings == [BeamSearch(num_beams=3, num_return_sequences=2)]
+
+
+# The rules of the authors' code
+
+
+def answered(call: Answer, text: str) -> Answered:
+    """An answer that is nowhere in the passages, as a reader's may be."""
+    return Answered("answered" if text else "none", text, -1, -1, -1, 1.0, Read(1, 1, 1))
+
+
+def test_inference_is_asked_about_the_question_with_either_answer() -> None:
+    """Premise: the question, the knowledge's answer and a full stop; hypothesis: with the span, in its own case."""
+    asked: list[Classify] = []
+
+    def label(call: Classify) -> object:
+        asked.append(call)
+        return Classified("entailment", {"entailment": 1.0}, 0, Read(1, 1, 1))
+
+    score = run("Elvis sang.", "Presley sang.", nli=label)
+    assert asked == [Classify("nli", ("which name? Presley.",), "which name? Elvis.")]
+    # Entailment counts 1 although the answers share no word.
+    assert score.value == 1.0
+
+
+@pytest.mark.parametrize("response_answer", ["Elvis", "elvis", "the Elvis", "Elvis!", "our  Elvis,"])
+def test_a_question_is_valid_if_the_cleaned_answer_is_the_cleaned_span(response_answer: str) -> None:
+    score = run(
+        "Elvis sang.",
+        "Somebody else",
+        qa=lambda call: answered(call, response_answer if call.passages == ("Elvis sang.",) else ""),
+    )
+    assert [c.kept for c in get_explanation(score).questions] == [True]
+
+
+@pytest.mark.parametrize("response_answer", ["Elvis sang", "Elvis's", "El vis", ""])
+def test_any_other_answer_makes_it_invalid(response_answer: str) -> None:
+    score = run(
+        "Elvis sang.",
+        "Somebody else",
+        qa=lambda call: answered(call, response_answer if call.passages == ("Elvis sang.",) else ""),
+    )
+    assert not any(c.kept for c in get_explanation(score).questions)
+
+
+def test_an_answer_that_touches_a_special_token_never_makes_a_question_valid() -> None:
+    def empty(call: Answer) -> object:
+        return Answered("empty", "", -1, -1, -1, 9.0, Read(1, 1, 1))
+
+    score = run("Elvis sang.", "Elvis sang.", qa=empty)
+    assert {c.discarded for c in get_explanation(score).questions} == {"no_answer_in_response"}
+    assert get_explanation(score).fallback is not None
+
+
+def test_the_score_is_the_mean_over_questions_and_not_over_spans() -> None:
+    """Two valid questions about the name count 1 each, the one about the number 0."""
+
+    def generate(call: GenerateQuestions) -> object:
+        texts = ("which number?",) if call.answer.isdigit() else ("which name?", "what name?")
+        return tuple(GeneratedQuestion(text, -0.1) for text in texts)
+
+    score = run("Elvis, 1936", "Elvis, 1935", Options(q2=Q2Options(questions="all")), qg=generate)
+    assert [c.value for c in get_explanation(score).questions] == [1.0, 1.0, 0.0]
+    assert score.value == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("name", "value"), [("entailment", 1.0), ("contradiction", 0.0), ("neutral", 2 / 3)])
+def test_neutral_inference_alone_keeps_the_token_f1(name: str, value: float) -> None:
+    def label(call: Classify) -> object:
+        return Classified(name, {name: 1.0}, 0, Read(1, 1, 1))
+
+    knowledge_answer = "Elvis Presley"
+    score = run(
+        "Elvis sang.",
+        "Somebody else",
+        nli=label,
+        qa=lambda call: answered(call, "Elvis" if call.passages == ("Elvis sang.",) else knowledge_answer),
+    )
+    assert score.value == pytest.approx(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest
+from groundwire.runtime.calls import MeasureTexts
 from groundwire.runtime.fake import FakeRuntime
 from tests.support.generation import language_model
 
@@ -20,8 +21,9 @@ def test_candidates_are_ordered_and_share_one_batch() -> None:
         values = [candidate.result.value for candidate in ranked[:4]]
         assert values == sorted(values, key=lambda value: -(value or 0.0))
         assert isinstance(engine.runtime, FakeRuntime)
-        ((role, calls),) = engine.runtime.batches
+        (role, calls), (_, measured) = engine.runtime.batches
         assert role == "lm"
+        assert [type(call) for call in measured] == [MeasureTexts], "only for the candidate that is too long"
         assert len(calls) == len(set(calls)) == 2 * 4, "a repeated candidate is asked about once"
 
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Timings, UnsupportedSpan
-from groundwire.engine.verdict.decision import decide, normalized, sigmoid
+from groundwire.engine.verdict.decision import decide, sigmoid
 from groundwire.engine.verdict.score import build_score
+from groundwire.engine.verdict.threshold import decide_metrics, is_consistent, normalized
 from groundwire.runtime.calibration import Calibration, Feature, Profile, Scale
 from groundwire.runtime.errors import BundleError
 from tests.support.fakes import world
@@ -149,3 +150,36 @@ def test_a_response_that_states_nothing_has_no_unsupported_words() -> None:
         score = build_score(response, results, Timings(0.0, {}), CALIBRATION, Options(), "signature")
         assert score.verdict.label == label
         assert [(span.text, span.start) for span in score.unsupported] == [(s.text, s.start) for s in spans]
+
+
+def test_a_fixed_threshold_is_exceeded_and_a_fitted_one_reached() -> None:
+    values = [0.4, 0.5, 0.6]
+    assert [is_consistent(value, 0.5, fitted=False) for value in values] == [False, False, True]
+    assert [is_consistent(value, 0.5, fitted=True) for value in values] == [False, True, True]
+
+
+SCALED = msgspec.structs.replace(
+    CALIBRATION, scales={"pmi": SCALE, "verifiability": Scale(low=0.0, high=1.0, threshold=0.1)}
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "decision"), [(-5.0, "inconsistent"), (0.99, "inconsistent"), (1.0, "consistent"), (9.0, "consistent")]
+)
+def test_a_metric_decides_by_its_threshold_in_the_calibration(value: float, decision: str) -> None:
+    results = make_results(pmi=value, q2=1.0, verifiability=0.9)
+    score = build_score("a", list(results.values()), Timings(0.0, {}), SCALED, Options(), "signature")
+    assert score.metrics["pmi"].decision == decision
+    # No threshold for q2, and verifiability says nothing about consistency.
+    assert {score.metrics[name].decision for name in ("q2", "verifiability")} == {None}
+
+
+def test_without_value_or_calibration_a_metric_decides_nothing() -> None:
+    failed = MetricResult("pmi", "failed", message="why")
+    assert [result.decision for result in decide_metrics([failed], SCALED)] == [None]
+    assert [result.decision for result in decide_metrics(make_results(pmi=9.0).values(), None)] == [None]
+
+
+def test_results_of_older_versions_have_no_decision() -> None:
+    assert MetricResult.from_json('{"name":"pmi","status":"scored","value":1.0}').decision is None
+    assert '"decision":null' in MetricResult("pmi", "scored", 1.0).to_json()

@@ -61,12 +61,34 @@ def test_figures_of_a_metric() -> None:
         assert absent is None
 
 
+def test_one_half_counts_as_inconsistent() -> None:
+    """The Q² paper calls a response consistent above 0.5: neutral inference, worth 0.5, is inconsistent."""
+    (decision,) = measured([1, 1, 0, 0], [1.0, 0.5, 0.5, 0.0]).metrics["nli"].decisions
+    assert decision.accuracy.value == 0.75
+    assert (decision.consistent.recall.value, decision.inconsistent.recall.value) == (0.5, 1.0)
+
+
 def test_what_did_not_score_is_left_out_and_counted() -> None:
     """Were the failed example a 0 or a 1, the area would be 0.25 or 0.75."""
     metric = measured([1, 1, 0, 0], [0.9, None, 0.95, 0.4]).metrics["nli"]
     assert (metric.examples, metric.statuses) == (3, {"scored": 3, "failed": 1})
     assert metric.roc_auc is not None
     assert metric.roc_auc.value == 0.5
+
+
+def test_labelled_examples_that_a_metric_did_not_score_are_counted() -> None:
+    figures = measured([1, 1, 0, 0, None], [0.9, None, 0.95, 0.4, 0.2])
+    assert (figures.labelled, figures.examples) == (4, 5)
+    assert figures.count_missing(figures.metrics["nli"]) == 1
+    unlabelled = measured([None, None], [0.9, 0.1])
+    assert unlabelled.labelled == 2
+
+
+def test_without_any_probability_there_is_no_fused_column() -> None:
+    """The verdict needs q2, which was not asked for."""
+    figures = measured([1, 1, 0, 0], [0.9, 0.8, 0.95, 0.4], calibration=CALIBRATION)
+    assert list(figures.metrics) == ["nli"]
+    assert figures.leading == "nli"
 
 
 def test_an_invalid_example_counts_for_every_metric() -> None:
@@ -116,6 +138,12 @@ def test_curves_enclose_the_figures() -> None:
     recall, precision = np.array(metric.precision_recall.x), np.array(metric.precision_recall.y)
     steps = (np.diff(recall) * precision[1:]).sum()
     assert steps == pytest.approx(average_precision_score(1 - labels, -values), abs=1e-3)
+    assert metric.precision_recall_consistent is not None
+    assert metric.average_precision_consistent is not None
+    recall, precision = np.array(metric.precision_recall_consistent.x), np.array(metric.precision_recall_consistent.y)
+    expected = average_precision_score(labels, values)
+    assert (np.diff(recall) * precision[1:]).sum() == pytest.approx(expected, abs=1e-3)
+    assert metric.average_precision_consistent.value == pytest.approx(expected)
     assert metric.decisions == ()  # BLEU's values do not go from 0 to 1
     assert metric.histogram is not None
     assert metric.histogram.edges[-1] == values.max()
@@ -163,6 +191,13 @@ def test_a_threshold_is_tuned_on_the_development_set() -> None:
     assert (decision.threshold, decision.origin, decision.tuned_on) == (0.75, "dev", 4)
     assert decision.consistent.f1.value == pytest.approx(f1_score(labels, [value >= 0.75 for value in values]))
     assert figures.notes == ()
+
+
+def test_a_set_of_few_contexts_says_that_its_intervals_may_be_too_narrow() -> None:
+    labels, values = [1, 0] * 6, list(np.linspace(0, 1, 12))
+    assert "too few contexts" in measured(labels, values).notes[0]
+    examples = [make_example(str(i), label, knowledge=f"{i}") for i, label in enumerate(labels)]
+    assert analyse("set", examples, [score({"nli": value}) for value in values], repeats=20).notes == ()
 
 
 def test_development_examples_with_the_sets_knowledge_are_left_out() -> None:
@@ -225,7 +260,7 @@ def test_one_source_is_no_breakdown_and_too_many_are_none() -> None:
     values = [score({"q2": 0.5})] * 40
     same = [make_example(str(i), i % 2, source="wow") for i in range(40)]
     assert analyse("set", same, values, repeats=20).metrics["q2"].by_source == {}
-    many = [make_example(str(i), i % 2, source=f"s{i}") for i in range(40)]
+    many = [make_example(str(i), i % 2, source=f"s{i}", knowledge=f"{i}") for i in range(40)]
     figures = analyse("set", many, values, repeats=20)
     assert figures.metrics["q2"].by_source == {}
     assert figures.notes == ("There are 40 sources, too many for figures of each.",)

@@ -16,9 +16,10 @@ from typer.testing import CliRunner, Result
 from groundwire import evaluate
 from groundwire.engine import Engine
 from groundwire.engine.cli import app
+from groundwire.evaluate.cli.evaluate import _tabulate_metrics
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.evaluate.statistics.compare import Comparison
-from groundwire.evaluate.statistics.results import Results
+from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
 
@@ -97,6 +98,27 @@ def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Resul
         "report: ",
     ):
         assert text in result.output
+
+
+def test_a_metric_that_did_not_score_every_example_says_on_how_many_it_was_measured() -> None:
+    estimate = Estimate(0.8, 0.7, 0.9)
+    metrics = {name: MetricFigures(name, count, {}, estimate) for name, count in (("q2", 383), ("pmi", 72))}
+    table = _tabulate_metrics(SetFigures("tc", 400, {"consistent": 74, "inconsistent": 309, "none": 17}, metrics))
+    assert list(table.columns[1].cells) == ["383", "72 of 383"]
+
+
+def test_the_table_of_random_knowledge_reads_the_run_with_random_knowledge(tmp_path: Path) -> None:
+    data = write(tmp_path / "years.jsonl", examples(12))
+    done = run("evaluate", data, "--metrics", "q2", "--random-knowledge", "--repeats", 20, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    # The knowledge of every example has another year, which contradicts half of the answers.
+    rows = [json.loads(line) for line in (tmp_path / "run" / "values" / "years.jsonl").read_text().splitlines()]
+    assert {row["label"] for row in rows} == {0}
+    assert sum(row["values"]["q2"] == 0.5 for row in rows) > 20
+    table = run("tables", "q2-10", tmp_path / "run", "--data", data, "--markdown")
+    assert table.exit_code == 0, table.output
+    assert "| Random dialogue | 0.00 / 0.5" in table.output
+    assert "| Same dialogue | 0.02 / – |" in table.output
 
 
 def test_figures_again_without_a_model(

@@ -94,6 +94,25 @@ def test_chance_is_no_regression() -> None:
     assert not difference.worse_by(0)
 
 
+def test_many_equal_metrics_are_no_regression_by_chance() -> None:
+    """Of forty metrics that differ by chance alone, some have p < 0.05; none of them closes the gate."""
+    noise = np.random.default_rng(3).normal(size=(2, 40, EXAMPLES)) + 2 * LABELS
+    a, b = (build_run({"set": build_values(**{f"m{i}": row for i, row in enumerate(side)})}) for side in noise)
+    result = compare_runs(a, b, repeats=100)
+    assert any(difference.p < 0.05 for difference in result.differences)
+    assert not any(difference.worse_by(0) for difference in result.differences)
+    assert all(difference.adjusted_p >= difference.p for difference in result.differences)
+
+
+def test_enough_samples_are_drawn_for_the_correction() -> None:
+    """A clear loss of one among many equal metrics is still found, however few samples were asked for."""
+    same = {f"m{i}": GOOD for i in range(20)}
+    a, b = build_run({"set": build_values(q2=GOOD, **same)}), build_run({"set": build_values(q2=BAD, **same)})
+    result = compare_runs(a, b, repeats=10)
+    assert result.repeats == 40 * 2 * 21  # ROC-AUC and ranking of 21 metrics
+    assert {difference.metric for difference in result.differences if difference.worse_by(1)} == {"q2"}
+
+
 def test_pairing_sees_what_two_intervals_would_not() -> None:
     """A small loss on every example: the runs' own intervals overlap, the difference is clear."""
     slightly = GOOD - 0.25 * LABELS

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from groundwire.evaluate.datasets import FORMATS, read_dataset
-from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.examples import Example, shuffle_knowledge
+from groundwire.runtime.errors import InvalidRequest
 from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
 
@@ -387,3 +388,16 @@ def test_faithdial(tmp_path: Path) -> None:
 
 def test_every_format_is_described() -> None:
     assert all(form.about and name == name.lower() for name, form in FORMATS.items())
+
+
+def test_shuffled_knowledge_is_that_of_another_example() -> None:
+    examples = [Example(str(i), f"r{i}", (f"k{i % 4}",), ("h",), label=i % 2, grade=0.5) for i in range(40)]
+    shuffled = shuffle_knowledge(examples, 0)
+    assert [(e.id, e.response, e.history) for e in shuffled] == [(e.id, e.response, e.history) for e in examples]
+    assert all(new.knowledge != old.knowledge for new, old in zip(shuffled, examples, strict=True))
+    assert {example.knowledge for example in shuffled} == {example.knowledge for example in examples}
+    assert {(example.label, example.grade) for example in shuffled} == {(0, None)}
+    assert shuffled == shuffle_knowledge(examples, 0)
+    assert shuffled != shuffle_knowledge(examples, 1)
+    with pytest.raises(InvalidRequest, match="the same knowledge"):
+        shuffle_knowledge(examples[::4], 0)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.evaluate.report import plots
 from groundwire.evaluate.report.page import write_report
 from groundwire.evaluate.report.text import break_name, escape_text, replace_unshowable, sort_spans, split_into_pieces
 from groundwire.evaluate.statistics.results import ErrorCase, Estimate, MetricFigures, Results, SetFigures
@@ -145,6 +146,53 @@ def test_the_overview_has_the_sets_with_labels_and_names_the_others(page: ET.Ele
     assert merits == sorted(merits, reverse=True)
     assert {count for count, _ in merits} == {1, 2}
     assert {row[0] for row in rows} == set(made.sets[0].metrics)
+
+
+def test_the_overview_counts_the_examples_of_a_metric_that_did_not_score_all(tmp_path: Path) -> None:
+    whole, other = labelled("one", 80, 3, {"nli": 1.4, "q2": 1.0}), labelled("two", 80, 4, {"nli": 1.4})
+    fewer = msgspec.structs.replace(whole.metrics["q2"], examples=72)
+    write_report(of_sets(msgspec.structs.replace(whole, metrics=whole.metrics | {"q2": fewer}), other), tmp_path)
+    tree = Tree((tmp_path / "report.html").read_text(encoding="utf-8")).root
+    overview = next(element for element in tree.iter("section") if element.get("id") == "overview")
+    counts = {row[0].get("data-value"): [text_of(e) for e in of_class(row, "examples")] for row in rows_of(overview)}
+    assert counts == {"nli": [], "q2": ["of 72"]}
+
+
+def test_a_plot_that_cannot_show_all_metrics_says_so(page: ET.Element, made: Results) -> None:
+    part = next(of_class(page, "set", "section"))
+    captions = [" ".join(text_of(caption).split()) for caption in part.iter("figcaption")]
+    count = sum(metric.roc is not None for metric in made.sets[0].metrics.values())
+    assert count > 5
+    assert f"ROC curves of 5 of {count} metrics, the best ones" in captions
+
+
+def test_intervals_are_explained(page: ET.Element) -> None:
+    (button,) = (element for element in page.iter("button") if element.get("data-toggle") == "intervals")
+    assert text_of(button) == "95 % intervals"
+    assert "95 % interval" in button.get("title", "")
+    glossary = next(element for element in page.iter("section") if element.get("id") == "glossary")
+    assert "drawn with replacement" in text_of(glossary)
+
+
+def test_no_legend_covers_the_axes(made: Results) -> None:
+    """A legend in the axes covers curves and points."""
+    metrics = [
+        msgspec.structs.replace(metric, precision_recall_consistent=metric.precision_recall)
+        for metric in made.sets[0].metrics.values()
+    ]
+    reliability = [(metric.metric, metric.reliability) for metric in metrics if metric.reliability is not None]
+    for drawing in (
+        plots.draw_roc(metrics, "a"),
+        plots.draw_precision_recall(metrics, "b", 0.3),
+        plots.draw_precision_recall(metrics, "c", 0.7, consistent=True),
+        plots.draw_reliability(reliability, "d"),
+    ):
+        elements = {element.get("id"): element for element in ET.fromstring(drawing.svg).iter()}
+        axes = next(element.get("d", "") for element in elements["patch_2"])
+        bottom = max(float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", axes))
+        names = [float(text.get("y", 0)) for text in elements["legend_1"].iter() if text.get("x")]
+        assert len(names) > 2
+        assert min(names) > bottom
 
 
 def test_the_best_of_a_column_is_named_in_words(page: ET.Element) -> None:

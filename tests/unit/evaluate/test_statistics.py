@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -15,18 +14,14 @@ from sklearn import metrics as reference
 from groundwire.evaluate.statistics.estimates import (
     Bools,
     Floats,
-    Resamples,
     areas,
     best_f1_threshold,
     classification,
-    estimate,
-    p_value,
     pearson,
     roc_auc,
     share,
     spearman,
 )
-from groundwire.evaluate.statistics.results import Estimate
 
 EXAMPLES = 60
 
@@ -53,10 +48,12 @@ def test_roc_auc_is_scikit_learns() -> None:
 def test_areas_are_scikit_learns() -> None:
     values, consistent, _ = data()
     given = weights()
-    area, precision = areas(values, consistent)(given)
+    area, precision, consistent_precision = areas(values, consistent)(given)
     assert area == pytest.approx(roc_auc(values, consistent)(given), abs=1e-12)
     expected = [reference.average_precision_score(~consistent, -values, sample_weight=sample) for sample in given.T]
     assert precision == pytest.approx(expected, abs=1e-12)
+    expected = [reference.average_precision_score(consistent, values, sample_weight=sample) for sample in given.T]
+    assert consistent_precision == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("threshold", [-1.0, 0.3, 0.5, 0.9, 2.0])
@@ -97,7 +94,8 @@ def test_few_examples_many_ties(examples: list[tuple[int, int, int]]) -> None:
     if len(np.unique(drawn)) == 2:
         expected = reference.roc_auc_score(drawn, drawn_x)
         precision = reference.average_precision_score(~drawn, -drawn_x)
-        assert areas(x, consistent)(times[:, None])[:, 0] == pytest.approx([expected, precision])
+        other = reference.average_precision_score(drawn, drawn_x)
+        assert areas(x, consistent)(times[:, None])[:, 0] == pytest.approx([expected, precision, other])
     else:
         assert np.isnan(roc_auc(x, consistent)(times[:, None])[0])
     for ours, theirs in ((pearson, stats.pearsonr), (spearman, stats.spearmanr)):
@@ -108,75 +106,9 @@ def test_few_examples_many_ties(examples: list[tuple[int, int, int]]) -> None:
             assert np.isnan(correlation)
 
 
-def test_samples_are_drawn_with_replacement_by_the_seed() -> None:
-    def counts(resamples: Resamples) -> Floats:
-        return resamples.measure(lambda given: given, np.ones(7, dtype=bool))
-
-    drawn = counts(Resamples(7, 500, seed=3))
-    assert drawn.shape == (7, 501)
-    assert (drawn[:, 0] == 1).all()
-    assert (drawn.sum(axis=0) == 7).all()
-    assert drawn[:, 1:].mean() == pytest.approx(1.0)
-    assert drawn[:, 1:].var() == pytest.approx(6 / 7, abs=0.05)  # binomial(7, 1/7)
-    assert (drawn == counts(Resamples(7, 500, seed=3))).all()
-    assert (drawn != counts(Resamples(7, 500, seed=4))).any()
-
-
-def test_the_interval_is_that_of_scoring_every_sample_by_itself() -> None:
-    values, consistent, _ = data()
-    resamples = Resamples(EXAMPLES, 200, seed=5)
-    everywhere = np.ones(EXAMPLES, dtype=bool)
-    given = resamples.measure(lambda side: side, everywhere)
-    naive = [
-        reference.roc_auc_score(*(np.repeat(side, times.astype(int)) for side in (consistent, values)))
-        for times in given.T
-    ]
-    interval = resamples.estimate(roc_auc(values, consistent), everywhere)
-    assert interval is not None
-    assert (interval.value, interval.low, interval.high) == pytest.approx(
-        (naive[0], *np.percentile(naive[1:], [2.5, 97.5]))
-    )
-
-
-def test_what_is_undefined_is_none_and_no_warning() -> None:
-    values = np.array([0.1, 0.2, 0.3])
-    everywhere = np.ones(3, dtype=bool)
-    resamples = Resamples(3, 50, seed=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for statistic in (
-            roc_auc(values, np.array([True, True, True])),
-            spearman(values, np.array([1.0, 1.0, 1.0])),
-            pearson(np.array([0.3, 0.3, 0.3]), values),
-            share(np.zeros(3), np.zeros(3)),
-        ):
-            assert resamples.estimate(statistic, everywhere) is None
-
-
-def test_undefined_samples_are_left_out_of_the_interval() -> None:
-    assert estimate(np.array([0.5, np.nan, 0.4, 0.6, np.nan])) == Estimate(0.5, 0.405, 0.595)
-    assert estimate(np.array([0.5, np.nan])) is None
-    assert estimate(np.array([np.nan, 0.5])) is None
-
-
 def test_share_of_groups_of_unequal_size() -> None:
     part, whole = np.array([1.0, 0.0, 2.0]), np.array([1.0, 1.0, 4.0])
     assert share(part, whole)(np.array([[1.0, 2.0], [1.0, 0.0], [1.0, 1.0]])).tolist() == [0.5, 4 / 6]
-
-
-@pytest.mark.parametrize(
-    ("differences", "p"),
-    [
-        ([0.1] * 99, 0.02),
-        ([-0.1] * 99, 0.02),
-        ([0.0] * 99, 1.0),
-        ([0.1] * 97 + [-0.1] * 2, 0.06),
-        ([0.1, -0.1] * 50, 1.0),
-        ([np.nan] + [0.1] * 99, 0.02),
-    ],
-)
-def test_p_value(differences: list[float], p: float) -> None:
-    assert p_value(np.array(differences)) == pytest.approx(p)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,31 @@ def test_q2_2_is_measured_by_part() -> None:
     assert not any(name.endswith("random sample") or column == "BERTScore" for name, column in cells)
 
 
+def test_q2_2_does_not_count_an_empty_answer_as_a_missing_one() -> None:
+    sets = parts()
+    asked = [
+        Comparison(TextSpan("x", 0, 1), "Which?", 0, True, knowledge_answer=answer, answer_status=status)
+        for answer, status in (("yes", "answered"), (None, "none"), (None, "empty"), (None, "empty"))
+    ]
+    first = MetricResult("q2", "scored", 0.25, explanation=Q2Explanation((), tuple(asked)))
+    examples = [ScoredExample(scored.example, score(first)) for scored in sets[0].examples]
+    table = render_table("q2-2", [ScoredRun(sets=(ScoredSet(sets[0].name, tuple(examples)), *sets[1:]))])
+    assert measured(table)["dodeca inconsistent", "% no answer"] == 25.0
+
+
+def test_q2_10_is_measured_on_random_knowledge() -> None:
+    asked = [
+        Comparison(TextSpan("x", 0, 1), "Which?", 0, True, knowledge_answer=answer, answer_status=status)
+        for answer, status in (("yes", "answered"), (None, "none"), (None, "none"), (None, "empty"))
+    ]
+    result = score(MetricResult("q2", "scored", 0.25, explanation=Q2Explanation((), tuple(asked))))
+    run = ScoredRun(sets=(a_set("random", [(build_example(0, 0), result), (build_example(1, 0), score(q2(0.0)))]),))
+    assert measured(render_table("q2-10", [run])) == {
+        ("Random dialogue", "Q²"): 0.125,
+        ("Random dialogue", "% no answer"): 50.0,
+    }
+
+
 def test_q2_3_counts_one_half_as_inconsistent() -> None:
     cells = measured(render_table("q2-3", [ScoredRun(sets=parts())]))
     assert cells["Inconsistent Q²", "Recall"] == pytest.approx(100 * 260 / 300)

@@ -10,16 +10,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, Greedy, Sampling
+from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, DelayedBeamSearch, Greedy, Sampling
 from groundwire.runtime.decoding.search import (
     DecodedSequence,
     StepHistory,
     TokenCandidates,
     Vocabulary,
+    check_decoding,
+    create_rng,
     decode,
     run_to_end,
 )
+from groundwire.runtime.errors import InvalidRequest
 from tests.reference.beam_search import Options, beam_search
+from tests.reference.delayed_beam_search import delayed_beam_search
 
 START, END, SIZE = 0, 1, 9
 VOCABULARY = Vocabulary(START, (END,), 0, SIZE)
@@ -105,6 +109,7 @@ def test_continuations_are_drawn_without_replacement() -> None:
         ),
         Sampling(num_return_sequences=4, max_new_tokens=7),
         BeamSampling(num_beams=4, num_return_sequences=4, top_k=4, temperature=0.8, max_new_tokens=7),
+        DelayedBeamSearch(num_beams=4, num_return_sequences=4, delay_steps=2, top_k=3, max_new_tokens=7),
     ],
 )
 def test_every_token_keeps_its_values(decoding: Decoding) -> None:
@@ -126,6 +131,7 @@ def test_a_temperature_divides_the_scores_of_beams() -> None:
     [
         Sampling(num_return_sequences=3, no_repeat_ngram_size=1, min_new_tokens=3, max_new_tokens=6),
         BeamSampling(num_beams=3, num_return_sequences=3, no_repeat_ngram_size=1, min_new_tokens=3, max_new_tokens=6),
+        DelayedBeamSearch(3, 3, 2, no_repeat_ngram_size=1, min_new_tokens=3, max_new_tokens=6),
     ],
 )
 def test_banned_tokens_are_not_drawn(decoding: Decoding) -> None:
@@ -144,7 +150,65 @@ def test_nothing_left_ends_a_sequence() -> None:
         Greedy(max_new_tokens=5),
         BeamSearch(num_beams=2, num_return_sequences=2),
         BeamSampling(num_beams=2, num_return_sequences=2),
+        DelayedBeamSearch(num_beams=2, num_return_sequences=2),
     ):
         assert run_to_end(decode(step, [[1]], decoding, VOCABULARY)) == [[]]
     ((sequence,),) = run_to_end(decode(step, [[1]], Sampling(num_return_sequences=1), VOCABULARY))
     assert sequence.ids == [5]
+
+
+@pytest.mark.parametrize("uses_history", [True, False])
+@pytest.mark.parametrize(
+    "decoding",
+    [
+        DelayedBeamSearch(num_beams=3, num_return_sequences=3, delay_steps=2, top_k=4, max_new_tokens=7),
+        DelayedBeamSearch(num_beams=2, num_return_sequences=1, delay_steps=1, top_k=0, seed=5, max_new_tokens=6),
+        DelayedBeamSearch(num_beams=4, num_return_sequences=2, delay_steps=3, early_stopping=False, max_new_tokens=5),
+        DelayedBeamSearch(num_beams=3, num_return_sequences=3, delay_steps=9, top_k=3, max_new_tokens=4),
+    ],
+    ids=["two drawn", "whole vocabulary", "until no beam improves", "all drawn"],
+)
+def test_delayed_beams_are_those_of_the_reference_implementation(
+    decoding: DelayedBeamSearch, uses_history: bool
+) -> None:
+    settings = Options(
+        decoding.num_beams,
+        decoding.num_return_sequences,
+        START,
+        (END,),
+        decoding.max_new_tokens + 1,
+        0,
+        0,
+        decoding.length_penalty,
+        decoding.early_stopping,
+    )
+    rows = run_decoding(decoding, sources=12, uses_history=uses_history)
+    for number, row in enumerate(rows):
+        rng = create_rng([0, number], decoding.seed, 0)
+        expected = delayed_beam_search(
+            lambda prefix: TABLE[prefix[-1]], settings, decoding.delay_steps, decoding.top_k, rng.random
+        )
+        assert [(sequence.ids, pytest.approx(sequence.score, abs=1e-5)) for sequence in row] == expected
+    assert len({tuple(row[0].ids) for row in rows}) > 1
+
+
+def test_delayed_beams_share_the_drawn_tokens_alone() -> None:
+    decoding = DelayedBeamSearch(num_beams=4, num_return_sequences=4, delay_steps=2, max_new_tokens=7)
+    rows = [row for row in run_decoding(decoding, sources=20) if len(row) > 1]
+    assert rows
+    for row in rows:
+        assert len({tuple(sequence.ids[:2]) for sequence in row}) == 1
+        assert len({tuple(sequence.ids) for sequence in row}) == len(row)
+
+
+@pytest.mark.parametrize(
+    ("decoding", "message"),
+    [
+        (DelayedBeamSearch(delay_steps=0), "delay_steps=0"),
+        (DelayedBeamSearch(top_k=-1), "top_k=-1"),
+        (DelayedBeamSearch(num_beams=2), "num_return_sequences=5"),
+    ],
+)
+def test_settings_of_delayed_beams_have_ranges(decoding: DelayedBeamSearch, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        check_decoding(decoding)
