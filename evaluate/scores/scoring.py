@@ -8,7 +8,6 @@ with is beside them in ``calibration.json``: it changes no metric, so another on
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,6 +17,7 @@ import msgspec
 
 from groundwire.engine.api import Engine
 from groundwire.engine.jsonl.results_file import ResultsFile
+from groundwire.engine.jsonl.resuming import digest_request, is_final
 from groundwire.engine.plan import Plan, make_plan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
@@ -45,6 +45,11 @@ class Stored(msgspec.Struct, frozen=True):
     def made_with(self) -> str:
         """The score's signature without its calibration."""
         return _strip_calibration(self.score.signature)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether another run would score the request no better."""
+        return is_final((self.score.status, *(result.status for result in self.score.metrics.values())))
 
 
 class Settings(NamedTuple):
@@ -104,10 +109,7 @@ class Scored(NamedTuple):
 
 def request_key(example: Example) -> str:
     """Sixteen hexadecimal digits of the request; the same for examples that differ in their labels only."""
-    request = msgspec.to_builtins(_build_request(example))
-    if not request["triples"]:
-        del request["triples"]  # examples without triples keep the digest they had before there were any
-    return hashlib.sha256(msgspec.json.encode(request)).hexdigest()[:16]
+    return digest_request(_build_request(example))
 
 
 Watch = Callable[[str, int, int], None]
@@ -122,8 +124,10 @@ def score_sets(
 ) -> Scored:
     """The scores of all examples: those stored in ``directory``, else the engine's, which are then stored there.
 
-    The engine is loaded only when an example has no score yet. Raises InvalidRequest, before anything is scored, when
-    stored scores were made with other settings than those requested now, or with settings that differ among them.
+    The engine is loaded only when an example has no score yet, or one that a deadline, a cancelled run or a failed
+    model left without a value: it is scored again, and the later line of the file counts. Raises InvalidRequest, before
+    anything is scored, when stored scores were made with other settings than those requested now, or with settings that
+    differ among them.
     """
     settings = settings or Settings()
     if empty := [name for name, examples in sets.items() if not examples]:
@@ -131,11 +135,14 @@ def score_sets(
     folder = directory / SCORES
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        files = {name: ResultsFile(folder / f"{name}.jsonl", Stored) for name in sets}
-        for file in files.values():
-            stack.callback(file.close)
+        files: dict[str, ResultsFile[Stored]] = {}
+        for name in sets:
+            files[name] = ResultsFile(folder / f"{name}.jsonl", Stored)
+            stack.callback(files[name].close)
         keyed = {name: {request_key(example): example for example in examples} for name, examples in sets.items()}
-        scores = {name: {entry.key: entry.score for entry in file.entries} for name, file in files.items()}
+        scores = {
+            name: {entry.key: entry.score for entry in file.entries if entry.is_final} for name, file in files.items()
+        }
         lacking: dict[str, list[str]] = {}  # by request key, the sets that have no score for it yet
         done = {name: len(scores[name].keys() & keyed[name].keys()) for name in sets}
         for name, by_key in keyed.items():
