@@ -6,24 +6,24 @@ import json
 from typing import Any, NoReturn
 
 
-class MalformedLine(ValueError):
-    """What is wrong with a line, in words that fit after "line 3:"."""
+class MalformedText(ValueError):
+    """What is wrong with a text, in words that fit after "line 3:"."""
 
 
 def decode_json(text: str | bytes) -> Any:
-    """Decode strict JSON; MalformedLine for anything else, a repeated key and bytes that are not UTF-8 among it."""
+    """Decode strict JSON; MalformedText for anything else, a repeated key and bytes that are not UTF-8 among it."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         return json.loads(text, object_pairs_hook=_build_object, parse_constant=_refuse_constant)
-    except MalformedLine:
+    except MalformedText:
         raise
     except UnicodeDecodeError as error:
-        raise MalformedLine(f"not UTF-8 at byte {error.start + 1}") from error
+        raise MalformedText(f"not UTF-8 at byte {error.start + 1}") from error
     except RecursionError as error:
-        raise MalformedLine("not JSON that can be read: nested too deeply") from error
+        raise MalformedText("not JSON that can be read: nested too deeply") from error
     except ValueError as error:
-        raise MalformedLine(f"not JSON: {error}") from error
+        raise MalformedText(f"not JSON: {error}") from error
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -31,9 +31,9 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(built) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise MalformedLine(f"the key {repeated!r} is there more than once; keep one of them")
+        raise MalformedText(f"the key {repeated!r} is there more than once; keep one of them")
     return built
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise MalformedLine(f"not JSON: {name} is no JSON number")
+    raise MalformedText(f"not JSON: {name} is no JSON number")

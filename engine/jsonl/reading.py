@@ -14,7 +14,7 @@ import msgspec
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
 
 from .columns import AmbiguousColumns, find_columns, rename_fields
-from .json_text import MalformedLine, decode_json
+from .json_text import MalformedText, decode_json
 from .rows import check_header, split_rows
 from .sources import MAX_LINE, open_source, read_parquet, split_lines, strip_gzip, translate_read_errors
 
@@ -108,7 +108,7 @@ def _read_json_lines(stream: io.BufferedReader[Any], columns: Mapping[str, str])
 def _read_array(source: Path, stream: io.BufferedReader[Any], columns: Mapping[str, str]) -> Iterator[Line]:
     try:
         entries = decode_json(stream.read().removeprefix(b"\xef\xbb\xbf"))
-    except MalformedLine as error:
+    except MalformedText as error:
         raise InvalidRequest(
             f"{source} begins with '[' and is no JSON array: {error}. Fix it, or write one object per line."
         ) from error
@@ -153,7 +153,7 @@ def _parse_cells(header: list[str], cells: list[str], where: Mapping[str, str]) 
     try:
         "".join(cells).encode()
     except UnicodeEncodeError as error:
-        raise MalformedLine("not UTF-8") from error
+        raise MalformedText("not UTF-8") from error
     fields: dict[str, Any] = dict(zip(header, cells, strict=True))
     history = where.get("history", "history")
     fields[history] = [turn for turn in fields.get(history, "").splitlines() if turn.strip()]
@@ -170,7 +170,7 @@ def _decode_row(number: int, columns: Mapping[str, str], decode: Callable[..., A
     """The line whose fields ``decode`` makes of what is given."""
     try:
         row = decode(*given)
-    except MalformedLine as error:
+    except MalformedText as error:
         return Line(number, None, str(error))
     return _check_row(number, row, columns)
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from .json_text import MalformedLine
+from .json_text import MalformedText
 
 
 class Row(NamedTuple):
@@ -37,7 +37,7 @@ def split_rows(lines: Iterable[str | None], delimiter: str = ",", max_cell: int 
                 cells = next(reader)
             except StopIteration:
                 return
-            except (csv.Error, MalformedLine) as error:
+            except (csv.Error, MalformedText) as error:
                 yield Row(line, [], f"not a row of a table: {error}")
                 again.extendleft(reversed(read[1:]))
                 line += 1
@@ -65,5 +65,5 @@ def _feed(source: Iterator[str | None], again: deque[str | None], read: list[str
             return
         read.append(line)
         if line is None:
-            raise MalformedLine("the line is too long")
+            raise MalformedText("the line is too long")
         yield line

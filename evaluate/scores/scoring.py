@@ -24,7 +24,7 @@ from groundwire.engine.schema.results import Request, Score
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.local import identify
+from groundwire.runtime.local import identify, merge_roles
 from groundwire.runtime.ort.session import DeviceChoice, choose_device, usable_cores
 
 from ..datasets.examples import Example
@@ -64,23 +64,29 @@ class Settings(NamedTuple):
     """A file of ``Calibration.save``, instead of the bundle's."""
     workers: int = 1
     """Processes that score, each with its share of ``threads``."""
+    extra: tuple[str | Path, ...] = ()
+    """Further bundles, whose roles are added to those of ``bundle``."""
 
     def can_contradict(self) -> bool:
         """Whether a setting is given that stored scores could contradict."""
-        return any(given is not None for given in (self.bundle, self.device, self.metrics, self.options))
+        return any(given is not None for given in (self.bundle, self.device, self.metrics, self.options, *self.extra))
 
     def plan(self, calibration: Calibration | None = None) -> Plan:
-        """Return the metrics, options and signature that ``load`` would use, from the manifest alone."""
-        opened = Bundle.open(self.bundle or "compact")
-        manifest = opened.manifest
-        identity = identify((opened,), choose_device(self.device or "auto", list(manifest.precisions.values())))
-        chosen = calibration or manifest.calibration
-        return make_plan(manifest.roles, identity, chosen, self.metrics, self.options)
+        """Return the metrics, options and signature that ``load`` would use, from the manifests alone."""
+        opened = [Bundle.open(bundle) for bundle in (self.bundle or "compact", *self.extra)]
+        precisions = [precision for bundle in opened for precision in bundle.manifest.precisions.values()]
+        identity = identify(opened, choose_device(self.device or "auto", precisions))
+        chosen = calibration or opened[0].manifest.calibration
+        return make_plan(merge_roles(opened), identity, chosen, self.metrics, self.options)
 
     def load(self) -> Engine:
         """Load the engine."""
         return Engine.load(
-            self.bundle or "compact", self.device or "auto", threads=self.threads, calibration=self.calibration
+            self.bundle or "compact",
+            self.device or "auto",
+            threads=self.threads,
+            extra=self.extra,
+            calibration=self.calibration,
         )
 
     def scorer(self) -> AbstractContextManager[RequestScorer]:

@@ -43,7 +43,7 @@ def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
     assert [entry.line for entry in read(path)] == [1, 2]
 
 
-def test_a_file_without_results_is_not_left_behind(tmp_path: Path) -> None:
+def test_a_new_file_without_results_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     assert read(path) == []
     assert not path.exists()

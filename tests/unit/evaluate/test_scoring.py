@@ -70,12 +70,12 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     assert len(lines(tmp_path)) == 3
 
 
-@pytest.mark.parametrize(("place", "status"), [("score", "deadline"), ("score", "cancelled"), ("metric", "failed")])
-def test_what_did_not_score_is_scored_again(tmp_path: Path, place: str, status: str) -> None:
+@pytest.mark.parametrize(("level", "status"), [("score", "deadline"), ("score", "cancelled"), ("metric", "failed")])
+def test_what_did_not_score_is_scored_again(tmp_path: Path, level: str, status: str) -> None:
     whole = score_sets({"set": EXAMPLES}, tmp_path, Q2)
     path = tmp_path / "scores" / "set.jsonl"
     rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-    stopped = rows[1]["score"] if place == "score" else rows[1]["score"]["metrics"]["q2"]
+    stopped = rows[1]["score"] if level == "score" else rows[1]["score"]["metrics"]["q2"]
     stopped |= {"status": status, "value": None}
     path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     progress: list[int] = []
