@@ -29,9 +29,12 @@ _DEVICE = typer.Option(
     help="auto, cpu, cuda or tensorrt; auto if left out. A device that is missing is an error, not a fallback.",
     show_default=False,
 )
-_DECODING = typer.Option(help="Decoding of Q²'s questions: beam, greedy or sampling; beam if left out.")
+_DECODING = typer.Option(
+    help="Decoding of Q²'s questions: beam, greedy or sampling; beam if left out.", show_default=False
+)
 _QUESTIONS = typer.Option(
-    help="Questions of Q² per span. single: the first valid one; all: every valid one; single if left out."
+    help="Questions of Q² per span. single: the first valid one; all: every valid one; single if left out.",
+    show_default=False,
 )
 
 BundleOption = Annotated[str, _BUNDLE]

@@ -44,6 +44,9 @@ and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an e
 result (it cannot be read, ran out of time, or failed), 4 `compare --fail-below` found a regression, 130 interrupted.
 """
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
 app = typer.Typer(
     name="groundwire",
     help=HELP,
@@ -87,5 +90,9 @@ def main() -> None:
         app()
     except GroundwireError as error:
         display.error_console().print(f"[bold red]{type(error).__name__}[/]: ", end="")
-        display.error_console().print(shown(error), markup=False)
+        display.error_console().print(shown(error), markup=False, soft_wrap=True)
         sys.exit(1)
+    except SystemExit as stopped:
+        if stopped.code == INTERRUPTED:
+            display.error_console().print("Interrupted. With --out, the same command continues the run.")
+        raise

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def evaluate(
     data: Annotated[
         list[Path],
-        typer.Argument(help="Labelled sets: JSON Lines, CSV, or the format of their authors.", metavar="DATA"),
+        typer.Argument(
+            help="Labelled sets: JSON Lines, a JSON array, CSV, Parquet, or the format of their authors.",
+            metavar="DATA",
+        ),
     ],
     out: Annotated[
         Path,
@@ -52,7 +55,8 @@ def evaluate(
 
     An example is `{"response": "…", "knowledge": "…", "label": 1}`: 1 or a word such as consistent, faithful or true; 0
     or inconsistent, hallucinated, false. Scores are kept in the run's directory, so a stopped run resumes, and figures
-    are computed again without a model. Every figure has a 95 % interval. The verdict's probability is the line `fused`.
+    are computed again without a model. Every figure has a 95 % interval. The first line is the verdict, by its
+    probability; results.json calls it `fused`.
 
         groundwire evaluate examples/labelled.jsonl --out runs/labelled
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
@@ -116,11 +120,15 @@ def evaluate(
 
 
 def _print_results(results: Results, report: Path) -> None:
+    from ..scores.metric_values import FUSED
+
     console = display.output_console()
     for figures in results.sets:
         labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items() if count)
         console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
         console.print(_tabulate_metrics(figures))
+        if FUSED in figures.metrics and not _count_scored(figures.metrics[FUSED]):
+            console.print("[dim]no verdict: it needs metrics that were not computed, or that did not score[/]")
         for note in figures.notes:
             console.print(f"[dim]{display.escape_markup(note)}[/]")
     about = (
@@ -132,7 +140,9 @@ def _print_results(results: Results, report: Path) -> None:
 
 
 def _tabulate_metrics(figures: SetFigures) -> Table:
-    """One line per metric, the best first; columns that no metric fills are left out."""
+    """One line for the verdict and then one per metric, the best first; columns that none fills are left out."""
+    from ..scores.metric_values import FUSED
+
     columns: dict[str, Callable[[MetricFigures], str]] = {
         "ROC-AUC": lambda metric: _format_interval(metric.roc_auc),
         "AP inconsistent": lambda metric: _format_value(metric.average_precision),
@@ -143,18 +153,25 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
         "Pearson": lambda metric: _format_value(metric.pearson),
         "system level": lambda metric: _format_value(metric.system_level.correlation if metric.system_level else None),
     }
-    order = sorted(figures.metrics.values(), key=lambda metric: -(metric.roc_auc.value if metric.roc_auc else 0.0))
+    order = sorted(
+        (metric for metric in figures.metrics.values() if metric.metric != FUSED or _count_scored(metric)),
+        key=lambda metric: (metric.metric != FUSED, -(metric.roc_auc.value if metric.roc_auc else 0.0)),
+    )
     filled = {title: [format_cell(metric) for metric in order] for title, format_cell in columns.items()}
     filled = {title: cells for title, cells in filled.items() if any(cells)}
     table = Table()
     table.add_column("metric", no_wrap=True)
-    table.add_column("scored", justify="right")
+    table.add_column("scored", justify="right", no_wrap=True, min_width=len("scored"))
     for title in filled:
         table.add_column(title, justify="right", no_wrap=True)
     for index, metric in enumerate(order):
-        scored = metric.statuses.get("scored", 0)
-        table.add_row(display.escape_markup(metric.metric), str(scored), *(cells[index] for cells in filled.values()))
+        name = "verdict" if metric.metric == FUSED else display.escape_markup(metric.metric)
+        table.add_row(name, str(_count_scored(metric)), *(cells[index] for cells in filled.values()))
     return table
+
+
+def _count_scored(metric: MetricFigures) -> int:
+    return metric.statuses.get("scored", 0)
 
 
 def _format_f1(metric: MetricFigures, which: str) -> str:

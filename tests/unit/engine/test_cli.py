@@ -344,8 +344,13 @@ def test_explain_shows_questions_answers_and_what_was_discarded() -> None:
 def test_help_and_version() -> None:
     assert "groundwire score examples/dialogues.jsonl" in run("--help").output
     assert run("--version").output.startswith("groundwire 0.")
-    for command in ("score", "explain", "doctor", "bundle", "export"):
-        assert run(command, "--help").exit_code == 0
+    commands = ("score", "explain", "generate", "critique", "refine", "doctor", "evaluate", "calibrate", "compare")
+    for command in (*commands, "tables", "bundle", "export"):
+        result = run(command, "-h")
+        assert result.exit_code == 0
+        assert f"Usage: groundwire {command}" in result.output.replace("root", "groundwire")
+        assert result.output == run(command, "--help").output
+        assert command not in commands or f"groundwire {command}" in result.output.partition("Options")[0][20:]
 
 
 def test_doctor_names_versions_and_devices() -> None:

@@ -415,8 +415,8 @@ def test_other_names_compression_and_parquet_are_one_set(tmp_path: Path) -> None
     assert read_dataset(tmp_path / "own.jsonl.gz") == expected
     names = ("question", "text", "contexts", "label")
     cells = [(row["question"], row["answer"], row["contexts"][0], str(row["label"])) for row in rows]
-    own = read_dataset(save(tmp_path, "own.csv", table(names, *cells)), columns={"response": "text"})
-    assert own == expected
+    renamed = read_dataset(save(tmp_path, "own.csv", table(names, *cells)), columns={"response": "text"})
+    assert renamed == expected
     pyarrow = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     from pyarrow import parquet
 
