@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, get_args
@@ -137,6 +138,8 @@ def make_options(
         raise InvalidRequest(f"--decoding {decoding} is unknown; use {', '.join(decodings)}.")
     if questions not in (None, "single", "all"):
         raise InvalidRequest(f"--questions {questions} is unknown; use single or all.")
+    if deadline_ms is not None and not math.isfinite(deadline_ms):
+        raise InvalidRequest(f"--deadline-ms {deadline_ms} is not a time; leave it out to wait without limit.")
     q2 = Q2Options(
         decoding=decodings[decoding or "beam"],
         questions="all" if questions == "all" else "single",

@@ -37,7 +37,7 @@ Generate a response that rests on its knowledge, with a generator of your own:
 Measure on labelled responses how far to trust the verdict, and fit it to them:
 
     groundwire evaluate examples/labelled.jsonl --out runs/labelled
-    groundwire calibrate examples/labelled.jsonl --out mine.json
+    groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
 
 Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
 and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no

@@ -26,8 +26,12 @@ def open_source(path: Path) -> Iterator[io.BufferedReader[Any]]:
     """
     with contextlib.ExitStack() as stack:
         with translate_read_errors(path):
-            if str(path) == "-":
-                stream: io.BufferedReader[Any] = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
+            stream: io.BufferedReader[Any]
+            if str(path) == "-" and isinstance(sys.stdin.buffer, io.BufferedReader):
+                stream = sys.stdin.buffer
+            elif str(path) == "-":
+                # Not for a real standard input: a second buffer would wait until it is full, not for a line.
+                stream = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
                 stack.callback(stream.detach)
             else:
                 stream = stack.enter_context(path.open("rb"))

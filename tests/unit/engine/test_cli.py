@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,8 @@ def run(*args: str, text: str | None = None) -> Result:
 
 
 COMMAND = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
 from groundwire.engine import Engine
 from groundwire.engine.cli import main
 from tests.support.fakes import world
@@ -200,6 +203,29 @@ def test_rows_are_printed_as_they_come(tmp_path: Path) -> None:
     assert result.output.count("response with unsupported") == 1
 
 
+def test_an_interrupted_table_keeps_its_rows() -> None:
+    """The input stays open, so that the command waits for more of it when the signal comes."""
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "score", "-", "--table"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write((json.dumps(GOOD) + "\n") * 70)
+        process.stdin.flush()
+        while "Elvis was born in 1935." not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read()
+        assert process.wait() == 130
+    assert "Interrupted. With --out, the same command continues the run." in errors
+    assert "Traceback" not in errors
+
+
 def test_what_a_text_writes_reaches_no_terminal(tmp_path: Path) -> None:
     evil = "Elvis \x1b[2J\x9b31m \u202eborn [red]in[/red] :smile: 1936.\r"
     source = write(tmp_path / "in.jsonl", {"response": evil, "knowledge": "Elvis 1935."}, {"\x1b[2J": 1})
@@ -312,6 +338,10 @@ def test_bytes_that_are_not_text_are_a_bad_line(tmp_path: Path) -> None:
         (("--device", "abacus"), "--device abacus is unknown"),
         (("--decoding", "psychic"), "--decoding psychic is unknown"),
         (("--questions", "some"), "--questions some is unknown"),
+        (("--profile", "kind"), "--profile kind is unknown; use balanced, strict, lenient"),
+        (("--deadline-ms", "nan"), "--deadline-ms nan is not a time"),
+        (("--deadline-ms", "inf"), "--deadline-ms inf is not a time"),
+        (("--columns", "reply=text"), "is not FIELD=NAME"),
         (("--out", "/nowhere/at/all.jsonl"), "does not exist"),
     ],
 )
