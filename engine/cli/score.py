@@ -105,7 +105,7 @@ def score_file(
     a value, is reported, the others go on, and the exit code is then 3.
 
         groundwire score examples/dialogues.jsonl
-        groundwire score examples/dialogues.jsonl --metrics q2,overlap --out scores.jsonl
+        groundwire score examples/dialogues.jsonl --metrics q2,overlap --out q2.jsonl
         groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
     """
     errors = display.error_console()

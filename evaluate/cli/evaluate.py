@@ -162,8 +162,9 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
     table = Table()
     table.add_column("metric", no_wrap=True)
     table.add_column("scored", justify="right", no_wrap=True, min_width=len("scored"))
-    for title in filled:
-        table.add_column(title, justify="right", no_wrap=True)
+    for title, cells in filled.items():
+        # Titles may wrap; a figure and its interval stay on one line.
+        table.add_column(title, justify="right", no_wrap=any(" " in cell for cell in cells))
     for index, metric in enumerate(order):
         name = "verdict" if metric.metric == FUSED else display.escape_markup(metric.metric)
         table.add_row(name, str(_count_scored(metric)), *(cells[index] for cells in filled.values()))

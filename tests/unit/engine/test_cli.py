@@ -339,7 +339,6 @@ def test_bytes_that_are_not_text_are_a_bad_line(tmp_path: Path) -> None:
         (("--decoding", "psychic"), "--decoding psychic is unknown"),
         (("--questions", "some"), "--questions some is unknown"),
         (("--profile", "kind"), "--profile kind is unknown; use balanced, strict, lenient"),
-        (("--deadline-ms", "nan"), "--deadline-ms nan is not a time"),
         (("--deadline-ms", "inf"), "--deadline-ms inf is not a time"),
         (("--columns", "reply=text"), "is not FIELD=NAME"),
         (("--out", "/nowhere/at/all.jsonl"), "does not exist"),
