@@ -136,8 +136,9 @@ class Engine:
 
         ``knowledge`` is a string or several passages; ``history`` the utterances before, oldest first; ``triples`` are
         facts of a knowledge graph, which are the knowledge where no text is given; ``metrics`` is a list of names,
-        or a group: ``all``, ``paper``, ``fast`` (default Q²). Raises InvalidRequest for unusable input; what happens to
-        a valid request is a status of the Score, never an exception.
+        or a group: ``all``, ``paper``, ``fast``; by default those of the verdict, or Q² alone in a bundle without a
+        calibration. Raises InvalidRequest for unusable input; what happens to a valid request is a status of the Score,
+        never an exception.
         """
         plan = self._plan(metrics, options)
         pending = self._start(make_request(response, knowledge, history, plan.options, triples), plan)

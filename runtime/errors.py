@@ -10,6 +10,7 @@
     │   └── ParityError                         the exported graph is too far from its checkpoint
     ├── ModelError                              a model failed while it ran
     ├── TooLong                                 a text does not fit the windows a model may read
+    ├── OutputError                             results cannot be written, as on a full disk
     ├── Overloaded                              more requests wait than the engine accepts
     └── EngineClosed                            the engine was closed
 
@@ -50,6 +51,10 @@ class ModelError(GroundwireError):
 
 class TooLong(GroundwireError):
     """A text does not fit the windows a model may read; nothing was cut."""
+
+
+class OutputError(GroundwireError):
+    """Results cannot be written: the disk is full, or the file may not be changed."""
 
 
 class Overloaded(GroundwireError):

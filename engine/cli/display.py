@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,23 +15,34 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from ..jsonl.sources import strip_gzip
 from ..metrics import Details, find
 from ..schema.explanations import REASONS, Q2Explanation
 from ..schema.results import MetricResult, Score
+from ..text.shown import shown
 
-EXIT_SKIPPED_LINES = 3
-"""Exit code of a command that skipped lines of its input."""
+EXIT_UNSCORED = 3
+"""Exit code of a command that has no result for some of its input."""
+DONE = frozenset(
+    {"scored", "nothing_to_verify", "generated", "checked", "clean", "refined", "refused", "no_context", "done before"}
+)
+"""Statuses of lines with a result; the others say why there is none."""
 LABEL_COLOURS = {"consistent": "green", "inconsistent": "red", "unverifiable": "yellow", "unknown": "dim"}
 
 
 def output_console() -> Console:
     """The console for results: as wide as the terminal, or 120 columns in a pipe."""
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False, emoji=False)
 
 
 def error_console() -> Console:
     """The console for errors and notes, on standard error."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
+
+
+def escape_markup(text: object) -> str:
+    """Foreign text as a part of markup: without terminal escapes, and without markup of its own."""
+    return escape(shown(text))
 
 
 def is_interactive() -> bool:
@@ -39,38 +51,54 @@ def is_interactive() -> bool:
 
 
 @contextlib.contextmanager
-def show_progress(source: Path, label: str) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar over the lines of a file on a terminal; call the result with the number of the last line."""
-    if not is_interactive():
+def show_progress(source: Path, label: str, *, hidden: bool = False) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar over the lines of a file on a terminal; call the result with the number of the last line.
+
+    ``hidden`` is for results that are printed on the same terminal, and are progress enough.
+    """
+    if hidden or not is_interactive():
         yield lambda number: None
         return
     total = None
-    if str(source) != "-":
+    if source.is_file() and strip_gzip(source) == source.suffix.lower() != ".parquet":
         with source.open("rb") as file:
             total = sum(1 for _ in file)
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=error_console(), transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda number: bar.update(task, completed=number)
 
 
 def print_line_error(console: Console, number: int, message: str) -> None:
-    """Print why an input line was skipped."""
-    console.print(f"[red]line {number}[/]: {escape(message)}", soft_wrap=True)
+    """Print why an input line has no result."""
+    console.print(f"[red]line {number}[/]: {escape_markup(message)}", soft_wrap=True)
 
 
-def print_continued(console: Console, out: Path, lines: int) -> None:
+def print_continued(console: Console, out: Path, done: int, unfinished: int) -> None:
     """Print that an interrupted run is continued, if its results file has lines already."""
-    if lines:
-        are_done = "line is done" if lines == 1 else "lines are done"
-        console.print(f"Continuing {escape(str(out))}: {lines} {are_done}.", soft_wrap=True)
+    if done or unfinished:
+        are_done = "line is done" if done == 1 else "lines are done"
+        again = f", {unfinished} without a result tried again" if unfinished else ""
+        console.print(f"Continuing {escape_markup(out)}: {done} {are_done}{again}.", soft_wrap=True)
 
 
-def exit_if_skipped(skipped: int) -> None:
-    """Print the number of skipped lines and exit with code 3; do nothing if there are none."""
-    if skipped:
-        error_console().print(f"{skipped} line{'s' if skipped > 1 else ''} skipped.")
-        raise typer.Exit(EXIT_SKIPPED_LINES)
+def finish(counts: Counter[str]) -> None:
+    """Print how many lines ended with each status; exit with code 3 unless there are some and all have a result."""
+    total = counts.total()
+    statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common() if count)
+    console = error_console()
+    if not total:
+        console.print("The input has no lines.")
+    else:
+        console.print(f"{total} line{'s' if total > 1 else ''}: {statuses}.")
+    if not total or any(count for status, count in counts.items() if status not in DONE):
+        raise typer.Exit(EXIT_UNSCORED)
+
+
+def exit_without_result(status: str) -> None:
+    """Exit with code 3 if the status of a single result says that there is none."""
+    if status not in DONE:
+        raise typer.Exit(EXIT_UNSCORED)
 
 
 def format_verdict(score: Score) -> str:
@@ -83,7 +111,7 @@ def format_verdict(score: Score) -> str:
 def format_value(result: MetricResult) -> str:
     """A metric's value, or its status; ``*`` marks Q² without a valid question."""
     if result.value is None:
-        return f"[dim]{escape(result.status)}[/]"
+        return f"[dim]{result.status}[/]"
     fallback = isinstance(result.explanation, Q2Explanation) and result.explanation.fallback is not None
     metric = find(result.name)
     is_share = metric is None or metric.bounds == (0.0, 1.0)
@@ -100,10 +128,10 @@ def mark_ranges(text: str, ranges: Sequence[tuple[int, int]], style: str) -> Tex
     """The text with disjoint, ordered ranges in colour and in ⟦brackets⟧, which are visible without colour too."""
     marked, position = Text(), 0
     for start, end in ranges:
-        marked.append(text[position:start])
-        marked.append(f"⟦{text[start:end]}⟧", style=style)
+        marked.append(shown(text[position:start]))
+        marked.append(f"⟦{shown(text[start:end])}⟧", style=style)
         position = end
-    marked.append(text[position:])
+    marked.append(shown(text[position:]))
     return marked
 
 
@@ -121,7 +149,7 @@ def format_reasons(score: Score) -> Text:
     lines = []
     for span in score.unsupported:
         knowledge = f": “{span.knowledge_says}”" if span.knowledge_says else ""
-        lines.append(f"“{span.text}” – {REASONS[span.reason]}{knowledge}")
+        lines.append(shown(f"“{span.text}” – {REASONS[span.reason]}{knowledge}"))
     return Text("\n".join(dict.fromkeys(lines)))
 
 
@@ -136,8 +164,8 @@ def print_details(console: Console, details: Details) -> None:
     if table.row_count:
         console.print(table)
     for note in details.notes:
-        console.print(f"[dim]{escape(note)}[/]")
+        console.print(f"[dim]{escape_markup(note)}[/]")
 
 
 def _format_cell(cell: str | float) -> Text:
-    return Text(cell) if isinstance(cell, str) else Text(f"{cell:.2f}", style=choose_colour(cell))
+    return Text(shown(cell)) if isinstance(cell, str) else Text(f"{cell:.2f}", style=choose_colour(cell))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.panel import Panel
 from rich.text import Text
 
-from ..api import Engine
+from ..jsonl.results_file import translate_write_errors
 from ..metrics import find
+from ..schema.results import Score
+from ..text.shown import shown
 from . import display, options
+from .output import STDOUT, print_json, prints_tables
 
 
 def explain(
@@ -21,46 +24,62 @@ def explain(
     ],
     history: Annotated[
         list[str] | None,
-        typer.Option("--history", "-h", help="An utterance before the response; repeat for several, oldest first."),
+        typer.Option("--history", "-H", help="An utterance before the response; repeat for several, oldest first."),
     ] = None,
     metrics: options.MetricsOption = None,
     bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    profile: options.ProfileOption = "balanced",
     device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
     decoding: options.DecodingOption = "beam",
     questions: options.QuestionsOption = "single",
     personal: options.PersonalOption = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the Score record as JSON.")] = False,
+    deadline_ms: options.DeadlineOption = None,
+    json: options.JsonOption = None,
 ) -> None:
     """Score one response and show how the score comes about.
 
     Prints the verdict with its probability and threshold, the response with its unsupported words in ⟦brackets⟧, and
     each metric's value with its details: for Q² every question with the answer that the knowledge gives, for example.
+    In a pipe it is the Score record as JSON. The exit code is 3 if the response could not be scored.
 
         groundwire explain "A marathon is 50 kilometres long." -k "The marathon is a race of 42.195 kilometres."
         groundwire explain "Honey never spoils." -k "Honey keeps for years." --metrics all --json
     """
-    request_options = options.make_options(decoding, questions, personal, None)
+    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile)
     names = options.parse_metrics(metrics)
-    with Engine.load(bundle, options.parse_device(device)) as engine:
+    with options.load_engine(bundle, device, threads, extra, calibration) as engine:
         score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
-    if json:
-        typer.echo(score.to_json())
-        return
+        has_verdict = engine.calibration is not None
+    if prints_tables(json):
+        with translate_write_errors(STDOUT):
+            _print_score(score, response, knowledge, has_verdict=has_verdict)
+    else:
+        print_json(score)
+    display.exit_without_result(score.status)
+
+
+def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_verdict: bool) -> None:
     console = display.output_console()
     verdict = score.verdict
     if verdict.threshold is not None:
         note = f"(consistent from {verdict.threshold:.2f}, profile {verdict.profile})"
         console.print(f"verdict: {display.format_verdict(score)} [dim]{note}[/]")
-    elif engine.calibration is not None:
-        console.print(f"verdict: {display.format_verdict(score)} [dim]{escape(verdict.message)}[/]")
+    elif has_verdict:
+        console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")
     console.print(Panel(display.mark_unsupported(response, score), title="response", title_align="left"))
     for passage in knowledge:
-        console.print(Panel(Text(passage), title="knowledge", title_align="left", border_style="dim"))
+        console.print(Panel(Text(shown(passage)), title="knowledge", title_align="left", border_style="dim"))
     for result in score.metrics.values():
-        console.print(f"[bold]{result.name}[/] {display.format_value(result)} {escape(result.message)}")
+        name, message = display.escape_markup(result.name), display.escape_markup(result.message)
+        console.print(f"[bold]{name}[/] {display.format_value(result)} {message}")
         metric = find(result.name)
         details = metric.details(result) if metric is not None and result.status == "scored" else None
         if details is not None:
             display.print_details(console, details)
-    stages = ", ".join(f"{role} {spent_ms:.0f}" for role, spent_ms in score.timings.stages_ms.items())
-    console.print(f"[dim]{score.timings.total_ms:.0f} ms ({stages})  {escape(score.signature)}[/]")
+    stages = ", ".join(
+        f"{display.escape_markup(role)} {spent_ms:.0f}" for role, spent_ms in score.timings.stages_ms.items()
+    )
+    console.print(f"[dim]{score.timings.total_ms:.0f} ms ({stages})  {display.escape_markup(score.signature)}[/]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -12,8 +12,6 @@ from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 import typer
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from groundwire.runtime.errors import InvalidRequest
@@ -21,9 +19,15 @@ from groundwire.runtime.errors import InvalidRequest
 from ..api import Engine
 from ..generation.options import METHODS, GenerationOptions, Method
 from ..generation.records import GeneratedResponse, Generation
-from ..jsonl.reading import Line, read_lines
-from ..jsonl.results_file import ResultsFile, Signed
+from ..jsonl.columns import parse_columns
+from ..jsonl.reading import Line, UntilError, read_lines
+from ..jsonl.results_file import ResultsFile
+from ..jsonl.resuming import digest_fields, is_final
+from ..schema.options import Options
+from ..text.shown import shown
 from . import display, options
+from .output import JsonStream, RowTable, open_output, print_json, prints_tables
+from .resume import DONE_BEFORE, Resume
 
 CONCURRENT_DIALOGUES = 8
 """Dialogues in flight at a time: enough for the runtime to fill its batches."""
@@ -32,17 +36,27 @@ COLOURED_CPMI = 0.5
 _DEFAULTS = GenerationOptions()
 
 
+class _StoredGeneration(msgspec.Struct, frozen=True):
+    signature: str
+    status: str
+
+
 class GenerationEntry(msgspec.Struct, frozen=True):
     """The fields of a results line that continuing a run needs."""
 
     line: int
-    """Number of the input line, from 1."""
-    generation: Signed
+    key: str
+    generation: _StoredGeneration
 
     @property
     def made_with(self) -> str:
         """The signature of the generation."""
         return self.generation.signature
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the line is not processed again."""
+        return is_final((self.generation.status,))
 
 
 class GenerationLine(msgspec.Struct, frozen=True):
@@ -50,8 +64,15 @@ class GenerationLine(msgspec.Struct, frozen=True):
 
     line: int
     """Number of the input line, from 1."""
+    key: str
+    """Digest of the dialogue; a continued run compares it."""
     id: Any
     generation: Generation
+
+
+class _Pending(NamedTuple):
+    line: Line
+    key: str
 
 
 class RunSettings(NamedTuple):
@@ -59,17 +80,19 @@ class RunSettings(NamedTuple):
 
     generation: GenerationOptions
     metrics: tuple[str, ...] | None
+    options: Options
 
     def generate(self, engine: Engine, knowledge: Any, history: Any) -> Generation:
         """Generate for one dialogue."""
-        return engine.generate(knowledge, history, self.generation, metrics=self.metrics)
+        return engine.generate(knowledge, history, self.generation, metrics=self.metrics, options=self.options)
 
 
 def generate(
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="JSON Lines or CSV with the columns knowledge and history; - is stdin. Leave it out with -k and -h."
+            help="JSON Lines, a JSON array, CSV or Parquet with knowledge and history; - is standard input. Leave it "
+            "out with --knowledge and --history."
         ),
     ] = None,
     knowledge: Annotated[
@@ -78,7 +101,7 @@ def generate(
     ] = None,
     history: Annotated[
         list[str] | None,
-        typer.Option("--history", "-h", help="For one dialogue: an utterance; repeat for several, oldest first."),
+        typer.Option("--history", "-H", help="For one dialogue: an utterance; repeat for several, oldest first."),
     ] = None,
     generator: Annotated[
         Path | None,
@@ -104,38 +127,61 @@ def generate(
     seed: Annotated[int, typer.Option(help="Seed of the sampling methods.")] = _DEFAULTS.seed,
     max_new_tokens: Annotated[int, typer.Option(help="Tokens of a response, at most.")] = _DEFAULTS.max_new_tokens,
     out: options.OutOption = None,
-    json: options.JsonLinesOption = False,
+    columns: options.ColumnsOption = None,
+    json: options.JsonOption = None,
     bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    profile: options.ProfileOption = "balanced",
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
+    deadline_ms: options.DeadlineOption = None,
 ) -> None:
     """Generate responses that rest on their knowledge (PMI-Decode).
 
     Every token is chosen by its probability and by how much the knowledge adds to it; `--alpha` weighs the second. The
     paper recommends 0.25 with `--pmi-top-p 0.6`; a larger alpha is more faithful and less fluent. Each line of a file
     is `{"knowledge": "…" or ["…", …], "history": ["…", …]}`. The output shows each response, the nats per token that
-    the knowledge adds (CPMI), and with `--metrics` its verdict and values. A line that cannot be read is reported and
-    skipped; the exit code is then 3.
+    the knowledge adds (CPMI), and with `--metrics` its verdict and values; in a pipe it is a JSON record per dialogue.
+    A line that cannot be read, or that gets no response, is reported, the others go on, and the exit code is then 3.
 
-        groundwire generate -k "The tower is 324 metres tall." -h "how tall is the tower?" --generator my-generator
+        groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
         groundwire generate dialogues.jsonl --generator my-generator --n-candidates 4 --metrics pmi --out out.jsonl
     """
     if (source is None) == (knowledge is None and history is None):
         raise InvalidRequest("Pass a file of dialogues, or one dialogue with --knowledge and --history.")
-    if stream and (source is not None or json):
+    if stream and (source is not None or json is not None):
         raise InvalidRequest("--stream prints the text of one dialogue: use it with --knowledge and --history only.")
     generation = GenerationOptions(alpha, pmi_top_p, _parse_method(method), n, n_candidates, seed, max_new_tokens)
-    settings = RunSettings(generation, options.parse_metrics(metrics))
+    request_options = options.make_options(deadline_ms=deadline_ms, profile=profile)
+    settings = RunSettings(generation, options.parse_metrics(metrics), request_options)
     # Scoring needs --bundle; plain generation needs only the generator's bundle.
     needs_bundle = metrics is not None or n_candidates is not None or generator is None
-    first, extra = (bundle, [generator] if generator else []) if needs_bundle else (generator, [])
-    with Engine.load(first or bundle, options.parse_device(device), threads=threads, extra=extra) as engine:
+    first: str | Path = bundle
+    others: list[str | Path] = [*(extra or ())]
+    if generator is not None and needs_bundle:
+        others.insert(0, generator)
+    elif generator is not None:
+        first = generator
+    with contextlib.ExitStack() as stack:
+        output = None
         if source is not None:
-            _generate_file(engine, source, settings, out, json=json)
+            lines = stack.enter_context(read_lines(source, frozenset({"knowledge"}), parse_columns(columns)))
+            output = open_output(out, GenerationEntry, source, json)
+            if output is not None:
+                stack.callback(output.close)
+        engine = stack.enter_context(options.load_engine(first, device, threads, others, calibration))
+        if source is not None:
+            _generate_file(engine, source, lines, settings, output)
         elif stream:
             _print_stream(engine, knowledge or (), history or (), settings)
         else:
-            _print_generation(settings.generate(engine, knowledge or (), history or ()), json=json)
+            record = settings.generate(engine, knowledge or (), history or ())
+            if prints_tables(json):
+                _print_generation(record)
+            else:
+                print_json(record)
+            display.exit_without_result(record.status)
 
 
 def _parse_method(name: str) -> Method:
@@ -151,18 +197,15 @@ def _print_stream(engine: Engine, knowledge: Sequence[str], history: Sequence[st
             "--stream prints one response without checking it; leave -n, --n-candidates and --metrics out."
         )
     for piece in engine.generate_stream(knowledge, history, settings.generation):
-        sys.stdout.write(piece)
+        sys.stdout.write(shown(piece) if sys.stdout.isatty() else piece)
         sys.stdout.flush()
     sys.stdout.write("\n")
 
 
-def _print_generation(generation: Generation, *, json: bool) -> None:
-    if json:
-        typer.echo(generation.to_json())
-        return
+def _print_generation(generation: Generation) -> None:
     console = display.output_console()
     if generation.status != "generated":
-        console.print(f"[red]{generation.status}[/]: {escape(generation.message)}")
+        console.print(f"[red]{generation.status}[/]: {display.escape_markup(generation.message)}")
     for response in generation.responses:
         check = f"  {_format_check(response)}" if response.check else ""
         cpmi = "" if response.cpmi is None else f", CPMI {response.cpmi:+.2f}"
@@ -170,48 +213,61 @@ def _print_generation(generation: Generation, *, json: bool) -> None:
         console.print(f"[dim]nats per token: log-probability {response.log_prob:.2f}{cpmi}[/]{check}")
     if any(token.cpmi is not None for response in generation.responses for token in response.tokens):
         console.print("[dim]green: the knowledge makes these words more probable; red: less probable.[/]")
-    console.print(f"[dim]{generation.timings.total_ms:.0f} ms  {escape(generation.signature)}[/]", soft_wrap=True)
+    console.print(
+        f"[dim]{generation.timings.total_ms:.0f} ms  {display.escape_markup(generation.signature)}[/]", soft_wrap=True
+    )
 
 
-def _generate_file(engine: Engine, source: Path, settings: RunSettings, out: Path | None, *, json: bool) -> None:
+def _generate_file(
+    engine: Engine,
+    source: Path,
+    lines: Iterator[Line],
+    settings: RunSettings,
+    output: ResultsFile[GenerationEntry] | JsonStream[GenerationEntry] | None,
+) -> None:
     errors = display.error_console()
-    skipped = 0
-    table = Table("line", show_lines=True, expand=True)
-    table.add_column("response", ratio=5)
-    table.add_column("CPMI (nats per token)", justify="right")
-    table.add_column("verdict and metrics", ratio=1)
-    with contextlib.ExitStack() as stack:
-        source_lines = stack.enter_context(read_lines(source, frozenset({"knowledge"})))
-        output = ResultsFile(out, GenerationEntry) if out else None
-        done: set[int] = set()
-        if output is not None and out is not None:
-            stack.callback(output.close)
-            done = {entry.line for entry in output.entries}
-            display.print_continued(errors, out, len(done))
-        advance = stack.enter_context(display.show_progress(source, "generating"))
-        pending = (line for line in source_lines if line.number not in done)
-        for line, generation in _generate_lines(engine, pending, settings):
+    counts: Counter[str] = Counter()
+    resume = Resume(output, source, errors)
+    table = RowTable(display.output_console(), {"line": 5, "response": 0, "CPMI (nats)": 11, "verdict and metrics": 24})
+
+    def read_pending() -> Iterator[_Pending]:
+        for line in lines:
+            key = _digest_dialogue(line)
+            if resume.is_done(line.number, key):
+                counts[DONE_BEFORE] += 1
+            else:
+                yield _Pending(line, key)
+
+    pending = UntilError(read_pending())
+    with display.show_progress(source, "generating", hidden=output is None) as advance:
+        for (line, key), generation in _generate_pending(engine, pending, settings):
             advance(line.number)
             if isinstance(generation, InvalidRequest):
-                skipped += 1
+                counts["invalid"] += 1
                 display.print_line_error(errors, line.number, str(generation))
                 continue
-            result = GenerationLine(line.number, (line.row or {}).get("id"), generation)
+            counts[generation.status] += 1
             if output is not None:
-                output.check(generation.signature)
-                output.append(result)
-            elif json:
-                typer.echo(msgspec.json.encode(result).decode())
+                resume.check(generation.signature)
+                output.append(GenerationLine(line.number, key, (line.row or {}).get("id"), generation))
             else:
                 _add_rows(table, line, generation)
-    if table.row_count:
-        display.output_console().print(table)
-    display.exit_if_skipped(skipped)
+    pending.raise_error()
+    display.finish(counts)
 
 
-def _generate_lines(
-    engine: Engine, pending: Iterator[Line], settings: RunSettings
-) -> Iterator[tuple[Line, Generation | InvalidRequest]]:
+def _digest_dialogue(line: Line) -> str:
+    """The digest of a line's dialogue; empty if it has none that can be read."""
+    row = line.row or {}
+    try:
+        return digest_fields({"knowledge": row.get("knowledge"), "history": row.get("history")}) if row else ""
+    except (UnicodeEncodeError, OverflowError, RecursionError):
+        return ""
+
+
+def _generate_pending(
+    engine: Engine, pending: Iterator[_Pending], settings: RunSettings
+) -> Iterator[tuple[_Pending, Generation | InvalidRequest]]:
     """Yield every line with its generation or its error, in order, with several lines in flight."""
 
     def generate_line(line: Line) -> Generation | InvalidRequest:
@@ -222,11 +278,11 @@ def _generate_lines(
         except InvalidRequest as error:
             return error
 
-    in_flight: deque[tuple[Line, Future[Generation | InvalidRequest]]] = deque()
+    in_flight: deque[tuple[_Pending, Future[Generation | InvalidRequest]]] = deque()
     with ThreadPoolExecutor(CONCURRENT_DIALOGUES, thread_name_prefix="groundwire-generate") as pool:
         try:
-            for line in pending:
-                in_flight.append((line, pool.submit(generate_line, line)))
+            for item in pending:
+                in_flight.append((item, pool.submit(generate_line, item.line)))
                 if len(in_flight) == CONCURRENT_DIALOGUES:
                     first, future = in_flight.popleft()
                     yield first, future.result()
@@ -238,10 +294,10 @@ def _generate_lines(
                 future.cancel()
 
 
-def _add_rows(table: Table, line: Line, generation: Generation) -> None:
+def _add_rows(table: RowTable, line: Line, generation: Generation) -> None:
     number = str(line.number)
     if generation.status != "generated":
-        table.add_row(number, f"[red]{generation.status}[/] {escape(generation.message)}", "", "")
+        table.add_row(number, f"[red]{generation.status}[/] {display.escape_markup(generation.message)}", "", "")
     for response in generation.responses:
         cpmi = "" if response.cpmi is None else f"{response.cpmi:+.2f}"
         table.add_row(number, _colour_tokens(response), cpmi, _format_check(response) if response.check else "")
@@ -258,8 +314,10 @@ def _format_check(response: GeneratedResponse) -> str:
 
 def _colour_tokens(response: GeneratedResponse) -> Text:
     """The response, with the tokens in colour that the knowledge makes clearly more or less probable."""
-    text = Text(response.text)
+    text, position = Text(), 0
     for token in response.tokens:
-        if token.cpmi is not None and abs(token.cpmi) >= COLOURED_CPMI:
-            text.stylize("green" if token.cpmi > 0 else "red", token.start, token.end)
-    return text
+        if token.cpmi is not None and abs(token.cpmi) >= COLOURED_CPMI and token.start >= position:
+            text.append(shown(response.text[position : token.start]))
+            text.append(shown(response.text[token.start : token.end]), style="green" if token.cpmi > 0 else "red")
+            position = token.end
+    return text.append(shown(response.text[position:]))

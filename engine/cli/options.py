@@ -2,49 +2,106 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
+from groundwire.runtime.calibration import ProfileName
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.session import DeviceChoice
 
+from ..api import Engine
+from ..jsonl.columns import ALIASES
 from ..metrics import GROUPS, METRICS
 from ..metrics.detector import PREFIX
 from ..schema.options import Options, Q2Options
 
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
+_ALIASES = "; ".join(f"{field}: {', '.join(names)}" for field, names in ALIASES.items())
+_BUNDLE = typer.Option(
+    help="Name of an embedded bundle, or a directory written by `groundwire export`; compact if left out.",
+    show_default=False,
+)
+_DEVICE = typer.Option(
+    help="auto, cpu, cuda or tensorrt; auto if left out. A device that is missing is an error, not a fallback.",
+    show_default=False,
+)
+_DECODING = typer.Option(
+    help="Decoding of Q²'s questions: beam, greedy or sampling; beam if left out.", show_default=False
+)
+_QUESTIONS = typer.Option(
+    help="Questions of Q² per span. single: the first valid one; all: every valid one; single if left out.",
+    show_default=False,
+)
 
-BundleOption = Annotated[
-    str, typer.Option(help="Name of an embedded bundle, or a directory written by `groundwire export`.")
+BundleOption = Annotated[str, _BUNDLE]
+StoredBundleOption = Annotated[str | None, _BUNDLE]
+"""Of a command that keeps scores: left out, the setting is that of the scores."""
+ExtraOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A further bundle, whose roles are added, such as nph for the metric critic; repeatable."),
 ]
-DeviceOption = Annotated[
-    str, typer.Option(help="auto, cpu, cuda or tensorrt. A device that is missing is an error, not a fallback.")
+CalibrationOption = Annotated[
+    Path | None,
+    typer.Option(help="Draw the verdict with this file of `groundwire calibrate` instead of the bundle's calibration."),
 ]
+ProfileOption = Annotated[
+    str,
+    typer.Option(
+        help="Threshold of the verdict: balanced; strict (misses fewer inconsistent responses); lenient (calls fewer "
+        "consistent responses inconsistent)."
+    ),
+]
+DeviceOption = Annotated[str, _DEVICE]
+StoredDeviceOption = Annotated[str | None, _DEVICE]
 MetricsOption = Annotated[
     str | None,
     typer.Option(
         help=f"Metrics, separated by commas: {', '.join(METRICS)}, and {PREFIX}NAME for a role of that name in the "
-        f"bundle. Or a group: {_GROUPS}. Default: the metrics of the bundle's calibration, else q2."
+        f"bundle. Or a group: {_GROUPS}. Default: those that the bundle's verdict is drawn from, else q2."
     ),
 ]
 ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads. Default: all usable processors.", min=1)]
-DecodingOption = Annotated[str, typer.Option(help="Decoding of Q²'s questions: beam, greedy or sampling.")]
-QuestionsOption = Annotated[
-    str,
-    typer.Option(help="Questions of Q² per span. single: the first valid one; all: every valid one."),
-]
+DecodingOption = Annotated[str, _DECODING]
+StoredDecodingOption = Annotated[str | None, _DECODING]
+QuestionsOption = Annotated[str, _QUESTIONS]
+StoredQuestionsOption = Annotated[str | None, _QUESTIONS]
 PersonalOption = Annotated[
     bool, typer.Option(help="Keep Q²'s questions about the speakers themselves (for personal dialogue).")
 ]
 DeadlineOption = Annotated[float | None, typer.Option(help="Time limit for one response, in milliseconds.", min=1.0)]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIELD=NAME,…",
+        help="Names of the fields in the input, as in response=text,knowledge=passages. Known without this option: "
+        f"{_ALIASES}.",
+    ),
+]
 OutOption = Annotated[
     Path | None,
-    typer.Option(help="Write the results to this file as JSON Lines. To continue an interrupted run, run it again."),
+    typer.Option(
+        help="Write the results to this file as JSON Lines; - is standard output. To continue an interrupted run, or "
+        "to try again what a deadline or an error left unscored, run it again."
+    ),
 ]
-JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines instead of a table.")]
+JsonOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--json/--table", help="Print JSON Lines, or tables. Default: tables on a terminal, JSON Lines in a pipe."
+    ),
+]
+
+
+def load_engine(
+    bundle: str | Path, device: str, threads: int | None, extra: Sequence[str | Path] | None, calibration: Path | None
+) -> Engine:
+    """Load the engine that the options describe."""
+    return Engine.load(bundle, parse_device(device), threads=threads, extra=tuple(extra or ()), calibration=calibration)
 
 
 def parse_device(name: str) -> DeviceChoice:
@@ -60,16 +117,32 @@ def parse_metrics(value: str | None) -> tuple[str, ...] | None:
     return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
 
 
-def make_options(decoding: str, questions: str, personal: bool, deadline_ms: float | None) -> Options:
-    """Build the Options of a request from the command line's values."""
+def parse_profile(name: str) -> ProfileName:
+    """Check a --profile value."""
+    for choice in get_args(ProfileName):
+        if name == choice:
+            return choice  # type: ignore[no-any-return]
+    raise InvalidRequest(f"--profile {name} is unknown; use {', '.join(get_args(ProfileName))}.")
+
+
+def make_options(
+    decoding: str | None = None,
+    questions: str | None = None,
+    personal: bool = False,
+    deadline_ms: float | None = None,
+    profile: str = "balanced",
+) -> Options:
+    """Build the Options of a request from the command line's values; None is the default."""
     decodings: dict[str, Decoding] = {"beam": BeamSearch(), "greedy": Greedy(), "sampling": Sampling()}
-    if decoding not in decodings:
+    if decoding is not None and decoding not in decodings:
         raise InvalidRequest(f"--decoding {decoding} is unknown; use {', '.join(decodings)}.")
-    if questions not in ("single", "all"):
+    if questions not in (None, "single", "all"):
         raise InvalidRequest(f"--questions {questions} is unknown; use single or all.")
+    if deadline_ms is not None and not math.isfinite(deadline_ms):
+        raise InvalidRequest(f"--deadline-ms {deadline_ms} is not a time; leave it out to wait without limit.")
     q2 = Q2Options(
-        decoding=decodings[decoding],
+        decoding=decodings[decoding or "beam"],
         questions="all" if questions == "all" else "single",
         personal_filter=not personal,
     )
-    return Options(q2=q2, deadline_ms=deadline_ms)
+    return Options(q2=q2, deadline_ms=deadline_ms, profile=parse_profile(profile))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from groundwire.runtime.errors import GroundwireError
 
-from . import bundle, doctor, explain, generate, refine, score
+from ..text.shown import shown
+from . import bundle, display, doctor, explain, generate, refine, score
 
 HELP = """Check dialogue responses against their knowledge: score them, mark the words it does not support, repair them.
 
@@ -22,7 +23,7 @@ Score a file of responses with the embedded models, as a table or as JSON Lines:
 
 Explain the score of one response:
 
-    groundwire explain "A marathon is 50 kilometres long." --knowledge "The marathon is a race of 42.195 kilometres."
+    groundwire explain "The violin has six strings." --knowledge "The violin has four strings, tuned in perfect fifths."
 
 Find and replace names that a knowledge graph does not support:
 
@@ -31,11 +32,20 @@ Find and replace names that a knowledge graph does not support:
 
 Generate a response that rests on its knowledge, with a generator of your own:
 
-    groundwire generate -k "The tower is 324 metres tall." -h "how tall is the tower?" --generator my-generator
+    groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
 
-Every command explains its input and output: groundwire COMMAND --help. Exit codes: 0 all lines were processed, 3 some
-were skipped, 1 an error, 2 wrong usage.
+Measure on labelled responses how far to trust the verdict, and fit it to them:
+
+    groundwire evaluate examples/labelled.jsonl --out runs/labelled
+    groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
+
+Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
+and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
+result (it cannot be read, ran out of time, or failed), 4 `compare --fail-below` found a regression, 130 interrupted.
 """
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 
 app = typer.Typer(
     name="groundwire",
@@ -43,6 +53,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("score")(score.score_file)
 app.command("explain")(explain.explain)
@@ -71,9 +82,17 @@ def _print_version(
 
 def main() -> None:
     """Run the command; print an error of Groundwire as one message without a traceback and exit with code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What a terminal cannot show must not end the command. JSON Lines are UTF-8 whatever the terminal shows.
+            stream.reconfigure(errors="replace")
     try:
         app()
     except GroundwireError as error:
-        Console(stderr=True).print(f"[bold red]{type(error).__name__}[/]: ", end="", highlight=False)
-        Console(stderr=True, markup=False, highlight=False).print(str(error))
+        display.error_console().print(f"[bold red]{type(error).__name__}[/]: ", end="")
+        display.error_console().print(shown(error), markup=False, soft_wrap=True)
         sys.exit(1)
+    except SystemExit as stopped:
+        if stopped.code == INTERRUPTED:
+            display.error_console().print("Interrupted. With --out, the same command continues the run.")
+        raise

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, readable
 
 from ..api import Engine
+from ..jsonl.columns import parse_columns
 from ..jsonl.reading import Line, read_lines
 from ..kg import KnowledgeGraph
 from ..nph.context import format_document
 from ..nph.records import Alternative, Change, Critique, Refinement
+from ..text.shown import shown
 from . import display, options
+from .output import RowTable, print_json, prints_tables
 
 SHOWN_PROBLEMS = 3
 """Broken lines of the graph that are reported one by one; the others are only counted."""
@@ -39,7 +40,10 @@ UNCHANGED = {
 T = TypeVar("T", Critique, Refinement)
 SourceArgument = Annotated[
     Path,
-    typer.Argument(help="JSON Lines or CSV with response and, optionally, history and triples; - is stdin."),
+    typer.Argument(
+        help="JSON Lines, a JSON array, CSV or Parquet with response and, optionally, history and triples; "
+        "- is standard input."
+    ),
 ]
 GraphOption = Annotated[
     Path | None,
@@ -104,27 +108,27 @@ def refine_file(
         bool, typer.Option("--feqa", help="Also measure FeQA before and after, with the models of the compact bundle.")
     ] = False,
     bundle: NphBundleOption = "nph",
+    extra: options.ExtraOption = None,
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
-    json: options.JsonLinesOption = False,
+    columns: options.ColumnsOption = None,
+    json: options.JsonOption = None,
 ) -> None:
     """Repair a file of responses: replace names that a knowledge graph does not support by entities of the graph.
 
     Each line is `{"response": "…", "history": ["…", …]}`, optionally with `"triples": [["…", "…", "…"], …]`, which are
     then used instead of the graph. The table shows each response before and after, and as the reason the triple that
     supports the new name, with its probability. A response without unsupported names, or without a good candidate,
-    stays as it is. A line that cannot be read is reported and skipped; the exit code is then 3.
+    stays as it is. In a pipe, each result is one JSON record. A line that cannot be read, or that fails, is reported,
+    the others go on, and the exit code is then 3.
 
         groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
-        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv --json > repaired.jsonl
+        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv > repaired.jsonl
     """
-    table = Table(show_lines=True, expand=True)
-    table.add_column("line", justify="right", style="dim")
-    for title in ("before", "after", "reason"):
-        table.add_column(title, ratio=5)
-    if feqa:
-        table.add_column("FeQA", justify="right", no_wrap=True)
-    counts: Counter[str] = Counter()
+    titles = {"line": 5, "before": 0, "after": 0, "reason": 0} | ({"FeQA": 11} if feqa else {})
+    table = RowTable(display.output_console(), titles)
+    show_table = prints_tables(json)
+    accepted = 0
 
     def refine_row(engine: Engine, line_graph: KnowledgeGraph | None, row: dict[str, Any]) -> Refinement:
         return engine.refine(
@@ -140,28 +144,27 @@ def refine_file(
 
     def show(engine: Engine, line: Line, refinement: Refinement) -> None:
         assert line.row is not None
-        counts[refinement.status] += 1
-        counts["accepted"] += bool(refinement.accepted)
+        nonlocal accepted
+        accepted += bool(refinement.accepted)
         scores = _measure_feqa(engine, refinement, line.row.get("history") or ()) if feqa else None
-        if json:
-            _print_json(RefinementLine(line.number, line.row.get("id"), refinement, scores))
+        if not show_table:
+            print_json(RefinementLine(line.number, line.row.get("id"), refinement, scores))
             return
         cells = () if scores is None else (_format_feqa(scores),)
         table.add_row(
             str(line.number), _format_before(refinement), _format_after(refinement), _format_reason(refinement), *cells
         )
 
-    bundles = ("compact", bundle) if feqa else (bundle,)
-    skipped = _process_lines(source, graph, bundles, device, threads, "refining", refine_row, show)
-    if not json and table.row_count:
-        console = display.output_console()
-        console.print(table)
+    bundles = (*(("compact", bundle) if feqa else (bundle,)), *(extra or ()))
+    names = parse_columns(columns)
+    counts = _process_lines(source, names, graph, bundles, device, threads, "refining", refine_row, show, show_table)
+    if show_table and counts.total() > counts["invalid"]:
         unchanged = ", ".join(f"{counts[status]} {name}" for status, name in UNCHANGED.items() if counts[status])
-        console.print(
-            f"[dim]{counts['refined']} refined, of which the critic accepts {counts['accepted']}"
+        display.output_console().print(
+            f"[dim]{counts['refined']} refined, of which the critic accepts {accepted}"
             f"{'; unchanged: ' + unchanged if unchanged else ''}.[/]"
         )
-    display.exit_if_skipped(skipped)
+    display.finish(counts)
 
 
 def critique_file(
@@ -169,9 +172,11 @@ def critique_file(
     graph: GraphOption = None,
     hops: HopsOption = 1,
     bundle: NphBundleOption = "nph",
+    extra: options.ExtraOption = None,
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
-    json: options.JsonLinesOption = False,
+    columns: options.ColumnsOption = None,
+    json: options.JsonOption = None,
 ) -> None:
     """Mark the names in a file of responses that a knowledge graph does not support, without changing them.
 
@@ -179,12 +184,11 @@ def critique_file(
     and for each of them the probability, 0–1, that it is hallucinated.
 
         groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv
-        groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv --json > critiques.jsonl
+        groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv > critiques.jsonl
     """
-    table = Table(show_lines=True, expand=True)
-    table.add_column("line", justify="right", style="dim")
-    table.add_column("response with unsupported names ⟦marked⟧", ratio=6)
-    table.add_column("unsupported names", ratio=4)
+    titles = {"line": 5, "response with unsupported names ⟦marked⟧": 0, "unsupported names": 0}
+    table = RowTable(display.output_console(), titles)
+    show_table = prints_tables(json)
 
     def critique_row(engine: Engine, line_graph: KnowledgeGraph | None, row: dict[str, Any]) -> Critique:
         triples = row.get("triples") if line_graph is None else None
@@ -192,23 +196,24 @@ def critique_file(
 
     def show(engine: Engine, line: Line, critique: Critique) -> None:
         assert line.row is not None
-        if json:
-            _print_json(CritiqueLine(line.number, line.row.get("id"), critique))
+        if not show_table:
+            print_json(CritiqueLine(line.number, line.row.get("id"), critique))
             return
         names = "\n".join(f"“{mention.text}” {mention.probability:.2f}" for mention in critique.mentions)
         ranges = [(mention.start, mention.end) for mention in critique.mentions]
         is_checked = critique.status == "checked"
-        cell = Text(names) if is_checked else _format_status(critique.status, critique.message)
+        cell = Text(shown(names)) if is_checked else _format_status(critique.status, critique.message)
         table.add_row(str(line.number), display.mark_ranges(line.row["response"], ranges, "bold red"), cell)
 
-    skipped = _process_lines(source, graph, (bundle,), device, threads, "checking", critique_row, show)
-    if not json and table.row_count:
-        display.output_console().print(table)
-    display.exit_if_skipped(skipped)
+    names = parse_columns(columns)
+    bundles = (bundle, *(extra or ()))
+    counts = _process_lines(source, names, graph, bundles, device, threads, "checking", critique_row, show, show_table)
+    display.finish(counts)
 
 
 def _process_lines(
     source: Path,
+    columns: Mapping[str, str],
     graph_path: Path | None,
     bundles: tuple[str, ...],
     device: str,
@@ -216,32 +221,37 @@ def _process_lines(
     label: str,
     process: Callable[[Engine, KnowledgeGraph | None, dict[str, Any]], T],
     show: Callable[[Engine, Line, T], None],
-) -> int:
-    """Process every line and show its result; return the number of skipped lines."""
+    shows_rows: bool,
+) -> Counter[str]:
+    """Process every line and show its result; return how many lines ended with each status."""
     errors = display.error_console()
     graph = None if graph_path is None else _load_graph(graph_path, errors)
-    skipped = 0
+    counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        source_lines = stack.enter_context(read_lines(source, frozenset({"response"})))
+        source_lines = stack.enter_context(read_lines(source, frozenset({"response"}), columns))
         first, *extra = bundles
-        engine = stack.enter_context(Engine.load(first, options.parse_device(device), threads=threads, extra=extra))
-        advance = stack.enter_context(display.show_progress(source, label))
+        engine = stack.enter_context(options.load_engine(first, device, threads, extra, None))
+        advance = stack.enter_context(display.show_progress(source, label, hidden=shows_rows))
         for line in source_lines:
             try:
                 if line.row is None:
                     raise InvalidRequest(line.problem)
-                show(engine, line, process(engine, _choose_graph(line.row, graph), line.row))
+                result = process(engine, _choose_graph(line.row, graph), line.row)
             except InvalidRequest as error:
-                skipped += 1
+                counts["invalid"] += 1
                 display.print_line_error(errors, line.number, str(error))
+            else:
+                counts[result.status] += 1
+                show(engine, line, result)
             advance(line.number)
-    return skipped
+    return counts
 
 
 def _load_graph(path: Path, errors: Console) -> KnowledgeGraph:
     graph = KnowledgeGraph.load(path)
     for problem in graph.problems[:SHOWN_PROBLEMS]:
-        errors.print(f"[yellow]{escape(str(path))} line {problem.line}[/]: {escape(problem.what)}", soft_wrap=True)
+        what = display.escape_markup(problem.what)
+        errors.print(f"[yellow]{display.escape_markup(path)} line {problem.line}[/]: {what}", soft_wrap=True)
     if graph.problem_count:
         count = graph.problem_count
         errors.print(f"{count} line{'s' if count > 1 else ''} of the graph left out.", soft_wrap=True)
@@ -271,10 +281,6 @@ def _score_feqa(engine: Engine, response: str, document: str) -> float | None:
     return engine.score(response, document, metrics=("feqa",)).value
 
 
-def _print_json(line: msgspec.Struct) -> None:
-    typer.echo(msgspec.json.encode(line).decode())
-
-
 def _format_before(refinement: Refinement) -> Text:
     ranges = [(mention.start, mention.end) for mention in refinement.before.mentions]
     return display.mark_ranges(refinement.original, ranges, "bold red")
@@ -298,9 +304,9 @@ def _format_reason(refinement: Refinement) -> Text:
 
 def _format_change(change: Change) -> Text:
     path = ", ".join(_format_triple(triple) for triple in change.chosen.path)
-    text = Text(f"{path} ({change.chosen.probability:.2f})")
+    text = Text(f"{shown(path)} ({change.chosen.probability:.2f})")
     if change.runners_up:
-        text.append(f"\nnot {_format_alternatives(change.runners_up[:2])}", style="dim")
+        text.append(shown(f"\nnot {_format_alternatives(change.runners_up[:2])}"), style="dim")
     return text
 
 
@@ -314,7 +320,7 @@ def _format_triple(triple: Triple) -> str:
 
 def _format_status(status: str, message: str) -> Text:
     name = UNCHANGED.get(status, status)
-    return Text.assemble((name, STATUS_COLOURS.get(status, "red")), (f" {message}" if message else "", "dim"))
+    return Text.assemble((name, STATUS_COLOURS.get(status, "red")), (shown(f" {message}" if message else ""), "dim"))
 
 
 def _format_feqa(scores: FeqaScores) -> str:

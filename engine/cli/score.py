@@ -3,36 +3,58 @@
 from __future__ import annotations
 
 import contextlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import typer
-from rich.table import Table
+from rich.text import Text
 
-from ..api import Engine
-from ..jsonl.reading import Line, read_lines
-from ..jsonl.results_file import ResultsFile, Signed
-from ..schema.results import Score
+from groundwire.runtime.errors import InvalidRequest
+
+from ..jsonl.columns import parse_columns
+from ..jsonl.reading import Line, UntilError, read_lines
+from ..jsonl.resuming import digest_request, is_final
+from ..schema.options import Options
+from ..schema.results import Request, Score
+from ..schema.validation import make_request
+from ..text.shown import shown
 from . import display, options
+from .output import RowTable, open_output
+from .resume import DONE_BEFORE, Resume
 
 METRIC_COLUMNS = 4
 """Metrics with a column each; more metrics share one column, one per row."""
+
+
+class _StoredStatus(msgspec.Struct, frozen=True):
+    status: str
+
+
+class _StoredScore(msgspec.Struct, frozen=True):
+    signature: str
+    status: str
+    metrics: dict[str, _StoredStatus]
 
 
 class ScoreEntry(msgspec.Struct, frozen=True):
     """The fields of a results line that continuing a run needs."""
 
     line: int
-    """Number of the input line, from 1."""
-    score: Signed
+    key: str
+    score: _StoredScore
 
     @property
     def made_with(self) -> str:
         """The signature of the score."""
         return self.score.signature
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the line is not scored again."""
+        return is_final((self.score.status, *(metric.status for metric in self.score.metrics.values())))
 
 
 class ScoreLine(msgspec.Struct, frozen=True):
@@ -40,112 +62,149 @@ class ScoreLine(msgspec.Struct, frozen=True):
 
     line: int
     """Number of the input line, from 1."""
+    key: str
+    """Digest of the request; a continued run compares it."""
     id: Any
     score: Score
+
+
+class _Pending(NamedTuple):
+    line: Line
+    key: str
 
 
 def score_file(
     source: Annotated[
         Path,
         typer.Argument(
-            help="JSON Lines or CSV with the columns response, knowledge and, optionally, history; - is stdin."
+            help="JSON Lines, a JSON array, CSV or Parquet with response, knowledge and, optionally, history and id; "
+            "also with .gz; - is standard input."
         ),
     ],
     out: options.OutOption = None,
     metrics: options.MetricsOption = None,
     bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    profile: options.ProfileOption = "balanced",
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
     decoding: options.DecodingOption = "beam",
     questions: options.QuestionsOption = "single",
     personal: options.PersonalOption = False,
     deadline_ms: options.DeadlineOption = None,
+    columns: options.ColumnsOption = None,
+    json: options.JsonOption = None,
 ) -> None:
     """Score a file of responses against their knowledge.
 
     Each line is `{"response": "…", "knowledge": "…" or ["…", …], "history": ["…", …]}`; the history is optional, oldest
-    utterance first. The result is a table: the verdict with its probability, the metrics' values, and the response with
-    its unsupported words in ⟦brackets⟧. With `--out` it is one JSON record per line instead. A line that cannot be read
-    is reported and skipped; the exit code is then 3.
+    utterance first. The table shows the verdict with the probability, 0–1, that the knowledge supports the response;
+    then the values of the metrics that `--metrics` names, and the response with its unsupported words in ⟦brackets⟧.
+    In a pipe and with `--out`, each result is one JSON record instead. A line that cannot be read, or that ends without
+    a value, is reported, the others go on, and the exit code is then 3.
 
         groundwire score examples/dialogues.jsonl
-        groundwire score examples/dialogues.jsonl --metrics q2,overlap --out scores.jsonl
+        groundwire score examples/dialogues.jsonl --metrics q2,overlap --out q2.jsonl
+        groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
     """
     errors = display.error_console()
-    request_options = options.make_options(decoding, questions, personal, deadline_ms)
-    skipped = 0
+    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile)
+    counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        source_lines = stack.enter_context(read_lines(source))
-        engine = stack.enter_context(Engine.load(bundle, options.parse_device(device), threads=threads))
-        names = engine.metric_names(options.parse_metrics(metrics))
-        output = ResultsFile(out, ScoreEntry) if out else None
-        done: set[int] = set()
-        if output is not None and out is not None:
-            output.check(engine.signature(names, request_options))
+        lines = stack.enter_context(read_lines(source, columns=parse_columns(columns)))
+        output = open_output(out, ScoreEntry, source, json)
+        if output is not None:
             stack.callback(output.close)
-            done = {entry.line for entry in output.entries}
-            display.print_continued(errors, out, len(done))
-        # Without --metrics the verdict summarises all metrics, so only the first one has a column.
-        shown = names if metrics or engine.calibration is None else names[:1]
+        engine = stack.enter_context(options.load_engine(bundle, device, threads, extra, calibration))
+        names = engine.metric_names(options.parse_metrics(metrics))
+        resume = Resume(output, source, errors)
+        resume.check(engine.signature(names, request_options))
+        # Without --metrics the verdict says what all metrics together say, and none of them has a column.
         has_verdict = engine.calibration is not None
-        table = _make_table(shown, has_verdict=has_verdict)
-        pending: deque[Line] = deque()
+        table = _ScoreTable(names if metrics or not has_verdict else (), has_verdict=has_verdict)
+        pending: deque[_Pending] = deque()
 
-        def read_rows() -> Iterator[dict[str, Any]]:
-            nonlocal skipped
-            for line in source_lines:
-                if line.number in done:
-                    continue
-                if line.row is None:
-                    skipped += 1
-                    display.print_line_error(errors, line.number, line.problem)
-                    continue
-                pending.append(line)
-                yield line.row
-
-        with display.show_progress(source, "scoring") as advance:
-            for score in engine.score_many(read_rows(), metrics=names, options=request_options):
-                line = pending.popleft()
-                advance(line.number)
-                if score.status == "invalid":
-                    skipped += 1
-                    display.print_line_error(errors, line.number, score.message)
-                elif output is not None:
-                    output.append(ScoreLine(line.number, (line.row or {}).get("id"), score))
+        def read_requests() -> Iterator[Request]:
+            for line in lines:
+                request = _make_request(line, request_options)
+                key = "" if isinstance(request, InvalidRequest) else digest_request(request)
+                if resume.is_done(line.number, key):
+                    counts[DONE_BEFORE] += 1
+                elif isinstance(request, InvalidRequest):
+                    counts["invalid"] += 1
+                    display.print_line_error(errors, line.number, str(request))
                 else:
-                    _add_row(table, line, score, shown, has_verdict=has_verdict)
-    if output is None and table.row_count:
-        console = display.output_console()
-        console.print(table)
-        console.print(
-            "[dim]1: the knowledge supports all that was checked; 0: none of it. "
+                    pending.append(_Pending(line, key))
+                    yield request
+
+        requests = UntilError(read_requests())
+        with display.show_progress(source, "scoring", hidden=output is None) as advance:
+            for score in engine.score_many(requests, metrics=names, options=request_options):
+                line, key = pending.popleft()
+                advance(line.number)
+                counts[score.status] += 1
+                if output is not None:
+                    output.append(ScoreLine(line.number, key, (line.row or {}).get("id"), score))
+                else:
+                    table.add_row(line, score)
+        requests.raise_error()
+    if output is None and table.has_values:
+        display.output_console().print(
+            "[dim]Metrics: 1: the knowledge supports all that was checked; 0: none of it. "
             "*: no valid question, so the whole response was classified.[/]"
         )
-    display.exit_if_skipped(skipped)
+    display.finish(counts)
 
 
-def _make_table(names: tuple[str, ...], *, has_verdict: bool) -> Table:
-    table = Table(show_lines=True, expand=True)
-    table.add_column("line", justify="right", style="dim")
-    if has_verdict:
-        table.add_column("verdict", no_wrap=True)
-    if len(names) <= METRIC_COLUMNS:
-        for name in names:
-            table.add_column(name, justify="right")
-    else:
-        table.add_column("metric", no_wrap=True)
-        table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("response with unsupported words ⟦marked⟧", ratio=5)
-    table.add_column("reason", ratio=5)
-    return table
+def _make_request(line: Line, request_options: Options) -> Request | InvalidRequest:
+    """The request of a line, or what is wrong with it."""
+    row = line.row
+    if row is None:
+        return InvalidRequest(line.problem)
+    absent = [name for name in ("response", "knowledge") if name not in row]
+    if row.get("triples") and "knowledge" in absent:
+        absent.remove("knowledge")
+    if absent:
+        return InvalidRequest(
+            f"The line has no {' and no '.join(absent)}; it has {', '.join(map(str, row))}. If a field has another "
+            f"name, say so: --columns {absent[0]}=NAME."
+        )
+    try:
+        knowledge = row.get("knowledge") or ()
+        return make_request(
+            row["response"], knowledge, row.get("history") or (), request_options, row.get("triples") or ()
+        )
+    except InvalidRequest as error:
+        return error
 
 
-def _add_row(table: Table, line: Line, score: Score, names: tuple[str, ...], *, has_verdict: bool) -> None:
-    assert line.row is not None
-    values = [display.format_value(score.metrics[name]) for name in names]
-    if len(names) > METRIC_COLUMNS:
-        values = ["\n".join(names), "\n".join(values)]
-    reason = display.format_reasons(score) if score.status == "scored" else score.message
-    verdict = [display.format_verdict(score)] if has_verdict else []
-    response = display.mark_unsupported(line.row["response"], score)
-    table.add_row(str(line.number), *verdict, *values, response, reason)
+class _ScoreTable:
+    """The table of scores, printed row by row; it has a column, or several, for the verdict first."""
+
+    def __init__(self, metrics: tuple[str, ...], *, has_verdict: bool) -> None:
+        self._metrics = metrics
+        self._has_verdict = has_verdict
+        self._share_column = len(metrics) > METRIC_COLUMNS
+        columns = {"line": 5} | ({"verdict": 17} if has_verdict else {})
+        if self._share_column:
+            columns |= {"metric": max(map(len, metrics)), "value": 6}
+        else:
+            columns |= {name: max(len(name), 6) for name in metrics}
+        columns |= {"response with unsupported words ⟦marked⟧": 0, "reason": 0}
+        self._table = RowTable(display.output_console(), columns)
+        self.has_values = False
+        """Whether a row with metrics' values was printed."""
+
+    def add_row(self, line: Line, score: Score) -> None:
+        """Print the row of a line."""
+        assert line.row is not None
+        values = [display.format_value(score.metrics[name]) for name in self._metrics]
+        if self._share_column:
+            values = ["\n".join(self._metrics), "\n".join(values)]
+        verdict = [display.format_verdict(score)] if self._has_verdict else []
+        reason = display.format_reasons(score) if score.status == "scored" else Text(shown(score.message))
+        self._table.add_row(
+            str(line.number), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
+        )
+        self.has_values = self.has_values or bool(values)

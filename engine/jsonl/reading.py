@@ -1,21 +1,31 @@
-"""Reads requests from JSON Lines or CSV, line by line, with the problem of each line that is not usable."""
+"""Reads requests from JSON Lines, JSON, CSV or Parquet, one by one, with the problem of each that is not usable."""
 
 from __future__ import annotations
 
-import csv
-import sys
-from collections.abc import Iterator, Set
+import io
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.errors import GroundwireError, InvalidRequest
+
+from .columns import AmbiguousColumns, find_columns, rename_fields
+from .json_text import MalformedText, decode_json
+from .rows import check_header, split_rows
+from .sources import MAX_LINE, open_source, read_parquet, split_lines, strip_gzip, translate_read_errors
+
+T = TypeVar("T")
 
 
 class Line(NamedTuple):
-    """One line of input: its number, from 1, and either its fields or its problem."""
+    """One request of the input: its number, and either its fields or its problem.
+
+    The number, from 1, is that of its line in JSON Lines, of its first line in CSV, and of the entry elsewhere.
+    """
 
     number: int
     row: dict[str, Any] | None
@@ -23,50 +33,157 @@ class Line(NamedTuple):
 
 
 NEEDED = frozenset({"response", "knowledge"})
-"""Columns that a CSV of responses must have, by default."""
+"""Columns that a table of responses must have, by default. Triples are knowledge too."""
+
+
+class UntilError(Iterator[T]):
+    """Items that end where their source raises, so that what is in flight is finished first; see ``raise_error``."""
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items = items
+        self._error: GroundwireError | None = None
+
+    def __next__(self) -> T:
+        if self._error is not None:
+            raise StopIteration
+        try:
+            return next(self._items)
+        except GroundwireError as error:
+            self._error = error
+            raise StopIteration from error
+
+    def raise_error(self) -> None:
+        """Raise the error that ended the items, if one did."""
+        if self._error is not None:
+            raise self._error
 
 
 @contextmanager
-def read_lines(source: Path, needed: Set[str] = NEEDED) -> Iterator[Iterator[Line]]:
-    """Open a file (``-`` is standard input) and yield its lines.
+def read_lines(
+    source: Path, needed: Set[str] = NEEDED, columns: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Iterator[Line]]:
+    """Open a file (``-`` is standard input) and yield its requests.
 
-    ``.csv`` is read as CSV with a header, every other file as JSON Lines. ``needed`` are the columns that a CSV must
-    have. Raises InvalidRequest if the file cannot be read or a column is missing.
+    ``.csv`` is a table with a header, ``.parquet`` needs the extra of that name, and every other file is JSON Lines or
+    one JSON array; standard input that does not begin like JSON is CSV. Each may be compressed by gzip. ``needed`` are
+    the columns that a table must have, ``columns`` their names where these are neither Groundwire's own nor an alias.
+    A line that cannot be read is a problem, and the others go on. Raises InvalidRequest, also while lines are read, if
+    the file cannot be read or a column is missing; ``UntilError`` puts that off.
     """
+    if strip_gzip(source) == ".parquet":
+        rows = enumerate(read_parquet(source), 1)
+        yield (_check_row(number, row, columns) for number, row in rows)
+        return
+    with open_source(source) as stream:
+        yield _translate(source, _read_stream(source, stream, needed, columns))
+
+
+def _translate(source: Path, lines: Iterator[Line]) -> Iterator[Line]:
+    with translate_read_errors(source):
+        yield from lines
+
+
+def _read_stream(
+    source: Path, stream: io.BufferedReader[Any], needed: Set[str], columns: Mapping[str, str]
+) -> Iterator[Line]:
+    suffix = strip_gzip(source)
+    beginning = stream.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    is_table = suffix == ".csv" or (str(source) == "-" and beginning not in (b"", b"{", b"["))
+    if is_table:
+        yield from _read_table(stream, needed, columns)
+    elif beginning == b"[":
+        yield from _read_array(source, stream, columns)
+    else:
+        yield from _read_json_lines(stream, columns)
+
+
+def _read_json_lines(stream: io.BufferedReader[Any], columns: Mapping[str, str]) -> Iterator[Line]:
+    for number, text in enumerate(split_lines(stream), 1):
+        if text is None:
+            yield Line(number, None, f"the line is longer than {MAX_LINE:,} bytes")
+        elif text.strip():
+            yield _decode_row(number, columns, decode_json, text)
+
+
+def _read_array(source: Path, stream: io.BufferedReader[Any], columns: Mapping[str, str]) -> Iterator[Line]:
     try:
-        file: TextIO = (
-            sys.stdin if str(source) == "-" else source.open(encoding="utf-8", errors="surrogateescape", newline="")
-        )
-    except OSError as error:
-        raise InvalidRequest(f"{source} cannot be read: {error.strerror}.") from error
-    try:
-        yield _csv(file, needed) if source.suffix.lower() == ".csv" else _jsonl(file)
-    finally:
-        if file is not sys.stdin:
-            file.close()
-
-
-def _jsonl(file: TextIO) -> Iterator[Line]:
-    for number, text in enumerate(file, 1):
-        if not text.strip():
-            continue
-        try:
-            row = msgspec.json.decode(text)
-        except (msgspec.DecodeError, UnicodeEncodeError) as error:
-            yield Line(number, None, f"not JSON: {error}")
-            continue
-        yield Line(number, row) if isinstance(row, dict) else Line(number, None, "not a JSON object")
-
-
-def _csv(file: TextIO, needed: Set[str]) -> Iterator[Line]:
-    reader = csv.DictReader(file)
-    absent = needed - set(reader.fieldnames or ())
-    if absent:
+        entries = decode_json(stream.read().removeprefix(b"\xef\xbb\xbf"))
+    except MalformedText as error:
         raise InvalidRequest(
-            f"The CSV has no column {' and no column '.join(sorted(absent))}; it has {reader.fieldnames}."
+            f"{source} begins with '[' and is no JSON array: {error}. Fix it, or write one object per line."
+        ) from error
+    for number, entry in enumerate(entries, 1):
+        yield _check_row(number, entry, columns)
+
+
+def _read_table(stream: io.BufferedReader[Any], needed: Set[str], columns: Mapping[str, str]) -> Iterator[Line]:
+    texts = (None if line is None else line.decode("utf-8", "surrogateescape") for line in split_lines(stream))
+    rows = split_rows(texts, max_cell=MAX_LINE)
+    first = next(rows, None)
+    if first is None:
+        return
+    header = first.cells
+    try:
+        where = find_columns(header, columns)
+    except AmbiguousColumns as error:
+        raise InvalidRequest(f"The CSV has no clear columns: {error}.") from error
+    used = {name: where.get(name, name) for name in (*needed, *where)}
+    absent = {name for name in needed if used[name] not in header}
+    if "triples" in header:
+        absent.discard("knowledge")
+    if absent or first.problem:
+        raise InvalidRequest(
+            f"The CSV has no column {' and no column '.join(sorted(absent))}; it has {', '.join(header)}. "
+            f"{first.problem or f'If it has another name, say so: --columns {min(absent)}=NAME.'}"
         )
-    for row in reader:
-        fields: dict[str, Any] = {name: value for name, value in row.items() if name is not None and value is not None}
-        # A CSV cell contains one utterance per line, oldest first.
-        fields["history"] = [turn for turn in (row.get("history") or "").splitlines() if turn.strip()]
-        yield Line(reader.line_num, fields)
+    if problem := check_header(header, used.values()):
+        raise InvalidRequest(f"The CSV cannot be read: {problem}.")
+    for row in rows:
+        problem = row.problem
+        if not problem and len(row.cells) != len(header):
+            problem = f"{len(row.cells)} cells, but the first line names {len(header)} columns"
+        if problem:
+            yield Line(row.line, None, problem)
+        else:
+            yield _decode_row(row.line, columns, _parse_cells, header, row.cells, where)
+
+
+def _parse_cells(header: list[str], cells: list[str], where: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a row: the history has one utterance per line, and several passages or triples are JSON."""
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError as error:
+        raise MalformedText("not UTF-8") from error
+    fields: dict[str, Any] = dict(zip(header, cells, strict=True))
+    history = where.get("history", "history")
+    fields[history] = [turn for turn in fields.get(history, "").splitlines() if turn.strip()]
+    knowledge = where.get("knowledge", "knowledge")
+    if fields.get(knowledge, "").lstrip()[:2] in ('["', "[]"):
+        fields[knowledge] = decode_json(fields[knowledge])
+    triples = where.get("triples", "triples")
+    if triples in fields:
+        fields[triples] = decode_json(fields[triples]) if fields[triples].strip() else []
+    return fields
+
+
+def _decode_row(number: int, columns: Mapping[str, str], decode: Callable[..., Any], *given: Any) -> Line:
+    """The line whose fields ``decode`` makes of what is given."""
+    try:
+        row = decode(*given)
+    except MalformedText as error:
+        return Line(number, None, str(error))
+    return _check_row(number, row, columns)
+
+
+def _check_row(number: int, row: Any, columns: Mapping[str, str]) -> Line:
+    """The line with its fields under Groundwire's names, or with its problem."""
+    if not isinstance(row, dict):
+        return Line(number, None, "not a JSON object")
+    try:
+        row = rename_fields(row, columns)
+        msgspec.json.encode(row.get("id"))
+    except AmbiguousColumns as error:
+        return Line(number, None, str(error))
+    except (UnicodeEncodeError, msgspec.MsgspecError) as error:
+        return Line(number, None, f"the id cannot be written as JSON: {error}")
+    return Line(number, row)

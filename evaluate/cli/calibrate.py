@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
+from groundwire.engine.cli import display, options
+from groundwire.engine.cli.output import STDOUT, print_json
+from groundwire.engine.jsonl.results_file import translate_write_errors
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.features import features
 from groundwire.runtime.errors import InvalidRequest
@@ -32,10 +34,12 @@ def calibrate(
     ],
     out: Annotated[Path | None, typer.Option(help="Write the calibration to this file.", dir_okay=False)] = None,
     save: Annotated[bool, typer.Option("--save", help="Write the calibration into the bundle's manifest.")] = False,
-    bundle: Annotated[
-        str, typer.Option(help="An embedded bundle's name, or a directory made by `groundwire export`.")
-    ] = "compact",
-    metrics: common.MetricsOption = None,
+    bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Metrics or groups, separated by commas, as for `groundwire score`. Default: all."),
+    ] = None,
     apart_from: Annotated[
         list[Path] | None,
         typer.Option(help="Leave out examples that share knowledge with this test set; repeatable."),
@@ -44,13 +48,15 @@ def calibrate(
         Path | None,
         typer.Option(help="Directory that keeps the scores, so that a stopped run resumes; default: beside --out."),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or tensorrt; nothing falls back silently.")] = "auto",
-    threads: common.ThreadsOption = None,
+    device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
     workers: common.WorkersOption = 1,
     verifiable: Annotated[
         float | None, typer.Option(help="Verifiability below which nothing is called inconsistent.", min=0, max=1)
     ] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 13,
+    columns: options.ColumnsOption = None,
+    json: common.SummaryJsonOption = False,
 ) -> None:
     """Fit verdicts to your own labelled responses.
 
@@ -59,9 +65,10 @@ def calibrate(
     positive means that a response is called inconsistent. An example is
     `{"response": "…", "knowledge": "…", "label": 1}`; a few hundred examples of each label are a good start.
 
-        groundwire calibrate dev.jsonl --metrics q2,nli,overlap_precision --out mine.json
+        groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
+        groundwire score examples/dialogues.jsonl --calibration mine.json
 
-    Then `Engine.load(calibration=Path("mine.json"))`, or `groundwire evaluate tests.jsonl --calibration mine.json`.
+    `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `Engine.load(calibration=…)`.
     """
     common.require_extra()
     from ..calibration.fusion import FusionOptions, leave_one_out
@@ -76,39 +83,74 @@ def calibrate(
     if directory is None:
         raise InvalidRequest("--save without --out needs --run DIR, where the scores are kept.")
     tests = [example for path in apart_from or () for example in read_dataset(path)]
-    sets = {name: read_dataset(path) for name, path in common.name_sets(list(data)).items()}
-    sets = {
-        name: [
-            example
-            for example, unshared in zip(examples, flag_unshared_knowledge(examples, tests), strict=True)
-            if unshared
-        ]
-        for name, examples in sets.items()
-    }
+    sets = common.read_sets(list(data), columns)
+    if tests:
+        for name, examples in sets.items():
+            flags = flag_unshared_knowledge(examples, tests)
+            sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
+            _print_dropped(name, len(examples), len(sets[name]))
     with common.show_progress() as watch:
-        names = common.parse_metrics(metrics) or ("all",)
-        settings = Settings(bundle, common.parse_device(device), threads, names, workers=workers)
+        names = options.parse_metrics(metrics) or ("all",)
+        settings = Settings(
+            bundle, options.parse_device(device), threads, names, workers=workers, extra=tuple(extra or ())
+        )
         scored = score_sets(sets, directory, settings, watch)
         watch("fitting", 0, 0)
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
-        options = FusionOptions(verifiable=verifiable, seed=seed)
-        fitted = fit_calibration(labelled, computed, options)
-        others = leave_one_out(labelled, {name: name for name in sets}, options) if len(sets) > 1 else {}
-    console = common.open_stdout()
-    console.print(_tabulate_weights(fitted))
-    console.print(_tabulate_profiles(fitted))
-    console.print("[dim]Positive: a response is called inconsistent.[/]")
-    for name, predict in others.items():
-        area = _measure_roc_auc(labelled, name, predict)
-        console.print(f"[dim]{escape(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
+        fusion = FusionOptions(verifiable=verifiable, seed=seed)
+        fitted = fit_calibration(labelled, computed, fusion)
+        others = leave_one_out(labelled, {name: name for name in sets}, fusion) if len(sets) > 1 and not json else {}
+    common.print_unscored(scored.sets)
+    warn_of_few_examples(fitted)
+    written = []
     if out is not None:
-        fitted.save(out)
-        console.print(f"written to {escape(str(out))}", soft_wrap=True)
+        with translate_write_errors(out):
+            fitted.save(out)
+        written.append(f"written to {display.escape_markup(out)}")
     if save:
         from groundwire.runtime.bundle import Bundle
 
-        console.print(f"written into {escape(str(Bundle.open(bundle).calibrate(fitted).directory))}", soft_wrap=True)
+        directory = Bundle.open(bundle).calibrate(fitted).directory
+        written.append(f"written into {display.escape_markup(directory)}")
+    if json:
+        print_json(fitted)
+        return
+    console = display.output_console()
+    with translate_write_errors(STDOUT):
+        console.print(_tabulate_weights(fitted))
+        console.print(_tabulate_profiles(fitted))
+        console.print("[dim]Positive: a response is called inconsistent.[/]")
+        for name, predict in others.items():
+            area = _measure_roc_auc(labelled, name, predict)
+            console.print(f"[dim]{display.escape_markup(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
+        for line in written:
+            console.print(line, soft_wrap=True)
+
+
+def _print_dropped(name: str, before: int, after: int) -> None:
+    """Print how many examples --apart-from leaves out; InvalidRequest when none is left."""
+    dropped = before - after
+    if before and not after:
+        raise InvalidRequest(
+            f"All {before} examples of {name} share knowledge with the sets of --apart-from; give other examples."
+        )
+    display.error_console().print(
+        f"{display.escape_markup(name)}: {dropped} of {before} examples share knowledge with the sets of --apart-from "
+        "and are left out.",
+        soft_wrap=True,
+    )
+
+
+def warn_of_few_examples(fitted: Calibration) -> None:
+    """Print a warning when the examples are too few to tell the profiles apart."""
+    thresholds = {profile.threshold for profile in fitted.profiles.values()}
+    if len(thresholds) == 1 and len(fitted.profiles) > 1:
+        display.error_console().print(
+            f"[yellow]warning[/]: all profiles have the threshold {thresholds.pop():.3f}, because {fitted.rows} "
+            "examples are too few to tell them apart; label a few hundred of each kind.",
+            soft_wrap=True,
+        )
 
 
 def collect_features(

@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from groundwire.engine.metrics import GROUPS, METRICS
-from groundwire.engine.schema.options import Options, Q2Options
-from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
+from groundwire.engine.cli import display
+from groundwire.engine.jsonl.columns import FIELDS, parse_columns
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.ort.session import DeviceChoice
 
 from .. import require
 
 if TYPE_CHECKING:
+    from groundwire.engine.schema.results import Score
+
+    from ..datasets.examples import Example
     from ..scores.scoring import Watch
 
 RESULTS = "results.json"
+LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source")
+"""The fields of a labelled example, for --columns."""
 
-MetricsOption = Annotated[
-    str | None,
-    typer.Option(
-        help=f"Comma-separated metrics: {', '.join(METRICS)}, detector.NAME; "
-        f"or a group: {', '.join(GROUPS)}. "
-        "Default: those of the bundle's verdict, else q2."
-    ),
-]
-ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads; default: all usable.", min=1)]
 WorkersOption = Annotated[
     int,
     typer.Option(
@@ -45,35 +38,7 @@ SeedOption = Annotated[int, typer.Option(help="Seed of the bootstrap samples, an
 RepeatsOption = Annotated[
     int, typer.Option(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
 ]
-
-
-def parse_device(name: str) -> DeviceChoice:
-    """Check a --device value."""
-    for choice in ("auto", "cpu", "cuda", "tensorrt"):
-        if name == choice:
-            return choice
-    raise InvalidRequest(f"--device {name} is unknown; use auto, cpu, cuda or tensorrt.")
-
-
-def parse_metrics(value: str | None) -> tuple[str, ...] | None:
-    """The names in a --metrics value; None leaves the choice to the bundle."""
-    return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
-
-
-def parse_q2_options(decoding: str, questions: str, personal: bool) -> Options:
-    """The options from --decoding, --questions and --personal."""
-    known: dict[str, Decoding] = {"beam": BeamSearch(), "greedy": Greedy(), "sampling": Sampling()}
-    if decoding not in known:
-        raise InvalidRequest(f"--decoding {decoding} is unknown; use {', '.join(known)}.")
-    if questions not in ("single", "all"):
-        raise InvalidRequest(f"--questions {questions} is unknown; use single or all.")
-    return Options(
-        q2=Q2Options(
-            decoding=known[decoding],
-            questions="all" if questions == "all" else "single",
-            personal_filter=not personal,
-        )
-    )
+SummaryJsonOption = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of tables.")]
 
 
 def require_extra() -> None:
@@ -100,9 +65,36 @@ def name_sets(paths: list[Path]) -> dict[str, Path]:
     return sets
 
 
-def open_stdout() -> Console:
-    """The console for results: as wide as the terminal, or 120 columns in a pipe."""
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+def read_sets(paths: list[Path], columns: str | None) -> dict[str, list[Example]]:
+    """The examples of the sets by name; InvalidRequest for a set in which no example has a label of any kind."""
+    from ..datasets import read_dataset
+
+    names = parse_columns(columns, LABELLED_FIELDS)
+    sets = {name: read_dataset(path, columns=names) for name, path in name_sets(paths).items()}
+    for name, examples in sets.items():
+        if not any(
+            label is not None for example in examples for label in (example.label, example.grade, example.verifiable)
+        ):
+            raise InvalidRequest(
+                f"None of the {len(examples)} examples of {name} has a label, so nothing can be measured. Add "
+                '"label": 1 (consistent) or 0 (inconsistent), or "grade"; if a field has another name, say so: '
+                "--columns label=NAME. To score responses without labels: groundwire score."
+            )
+    return sets
+
+
+def print_unscored(scored: Mapping[str, Sequence[Score]]) -> None:
+    """Print how many examples of each set have no score, and why."""
+    console = display.error_console()
+    for name, scores in scored.items():
+        counts = Counter(score.status for score in scores if score.status not in display.DONE)
+        if counts:
+            statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+            console.print(
+                f"[yellow]{display.escape_markup(name)}[/]: {counts.total()} of {len(scores)} examples have no score: "
+                f"{statuses}.",
+                soft_wrap=True,
+            )
 
 
 @contextmanager
@@ -110,10 +102,10 @@ def show_progress() -> Iterator[Watch]:
     """Show a bar for the set that is being scored, on a terminal only; it disappears at the end."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=disable) as bar:
+    with Progress(*columns, console=display.error_console(), transient=True, disable=disable) as bar:
         task = bar.add_task("", total=None)
 
         def watch(name: str, done: int, total: int) -> None:
-            bar.update(task, description=escape(name), completed=done, total=total or None)
+            bar.update(task, description=display.escape_markup(name), completed=done, total=total or None)
 
         yield watch

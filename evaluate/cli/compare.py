@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+
+from groundwire.engine.cli import options
+from groundwire.engine.cli.display import error_console, escape_markup, output_console
 
 from . import common
 
@@ -51,7 +52,7 @@ def compare(
     comparison = compare_runs(
         Run.load(a, scores_a),
         Run.load(b, scores_b),
-        metrics=common.parse_metrics(metrics),
+        metrics=options.parse_metrics(metrics),
         repeats=repeats,
         seed=seed,
     )
@@ -61,21 +62,22 @@ def compare(
     if fail_below is None:
         return
     worse = [difference for difference in comparison.differences if difference.worse_by(fail_below)]
-    errors = Console(stderr=True, highlight=False)
+    errors = error_console()
     for difference in worse:
         errors.print(
-            f"[red]worse[/]: {escape(difference.metric)} on {escape(difference.set)}, {difference.figure} by "
-            f"{-100 * difference.difference.value:.1f} points (p {difference.adjusted_p:.3f}, corrected)",
+            f"[red]worse[/]: {escape_markup(difference.metric)} on {escape_markup(difference.set)}, "
+            f"{difference.figure} by {-100 * difference.difference.value:.1f} points "
+            f"(p {difference.adjusted_p:.3f}, corrected)",
             soft_wrap=True,
         )
     for what in comparison.missing:
-        errors.print(f"[red]missing in B[/]: {escape(what)}", soft_wrap=True)
+        errors.print(f"[red]missing in B[/]: {escape_markup(what)}", soft_wrap=True)
     if worse or comparison.missing:
         raise typer.Exit(WORSE)
 
 
 def _print_comparison(comparison: Comparison) -> None:
-    console = common.open_stdout()
+    console = output_console()
     table = Table()
     for title in ("set", "metric", "figure"):
         table.add_column(title, no_wrap=True)
@@ -83,8 +85,8 @@ def _print_comparison(comparison: Comparison) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for difference in comparison.differences:
         table.add_row(
-            escape(difference.set),
-            escape(difference.metric),
+            escape_markup(difference.set),
+            escape_markup(difference.metric),
             difference.figure,
             str(difference.examples),
             f"{difference.a:.3f}",
@@ -93,12 +95,12 @@ def _print_comparison(comparison: Comparison) -> None:
             f"{difference.p:.3f}",
             f"{difference.adjusted_p:.3f}",
         )
-    console.print(f"[dim]A {escape(comparison.a)}\nB {escape(comparison.b)}[/]", soft_wrap=True)
+    console.print(f"[dim]A {escape_markup(comparison.a)}\nB {escape_markup(comparison.b)}[/]", soft_wrap=True)
     console.print(table)
     for what in comparison.missing:
-        console.print(f"[yellow]missing in B[/]: {escape(what)}", soft_wrap=True)
+        console.print(f"[yellow]missing in B[/]: {escape_markup(what)}", soft_wrap=True)
     for note in comparison.notes:
-        console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
+        console.print(f"[dim]{escape_markup(note)}[/]", soft_wrap=True)
 
 
 def _format_difference(difference: Difference) -> str:

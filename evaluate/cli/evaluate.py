@@ -8,38 +8,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+
+from groundwire.engine.cli import display, options
+from groundwire.engine.cli.output import STDOUT, print_json
+from groundwire.engine.jsonl.results_file import translate_write_errors
 
 from . import common
 
 if TYPE_CHECKING:
-    from ..scores.scoring import Settings
     from ..statistics.results import Estimate, MetricFigures, Results, SetFigures
 
 
 def evaluate(
     data: Annotated[
         list[Path],
-        typer.Argument(help="Labelled sets: JSON Lines, CSV, or the format of their authors.", metavar="DATA"),
+        typer.Argument(
+            help="Labelled sets: JSON Lines, a JSON array, CSV, Parquet, or the format of their authors.",
+            metavar="DATA",
+        ),
     ],
     out: Annotated[
         Path,
         typer.Option(help="Directory of the run: scores, results.json, report.html.", file_okay=False),
     ],
-    metrics: common.MetricsOption = None,
-    bundle: Annotated[str | None, typer.Option(help="A bundle's name or directory; default: compact.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or tensorrt; default: auto.")] = None,
-    threads: common.ThreadsOption = None,
+    metrics: options.MetricsOption = None,
+    bundle: options.StoredBundleOption = None,
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    device: options.StoredDeviceOption = None,
+    threads: options.ThreadsOption = None,
     workers: common.WorkersOption = 1,
-    decoding: Annotated[
-        str | None, typer.Option(help="How questions are generated: beam, greedy or sampling; default: beam.")
-    ] = None,
-    questions: Annotated[
-        str | None,
-        typer.Option(help="single: the first valid question of a span; all: every valid question; default: single."),
-    ] = None,
-    personal: Annotated[bool, typer.Option(help="Keep questions about the speakers (for personal dialogue).")] = False,
+    decoding: options.StoredDecodingOption = None,
+    questions: options.StoredQuestionsOption = None,
+    personal: options.PersonalOption = False,
     random_knowledge: Annotated[
         bool,
         typer.Option(
@@ -47,36 +49,48 @@ def evaluate(
             help="Give every response the knowledge of another example, and the label 0: a test of the metrics.",
         ),
     ] = False,
-    calibration: Annotated[
-        Path | None, typer.Option(help="Draw the verdicts with this file instead of the bundle's calibration.")
-    ] = None,
     dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None,
     sample: Annotated[
         int, typer.Option(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)
     ] = 0,
     seed: common.SeedOption = 0,
     repeats: common.RepeatsOption = 1000,
+    columns: options.ColumnsOption = None,
+    json: common.SummaryJsonOption = False,
 ) -> None:
-    """Measure how well metrics agree with human labels of responses.
+    """Measure how well the verdict and the metrics agree with human labels of responses.
 
-    An example is `{"response": "…", "knowledge": "…", "label": 1}`: 1 is consistent, 0 is inconsistent. Scores are
-    kept in the run's directory, so a stopped run resumes, and figures are computed again without a model. Every figure
-    has a 95 % interval.
+    An example is `{"response": "…", "knowledge": "…", "label": 1}`: 1 or a word such as consistent, faithful or true; 0
+    or inconsistent, hallucinated, false. Scores are kept in the run's directory, so a stopped run resumes, and figures
+    are computed again without a model. Every figure has a 95 % interval. The first line is the verdict, by its
+    probability; results.json calls it `fused`.
 
+        groundwire evaluate examples/labelled.jsonl --out runs/labelled
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
     """
     common.require_extra()
-    from ..datasets import read_dataset
     from ..datasets.examples import sample_examples, shuffle_knowledge
     from ..report.page import write_report
     from ..scores.metric_values import VALUES, build_example_values, save_values
-    from ..scores.scoring import score_sets
+    from ..scores.scoring import Settings, score_sets
     from ..statistics.analysis import Development, analyse
     from ..statistics.results import SCHEMA, Results
 
-    settings = _build_settings(bundle, device, threads, workers, metrics, decoding, questions, personal, calibration)
-    paths = common.name_sets([*data, *([dev] if dev else [])])
-    sets = {name: sample_examples(read_dataset(path), sample, seed) for name, path in paths.items()}
+    request_options = None
+    if decoding is not None or questions is not None or personal:
+        request_options = options.make_options(decoding, questions, personal)
+    settings = Settings(
+        bundle=bundle,
+        device=None if device is None else options.parse_device(device),
+        threads=threads,
+        metrics=options.parse_metrics(metrics),
+        options=request_options,
+        calibration=calibration,
+        workers=workers,
+        extra=tuple(extra or ()),
+    )
+    complete = common.read_sets([*data, *([dev] if dev else [])], columns)
+    sets = {name: sample_examples(examples, sample, seed) for name, examples in complete.items()}
     if random_knowledge:
         sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
     with common.show_progress() as watch:
@@ -106,54 +120,38 @@ def evaluate(
         results.save(out / common.RESULTS)
         watch("report", 0, 0)
         report = write_report(results, out)
-    _print_results(results, report)
-
-
-def _build_settings(
-    bundle: str | None,
-    device: str | None,
-    threads: int | None,
-    workers: int,
-    metrics: str | None,
-    decoding: str | None,
-    questions: str | None,
-    personal: bool,
-    calibration: Path | None,
-) -> Settings:
-    from ..scores.scoring import Settings
-
-    options = None
-    if decoding is not None or questions is not None or personal:
-        options = common.parse_q2_options(decoding or "beam", questions or "single", personal)
-    return Settings(
-        bundle=bundle,
-        device=None if device is None else common.parse_device(device),
-        threads=threads,
-        metrics=common.parse_metrics(metrics),
-        options=options,
-        calibration=calibration,
-        workers=workers,
-    )
+    common.print_unscored(scored.sets)
+    if json:
+        print_json(results)
+    else:
+        with translate_write_errors(STDOUT):
+            _print_results(results, report)
 
 
 def _print_results(results: Results, report: Path) -> None:
-    console = common.open_stdout()
+    from ..scores.metric_values import FUSED
+
+    console = display.output_console()
     for figures in results.sets:
         labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items() if count)
-        console.print(f"[bold]{escape(figures.name)}[/]: {figures.examples} examples ({labels})")
+        console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
         console.print(_tabulate_metrics(figures))
+        if FUSED in figures.metrics and not _count_scored(figures.metrics[FUSED]):
+            console.print("[dim]no verdict: it needs metrics that were not computed, or that did not score[/]")
         for note in figures.notes:
-            console.print(f"[dim]{escape(note)}[/]")
+            console.print(f"[dim]{display.escape_markup(note)}[/]")
     about = (
         f"F1 at the tuned threshold, else above 0.5; intervals: 95 %, {results.repeats} bootstrap samples. "
         f"{results.signature}"
     )
-    console.print(f"[dim]{escape(about)}[/]", soft_wrap=True)
-    console.print(f"report: {escape(str(report))}", soft_wrap=True)
+    console.print(f"[dim]{display.escape_markup(about)}[/]", soft_wrap=True)
+    console.print(f"report: {display.escape_markup(str(report))}", soft_wrap=True)
 
 
 def _tabulate_metrics(figures: SetFigures) -> Table:
-    """One line per metric, the best first; columns that no metric fills are left out."""
+    """One line for the verdict and then one per metric, the best first; columns that none fills are left out."""
+    from ..scores.metric_values import FUSED
+
     columns: dict[str, Callable[[MetricFigures], str]] = {
         "ROC-AUC": lambda metric: _format_interval(metric.roc_auc),
         "AP inconsistent": lambda metric: _format_value(metric.average_precision),
@@ -164,18 +162,27 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
         "Pearson": lambda metric: _format_value(metric.pearson),
         "system level": lambda metric: _format_value(metric.system_level.correlation if metric.system_level else None),
     }
-    order = sorted(figures.metrics.values(), key=lambda metric: -(metric.roc_auc.value if metric.roc_auc else 0.0))
+    order = sorted(
+        (metric for metric in figures.metrics.values() if metric.metric != FUSED or _count_scored(metric)),
+        key=lambda metric: (metric.metric != FUSED, -(metric.roc_auc.value if metric.roc_auc else 0.0)),
+    )
     filled = {title: [format_cell(metric) for metric in order] for title, format_cell in columns.items()}
     filled = {title: cells for title, cells in filled.items() if any(cells)}
     table = Table()
     table.add_column("metric", no_wrap=True)
-    table.add_column("examples", justify="right", no_wrap=True)
-    for title in filled:
-        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("examples", justify="right", no_wrap=True, min_width=len("examples"))
+    for title, cells in filled.items():
+        # Titles may wrap; a figure and its interval stay on one line.
+        table.add_column(title, justify="right", no_wrap=any(" " in cell for cell in cells))
     for index, metric in enumerate(order):
+        name = "verdict" if metric.metric == FUSED else display.escape_markup(metric.metric)
         count = f"{metric.examples} of {figures.labelled}" if figures.count_missing(metric) else str(metric.examples)
-        table.add_row(escape(metric.metric), count, *(cells[index] for cells in filled.values()))
+        table.add_row(name, count, *(cells[index] for cells in filled.values()))
     return table
+
+
+def _count_scored(metric: MetricFigures) -> int:
+    return metric.statuses.get("scored", 0)
 
 
 def _format_f1(metric: MetricFigures, which: str) -> str:

@@ -41,20 +41,25 @@ MAX_SHOWN = 20
 """Broken examples that an error message spells out; it counts the others."""
 
 
-def read_dataset(path: str | Path, format: str | None = None) -> list[Example]:
+def read_dataset(
+    path: str | Path, format: str | None = None, columns: Mapping[str, str] = MappingProxyType({})
+) -> list[Example]:
     """The examples of a labelled set, in the order of the file.
 
-    ``format`` is a name of ``FORMATS``; None finds it from the file's columns or first record. No example is dropped:
-    broken ones raise one InvalidRequest that names the line of each and what is wrong there, because figures of what is
-    left would be those of another set, and because a user can then fix the file in one go. InvalidRequest also for a
-    file that cannot be read or holds no example, for an unknown format, and for two examples with the same id. The
-    engine decides whether the texts of an example can be scored (an empty response, no knowledge): status ``invalid``.
+    ``format`` is a name of ``FORMATS``; None finds it from the file's columns or first record. ``columns``, field
+    by name, are for files of Groundwire's own formats in which response, knowledge, … have other names. No example
+    is dropped: broken ones raise one InvalidRequest that names the line of each and what is wrong there, because
+    figures of what is left would be those of another set, and because a user can then fix the file in one go.
+    InvalidRequest also for a file that cannot be read or holds no example, for an unknown format, and for two
+    examples with the same id. The engine decides whether the texts of an example can be scored (an empty response,
+    no knowledge): status ``invalid``.
     """
     if format is not None and format not in FORMATS:
         raise InvalidRequest(f"Unknown format {format!r}. {_list_formats()}")
     path = Path(path)
-    source = Source(path)
-    name = format or next((name for name, known in FORMATS.items() if known.sniff(source)), None)
+    source = Source(path, columns)
+    formats = {name: FORMATS[name] for name in ("jsonl", "csv")} if columns else FORMATS
+    name = format or next((name for name, known in formats.items() if known.sniff(source)), None)
     if name is None:
         raise InvalidRequest(f"{path} is in no known format: {_describe_source(source)}. {_list_formats()}")
     examples: list[Example] = []

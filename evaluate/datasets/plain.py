@@ -3,7 +3,7 @@
 A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not),
 ``grade`` and ``verifiable``, and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line
 with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
-ignored.
+ignored. ``engine/jsonl/columns.py`` has the other names of response, knowledge and history.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+
+from groundwire.engine.jsonl.columns import AmbiguousColumns, find_columns, rename_fields
+from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
 from .source import ExampleError, Format, Items, Source, convert_entries, convert_record, parse_choice, strip_texts
@@ -29,7 +32,8 @@ class Line(msgspec.Struct, frozen=True):
     inconsistent: str | None = None
     knowledge: str | list[str] | None = None
     history: list[str] | None = None
-    label: int | bool | None = None
+    label: int | float | bool | str | None = None
+    """1 or 0, or a word of ``LABELS``."""
     grade: float | None = None
     uses_knowledge: float | None = None
     """Another name of ``grade``, like ``correctness``."""
@@ -52,8 +56,7 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
     """One example, or two of a pair; ExampleError when a field is missing or its value is not allowed."""
     if line.knowledge is None:
         raise ExampleError("no knowledge")
-    if line.label not in (None, 0, 1):
-        raise ExampleError(f"label is {line.label}; allowed are 1 (consistent), 0 (inconsistent) and null")
+    label = read_label(line.label)
     knowledge = (line.knowledge,) if isinstance(line.knowledge, str) else tuple(line.knowledge)
     name = str(number + 1 if line.id is None else line.id)
     contexts = (line.context, line.context_id)
@@ -64,7 +67,7 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
         response=line.response or "",
         knowledge=strip_texts(*knowledge),
         history=tuple(line.history or ()),
-        label=None if line.label is None else int(line.label),
+        label=label,
         grade=next((value for value in grades if value is not None), None),
         verifiable=False if (line.begin_label or "").lower() == "generic" else line.verifiable,
         system=line.system or JOINT.join(line.models or ()),
@@ -83,24 +86,79 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
         raise ExampleError("no response, and no pair of consistent and inconsistent")
 
 
+CONSISTENT = ("consistent", "faithful", "supported", "grounded", "factual", "true", "pass", "1", "1.0")
+INCONSISTENT = (
+    *("inconsistent", "unfaithful", "unsupported", "not supported", "ungrounded", "hallucinated", "hallucination"),
+    *("non-factual", "false", "fail", "0", "0.0"),
+)
+LABELS = dict.fromkeys(CONSISTENT, 1) | dict.fromkeys(INCONSISTENT, 0)
+
+
+def read_label(value: float | bool | str | None) -> int | None:
+    """1 for consistent, 0 for inconsistent; None for null and an empty text. ExampleError for anything else."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if isinstance(value, str):
+        return parse_choice("label", value.replace("_", " "), LABELS)
+    if value not in (0, 1):
+        raise ExampleError(f"label is {value}; allowed are 1 (consistent), 0 (inconsistent), null, and their words")
+    return int(value)
+
+
+def _rename(row: dict[str, Any], source: Source) -> dict[str, Any]:
+    try:
+        return rename_fields(row, source.columns)
+    except AmbiguousColumns as error:
+        raise ExampleError(str(error)) from error
+
+
 def _sniff_json(source: Source) -> bool:
-    return "response" in source.first or {"consistent", "inconsistent"} <= set(source.first)
+    try:
+        first = source.first and rename_fields(source.first, source.columns)
+    except AmbiguousColumns:
+        return True
+    return (
+        {"response", "knowledge"} <= set(first)
+        or {"consistent", "inconsistent"} <= set(first)
+        or ("response" in source.first)
+    )
 
 
 def read_json(source: Source) -> Items:
     """The examples of JSON Lines, or of one array of the same records."""
-    return convert_entries(source.entries(), lambda number, entry: build_examples(number, convert_record(Line, entry)))
+
+    def convert(number: int, entry: Any) -> Iterator[Example]:
+        row = _rename(entry, source) if isinstance(entry, dict) else entry
+        return build_examples(number, convert_record(Line, row))
+
+    return convert_entries(source.entries(), convert)
 
 
 NEEDED = ("response", "knowledge")
 YES_NO = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False, "y": True, "n": False}
 
 
+def _find_needed(source: Source) -> list[str]:
+    """The columns of response and knowledge; their own names where there are none."""
+    try:
+        where = find_columns(source.header(), source.columns)
+    except AmbiguousColumns as error:
+        raise InvalidRequest(f"{source.path} has no clear columns: {error}.") from error
+    return [where.get(name, name) for name in NEEDED]
+
+
+def _sniff_csv(source: Source) -> bool:
+    return not source.is_json and source.has(_find_needed(source))
+
+
 def _read_csv(source: Source) -> Items:
-    return convert_entries(source.table(NEEDED), _read_cells)
+    def convert(number: int, cells: dict[str, str]) -> Iterator[Example]:
+        return _read_cells(number, _rename(cells, source))
+
+    return convert_entries(source.table(_find_needed(source)), convert)
 
 
-def _read_cells(number: int, cells: dict[str, str]) -> Iterator[Example]:
+def _read_cells(number: int, cells: dict[str, Any]) -> Iterator[Example]:
     """The examples of one row.
 
     The cell ``history`` holds one utterance per line, oldest first, as in ``groundwire score``.
@@ -110,7 +168,7 @@ def _read_cells(number: int, cells: dict[str, str]) -> Iterator[Example]:
         if value := cells.get(name, "").strip():
             fields[name] = value
     if value := cells.get("label", "").strip():
-        fields["label"] = parse_choice("label", value, {"1": 1, "0": 0, "1.0": 1, "0.0": 0})
+        fields["label"] = value
     if value := cells.get("grade", "").strip():
         try:
             fields["grade"] = float(value)
@@ -118,9 +176,12 @@ def _read_cells(number: int, cells: dict[str, str]) -> Iterator[Example]:
             raise ExampleError(f"grade is {value!r}; allowed are numbers") from error
     if value := cells.get("verifiable", "").strip():
         fields["verifiable"] = parse_choice("verifiable", value, YES_NO)
-    fields["history"] = [turn for turn in cells.get("history", "").splitlines() if turn.strip()]
+    history = cells.get("history", "")
+    fields["history"] = [
+        turn for turn in (history.splitlines() if isinstance(history, str) else history) if turn.strip()
+    ]
     return build_examples(number, convert_record(Line, fields))
 
 
 JSONL = Format("JSON Lines with response, knowledge and perhaps label, grade, history, …", _sniff_json, read_json)
-CSV = Format("the same as CSV with a header", lambda source: source.has(NEEDED), _read_csv)
+CSV = Format("the same as CSV with a header", _sniff_csv, _read_csv)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from groundwire.engine.jsonl.json_text import MalformedText, decode_json
+from groundwire.engine.jsonl.rows import Row, check_header, split_rows
+from groundwire.engine.jsonl.sources import open_source, read_parquet, strip_gzip, translate_read_errors
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
@@ -51,31 +53,41 @@ class ExampleError(ValueError):
 
 T = TypeVar("T")
 
-if TYPE_CHECKING:
-    from _csv import Reader as Cells
-
 
 class Source:
-    """A file, read whole; the sets of the field have at most some hundred thousand examples."""
+    """A file, read whole; the sets of the field have at most some hundred thousand examples.
 
-    def __init__(self, path: Path) -> None:
-        """Read ``path`` as UTF-8, with or without a byte order mark; InvalidRequest when that is impossible."""
+    It is text, with or without a byte order mark, or Parquet, whose rows are read as the entries of a JSON array. Text
+    may be compressed by gzip. ``columns`` are the names of fields that are neither Groundwire's own nor an alias.
+    """
+
+    def __init__(self, path: Path, columns: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Read ``path``; InvalidRequest when it cannot be read, is empty, or is no UTF-8."""
+        self.path = path
+        self.columns = columns
+        self.stem = Path(path.name.lower().removesuffix(".gz")).stem
+        self._rows: list[dict[str, Any]] | None = None
+        self.text = ""
+        if strip_gzip(path) == ".parquet":
+            self._rows = list(read_parquet(path))
+        else:
+            self.text = self._read_text()
+        if not self._rows and not self.text.strip():
+            raise InvalidRequest(f"{path} is empty; give a file of labelled responses.")
+
+    def _read_text(self) -> str:
+        with open_source(self.path) as stream, translate_read_errors(self.path):
+            raw = stream.read()
         try:
-            self.text = path.read_bytes().decode("utf-8-sig")
-        except OSError as error:
-            raise InvalidRequest(f"{path} cannot be read: {error.strerror}.") from error
+            return raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = error.object.count(b"\n", 0, error.start) + 1
-            raise InvalidRequest(f"{path} is not UTF-8 (line {line}); convert it first.") from error
-        if not self.text.strip():
-            raise InvalidRequest(f"{path} is empty; give a file of labelled responses.")
-        self.path = path
-        self.stem = path.stem.lower()
+            raise InvalidRequest(f"{self.path} is not UTF-8 (line {line}); convert it first.") from error
 
     @cached_property
     def is_json(self) -> bool:
         """Whether it starts like a JSON array or like JSON Lines."""
-        return self.text.lstrip()[0] in "[{"
+        return self._rows is not None or self.text.lstrip()[0] in "[{"
 
     @cached_property
     def first(self) -> dict[str, Any]:
@@ -93,43 +105,38 @@ class Source:
 
         InvalidRequest when the array itself is damaged: then nothing after the damage can be read.
         """
-        if self.text.lstrip()[0] == "[":
-            for number, entry in enumerate(self._array, 1):
+        if self._rows is not None or self.text.lstrip()[0] == "[":
+            for number, entry in enumerate(self._array if self._rows is None else self._rows, 1):
                 yield f"entry {number}", entry
             return
         for number, line in enumerate(self.text.split("\n"), 1):
             if line.strip():
                 try:
-                    yield f"line {number}", msgspec.json.decode(line)
-                except msgspec.DecodeError as error:
-                    yield f"line {number}", ExampleError(f"not JSON: {error}")
+                    yield f"line {number}", decode_json(line)
+                except MalformedText as error:
+                    yield f"line {number}", ExampleError(str(error))
 
     @cached_property
     def _array(self) -> list[Any]:
         try:
-            entries: list[Any] = msgspec.json.decode(self.text)
-        except msgspec.DecodeError as error:
-            at = re.search(r"byte (\d+)", str(error))
-            line = self.text.encode()[: int(at[1])].count(b"\n") + 1 if at else self.text.count("\n") + 1
-            raise InvalidRequest(f"{self.path} is not JSON (line {line}): {error}. Fix the file.") from error
+            entries: list[Any] = decode_json(self.text)
+        except MalformedText as error:
+            raise InvalidRequest(f"{self.path} cannot be read: {error}. Fix the file.") from error
         return entries
 
     def header(self, delimiter: str = ",") -> tuple[str, ...]:
         """The columns that the first line names; empty when it cannot be read as a table's."""
         try:
-            return tuple(next(self._cells(delimiter), ()))
-        except csv.Error:
+            return tuple(next(self._rows_of_table(delimiter)).cells)
+        except StopIteration:
             return ()
 
     def has(self, columns: Iterable[str], delimiter: str = ",") -> bool:
         """Whether it is a table with these columns."""
         return not self.is_json and set(columns) <= set(self.header(delimiter))
 
-    def _cells(self, delimiter: str) -> Cells:
-        text = io.StringIO(self.text, newline="")
-        if delimiter == "\t":
-            return csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
-        return csv.reader(text, delimiter=delimiter, strict=True)
+    def _rows_of_table(self, delimiter: str) -> Iterator[Row]:
+        return split_rows(io.StringIO(self.text, newline="\n"), delimiter)
 
     def table(
         self, columns: Sequence[str], delimiter: str = ","
@@ -145,23 +152,18 @@ class Source:
                 f"{self.path} has no column {' and no column '.join(map(repr, absent))}; "
                 f"it has {', '.join(map(repr, names))}."
             )
-        if twice := [column for column in columns if names.count(column) > 1]:
-            raise InvalidRequest(f"{self.path} names the column {twice[0]!r} twice; keep one of them.")
-        cells = self._cells(delimiter)
-        next(cells)
-        while True:
-            line = f"line {cells.line_num + 1}"
-            try:
-                row = next(cells)
-            except StopIteration:
-                return
-            except csv.Error as error:  # from here on it is unknown where a row ends
-                yield line, ExampleError(f"not a row of a table ({error}); what follows was not read")
-                return
-            if row and len(row) != len(names):
-                yield line, ExampleError(f"{len(row)} cells, but the first line names {len(names)} columns")
-            elif row:
-                yield line, dict(zip(names, row, strict=True))
+        if problem := check_header(names, columns):
+            raise InvalidRequest(f"{self.path} cannot be read: {problem}.")
+        rows = self._rows_of_table(delimiter)
+        next(rows)
+        for row in rows:
+            where = f"line {row.line}"
+            if row.problem:
+                yield where, ExampleError(row.problem)
+            elif len(row.cells) != len(names):
+                yield where, ExampleError(f"{len(row.cells)} cells, but the first line names {len(names)} columns")
+            else:
+                yield where, dict(zip(names, row.cells, strict=True))
 
 
 def convert_entries(

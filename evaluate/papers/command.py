@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
+from groundwire.engine.cli.display import escape_markup, output_console
 from groundwire.runtime.errors import InvalidRequest
 
-from ..cli.common import open_stdout, require_extra
+from ..cli.common import require_extra
 from .published import PAPERS, TABLES
 from .render import render_table
 
@@ -52,12 +52,12 @@ def show_table(
 
         groundwire tables q2-3 runs/q2 --data data/q2
     """
-    console = open_stdout()
+    console = output_console()
     if table is None:
         for published in TABLES.values():
             console.print(
-                f"[bold]{published.id:16}[/]{escape(PAPERS[published.paper])}, table {published.number}: "
-                f"{escape(published.title)}"
+                f"[bold]{published.id:16}[/]{escape_markup(PAPERS[published.paper])}, table {published.number}: "
+                f"{escape_markup(published.title)}"
             )
         return
     rendered = render_table(table, _load_runs(runs or [], data or [], dev or [], shuffle=table == RANDOM_KNOWLEDGE))

@@ -82,10 +82,10 @@ def load_run(
     results = Results.load(directory / "results.json")
     scores: dict[str, Score] = {}
     if data or development:
-        from groundwire.engine.jsonl.results_file import ResultsFile
+        from groundwire.engine.jsonl.results_file import read_results
 
         for path in sorted((directory / SCORES).glob("*.jsonl")):
-            scores |= {entry.key: entry.score for entry in ResultsFile(path, Stored).entries}
+            scores |= {entry.key: entry.score for entry in read_results(path, Stored)}
         if not scores:
             raise InvalidRequest(
                 f"{directory} keeps no scores ({SCORES}/*.jsonl); give the directory of a complete run."

@@ -10,11 +10,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.engine.text.shown import UNSHOWABLE
 
-_SHOWN_BY_CODE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
-)
-"""Controls, lone surrogates, invisible characters, and those that reverse the text after them."""
 _BREAK = re.compile(r"(?<=[_./\-])(?=\w)")
 
 
@@ -65,7 +62,7 @@ def _range(response: str, span: UnsupportedSpan) -> tuple[int, int]:
 def escape_text(text: object) -> Markup:
     """``text`` escaped; characters that cannot be shown are replaced by their code."""
     out, end, given = Markup(), 0, str(text)
-    for match in _SHOWN_BY_CODE.finditer(given):
+    for match in UNSHOWABLE.finditer(given):
         out += Markup.escape(given[end : match.start()])
         out += Markup('<span class="code">U+{}</span>').format(f"{ord(match[0]):04X}")
         end = match.end()
@@ -83,5 +80,5 @@ def replace_unshowable(value: Any) -> Any:
     For text where no elements are allowed, such as attributes.
     """
     if isinstance(value, str) and not isinstance(value, Markup):
-        return _SHOWN_BY_CODE.sub("\ufffd", value)
+        return UNSHOWABLE.sub("\ufffd", value)
     return value

@@ -8,7 +8,6 @@ with is beside them in ``calibration.json``: it changes no metric, so another on
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,6 +17,7 @@ import msgspec
 
 from groundwire.engine.api import Engine
 from groundwire.engine.jsonl.results_file import ResultsFile
+from groundwire.engine.jsonl.resuming import digest_request, is_final
 from groundwire.engine.plan import Plan, make_plan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
@@ -25,7 +25,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.local import identify
+from groundwire.runtime.local import identify, merge_roles
 from groundwire.runtime.ort.session import DeviceChoice, choose_device
 
 from ..datasets.examples import Example
@@ -47,6 +47,11 @@ class Stored(msgspec.Struct, frozen=True):
         """The score's signature without its calibration."""
         return _strip_calibration(self.score.signature)
 
+    @property
+    def is_final(self) -> bool:
+        """Whether another run would score the request no better."""
+        return is_final((self.score.status, *(result.status for result in self.score.metrics.values())))
+
 
 class Settings(NamedTuple):
     """How examples are scored. A setting that is left out is that of stored scores, else the engine's default."""
@@ -60,23 +65,29 @@ class Settings(NamedTuple):
     """A file of ``Calibration.save``, instead of the bundle's."""
     workers: int = 1
     """Processes that score, each with its share of ``threads``."""
+    extra: tuple[str | Path, ...] = ()
+    """Further bundles, whose roles are added to those of ``bundle``."""
 
     def can_contradict(self) -> bool:
         """Whether a setting is given that stored scores could contradict."""
-        return any(given is not None for given in (self.bundle, self.device, self.metrics, self.options))
+        return any(given is not None for given in (self.bundle, self.device, self.metrics, self.options, *self.extra))
 
     def plan(self, calibration: Calibration | None = None) -> Plan:
-        """Return the metrics, options and signature that ``load`` would use, from the manifest alone."""
-        opened = Bundle.open(self.bundle or "compact")
-        manifest = opened.manifest
-        identity = identify((opened,), choose_device(self.device or "auto", list(manifest.precisions.values())))
-        chosen = calibration or manifest.calibration
-        return make_plan(manifest.roles, identity, chosen, self.metrics, self.options)
+        """Return the metrics, options and signature that ``load`` would use, from the manifests alone."""
+        opened = [Bundle.open(bundle) for bundle in (self.bundle or "compact", *self.extra)]
+        precisions = [precision for bundle in opened for precision in bundle.manifest.precisions.values()]
+        identity = identify(opened, choose_device(self.device or "auto", precisions))
+        chosen = calibration or opened[0].manifest.calibration
+        return make_plan(merge_roles(opened), identity, chosen, self.metrics, self.options)
 
     def load(self) -> Engine:
         """Load the engine."""
         return Engine.load(
-            self.bundle or "compact", self.device or "auto", threads=self.threads, calibration=self.calibration
+            self.bundle or "compact",
+            self.device or "auto",
+            threads=self.threads,
+            extra=self.extra,
+            calibration=self.calibration,
         )
 
     def scorer(self) -> AbstractContextManager[RequestScorer]:
@@ -105,10 +116,7 @@ class Scored(NamedTuple):
 
 def request_key(example: Example) -> str:
     """Sixteen hexadecimal digits of the request; the same for examples that differ in their labels only."""
-    request = msgspec.to_builtins(_build_request(example))
-    if not request["triples"]:
-        del request["triples"]  # examples without triples keep the digest they had before there were any
-    return hashlib.sha256(msgspec.json.encode(request)).hexdigest()[:16]
+    return digest_request(_build_request(example))
 
 
 Watch = Callable[[str, int, int], None]
@@ -123,8 +131,10 @@ def score_sets(
 ) -> Scored:
     """The scores of all examples: those stored in ``directory``, else the engine's, which are then stored there.
 
-    The engine is loaded only when an example has no score yet. Raises InvalidRequest, before anything is scored, when
-    stored scores were made with other settings than those requested now, or with settings that differ among them.
+    The engine is loaded only when an example has no score yet, or one that a deadline, a cancelled run or a failed
+    model left without a value: it is scored again, and the later line of the file counts. Raises InvalidRequest, before
+    anything is scored, when stored scores were made with other settings than those requested now, or with settings that
+    differ among them.
     """
     settings = settings or Settings()
     if empty := [name for name, examples in sets.items() if not examples]:
@@ -132,11 +142,14 @@ def score_sets(
     folder = directory / SCORES
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        files = {name: ResultsFile(folder / f"{name}.jsonl", Stored) for name in sets}
-        for file in files.values():
-            stack.callback(file.close)
+        files: dict[str, ResultsFile[Stored]] = {}
+        for name in sets:
+            files[name] = ResultsFile(folder / f"{name}.jsonl", Stored)
+            stack.callback(files[name].close)
         keyed = {name: {request_key(example): example for example in examples} for name, examples in sets.items()}
-        scores = {name: {entry.key: entry.score for entry in file.entries} for name, file in files.items()}
+        scores = {
+            name: {entry.key: entry.score for entry in file.entries if entry.is_final} for name, file in files.items()
+        }
         lacking: dict[str, list[str]] = {}  # by request key, the sets that have no score for it yet
         done = {name: len(scores[name].keys() & keyed[name].keys()) for name in sets}
         for name, by_key in keyed.items():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from groundwire.engine import Engine
@@ -105,6 +106,28 @@ def test_the_code_of_a_page_runs(
         else:
             exec(compile(text, page.name, "exec"), {"__name__": "page"})
             assert capsys.readouterr().out.strip(), text
+
+
+def list_help_examples() -> list[str]:
+    """The commands in the help texts that need no file but the examples, and no model but the embedded ones."""
+    root = typer.main.get_command(app)
+    assert isinstance(root, typer.core.TyperGroup)
+    texts = [root.help or "", *(command.help or "" for command in root.commands.values())]
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    commands = [re.split(r" [|>] ", line)[0] for line in lines if line.startswith("groundwire ")]
+    return sorted({command for command in commands if "examples/" in command or " explain " in command})
+
+
+@needs_bundles
+def test_the_examples_of_the_help_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    examples = list_help_examples()
+    assert len(examples) > 8
+    for text in sorted(examples, key=lambda text: "mine.json" in text and "calibrate" not in text):
+        if text not in passed:
+            result = CliRunner().invoke(app, shlex.split(text)[1:])
+            assert result.exit_code == 0, f"{text}: {result.output} {result.exception}"
 
 
 @needs_bundles

@@ -70,7 +70,7 @@ def test_the_critic_accepts_most_repairs(engine: Engine) -> None:
 @NEEDS_BUNDLE
 def test_the_command_shows_the_repairs() -> None:
     command = f"refine {shlex.quote(str(DIALOGUES))} --graph {shlex.quote(str(EXAMPLES / 'films.tsv'))}"
-    result = CliRunner().invoke(app, shlex.split(command))
+    result = CliRunner().invoke(app, [*shlex.split(command), "--table"])
     assert result.exit_code == 0, result.output
     shown = " ".join(result.output.replace("│", " ").split())
     assert "⟦Steven Spielberg⟧" in shown

@@ -24,7 +24,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What the command loads is the fake; the arguments are kept."""
     seen: list[tuple[Any, ...]] = []
 
-    def load(bundle: Any, device: str, *, threads: int | None, extra: Any) -> Engine:
+    def load(bundle: Any, device: str, *, threads: int | None, extra: Any, calibration: Path | None) -> Engine:
         seen.append((bundle, device, threads, list(extra)))
         return make_engine()
 
@@ -41,11 +41,11 @@ def write(path: Path, rows: list[Any]) -> Path:
     return path
 
 
-ONE = ("-k", "bees make honey", "-h", "who makes honey?")
+ONE = ("-k", "bees make honey", "--history", "who makes honey?")
 
 
 def test_one_dialogue() -> None:
-    result = run(*ONE)
+    result = run(*ONE, "--table")
     assert result.exit_code == 0, result.output
     assert "wasps make honey" in result.output
     assert "CPMI +0.44" in result.output
@@ -84,12 +84,12 @@ def test_a_file_becomes_json_lines_and_is_continued(tmp_path: Path) -> None:
 
 def test_a_file_becomes_a_table_and_bad_lines_are_named(tmp_path: Path) -> None:
     bad = [*ROWS, "{", {"knowledge": "bees make honey", "history": []}, {"history": ["hello"]}]
-    result = run(str(write(tmp_path / "rows.jsonl", bad)), "--metrics", "pmi")
+    result = run(str(write(tmp_path / "rows.jsonl", bad)), "--metrics", "pmi", "--table")
     assert result.exit_code == 3
     assert "line 3: not JSON" in result.output
     assert "line 4: history is empty" in result.output
     assert "line 5: knowledge is empty" in result.output
-    assert "3 lines skipped" in result.output
+    assert "5 lines: 3 invalid, 2 generated." in result.output
     assert result.output.count("wasps make honey") == 2
     assert "pmi" in result.output
 
@@ -97,7 +97,7 @@ def test_a_file_becomes_a_table_and_bad_lines_are_named(tmp_path: Path) -> None:
 def test_standard_input_and_many_lines_keep_their_order() -> None:
     rows = "".join(json.dumps({"id": i, "knowledge": f"k{i}", "history": ["h"]}) + "\n" for i in range(30))
     result = run("-", "--json", stdin=rows)
-    assert [json.loads(line)["id"] for line in result.output.splitlines()] == list(range(30))
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == list(range(30))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_which_bundles_are_loaded(
         ((*ONE, "--alpha", "2"), "alpha=2.0; allowed is 0"),
         ((*ONE, "--stream", "--json"), "--stream prints the text of one dialogue"),
         ((*ONE, "--stream", "-n", "2"), "--stream prints one response without checking"),
-        (("-h", "who?"), "knowledge is empty"),
+        (("-H", "who?"), "knowledge is empty"),
         (("-k", "bees make honey"), "history is empty"),
     ],
 )

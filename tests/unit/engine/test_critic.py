@@ -152,9 +152,9 @@ def test_a_file_of_responses_brings_triples(tmp_path: Path, monkeypatch: pytest.
     triples = [["Alien", "directed_by", "Ridley Scott"]]
     rows = [{"response": WRONG, "triples": triples}, {"response": WRONG}, {"response": WRONG, "triples": ["x"]}]
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = CliRunner().invoke(app, ["score", str(source), "--metrics", "critic"])
+    result = CliRunner().invoke(app, ["score", str(source), "--metrics", "critic", "--table"])
     assert "⟦James Cameron⟧" in result.output
-    assert "line 2: The item has no knowledge" in result.output
+    assert "line 2: The line has no knowledge" in result.output
     assert "line 3: triples[0] is str" in result.output
     assert result.exit_code == 3
 

@@ -58,7 +58,7 @@ def write(path: Path, *rows: Any) -> Path:
 
 
 def test_a_table_shows_before_after_and_why(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:
-    result = run("refine", write(tmp_path / "in.jsonl", WRONG, RIGHT, HOPELESS, CHAT, OWN), "--graph", films)
+    result = run("refine", write(tmp_path / "in.jsonl", WRONG, RIGHT, HOPELESS, CHAT, OWN), "--graph", films, "--table")
     assert result.exit_code == 0, result.output
     shown = " ".join(result.output.replace("│", " ").split())
     for text in (
@@ -94,13 +94,13 @@ def test_feqa_is_measured_before_and_after(loaded: list[tuple[Any, ...]], films:
     assert loaded == [("compact", "nph")]
     # Of "Alien" and the year, the triples contain the first in both cases.
     assert [row["feqa"] for row in rows] == [{"before": 0.5, "after": 1.0}, {"before": 1.0, "after": 1.0}]
-    shown = run("refine", source, "--feqa").output
+    shown = run("refine", source, "--feqa", "--table").output
     assert "0.50 → 1.00" in shown
 
 
 def test_critique_marks_and_changes_nothing(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", WRONG, RIGHT, CHAT)
-    result = run("critique", source, "--graph", films)
+    result = run("critique", source, "--graph", films, "--table")
     assert "⟦James Cameron⟧" in result.output
     assert "“James Cameron” 0.90" in result.output
     assert "without an entity" in " ".join(result.output.replace("│", " ").split())
@@ -120,7 +120,7 @@ def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: P
         {"response": "a", "history": "b"},
         OWN,
     )
-    result = run("refine", source, "--graph", films)
+    result = run("refine", source, "--graph", films, "--table")
     assert result.exit_code == 3
     for number, why in {
         2: "not JSON",
@@ -131,12 +131,12 @@ def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: P
     }.items():
         assert f"line {number}: " in result.output
         assert why in result.output
-    assert "5 lines skipped." in result.output
+    assert "7 lines: 5 invalid, 2 refined." in result.output
     assert result.output.count("⟦Ridley Scott⟧") == 1
 
 
 def test_without_a_graph_a_line_needs_triples(loaded: list[tuple[Any, ...]], tmp_path: Path) -> None:
-    result = run("refine", write(tmp_path / "in.jsonl", WRONG, OWN))
+    result = run("refine", write(tmp_path / "in.jsonl", WRONG, OWN), "--table")
     assert "line 1: The line has no triples; add some, or pass --graph." in result.output
     assert "⟦1979⟧" in result.output
 
@@ -145,7 +145,7 @@ def test_broken_lines_of_the_graph_are_named_and_the_rest_is_used(
     loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path
 ) -> None:
     films.write_text("just one field\n" + films.read_text() + "a\tb\n")
-    result = run("refine", write(tmp_path / "in.jsonl", WRONG), "--graph", films)
+    result = run("refine", write(tmp_path / "in.jsonl", WRONG), "--graph", films, "--table")
     assert "films.tsv line 1:" in result.output.replace("\n", "")
     assert "2 lines of the graph left out." in result.output
     assert "⟦Ridley Scott⟧" in result.output
@@ -172,8 +172,8 @@ def test_a_graph_that_cannot_be_used_is_named(
 def test_csv_and_stdin(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:
     table = tmp_path / "in.csv"
     table.write_text('response,history\n"It was directed by James Cameron.","Hi!\nDo you know Alien?"\n')
-    assert "⟦Ridley Scott⟧" in run("refine", table, "--graph", films).output
-    assert "⟦Ridley Scott⟧" in run("refine", "-", "--graph", films, text=json.dumps(WRONG)).output
+    assert "⟦Ridley Scott⟧" in run("refine", table, "--graph", films, "--table").output
+    assert "⟦Ridley Scott⟧" in run("refine", "-", "--graph", films, "--table", text=json.dumps(WRONG)).output
     table.write_text("text\na\n")
     assert "no column response" in str(run("refine", table, "--graph", films).exception)
 

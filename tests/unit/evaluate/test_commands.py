@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -16,10 +16,12 @@ from typer.testing import CliRunner, Result
 from groundwire import evaluate
 from groundwire.engine import Engine
 from groundwire.engine.cli import app
+from groundwire.evaluate.cli.calibrate import warn_of_few_examples
 from groundwire.evaluate.cli.evaluate import _tabulate_metrics
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.evaluate.statistics.compare import Comparison
 from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
+from groundwire.runtime.calibration import Calibration, ProfileName
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
 
@@ -147,6 +149,74 @@ def test_other_settings_are_refused(made: tuple[Path, Result]) -> None:
     for other in (("--metrics", "q2"), ("--questions", "all"), ("--personal",), ("--decoding", "greedy")):
         result = run("evaluate", root / "years.jsonl", *other, "--out", root / "run")
         assert "made with other settings" in str(result.exception)
+
+
+def test_a_set_without_labels_is_refused(tmp_path: Path) -> None:
+    unlabelled = [example | {"label": None} for example in examples(2)]
+    path = write(tmp_path / "logs.jsonl", unlabelled)
+    for command in (("evaluate", path, "--out", tmp_path / "run"), ("calibrate", path, "--out", tmp_path / "c.json")):
+        result = run(*command)
+        assert result.exit_code == 1
+        assert "None of the 4 examples of logs has a label" in str(result.exception)
+    assert "is empty" in str(run("evaluate", write(tmp_path / "empty.jsonl", []), "--out", tmp_path / "run").exception)
+    write(path, [example | {"grade": 0.5} for example in unlabelled])
+    assert run("evaluate", path, "--out", tmp_path / "run", "--repeats", 10).exit_code == 0
+
+
+def test_examples_without_a_score_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "set.jsonl", [*examples(3), examples(1, first=9)[0] | {"response": " "}])
+    result = run("evaluate", path, "--out", tmp_path / "run", "--repeats", 10)
+    assert "set: 1 of 7 examples have no score: 1 invalid." in result.output
+
+
+def test_results_may_be_json(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "set.jsonl", [{"text": e.pop("response"), "verdict": e.pop("label"), **e} for e in examples(3)]
+    )
+    columns = ("--columns", "response=text,label=verdict")
+    result = run("evaluate", path, *columns, "--out", tmp_path / "run", "--repeats", 10, "--json")
+    assert Results.load(tmp_path / "run" / "results.json") == msgspec.json.decode(result.stdout, type=Results)
+
+
+def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few examples give one threshold for all profiles, and a warning."""
+    path = write(tmp_path / "dev.jsonl", examples(22))
+    out = tmp_path / "mine.json"
+    result = run("calibrate", path, "--out", out, "--metrics", "q2,nli", "--json")
+    assert result.exit_code == 0, result.output
+    fitted = Calibration.load(out)
+    assert msgspec.json.decode(result.stdout, type=Calibration) == fitted
+    load = lambda cls, *args, calibration=None, **kwargs: cls(  # noqa: E731
+        world(), calibration=calibration and Calibration.load(calibration)
+    )
+    monkeypatch.setattr(Engine, "load", classmethod(load))
+    score = run("score", path, "--calibration", out, "--json").stdout.splitlines()[0]
+    explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--calibration", out).stdout
+    for verdict in (json.loads(score)["score"]["verdict"], json.loads(explained)["verdict"]):
+        assert verdict["threshold"] == fitted.profiles["balanced"].threshold
+
+
+@pytest.mark.parametrize(("thresholds", "warns"), [((0.5, 0.5, 0.5), True), ((0.5, 0.6, 0.4), False)])
+def test_profiles_that_are_one_are_a_warning(
+    thresholds: tuple[float, ...], warns: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profiles = {
+        name: msgspec.structs.replace(CALIBRATION.profiles["balanced"], threshold=threshold)
+        for name, threshold in zip(get_args(ProfileName), thresholds, strict=True)
+    }
+    warn_of_few_examples(msgspec.structs.replace(CALIBRATION, profiles=profiles))
+    shown = " ".join(capsys.readouterr().err.split())
+    assert ("all profiles have the threshold 0.500, because 100 examples are too few" in shown) is warns
+
+
+def test_left_out_examples_are_counted(tmp_path: Path) -> None:
+    dev = write(tmp_path / "dev.jsonl", examples(22))
+    shared = write(tmp_path / "tests.jsonl", examples(5))
+    given = ("--out", tmp_path / "mine.json", "--metrics", "q2,nli")
+    result = run("calibrate", dev, "--apart-from", shared, *given)
+    assert "dev: 10 of 44 examples share knowledge with the sets of --apart-from and are left out." in result.output
+    refused = run("calibrate", shared, "--apart-from", dev, *given)
+    assert "All 10 examples of tests share knowledge" in str(refused.exception)
 
 
 def test_sets_need_different_names(tmp_path: Path) -> None:

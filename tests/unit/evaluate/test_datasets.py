@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -401,3 +402,37 @@ def test_shuffled_knowledge_is_that_of_another_example() -> None:
     assert shuffled != shuffle_knowledge(examples, 1)
     with pytest.raises(InvalidRequest, match="the same knowledge"):
         shuffle_knowledge(examples[::4], 0)
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("consistent", 1), ("Faithful", 1), ("TRUE", 1), ("1", 1), (1.0, 1), (True, 1),
+        ("inconsistent", 0), ("hallucinated", 0), ("not_supported", 0), ("false", 0), (0, 0),
+        ("", None), (None, None),
+    ],
+)  # fmt: skip
+def test_labels_may_be_words(tmp_path: Path, label: Any, expected: int | None) -> None:
+    row = {"response": "Rain.", "knowledge": "Rain.", "label": label}
+    assert read_dataset(save(tmp_path, "own.jsonl", lines(row)))[0].label == expected
+    cells = ("Rain.", "Rain.", "" if label is None else str(label))
+    path = save(tmp_path, "own.csv", table(("response", "knowledge", "label"), cells))
+    assert read_dataset(path)[0].label == expected
+
+
+def test_other_names_compression_and_parquet_are_one_set(tmp_path: Path) -> None:
+    rows = [{"question": "Why?", "answer": f"Rain {i}.", "contexts": ["Rain."], "label": i % 2} for i in range(3)]
+    path = save(tmp_path, "own.jsonl", lines(*rows))
+    expected = read_dataset(path)
+    assert (expected[1].response, expected[1].knowledge, expected[1].history) == ("Rain 1.", ("Rain.",), ("Why?",))
+    (tmp_path / "own.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert read_dataset(tmp_path / "own.jsonl.gz") == expected
+    names = ("question", "text", "contexts", "label")
+    cells = [(row["question"], row["answer"], row["contexts"][0], str(row["label"])) for row in rows]
+    renamed = read_dataset(save(tmp_path, "own.csv", table(names, *cells)), columns={"response": "text"})
+    assert renamed == expected
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "own.parquet")
+    assert read_dataset(tmp_path / "own.parquet") == expected

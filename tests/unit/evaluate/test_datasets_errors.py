@@ -54,9 +54,9 @@ def test_all_broken_examples_are_named(tmp_path: Path) -> None:
     assert messages[1:4] == [
         "line 4: no knowledge",
         "line 5: no response, and no pair of consistent and inconsistent",
-        "line 6: label is 2; allowed are 1 (consistent), 0 (inconsistent) and null",
+        "line 6: label is 2; allowed are 1 (consistent), 0 (inconsistent), null, and their words",
     ]
-    assert "$.label" in messages[4]
+    assert messages[4].startswith("line 7: label is 'yes'; allowed are 'consistent', 'faithful'")
     assert "$.history" in messages[5]
 
 
@@ -93,7 +93,7 @@ def test_a_row_of_a_table_is_named_by_the_line_it_starts_on(tmp_path: Path) -> N
     )
     messages = problems(save(tmp_path, "own.csv", text))
     assert [message.partition(":")[0] for message in messages] == ["line 5", "line 8"]
-    assert messages[0].endswith("label is '5'; allowed are '1', '0', '1.0', '0.0'")
+    assert "label is '5'; allowed are 'consistent', 'faithful'" in messages[0]
 
 
 def test_a_row_with_cells_too_few_or_too_many(tmp_path: Path) -> None:
@@ -104,11 +104,11 @@ def test_a_row_with_cells_too_few_or_too_many(tmp_path: Path) -> None:
     ]
 
 
-def test_an_open_quote_ends_the_reading(tmp_path: Path) -> None:
+def test_an_open_quote_is_named_and_hides_no_other_row(tmp_path: Path) -> None:
     text = table(("response", "knowledge"), ("Rain.", "Rain.")) + 'Rain.,"an open quote\nRain.,Rain.\n'
     (messages,) = problems(save(tmp_path, "own.csv", text))
     assert messages.startswith("line 3: not a row of a table")
-    assert messages.endswith("what follows was not read")
+    assert messages.endswith("unexpected end of data")
 
 
 LABELS = {
@@ -227,13 +227,13 @@ def test_a_named_format_says_which_columns_are_missing(tmp_path: Path) -> None:
 
 def test_a_column_that_is_named_twice(tmp_path: Path) -> None:
     path = save(tmp_path, "x.csv", table(("response", "knowledge", "knowledge"), ("Rain.", "a", "b")))
-    with pytest.raises(InvalidRequest, match="names the column 'knowledge' twice"):
+    with pytest.raises(InvalidRequest, match="the column 'knowledge' is there more than once"):
         read_dataset(path)
 
 
 def test_a_damaged_array_is_reported_with_its_line(tmp_path: Path) -> None:
     path = save(tmp_path, "x.json", '[\n{"response": "a", "knowledge": "b"},\n{"response": ]\n')
-    with pytest.raises(InvalidRequest, match=r"is not JSON \(line 3\)"):
+    with pytest.raises(InvalidRequest, match="not JSON: Expecting value: line 3 column 14"):
         read_dataset(path, "jsonl")
 
 

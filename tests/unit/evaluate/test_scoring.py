@@ -70,6 +70,22 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     assert len(lines(tmp_path)) == 3
 
 
+@pytest.mark.parametrize(("level", "status"), [("score", "deadline"), ("score", "cancelled"), ("metric", "failed")])
+def test_what_did_not_score_is_scored_again(tmp_path: Path, level: str, status: str) -> None:
+    whole = score_sets({"set": EXAMPLES}, tmp_path, Q2)
+    path = tmp_path / "scores" / "set.jsonl"
+    rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    stopped = rows[1]["score"] if level == "score" else rows[1]["score"]["metrics"]["q2"]
+    stopped |= {"status": status, "value": None}
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    progress: list[int] = []
+    again = score_sets({"set": EXAMPLES}, tmp_path, Q2, lambda name, done, total: progress.append(done))
+    assert progress == [3]
+    assert [score.metrics for score in again.sets["set"]] == [score.metrics for score in whole.sets["set"]]
+    assert len(lines(tmp_path)) == 4
+    assert score_sets({"set": EXAMPLES}, tmp_path, NoModels()).sets == again.sets  # the later line counts
+
+
 @pytest.mark.parametrize(
     "settings",
     [

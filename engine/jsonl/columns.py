@@ -1,0 +1,72 @@
+"""The names that other programs give to the fields of a request, and ``--columns`` for any other name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from groundwire.runtime.errors import InvalidRequest
+
+ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "response": ("answer", "actual_output", "claim"),
+        "knowledge": ("contexts", "context", "retrieved_contexts", "retrieval_context", "doc"),
+        "history": ("question", "user_input", "input"),
+    }
+)
+"""By field, the names of ragas (question, answer, contexts; user_input, response, retrieved_contexts), LettuceDetect
+(question, answer, context), DeepEval (input, actual_output, retrieval_context) and LLM-AggreFact (claim, doc)."""
+FIELDS = ("response", "knowledge", "history", "triples", "id")
+"""The fields of a request in a file."""
+
+
+class AmbiguousColumns(ValueError):
+    """A field is there under several names."""
+
+
+def parse_columns(value: str | None, fields: Collection[str] = FIELDS) -> dict[str, str]:
+    """The names in a value of ``--columns``, by field; InvalidRequest when it is not ``FIELD=NAME,…``.
+
+    >>> parse_columns("response=text,knowledge=passages")
+    {'response': 'text', 'knowledge': 'passages'}
+    """
+    columns: dict[str, str] = {}
+    for part in (value or "").split(",") if value else ():
+        field, equals, name = (piece.strip() for piece in part.partition("="))
+        if not equals or not name or field not in fields or field in columns:
+            raise InvalidRequest(
+                f"--columns {value}: {part.strip()!r} is not FIELD=NAME with a field named once. "
+                f"Fields are {', '.join(fields)}; an example is --columns response=text,knowledge=passages."
+            )
+        columns[field] = name
+    return columns
+
+
+def find_columns(names: Collection[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """The name of each field that is among ``names``: that of ``columns``, else its own name, else an alias.
+
+    Raises AmbiguousColumns for several aliases of one field.
+    """
+    where = {field: name for field, name in columns.items() if name in names}
+    for field, aliases in ALIASES.items():
+        if field in columns or field in names:
+            continue
+        present = [alias for alias in aliases if alias in names and alias not in columns.values()]
+        if len(present) > 1:
+            raise AmbiguousColumns(
+                f"both {' and '.join(present)} may be the {field}; say which with --columns {field}={present[0]}"
+            )
+        if present:
+            where[field] = present[0]
+    return where
+
+
+def rename_fields(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    """The row under Groundwire's own names. A question as one text becomes a history of one utterance."""
+    where = find_columns(row.keys(), columns)
+    renamed = {name: value for name, value in row.items() if name not in where.values() and name not in columns}
+    renamed |= {field: row[name] for field, name in where.items()}
+    if where.get("history", "history") != "history" and isinstance(renamed["history"], str):
+        renamed["history"] = [renamed["history"]] if renamed["history"].strip() else []
+    return renamed

@@ -1,0 +1,95 @@
+"""Opens input files: plain or gzip, a file or standard input, with one error for all that can go wrong."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from groundwire.runtime.errors import InvalidRequest
+
+MAX_LINE = 1 << 26
+"""Bytes of a line, at most: enough for the largest knowledge that an engine reads, every character escaped."""
+
+
+@contextlib.contextmanager
+def open_source(path: Path) -> Iterator[io.BufferedReader[Any]]:
+    """Open a file for reading, ``-`` for standard input, decompressed if it begins like gzip, whatever its name.
+
+    InvalidRequest if it cannot be opened; read it under ``translate_read_errors``.
+    """
+    with contextlib.ExitStack() as stack:
+        with translate_read_errors(path):
+            stream: io.BufferedReader[Any]
+            if str(path) == "-" and isinstance(sys.stdin.buffer, io.BufferedReader):
+                stream = sys.stdin.buffer
+            elif str(path) == "-":
+                # Not for a real standard input: a second buffer would wait until it is full, not for a line.
+                stream = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
+                stack.callback(stream.detach)
+            else:
+                stream = stack.enter_context(path.open("rb"))
+            beginning = stream.peek(2)
+            if beginning[:2] == b"\x1f\x8b":
+                unpacked = stack.enter_context(gzip.GzipFile(fileobj=cast("BinaryIO", stream)))
+                # It has the methods of a BufferedReader, and gives what precedes damage before it raises.
+                stream = cast("io.BufferedReader[Any]", unpacked)
+                beginning = stream.peek(2)
+        if beginning[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise InvalidRequest(f"{path} is UTF-16; save it as UTF-8.")
+        yield stream
+
+
+@contextlib.contextmanager
+def translate_read_errors(path: Path) -> Iterator[None]:
+    """Raise what happens while ``path`` is read as InvalidRequest."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidRequest(f"{path} is damaged: {error}. Compress or copy it again.") from error
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def split_lines(stream: io.BufferedReader[Any]) -> Iterator[bytes | None]:
+    """The lines with their ends, without a byte order mark; None for a line longer than ``MAX_LINE``."""
+    first = True
+    while line := stream.readline(MAX_LINE + 1):
+        if first:
+            line, first = line.removeprefix(codecs.BOM_UTF8), False
+        if len(line) <= MAX_LINE:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(MAX_LINE)
+        yield None
+
+
+def strip_gzip(path: Path) -> str:
+    """The suffix of a file's name, without that of gzip, in small letters.
+
+    >>> strip_gzip(Path("rows.CSV.gz"))
+    '.csv'
+    """
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file, one after another; InvalidRequest without the extra or for a damaged file."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise InvalidRequest(f"{path} is Parquet; to read it, run: pip install 'groundwire[parquet]'") from error
+    try:
+        with translate_read_errors(path), parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=256):
+                yield from batch.to_pylist()
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{path} cannot be read as Parquet: {error}.") from error
