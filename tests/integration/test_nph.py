@@ -44,6 +44,23 @@ def test_the_examples_hold_what_they_promise() -> None:
 
 
 @NEEDS_BUNDLE
+def test_two_names_that_the_critic_runs_together_are_two_mentions(engine: Engine) -> None:
+    """The paper's table 1, with the triples of what the history says."""
+    history = (
+        "Do you know the book The Witches?",
+        "The Witches is written by Roald Dahl. He also wrote The Champion of the World.",
+    )
+    titles = ("Charlie and the Chocolate Factory", "The BFG", "You Only Live Twice", "James and the Giant Peach")
+    titles += ("The Witches", "The Champion of the World")
+    triples = [(title, "written by", "Roald Dahl") for title in titles]
+    triples += [("Charlie and the Chocolate Factory", "has genre", "Fantasy")]
+    triples += [("Tales of the Unexpected", "TV regular appearance", "Roald Dahl")]
+    response = "Yes he did. He also wrote The Time Machine and The Invisible Man."
+    critique = engine.critique(response, history, triples=triples)
+    assert [mention.text for mention in critique.mentions] == ["The Time Machine", "The Invisible Man"]
+
+
+@NEEDS_BUNDLE
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_the_examples_are_repaired_with_their_reason(engine: Engine, row: dict[str, object]) -> None:
     response, history = str(row["response"]), tuple(map(str, row["history"]))  # type: ignore[call-overload]
