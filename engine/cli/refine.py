@@ -21,7 +21,6 @@ from groundwire.runtime.triples import Triple, readable
 from ..api import Engine
 from ..jsonl.reading import Line, read_lines
 from ..kg import KnowledgeGraph
-from ..nph.context import format_document
 from ..nph.records import Alternative, Change, Critique, Refinement
 from . import display, options
 
@@ -63,7 +62,8 @@ HopsOption = Annotated[
 
 
 class FeqaScores(msgspec.Struct, frozen=True):
-    """FeQA, 0–1, of a response against its history and triples; None where it has nothing to ask about."""
+    """FeQA, 0–1, of a response against its history and triples; None where it has nothing to ask about, or
+    where no triple is about the dialogue."""
 
     before: float | None
     after: float | None
@@ -259,16 +259,16 @@ def _choose_graph(row: dict[str, Any], graph: KnowledgeGraph | None) -> Knowledg
 
 def _measure_feqa(engine: Engine, refinement: Refinement, history: Sequence[str]) -> FeqaScores:
     """FeQA of both responses against one document: the history, and the triples that the critic read last."""
-    document = format_document(history, (refinement.after or refinement.before).triples)
-    before = _score_feqa(engine, refinement.original, document)
+    triples = (refinement.after or refinement.before).triples
+    before = _score_feqa(engine, refinement.original, history, triples)
     is_same = refinement.response == refinement.original
-    return FeqaScores(before, before if is_same else _score_feqa(engine, refinement.response, document))
+    return FeqaScores(before, before if is_same else _score_feqa(engine, refinement.response, history, triples))
 
 
-def _score_feqa(engine: Engine, response: str, document: str) -> float | None:
-    if not document.strip():
+def _score_feqa(engine: Engine, response: str, history: Sequence[str], triples: Sequence[Triple]) -> float | None:
+    if not triples:
         return None
-    return engine.score(response, document, metrics=("feqa",)).value
+    return engine.score(response, history=history, triples=triples, metrics=("feqa",)).value
 
 
 def _print_json(line: msgspec.Struct) -> None:
