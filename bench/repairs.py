@@ -208,9 +208,9 @@ def _faithfulness(
     random.Random(SEED).shuffle(chosen)
     rows = []
     for case, refinement in track(chosen[:count], "FeQA"):
-        facts = {"history": case.dialogue.history, "triples": case.dialogue.triples}
+        history, triples = case.dialogue.history, case.dialogue.triples
         texts = (case.dialogue.response, refinement.response, case.original.response)
-        values = [engine.score(text, metrics=("feqa",), **facts).value for text in texts]
+        values = [engine.score(text, history=history, triples=triples, metrics=("feqa",)).value for text in texts]
         if None not in values:
             rows.append([value for value in values if value is not None])
     if not rows:
