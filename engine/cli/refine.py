@@ -100,10 +100,24 @@ def refine_file(
     min_probability: Annotated[
         float, typer.Option(help="Least probability, 0–1, of a candidate that is tried.", min=0.0, max=1.0)
     ] = 0.05,
+    mask_all: Annotated[
+        bool,
+        typer.Option(
+            "--mask-all", help="Mask every name, not only those that the critic flags (the paper's w/o critic)."
+        ),
+    ] = False,
+    veto: Annotated[bool, typer.Option(help="Refuse a repair that the critic doubts as much as the response.")] = True,
     feqa: Annotated[
         bool, typer.Option("--feqa", help="Also measure FeQA before and after, with the models of the compact bundle.")
     ] = False,
     bundle: NphBundleOption = "nph",
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another bundle whose roles are added: with compact, names that the graph does not know are replaced "
+            "by entities of their type. Repeatable."
+        ),
+    ] = None,
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
     json: options.JsonLinesOption = False,
@@ -136,6 +150,8 @@ def refine_file(
             top=top,
             type_aware=type_aware,
             min_probability=min_probability,
+            mask_all=mask_all,
+            veto=veto,
         )
 
     def show(engine: Engine, line: Line, refinement: Refinement) -> None:
@@ -151,7 +167,7 @@ def refine_file(
             str(line.number), _format_before(refinement), _format_after(refinement), _format_reason(refinement), *cells
         )
 
-    bundles = ("compact", bundle) if feqa else (bundle,)
+    bundles = tuple(dict.fromkeys((*(("compact",) if feqa else ()), bundle, *(extra or ()))))
     skipped = _process_lines(source, graph, bundles, device, threads, "refining", refine_row, show)
     if not json and table.row_count:
         console = display.output_console()

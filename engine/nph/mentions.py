@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from groundwire.runtime.calls import TextSpan
+
 from ..schema.explanations import FlaggedMention, FlaggedToken
 from ..text.words import WORD, words
 
@@ -72,6 +74,25 @@ def find_mentions(
         start, end = run[0].start, run[-1].end
         flagged.append(FlaggedMention(response[start:end], start, end, max(word.probability for word in run)))
     return tuple(sorted(flagged, key=lambda mention: mention.start))
+
+
+def find_all_mentions(
+    response: str,
+    tokens: Sequence[FlaggedToken],
+    flagged: Sequence[FlaggedMention],
+    links: Iterable[EntityLink],
+    entities: Iterable[TextSpan] = (),
+) -> tuple[FlaggedMention, ...]:
+    """Return all names of ``response``, flagged or not, disjoint and in its order: ``flagged``, what the graph links,
+    and of the recognised ``entities`` those that overlap neither."""
+    mentions = list(flagged)
+    ranges = [(link.start, link.end, link.entity) for link in links]
+    for start, end, entity in (*ranges, *((span.start, span.end, None) for span in entities)):
+        if not any(mention.start < end and start < mention.end for mention in mentions):
+            mentions.append(
+                FlaggedMention(response[start:end], start, end, max_probability(tokens, start, end), entity)
+            )
+    return tuple(sorted(mentions, key=lambda mention: mention.start))
 
 
 def max_probability(tokens: Iterable[FlaggedToken], start: int, end: int) -> float:
