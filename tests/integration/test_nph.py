@@ -60,6 +60,20 @@ def test_two_names_that_the_critic_runs_together_are_two_mentions(engine: Engine
     assert [mention.text for mention in critique.mentions] == ["The Time Machine", "The Invisible Man"]
 
 
+@pytest.mark.skipif(not {"nph", "compact"} <= set(embedded()), reason="this checkout lacks a trained bundle")
+def test_a_title_that_the_graph_does_not_know_is_less_likely_a_person(engine: Engine) -> None:
+    history = ("Do you know The Witches?", "The Witches is written by Roald Dahl.")
+    titles = ("The Witches", "The BFG", "James and the Giant Peach")
+    triples = [(title, "written by", "Roald Dahl") for title in titles]
+
+    def probability_of_author(loaded: Engine) -> float:
+        (change,) = loaded.refine("He also wrote The Time Machine.", history, triples=triples, veto=False).changes
+        return {item.entity: item.probability for item in (change.chosen, *change.runners_up)}["Roald Dahl"]
+
+    with Engine.load("nph", "cpu", extra=["compact"]) as both:
+        assert probability_of_author(both) < 0.5 * probability_of_author(engine)
+
+
 @NEEDS_BUNDLE
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_the_examples_are_repaired_with_their_reason(engine: Engine, row: dict[str, object]) -> None:
