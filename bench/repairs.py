@@ -21,7 +21,6 @@ from rich.progress import track
 
 from groundwire.engine import Engine, KnowledgeGraph, Refinement
 from groundwire.engine.nph import steps
-from groundwire.engine.nph.context import format_document
 from groundwire.runtime.triples import Triple
 from groundwire.train.nph import critic
 from groundwire.train.nph.corruption import CorruptedDialogue
@@ -209,9 +208,9 @@ def _faithfulness(
     random.Random(SEED).shuffle(chosen)
     rows = []
     for case, refinement in track(chosen[:count], "FeQA"):
-        knowledge = format_document(case.dialogue.history, case.dialogue.triples)
+        history, triples = case.dialogue.history, case.dialogue.triples
         texts = (case.dialogue.response, refinement.response, case.original.response)
-        values = [engine.score(text, knowledge, metrics=("feqa",)).value for text in texts]
+        values = [engine.score(text, history=history, triples=triples, metrics=("feqa",)).value for text in texts]
         if None not in values:
             rows.append([value for value in values if value is not None])
     if not rows:

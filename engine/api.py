@@ -277,17 +277,21 @@ class Engine:
         top: int = 5,
         type_aware: bool = True,
         min_probability: float = 0.05,
+        mask_all: bool = False,
+        veto: bool = True,
         options: Options | None = None,
     ) -> Refinement:
         """Put entities of a knowledge graph in the place of names that it does not support: Neural Path Hunter.
 
         Roles ``critic`` and ``retriever``. Candidates lie within ``hops`` triples of what the dialogue is about; with
-        ``type_aware`` those are preferred that play a part in the graph that what they replace plays too. Where none
+        ``type_aware`` those are preferred that play a part in the graph that what they replace plays too; for a name
+        that is not in the graph, a role ``spans`` (``extra=["compact"]``) recognises its type. Where none
         has ``min_probability``, 0–1, or the critic doubts the result as much as the response, nothing is changed and
-        the status is ``refused``. ``top`` candidates of each mention are reported. Raises InvalidRequest as
-        ``critique``.
+        the status is ``refused``. ``top`` candidates of each mention are reported. With ``mask_all`` every name is
+        masked, flagged or not, and without ``veto`` the best repair is taken whatever the critic makes of it; both are
+        for comparisons with the paper. Raises InvalidRequest as ``critique``.
         """
-        settings = RefineOptions(hops, top, type_aware, min_probability)
+        settings = RefineOptions(hops, top, type_aware, min_probability, mask_all, veto)
         return self._nph.refine(response, history, triples, graph, settings, self._check_options(options))
 
     def generate(

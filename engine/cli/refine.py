@@ -20,7 +20,6 @@ from ..api import Engine
 from ..jsonl.columns import parse_columns
 from ..jsonl.reading import Line, read_lines
 from ..kg import KnowledgeGraph
-from ..nph.context import format_document
 from ..nph.records import Alternative, Change, Critique, Refinement
 from ..text.shown import shown
 from . import display, options
@@ -67,7 +66,8 @@ HopsOption = Annotated[
 
 
 class FeqaScores(msgspec.Struct, frozen=True):
-    """FeQA, 0–1, of a response against its history and triples; None where it has nothing to ask about."""
+    """FeQA, 0–1, of a response against its history and triples; None where it has nothing to ask about, or
+    where no triple is about the dialogue."""
 
     before: float | None
     after: float | None
@@ -104,11 +104,24 @@ def refine_file(
     min_probability: Annotated[
         float, typer.Option(help="Least probability, 0–1, of a candidate that is tried.", min=0.0, max=1.0)
     ] = 0.05,
+    mask_all: Annotated[
+        bool,
+        typer.Option(
+            "--mask-all", help="Mask every name, not only those that the critic flags (the paper's w/o critic)."
+        ),
+    ] = False,
+    veto: Annotated[bool, typer.Option(help="Refuse a repair that the critic doubts as much as the response.")] = True,
     feqa: Annotated[
         bool, typer.Option("--feqa", help="Also measure FeQA before and after, with the models of the compact bundle.")
     ] = False,
     bundle: NphBundleOption = "nph",
-    extra: options.ExtraOption = None,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another bundle whose roles are added: with compact, names that the graph does not know are replaced "
+            "by entities of their type. Repeatable."
+        ),
+    ] = None,
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
     columns: options.ColumnsOption = None,
@@ -140,6 +153,8 @@ def refine_file(
             top=top,
             type_aware=type_aware,
             min_probability=min_probability,
+            mask_all=mask_all,
+            veto=veto,
         )
 
     def show(engine: Engine, line: Line, refinement: Refinement) -> None:
@@ -155,7 +170,7 @@ def refine_file(
             str(line.number), _format_before(refinement), _format_after(refinement), _format_reason(refinement), *cells
         )
 
-    bundles = (*(("compact", bundle) if feqa else (bundle,)), *(extra or ()))
+    bundles = tuple(dict.fromkeys((*(("compact",) if feqa else ()), bundle, *(extra or ()))))
     names = parse_columns(columns)
     counts = _process_lines(source, names, graph, bundles, device, threads, "refining", refine_row, show, show_table)
     if show_table and counts.total() > counts["invalid"]:
@@ -269,16 +284,16 @@ def _choose_graph(row: dict[str, Any], graph: KnowledgeGraph | None) -> Knowledg
 
 def _measure_feqa(engine: Engine, refinement: Refinement, history: Sequence[str]) -> FeqaScores:
     """FeQA of both responses against one document: the history, and the triples that the critic read last."""
-    document = format_document(history, (refinement.after or refinement.before).triples)
-    before = _score_feqa(engine, refinement.original, document)
+    triples = (refinement.after or refinement.before).triples
+    before = _score_feqa(engine, refinement.original, history, triples)
     is_same = refinement.response == refinement.original
-    return FeqaScores(before, before if is_same else _score_feqa(engine, refinement.response, document))
+    return FeqaScores(before, before if is_same else _score_feqa(engine, refinement.response, history, triples))
 
 
-def _score_feqa(engine: Engine, response: str, document: str) -> float | None:
-    if not document.strip():
+def _score_feqa(engine: Engine, response: str, history: Sequence[str], triples: Sequence[Triple]) -> float | None:
+    if not triples:
         return None
-    return engine.score(response, document, metrics=("feqa",)).value
+    return engine.score(response, history=history, triples=triples, metrics=("feqa",)).value
 
 
 def _format_before(refinement: Refinement) -> Text:

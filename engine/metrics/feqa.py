@@ -1,20 +1,24 @@
 """FeQA: questions about the response's phrases, answered from the knowledge; the mean token F1 of the answers.
 
 Source: Durmus et al. 2020, in the form of the Neural Path Hunter paper, whose document is the history and the triples
-as text. Unlike Q², every question counts, also one that the response itself does not answer.
+as text. Unlike Q², every question counts, also one that the response itself does not answer. As in the code of Durmus
+et al., noun phrases of stop words alone are not asked about, and F1 counts every word, articles too.
 """
 
 from __future__ import annotations
 
-from groundwire.runtime import _native
-from groundwire.runtime.calls import Answer, GenerateQuestions
+from groundwire.runtime.calls import Answer, GenerateQuestions, TextSpan
+from groundwire.runtime.triples import linearise
 
+from ..nph.context import format_document
 from ..scheduling.steps import Steps
 from ..schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.words import words
 from .base import Details, Metric, RoleInfos
 from .claims import find_claims, nothing_to_verify
+from .overlap import bag_f1
 from .q2 import find_spans
 
 SUPPORTED = 0.5
@@ -29,15 +33,17 @@ def feqa(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metr
     if not claims:
         return nothing_to_verify("feqa")
     spans = yield from find_spans(request, options.q2.spans, claims)
+    spans = tuple(span for span in spans if not _is_empty_phrase(span))
     beams = yield [GenerateQuestions(span.text, request.response, decoding) for span in spans]
     questions = [(span, beam[0].text) for span, beam in zip(spans, beams, strict=True) if beam]
     if not questions:
         return MetricResult(
             "feqa", "nothing_to_verify", message="The response has no entity or noun phrase to ask about."
         )
-    answers = yield [Answer(question, request.knowledge, settings.rule) for _, question in questions]
+    passages = select_passages(request)
+    answers = yield [Answer(question, passages, settings.rule) for _, question in questions]
     phrases = tuple(
-        AnsweredPhrase(span, question, answer.text, _native.token_f1(answer.text, span.text))
+        AnsweredPhrase(span, question, answer.text, compute_f1(answer.text, span.text))
         for (span, question), answer in zip(questions, answers, strict=True)
     )
     return MetricResult(
@@ -48,6 +54,29 @@ def feqa(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metr
         unsupported=tuple(map(_unsupported, (phrase for phrase in phrases if phrase.f1 < SUPPORTED))),
         coverage=min(answer.read.characters / answer.read.total for answer in answers),
     )
+
+
+def select_passages(request: Request) -> tuple[str, ...]:
+    """What the questions are answered from: for a request with triples, any text that it has as knowledge, and the
+    paper's document of history and triples; otherwise its knowledge."""
+    if not request.triples:
+        return request.knowledge
+    texts = (passage for passage in request.knowledge if passage != linearise(request.triples))
+    return (*texts, format_document(request.history, request.triples))
+
+
+def compute_f1(answer: str, phrase: str) -> float:
+    """Bag-of-words F1, 0–1, of an answer and a phrase; every word and punctuation mark counts, in any case.
+
+    >>> compute_f1("The Witches", "Witches")
+    0.6666666666666666
+    """
+    return bag_f1((word.lower for word in words(answer)), (word.lower for word in words(phrase)))
+
+
+def _is_empty_phrase(span: TextSpan) -> bool:
+    """Whether it is a noun phrase without a content word, such as "he" or "what"; names are always asked about."""
+    return span.kind == "noun_chunk" and not any(word.content for word in words(span.text))
 
 
 def _unsupported(phrase: AnsweredPhrase) -> UnsupportedSpan:

@@ -2,7 +2,8 @@
 
 A critic flags word pieces; only a whole name can be replaced. A flagged piece flags the word that contains it, and a
 flagged word flags the entity that the graph links there. Where the graph links none, a run of flagged words is one
-name, without the function words at its ends.
+name, without the function words at its ends. A word whose first token has label B rather than I begins another name:
+"The Time Machine and The Invisible Man" are two, although the critic flags the "and" between them too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
+
+from groundwire.runtime.calls import TextSpan
 
 from ..schema.explanations import FlaggedMention, FlaggedToken
 from ..text.words import WORD, words
@@ -44,6 +47,8 @@ class _ScoredWord(NamedTuple):
     content: bool
     capitalised: bool
     probability: float
+    begins: bool
+    """Whether its first token begins a mention."""
 
 
 def find_mentions(
@@ -71,6 +76,25 @@ def find_mentions(
     return tuple(sorted(flagged, key=lambda mention: mention.start))
 
 
+def find_all_mentions(
+    response: str,
+    tokens: Sequence[FlaggedToken],
+    flagged: Sequence[FlaggedMention],
+    links: Iterable[EntityLink],
+    entities: Iterable[TextSpan] = (),
+) -> tuple[FlaggedMention, ...]:
+    """Return all names of ``response``, flagged or not, disjoint and in its order: ``flagged``, what the graph links,
+    and of the recognised ``entities`` those that overlap neither."""
+    mentions = list(flagged)
+    ranges = [(link.start, link.end, link.entity) for link in links]
+    for start, end, entity in (*ranges, *((span.start, span.end, None) for span in entities)):
+        if not any(mention.start < end and start < mention.end for mention in mentions):
+            mentions.append(
+                FlaggedMention(response[start:end], start, end, max_probability(tokens, start, end), entity)
+            )
+    return tuple(sorted(mentions, key=lambda mention: mention.start))
+
+
 def max_probability(tokens: Iterable[FlaggedToken], start: int, end: int) -> float:
     """Return the highest probability of the tokens in a range of the response, without tokens of no characters."""
     return max(
@@ -87,22 +111,35 @@ def _score_words(response: str, tokens: Sequence[FlaggedToken]) -> Iterator[_Sco
         if possessive:  # the "'s" belongs to the sentence, not to the name
             end -= len(possessive[0])
         content = any(word.start < end and start < word.end for word in content_words)
-        yield _ScoredWord(start, end, content, match[0][:1].isupper(), max_probability(tokens, start, end))
+        first = next(
+            (token for token in tokens if token.start < token.end and token.start < end and start < token.end), None
+        )
+        yield _ScoredWord(
+            start,
+            end,
+            content,
+            match[0][:1].isupper(),
+            max_probability(tokens, start, end),
+            begins=first is not None and first.begins,
+        )
 
 
 def _find_runs(response: str, unlinked: Sequence[_ScoredWord], threshold: float) -> Iterator[list[_ScoredWord]]:
-    """Runs of flagged words with only spaces between them, extended to the ends of a capitalised name."""
-    index = 0
+    """Runs of flagged words with only spaces between them, cut where a mention begins, and extended to the ends of a
+    capitalised name."""
+
+    def continues(index: int) -> bool:
+        """Whether the word at ``index`` may belong to the same name as the word before it."""
+        word = unlinked[index]
+        return _is_adjacent(response, unlinked, index - 1) and not (word.begins and word.probability >= threshold)
+
+    index = previous_end = 0
     while index < len(unlinked):
         if unlinked[index].probability < threshold:
             index += 1
             continue
         first = last = index
-        while (
-            last + 1 < len(unlinked)
-            and unlinked[last + 1].probability >= threshold
-            and _is_adjacent(response, unlinked, last)
-        ):
+        while last + 1 < len(unlinked) and unlinked[last + 1].probability >= threshold and continues(last + 1):
             last += 1
         index = last + 1
         while first < last and not (unlinked[first].content or unlinked[first].capitalised):
@@ -113,17 +150,16 @@ def _find_runs(response: str, unlinked: Sequence[_ScoredWord], threshold: float)
             continue
         if unlinked[first].capitalised:
             while (
-                first > 0
+                first > previous_end
                 and _is_adjacent(response, unlinked, first - 1)
                 and _begins_name(response, unlinked[first - 1], threshold)
             ):
                 first -= 1
         if unlinked[last].capitalised:
-            while (
-                last + 1 < len(unlinked) and unlinked[last + 1].capitalised and _is_adjacent(response, unlinked, last)
-            ):
+            while last + 1 < len(unlinked) and unlinked[last + 1].capitalised and continues(last + 1):
                 last += 1
         index = max(index, last + 1)
+        previous_end = last + 1
         yield list(unlinked[first : last + 1])
 
 

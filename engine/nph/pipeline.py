@@ -20,6 +20,7 @@ from ..signature import signature
 from . import steps
 from .context import Context, build_context
 from .critic import ROLE as CRITIC
+from .entity_types import ROLE as SPANS
 from .records import Critique, Refinement
 from .steps import CritiqueResult, RefineOptions
 
@@ -70,7 +71,8 @@ class NphPipeline:
             before = _make_no_context(sign)
             return _make_unchanged(context, "no_context", before, before.timings, NO_CONTEXT)
         info = self._runtime.role_info(CRITIC)
-        repair, timings = self._run(steps.repair_response(context, settings, options, info), options)
+        task = steps.repair_response(context, settings, options, info, has_spans=SPANS in self._runtime.roles)
+        repair, timings = self._run(task, options)
         if isinstance(repair, Unfinished):
             before = _make_stopped(context, repair, timings, sign)
             return _make_unchanged(context, before.status, before, timings, repair.message)
@@ -135,6 +137,9 @@ def _make_context(response: Any, history: Any, triples: Any, graph: Any, hops: i
 def _check_options(settings: RefineOptions) -> None:
     if isinstance(settings.top, bool) or not isinstance(settings.top, int) or settings.top < 1:
         raise InvalidRequest(f"top is {settings.top!r}; allowed are whole numbers from 1.")
+    for name in ("type_aware", "mask_all", "veto"):
+        if not isinstance(getattr(settings, name), bool):
+            raise InvalidRequest(f"{name} is {getattr(settings, name)!r}; allowed are True and False.")
     if not isinstance(settings.min_probability, int | float) or not 0 <= settings.min_probability <= 1:
         raise InvalidRequest(f"min_probability is {settings.min_probability!r}; allowed are numbers from 0 to 1.")
 

@@ -60,7 +60,8 @@ class Change(Record, frozen=True):
     new_start: int
     new_end: int
     mention: FlaggedMention
-    """The flagged name. A name that the critic does not flag is replaced only if it is exchanged with a flagged one."""
+    """The flagged name. A name that the critic does not flag is replaced only if it is exchanged with a flagged one, or
+    with ``mask_all``."""
     chosen: Alternative
     """The new entity, and the triple that supports it."""
     runners_up: tuple[Alternative, ...]

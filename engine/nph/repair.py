@@ -48,9 +48,11 @@ class Slot(NamedTuple):
     mention: FlaggedMention
     candidates: tuple[Candidate, ...]
     other_type: frozenset[str] = frozenset()
-    """Candidates of another type than the flagged entity."""
+    """Candidates of another type than the flagged name."""
     confirmed: bool = False
     """Whether the critic has already preferred the exchange, so that the retriever's probability does not count."""
+    keepable: bool = False
+    """Whether the retriever may choose the mention's own entity, and the critic's probability does not count."""
 
 
 class Filling(NamedTuple):
@@ -61,8 +63,10 @@ class Filling(NamedTuple):
     """Sum of log-probabilities."""
 
 
-def make_slots(context: Context, mentions: Sequence[FlaggedMention], *, type_aware: bool) -> tuple[Slot, ...]:
-    """Return the mentions that have candidates, with their candidates.
+def make_slots(
+    context: Context, mentions: Sequence[FlaggedMention], *, type_aware: bool, keepable: bool = False
+) -> tuple[Slot, ...]:
+    """Return the mentions that have candidates, with their candidates; if ``keepable``, also their own entities.
 
     Candidates are the neighbours of the context nodes: what the history is about, what the response names unflagged,
     and, for repairs of several mentions, the other flagged entities.
@@ -81,11 +85,14 @@ def make_slots(context: Context, mentions: Sequence[FlaggedMention], *, type_awa
         in_sentence = {link.entity for link in unflagged if _sentence_index(sentence_starts, link.start) == sentence}
         exchangeable = {entity for entity in flagged if entity != mention.entity}
         candidates = tuple(
-            _find_candidates(context, mention, neighbours, in_sentence, exchangeable, type_aware=type_aware)
+            _find_candidates(
+                context, mention, neighbours, in_sentence, exchangeable, type_aware=type_aware, keepable=keepable
+            )
         )
         if candidates:
             other_type = frozenset(candidate.entity for candidate, same_type in candidates if not same_type)
-            slots.append(Slot(mention, tuple(candidate for candidate, _ in candidates), other_type))
+            listed = tuple(candidate for candidate, _ in candidates)
+            slots.append(Slot(mention, listed, other_type, keepable=keepable))
     return tuple(slots[:MAX_SLOTS])
 
 
@@ -133,18 +140,14 @@ def make_fillings(
     retrieved: Sequence[Sequence[Retrieved]],
     min_probability: float,
 ) -> list[Filling]:
-    """Return the consistent ways to fill the slots that change the response, best first.
+    """Return the consistent ways to fill the slots that change the response, best first; of keepable slots, only those
+    that are better than the response.
 
     ``retrieved`` are the entities of each slot from ``merge_anchors``. Mentions of the same entity get the same one.
     """
     per_slot = min(COMBINED_CANDIDATES, int(MAX_COMBINATIONS ** (1 / max(1, len(slots))) + 1e-9) - 1)
-    options: list[list[tuple[Retrieved | None, float]]] = [
-        [(None, _log(1.0 - slot.mention.probability))]
-        + [
-            (candidate, _log(slot.mention.probability) + (0.0 if slot.confirmed else _log(candidate.probability)))
-            for candidate in best[:per_slot]
-            if (slot.confirmed or candidate.probability >= min_probability) and candidate.entity != slot.mention.entity
-        ]
+    options = [
+        [(None, _weigh_keeping(slot, best)), *_weigh_candidates(slot, best[:per_slot], min_probability)]
         for slot, best in zip(slots, retrieved, strict=True)
     ]
     sentence_starts = _sentence_starts(context.response)
@@ -159,7 +162,26 @@ def make_fillings(
         choices = tuple(choice for choice, _ in combination)
         if any(choices) and _is_consistent(context, slots, choices, sentence_starts, remaining):
             fillings.append(Filling(choices, sum(weight for _, weight in combination)))
+    if any(slot.keepable for slot in slots):
+        unchanged = sum(kept for (_, kept), *_ in options)
+        fillings = [filling for filling in fillings if filling.score > unchanged]
     return sorted(fillings, key=lambda filling: -filling.score)
+
+
+def _weigh_keeping(slot: Slot, best: Sequence[Retrieved]) -> float:
+    """The log-probability that the mention is right: by the critic, or by the retriever if the slot is keepable."""
+    if not slot.keepable:
+        return _log(1.0 - slot.mention.probability)
+    return _log(sum(candidate.probability for candidate in best if candidate.entity == slot.mention.entity))
+
+
+def _weigh_candidates(
+    slot: Slot, best: Sequence[Retrieved], min_probability: float
+) -> Iterator[tuple[Retrieved | None, float]]:
+    flagged = 0.0 if slot.keepable else _log(slot.mention.probability)
+    for candidate in best:
+        if candidate.entity != slot.mention.entity and (slot.confirmed or candidate.probability >= min_probability):
+            yield candidate, flagged + (0.0 if slot.confirmed else _log(candidate.probability))
 
 
 def _find_neighbours(context: Context, anchor: str) -> dict[str, int]:
@@ -184,6 +206,7 @@ def _find_candidates(
     exchangeable: set[str],
     *,
     type_aware: bool,
+    keepable: bool,
 ) -> Iterator[tuple[Candidate, bool]]:
     """Neighbours of the anchors that the mention's sentence does not name, and whether they have the mention's type.
 
@@ -194,7 +217,8 @@ def _find_candidates(
     ranked: list[tuple[bool, float, int, Candidate]] = []
     for anchor, entities in neighbours.items():
         for entity, distance in entities.items():
-            if entity == mention.entity or entity in in_sentence or _normalize_name(entity) == name:
+            is_same = entity == mention.entity or _normalize_name(entity) == name
+            if entity in in_sentence or (is_same and not keepable):
                 continue
             similarity = 1.0
             if type_aware and not (entity in exchangeable and mention.entity == anchor):

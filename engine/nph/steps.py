@@ -21,7 +21,8 @@ from ..schema.options import Options
 from ..text.token_flags import flag_tokens
 from .context import Context, find_path
 from .critic import critic_call
-from .mentions import find_mentions
+from .entity_types import find_entities, find_other_types
+from .mentions import find_all_mentions, find_mentions
 from .records import Alternative, Change
 from .repair import (
     MAX_CANDIDATES,
@@ -42,6 +43,7 @@ NO_CANDIDATES = (
     "No entity of the flagged name's type is near what the dialogue is about; raise hops, or pass more triples."
 )
 TOO_WEAK = "The best candidate has probability {:.2f}, and min_probability is {}."
+KEPT = "No other entities are more probable than the names that the response has."
 NOT_BETTER = "The critic doubts every repair as much as the response itself."
 
 
@@ -53,10 +55,18 @@ class RefineOptions(Record, frozen=True):
     top: int = 5
     """Candidates reported for a mention: the chosen one and its runners-up."""
     type_aware: bool = True
-    """Prefer candidates that share a role in the graph with the entity they replace (the paper's appendix G). The
-    probability of the others is multiplied by 0.3, and a number is replaced by a number only."""
+    """Prefer candidates of the type of the name they replace (the paper's appendix G): those that share a role in the
+    graph with it or, where the graph does not know the name and a bundle has the role ``spans``, those in whose roles
+    the name's recognised type is typical. The probability of the others is multiplied by 0.3, and a number is replaced
+    by a number only."""
     min_probability: float = 0.05
     """Least probability, 0–1, among the candidates of a mention, of a candidate that the critic reads."""
+    mask_all: bool = False
+    """Mask every name of the response, not only those that the critic flags, and let the retriever alone decide whether
+    a name stays (the paper's table 3, "NPH-w/o critic"): names that the graph knows, that the critic flags and, where a
+    bundle has the role ``spans``, that it recognises. The critic still says what it makes of both responses."""
+    veto: bool = True
+    """Refuse a repair that the critic doubts as much as the response. False, as in the paper: take the best repair."""
 
 
 class CritiqueResult(NamedTuple):
@@ -94,16 +104,27 @@ class _Draft(NamedTuple):
 
 def critique_response(context: Context, options: Options, info: RoleInfo) -> Steps[CritiqueResult]:
     """Have the critic read the response, and the other order of names that it is unsure about."""
-    result, _ = yield from _run_critic(context, options, info)
+    result, _, _ = yield from _run_critic(context, options, info)
     return result
 
 
-def repair_response(context: Context, settings: RefineOptions, options: Options, info: RoleInfo) -> Steps[RepairResult]:
-    """Have the critic read the response, and repair the names it flags."""
-    before, swaps = yield from _run_critic(context, options, info)
-    if not before.mentions:
+def repair_response(
+    context: Context, settings: RefineOptions, options: Options, info: RoleInfo, *, has_spans: bool = False
+) -> Steps[RepairResult]:
+    """Have the critic read the response, and repair the names it flags.
+
+    ``has_spans``: whether there is a role ``spans``, which types the names that the graph does not know.
+    """
+    before, swaps, tokens = yield from _run_critic(context, options, info)
+    mentions = before.mentions
+    if settings.mask_all:
+        entities = (yield from find_entities(context)) if has_spans else ()
+        mentions, swaps = find_all_mentions(context.response, tokens, mentions, context.links, entities), ()
+    if not mentions:
         return RepairResult(before, context.response)
-    slots = make_slots(context, before.mentions, type_aware=settings.type_aware)
+    slots = make_slots(context, mentions, type_aware=settings.type_aware, keepable=settings.mask_all)
+    if settings.type_aware and has_spans:
+        slots = yield from find_other_types(context, slots)
     exchanges = (make_exchange_slots(swap.first, swap.second, confirmed=swap.confirmed) for swap in swaps)
     slot_groups = [group for group in (*exchanges, slots) if group]
     if not slot_groups:
@@ -111,15 +132,16 @@ def repair_response(context: Context, settings: RefineOptions, options: Options,
     answers = yield [_make_retrieve_call(context, group) for group in slot_groups]
     drafts, best_probability = _make_drafts(context, settings, slot_groups, answers)
     if not drafts:
-        message = TOO_WEAK.format(best_probability, settings.min_probability)
+        message = KEPT if settings.mask_all else TOO_WEAK.format(best_probability, settings.min_probability)
         return RepairResult(before, context.response, message=message)
     answers = yield [critic_call(draft.triples, context.history, draft.response) for draft in drafts]
     results = [
         _make_result(context, draft.response, draft.triples, flag_tokens(answer, info), options)
         for draft, answer in zip(drafts, answers, strict=True)
     ]
-    draft, after = max(zip(drafts, results, strict=True), key=lambda pair: _rate_draft(*pair))
-    if after.mentions and after.probability >= before.probability:
+    pairs = list(zip(drafts, results, strict=True))
+    draft, after = pairs[0] if settings.mask_all else max(pairs, key=lambda pair: _rate_draft(*pair))
+    if settings.veto and after.mentions and after.probability >= before.probability:
         return RepairResult(before, context.response, message=NOT_BETTER)
     return RepairResult(before, draft.response, draft.changes, after)
 
@@ -133,7 +155,9 @@ def _make_result(
     return CritiqueResult(mentions, highest, triples)
 
 
-def _run_critic(context: Context, options: Options, info: RoleInfo) -> Steps[tuple[CritiqueResult, tuple[Swap, ...]]]:
+def _run_critic(
+    context: Context, options: Options, info: RoleInfo
+) -> Steps[tuple[CritiqueResult, tuple[Swap, ...], tuple[FlaggedToken, ...]]]:
     (answer,) = yield [critic_call(context.triples, context.history, context.response)]
     tokens = flag_tokens(answer, info)
     result = _make_result(context, context.response, context.triples, tokens, options)
@@ -143,11 +167,15 @@ def _run_critic(context: Context, options: Options, info: RoleInfo) -> Steps[tup
     for start, mention in swapped.items():
         if start not in flagged or flagged[start].probability < mention.probability:
             flagged[start] = mention
-    return CritiqueResult(
-        tuple(flagged[start] for start in sorted(flagged)),
-        max((result.probability, *(mention.probability for mention in swapped.values()))),
-        result.triples,
-    ), swaps
+    return (
+        CritiqueResult(
+            tuple(flagged[start] for start in sorted(flagged)),
+            max((result.probability, *(mention.probability for mention in swapped.values()))),
+            result.triples,
+        ),
+        swaps,
+        tokens,
+    )
 
 
 def _rate_draft(draft: _Draft, after: CritiqueResult) -> tuple[bool, float]:

@@ -119,6 +119,9 @@ class FlaggedToken(Record, frozen=True):
     start: int
     end: int
     probability: float
+    begins: bool = False
+    """Whether a mention that the token belongs to begins here: label B is more probable than I. False for a classifier
+    without these labels."""
 
 
 class TokenClassifierExplanation(Record, frozen=True, tag="token_classifier"):

@@ -32,7 +32,8 @@ def show_table(
         list[str] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Directories of `groundwire evaluate --out`; VARIANT=DIRECTORY if the table compares variants.",
+            help="Directories of `groundwire evaluate --out`, or files (.json, .jsonl) that the table's notes name; "
+            "VARIANT=PATH if the table compares variants.",
         ),
     ] = None,
     data: Annotated[
@@ -78,7 +79,12 @@ def _load_runs(given: list[str], data: list[Path], dev: list[Path], shuffle: boo
         examples = {name: shuffle_knowledge(of_set, 0) for name, of_set in examples.items()}
     if not given:
         return [runs.build_unscored_run(examples)] if examples else []
-    return [runs.load_run(Path(directory), name, examples, development) for name, directory in map(_split_name, given)]
+    return [
+        runs.ScoredRun(name, file=Path(path))
+        if path.endswith((".json", ".jsonl"))
+        else runs.load_run(Path(path), name, examples, development)
+        for name, path in map(_split_name, given)
+    ]
 
 
 def _split_name(text: str) -> tuple[str, str]:

@@ -1,4 +1,5 @@
-"""What the papers print: the tables of Q² (EMNLP 2021), PMI-Faith (EMNLP Findings 2023) and Conv-FEVER (2021).
+"""What the papers print: the tables of Q² (EMNLP 2021), PMI-Faith (EMNLP Findings 2023), Conv-FEVER (2021) and
+Neural Path Hunter (EMNLP 2021).
 
 The figures are in ``published.json``, in the papers' own units and rounding.
 """
@@ -18,6 +19,7 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "q2": "Honovich et al. 2021: Q²",
         "pmi-faith": "Nandwani et al. 2023: Pointwise Mutual Information Based Metric and Decoding Strategy",
         "conv-fever": "Santhanam et al. 2021: Rome was built in 1776",
+        "nph": "Dziri et al. 2021: Neural Path Hunter",
     }
 )
 """By ``PublishedTable.paper``."""
@@ -34,10 +36,10 @@ class PublishedColumn(Record, frozen=True):
 
 
 class PublishedRow(Record, frozen=True):
-    """One row: a value for every column."""
+    """One row: a value for every column, None where the paper has none."""
 
     name: str
-    values: tuple[float, ...]
+    values: tuple[float | None, ...]
 
 
 class PublishedTable(Record, frozen=True):
@@ -83,4 +85,5 @@ def iterate_figures() -> Iterator[PublishedFigure]:
     for table in TABLES.values():
         for row in table.rows:
             for column, value in zip(table.columns, row.values, strict=True):
-                yield PublishedFigure(table.paper, table.number, row.name, column.name, value)
+                if value is not None:
+                    yield PublishedFigure(table.paper, table.number, row.name, column.name, value)

@@ -8,7 +8,7 @@ from groundwire.engine.schema.explanations import Comparison
 from groundwire.engine.verdict.threshold import HALF, is_consistent
 
 from ..datasets.usr import is_in_q2
-from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
+from .runs import Measured, ScoredExample, ScoredRun, ScoredSet, match_variants
 
 BASELINES = {
     "Q²": "q2",
@@ -138,7 +138,7 @@ def measure_q2_table_6(runs: Sequence[ScoredRun]) -> Measured:
 def measure_q2_table_7(runs: Sequence[ScoredRun]) -> Measured:
     """Simulated systems, with smaller models."""
     measured = Measured()
-    for name, run in _match_variants(runs, SMALLER):
+    for name, run in match_variants(runs, SMALLER):
         _fill_system_level(run, "q2", "Original Q²" if name == SMALLER[0] else name, measured)
     return measured
 
@@ -146,7 +146,7 @@ def measure_q2_table_7(runs: Sequence[ScoredRun]) -> Measured:
 def measure_q2_table_8(runs: Sequence[ScoredRun]) -> Measured:
     """Mean scores of each part, with smaller models."""
     measured = Measured()
-    for variant, run in _match_variants(runs, SMALLER):
+    for variant, run in match_variants(runs, SMALLER):
         for name, examples in _iterate_parts(run, measured):
             measured.put(f"{name} {variant}", "Coverage", _measure_coverage(examples))
             for column in ("Q²", "Q² w/o NLI"):
@@ -157,7 +157,7 @@ def measure_q2_table_8(runs: Sequence[ScoredRun]) -> Measured:
 def measure_q2_table_9(runs: Sequence[ScoredRun]) -> Measured:
     """Mean scores of each part, with stages left out."""
     measured = Measured()
-    for variant, run in _match_variants(runs, tuple(ABLATIONS)):
+    for variant, run in match_variants(runs, tuple(ABLATIONS)):
         for name, examples in _iterate_parts(run, measured):
             measured.put(f"{name} {ABLATIONS[variant]}", "Coverage", _measure_coverage(examples))
             measured.put(f"{name} {ABLATIONS[variant]}", "Score", measured.mean(examples, "q2", name))
@@ -258,10 +258,3 @@ def _is_dnli(scored_set: ScoredSet) -> bool:
     return "dialogue_nli" in scored_set.name or any(
         scored_example.example.source.endswith(("_up", "_pp", "_uu")) for scored_example in scored_set.examples
     )
-
-
-def _match_variants(runs: Sequence[ScoredRun], names: Sequence[str]) -> Iterator[tuple[str, ScoredRun]]:
-    """The runs with their variants; a run without a name is the first variant."""
-    known = {name.lower(): name for name in names}
-    for run in runs:
-        yield known.get(run.name.lower(), names[0]), run

@@ -13,7 +13,7 @@ from rich.markup import escape
 from groundwire.engine.schema.base import Record
 from groundwire.runtime.errors import InvalidRequest
 
-from . import conv_fever, pmi_faith, q2
+from . import conv_fever, nph, pmi_faith, q2
 from .published import PAPERS, TABLES, PublishedColumn
 from .runs import Measured, ScoredRun
 
@@ -45,17 +45,22 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "conv-fever-5": conv_fever.measure_conv_fever_table_5,
         "conv-fever-7": conv_fever.measure_conv_fever_table_7,
         **{f"conv-fever-{number}": partial(conv_fever.measure_crowd_table, number) for number in conv_fever.CROWD},
+        "nph-3": nph.measure_nph_table_3,
+        "nph-4": nph.measure_nph_table_4,
+        "nph-5": nph.measure_nph_table_5,
+        "nph-6": nph.measure_nph_table_6,
     }
 )
 """The function that measures each table."""
-COMPARING = {"q2-7": q2.SMALLER, "q2-8": q2.SMALLER, "q2-9": tuple(q2.ABLATIONS)}
+COMPARING = {"q2-7": q2.SMALLER, "q2-8": q2.SMALLER, "q2-9": tuple(q2.ABLATIONS), **nph.VARIANTS}
 """Tables whose runs differ in models or options, with the names of those runs; the first one may be left out."""
 
 
 class Cell(Record, frozen=True):
     """A published number and the measured one."""
 
-    published: float
+    published: float | None
+    """None where the paper has none."""
     measured: float | None = None
     """None when it was not measured."""
 
@@ -110,7 +115,7 @@ class PaperTable(Record, frozen=True):
 
 
 def render_table(table: str, runs: Sequence[ScoredRun] = ()) -> PaperTable:
-    """The table ``q2-2`` to ``conv-fever-12``, measured on ``runs``; without runs its measured cells are empty.
+    """The table ``q2-2`` to ``nph-6``, measured on ``runs``; without runs its measured cells are empty.
 
     Of several runs that have a cell, the first counts. InvalidRequest for an unknown table or variant.
     """

@@ -6,7 +6,7 @@ to: a run keeps scores by a digest of the request, without labels, so the files 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -62,6 +62,8 @@ class ScoredRun(NamedTuple):
     sets: tuple[ScoredSet, ...] = ()
     development: tuple[ScoredSet, ...] = ()
     """The examples on which thresholds are tuned."""
+    file: Path | None = None
+    """A file that another command wrote, for tables that are measured on one."""
 
     def all_examples(self) -> list[ScoredExample]:
         """The examples of all sets."""
@@ -105,6 +107,13 @@ def build_unscored_run(data: ExamplesBySet) -> ScoredRun:
     return ScoredRun(
         sets=tuple(ScoredSet(name, tuple(map(ScoredExample, examples))) for name, examples in data.items())
     )
+
+
+def match_variants(runs: Sequence[ScoredRun], names: Sequence[str]) -> Iterator[tuple[str, ScoredRun]]:
+    """The runs with their variants; a run without a name is the first variant."""
+    known = {name.lower(): name for name in names}
+    for run in runs:
+        yield known.get(run.name.lower(), names[0]), run
 
 
 class Measured:

@@ -44,6 +44,37 @@ def test_the_examples_hold_what_they_promise() -> None:
 
 
 @NEEDS_BUNDLE
+def test_two_names_that_the_critic_runs_together_are_two_mentions(engine: Engine) -> None:
+    """The paper's table 1, with the triples of what the history says."""
+    history = (
+        "Do you know the book The Witches?",
+        "The Witches is written by Roald Dahl. He also wrote The Champion of the World.",
+    )
+    titles = ("Charlie and the Chocolate Factory", "The BFG", "You Only Live Twice", "James and the Giant Peach")
+    titles += ("The Witches", "The Champion of the World")
+    triples = [(title, "written by", "Roald Dahl") for title in titles]
+    triples += [("Charlie and the Chocolate Factory", "has genre", "Fantasy")]
+    triples += [("Tales of the Unexpected", "TV regular appearance", "Roald Dahl")]
+    response = "Yes he did. He also wrote The Time Machine and The Invisible Man."
+    critique = engine.critique(response, history, triples=triples)
+    assert [mention.text for mention in critique.mentions] == ["The Time Machine", "The Invisible Man"]
+
+
+@pytest.mark.skipif(not {"nph", "compact"} <= set(embedded()), reason="this checkout lacks a trained bundle")
+def test_a_title_that_the_graph_does_not_know_is_less_likely_a_person(engine: Engine) -> None:
+    history = ("Do you know The Witches?", "The Witches is written by Roald Dahl.")
+    titles = ("The Witches", "The BFG", "James and the Giant Peach")
+    triples = [(title, "written by", "Roald Dahl") for title in titles]
+
+    def probability_of_author(loaded: Engine) -> float:
+        (change,) = loaded.refine("He also wrote The Time Machine.", history, triples=triples, veto=False).changes
+        return {item.entity: item.probability for item in (change.chosen, *change.runners_up)}["Roald Dahl"]
+
+    with Engine.load("nph", "cpu", extra=["compact"]) as both:
+        assert probability_of_author(both) < 0.5 * probability_of_author(engine)
+
+
+@NEEDS_BUNDLE
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_the_examples_are_repaired_with_their_reason(engine: Engine, row: dict[str, object]) -> None:
     response, history = str(row["response"]), tuple(map(str, row["history"]))  # type: ignore[call-overload]

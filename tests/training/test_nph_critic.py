@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,19 +14,24 @@ pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type
 
 import torch
 from transformers import AutoTokenizer, BertForTokenClassification
+from typer.testing import CliRunner
 
 from groundwire.engine.nph.critic import critic_call
+from groundwire.engine.schema.explanations import FlaggedToken
 from groundwire.export import Gate, RoleOptions, export_role
 from groundwire.runtime.manifest import TokenClassifierRole
 from groundwire.runtime.triples import Triple
+from groundwire.train.cli import app
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 from groundwire.train.nph import critic, small_talk
+from groundwire.train.nph.bundle import collect_nph_roles
 from groundwire.train.nph.corruption import LABELS, CorruptedDialogue, keep_clean
 from groundwire.train.nph.critic import (
     UNLABELLED,
     CriticExamples,
     CriticOutcome,
+    CriticRecipe,
     build_critic,
     encode_case,
     make_premise,
@@ -125,7 +131,7 @@ def test_the_checkpoint_is_a_token_classifier_on_a_shortened_backbone(trained: P
 
 
 def test_fewer_layers_are_kept_from_the_bottom(small: Path) -> None:
-    model = build_critic(layers=2)
+    model = build_critic(CriticRecipe(layers=2))
     assert model.config.num_hidden_layers == 2
     whole = BertForTokenClassification.from_pretrained(small, num_labels=3)
     for name, value in model.bert.state_dict().items():
@@ -133,11 +139,56 @@ def test_fewer_layers_are_kept_from_the_bottom(small: Path) -> None:
 
 
 def test_another_checkpoint_can_be_the_base(data: Path, tiny_backbone: Path, trained: Path, tmp_path: Path) -> None:
-    critic.train_critic(data, tmp_path, SCHEDULE, lr=critic.PAPER.lr, base=str(tiny_backbone), measured=5)
+    recipe = replace(critic.PAPER, base=str(tiny_backbone))
+    critic.train_critic(data, tmp_path, SCHEDULE, recipe, measured=5)
     model = BertForTokenClassification.from_pretrained(tmp_path)
     start = BertForTokenClassification.from_pretrained(tiny_backbone, num_labels=3)
     name = "embeddings.word_embeddings.weight"
     assert not torch.equal(model.bert.state_dict()[name], start.bert.state_dict()[name]), "all of it is trained"
+
+
+def test_the_command_takes_the_papers_recipe_and_its_table_5(data: Path, tiny_backbone: Path, tmp_path: Path) -> None:
+    given = [
+        "critic",
+        "--data",
+        data,
+        "--out",
+        tmp_path,
+        "--paper",
+        "--steps",
+        1,
+        "--layers",
+        1,
+        "--corruption",
+        "intrin",
+    ]
+    result = CliRunner().invoke(app, [*map(str, given), "--base", str(tiny_backbone)])
+    assert result.exit_code == 0, result.output
+    assert BertForTokenClassification.from_pretrained(tmp_path).config.num_hidden_layers == 1
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["steps"], report["corruption"], report["dialogues"]) == (1, "intrin", "templates")
+    assert "extrinsic" not in report["fb15k237_test"]["response_recall"]
+
+
+def test_a_start_is_refused_where_it_would_not_count(data: Path, trained: Path, tmp_path: Path) -> None:
+    given = ["critic", "--data", data, "--out", tmp_path, "--paper", "--start", trained]
+    result = CliRunner().invoke(app, list(map(str, given)))
+    assert result.exit_code == 2
+    assert "leave out --paper" in " ".join(result.output.split())
+
+
+def test_a_critic_trained_on_opendialkg_is_not_shipped(tmp_path: Path) -> None:
+    (tmp_path / "critic").mkdir()
+    (tmp_path / "critic" / "config.json").touch()
+    (tmp_path / "critic" / "report.json").write_text(json.dumps({"dialogues": "opendialkg"}))
+    with pytest.raises(ValueError, match="CC BY-NC"):
+        collect_nph_roles(tmp_path)
+
+
+def test_the_papers_critic_has_its_size() -> None:
+    assert critic.PAPER.layers is None
+    assert (critic.PAPER.base, critic.PAPER.corruption.corruption.every) == ("roberta-large", True)
+    assert (CriticRecipe().layers, CriticRecipe().corruption.corruption.every) == (4, False)
 
 
 def test_a_run_on_the_same_seed_is_the_same(data: Path, small: Path, trained: Path, tmp_path: Path) -> None:
@@ -162,8 +213,9 @@ def test_a_bundle_says_what_the_model_says(data: Path, trained: Path, tmp_path: 
         if len(backbone_ids(trained, case)) > critic.WINDOW:
             continue
         checked += 1
-        assert [(start, end) for start, end, _ in expected] == [(start, end) for start, end, _ in actual]
-        assert [doubt for *_, doubt in expected] == pytest.approx([doubt for *_, doubt in actual], abs=1e-3)
+        assert [(token.start, token.end) for token in expected] == [(token.start, token.end) for token in actual]
+        doubts = [token.probability for token in actual]
+        assert [token.probability for token in expected] == pytest.approx(doubts, abs=1e-3)
     assert checked > 3
 
 
@@ -186,8 +238,17 @@ def backbone_ids(folder: Path, case: CorruptedDialogue) -> Sequence[int]:
 
 def test_figures_by_hand() -> None:
     outcomes = [
-        CriticOutcome("extrinsic", (True, True, False), (True, False, False), (True,)),
-        CriticOutcome("swapped", (True, False, True), (False, True, False), (False, False)),
+        CriticOutcome(
+            "extrinsic", (True, True, False), (True, False, False), (True,), frozenset({(0, 1)}), frozenset({(0, 0)})
+        ),
+        CriticOutcome(
+            "swapped",
+            (True, False, True),
+            (False, True, False),
+            (False, False),
+            frozenset({(0, 0), (2, 2)}),
+            frozenset({(0, 0)}),
+        ),
         CriticOutcome("clean", (False, False), (False, False), ()),
         CriticOutcome("clean", (False, False), (True, False), ()),
     ]
@@ -195,6 +256,7 @@ def test_figures_by_hand() -> None:
         "responses": 4,
         # Of 3 flagged tokens 1 is right, of 4 wrong ones 1 is flagged.
         "token": {"precision": 0.3333, "recall": 0.25, "f1": 0.2857},
+        "entity": {"precision": 0.5, "recall": 0.3333, "f1": 0.4},
         # The swapped response is flagged for a wrong token, and counts.
         "response": {"precision": 0.6667, "recall": 1.0, "f1": 0.8},
         "mention_recall": 0.3333,
@@ -220,12 +282,12 @@ def test_figures_of_nothing() -> None:
 def test_measure_holds_a_critic_against_the_marks(
     doubts: tuple[float, ...], token: float, mention: float, flagged_clean: float
 ) -> None:
-    def critic(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
+    def critic(cases: Sequence[CorruptedDialogue]) -> list[Sequence[FlaggedToken]]:
         # On the clean copy, a good critic would doubt nothing; this one doubts the last word as before.
         words = ((0, 3), (4, 8), (9, 17))
         return [
             [
-                (a, b, doubt if case.flagged or number == 2 else 0.0)
+                FlaggedToken(a, b, doubt if case.flagged or number == 2 else 0.0, begins=number == 0)
                 for number, ((a, b), doubt) in enumerate(zip(words, doubts, strict=True))
             ]
             for case in cases
@@ -233,6 +295,7 @@ def test_measure_holds_a_critic_against_the_marks(
 
     report = measure_critic(critic, [CASE, keep_clean(DIALOGUE)])
     assert report["token"]["f1"] == token
+    assert report["entity"]["f1"] == (1.0 if token == 1.0 else 0.0)
     assert report["mention_recall"] == mention
     assert report["clean_flagged"] == flagged_clean
 
@@ -249,7 +312,7 @@ def test_random_examples_are_encoded_as_their_marks(data: Path, small: Path) -> 
 
 
 def test_what_another_recipe_has_learnt_can_be_the_start(small: Path, trained: Path) -> None:
-    model = build_critic(layers=2, start=trained)
+    model = build_critic(CriticRecipe(layers=2), trained)
     former = BertForTokenClassification.from_pretrained(trained)
     for name, value in model.bert.state_dict().items():
         torch.testing.assert_close(value, former.bert.state_dict()[name])

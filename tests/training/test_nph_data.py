@@ -16,8 +16,9 @@ from groundwire.runtime.triples import Triple, linearise
 from groundwire.train.nph import opendialkg
 from groundwire.train.nph.corruption import (
     LABELS,
-    PAPER,
     CorruptedDialogue,
+    Corruption,
+    CorruptionRecipe,
     Corruptor,
     label_tokens,
     list_shown_entities,
@@ -266,6 +267,27 @@ def test_a_swap_exchanges_the_ends_of_a_stated_fact(made: list[GraphDialogue], c
     assert done > DRAWS * 0.3
 
 
+def test_the_papers_recipes_change_every_mention_and_pair(made: list[GraphDialogue], corruptor: Corruptor) -> None:
+    def flagged(recipe: CorruptionRecipe, kind: str, corruptor: Corruptor, dialogues: list[GraphDialogue]) -> int:
+        cases = [corruptor.draw(d, random.Random(i), recipe.corruption) for i, d in enumerate(dialogues * 20)]
+        return max((len(case.flagged) for case in cases if case.kind == kind), default=0)
+
+    facts = [Triple("a", "likes", "b"), Triple("c", "likes", "d")]
+    mentions = tuple(
+        Mention(at, at + 1, name, (facts[at > 10],)) for at, name in ((0, "a"), (8, "b"), (12, "c"), (20, "d"))
+    )
+    two_pairs = GraphDialogue((), tuple(facts), "a likes b & c likes d", mentions)
+    small = Corruptor(TripleIndex(facts))
+    assert flagged(CorruptionRecipe.INTRIN, "swapped", small, [two_pairs]) == 4
+    assert flagged(CorruptionRecipe.EMBEDDED, "swapped", small, [two_pairs]) == 2
+    shares = []
+    for recipe in (CorruptionRecipe.EXTRIN, CorruptionRecipe.EMBEDDED):
+        cases = [corruptor.draw(d, random.Random(i), recipe.corruption) for i, d in enumerate(made)]
+        counts = [len(case.flagged) / len(case.dialogue.mentions) for case in cases if case.kind == "extrinsic"]
+        shares.append(sum(counts) / len(counts))
+    assert shares[0] > shares[1] + 0.1
+
+
 def test_nothing_is_swapped_where_both_directions_hold(templates: TemplateDialogues, corruptor: Corruptor) -> None:
     spouse = next(t for t in templates.index.triples if t.predicate == SPOUSE)
     said = f"{spouse.subject} married {spouse.object}."
@@ -318,21 +340,21 @@ def test_what_is_unseen_is_named_nowhere(made: list[GraphDialogue], corruptor: C
 
 
 def test_the_mix_decides_what_is_drawn(made: list[GraphDialogue], corruptor: Corruptor) -> None:
-    def kinds(mix: dict[str, float]) -> Counter[str]:
-        drawn = (corruptor.draw(d, random.Random(i), mix) for i, d in enumerate(made))  # type: ignore[arg-type]
-        return Counter(case.kind for case in drawn)
+    def kinds(corruption: Corruption) -> Counter[str]:
+        return Counter(corruptor.draw(d, random.Random(i), corruption).kind for i, d in enumerate(made))
 
-    assert set(kinds({"clean": 1})) == {"clean"}
-    assert set(kinds({"swapped": 1})) <= {"swapped", "extrinsic", "clean"}
-    assert kinds({"swapped": 1})["swapped"] > 0
-    paper = kinds(dict(PAPER))
+    assert set(kinds(Corruption({"clean": 1}, every=False))) == {"clean"}
+    intrinsic, extrinsic = (kinds(recipe.corruption) for recipe in (CorruptionRecipe.INTRIN, CorruptionRecipe.EXTRIN))
+    assert set(intrinsic) == {"swapped", "clean"}
+    assert set(extrinsic) == {"extrinsic", "clean"}
+    paper = kinds(CorruptionRecipe.INTRIN_EXTRIN.corruption)
     assert 0.35 * DRAWS < paper["clean"] < 0.65 * DRAWS
     assert paper["misplaced"] == paper["unseen"] == 0
     assert paper["extrinsic"] + paper["swapped"] + paper["clean"] == DRAWS
 
 
 def test_clean_ones_are_untouched(made: list[GraphDialogue], corruptor: Corruptor) -> None:
-    case = corruptor.draw(made[0], random.Random(0), {"clean": 1})
+    case = corruptor.draw(made[0], random.Random(0), Corruption({"clean": 1}, every=False))
     assert (case.dialogue, case.original, case.flagged) == (made[0], made[0], ())
 
 

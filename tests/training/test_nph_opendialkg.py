@@ -23,10 +23,11 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.train.cli import app
 from groundwire.train.common.loop import Schedule
 from groundwire.train.nph import bundle, evaluate, retriever
+from groundwire.train.nph.dialogue_corpus import DialogueCorpus, read_held_out
 from groundwire.train.nph.examples import RetrievalExample, select_answerable
 from groundwire.train.nph.loss import RetrieverRecipe
 from groundwire.train.nph.opendialkg import GRAPH_FILE, TURNS_FILE, OpenDialKGTurns, Part, has_opendialkg, select_part
-from groundwire.train.nph.retriever import DialogueCorpus, build_retriever
+from groundwire.train.nph.retriever import build_retriever
 from groundwire.train.nph.templates import TemplateDialogues
 from tests.support import graph_sets
 from tests.support.graph_sets import FILMS, PEOPLE
@@ -190,7 +191,7 @@ def test_trained_on_turns_and_measured_on_both(data: Path, tmp_path: Path) -> No
     held_out = evaluate.make_corrupted_cases(OpenDialKGTurns.read(data, "valid"), 4)
     assert report["mentions"] == sum(len(case.example.truth) for case in held_out)
 
-    sources = retriever.read_held_out(data)
+    sources = read_held_out(data)
     evaluated = evaluate.evaluate_retriever(out, sources, 4)
     assert set(evaluated) == {"fb15k237_test", "opendialkg_test"}
     for figures in evaluated.values():

@@ -13,8 +13,9 @@ from groundwire.runtime.errors import InvalidRequest
 
 from ..nph import ablation, critic, evaluate, retriever
 from ..nph import bundle as bundles
+from ..nph.corruption import CorruptionRecipe
+from ..nph.dialogue_corpus import DialogueCorpus, read_held_out
 from ..nph.loss import PAPER
-from ..nph.retriever import DialogueCorpus
 from .options import (
     Data,
     ExportPrecision,
@@ -32,25 +33,64 @@ from .options import (
 app = typer.Typer()
 
 
+DialoguesOption = Annotated[
+    DialogueCorpus,
+    typer.Option(
+        help="templates: made from FB15k-237; opendialkg: written by people. The licence of OpenDialKG, "
+        "CC BY-NC 4.0, forbids to ship weights trained on it."
+    ),
+]
+
+
 @app.command("critic")
 def _train_critic(
     data: Data,
     out: Out,
-    steps: Steps = 900,
+    steps: Annotated[int | None, typer.Option(help="Optimizer steps; default 900, with --paper 14,571.", min=1)] = None,
     seed: Seed = 13,
     threads: Threads = 0,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's model, RoBERTa-large, its hyper-parameters and corruptions.")
+    ] = False,
+    base: Annotated[
+        str | None, typer.Option(help="Any encoder checkpoint, to train in place of MiniLM or of the paper's model.")
+    ] = None,
+    layers: Annotated[
+        int | None, typer.Option(help="Layers kept from the bottom; default 4 of MiniLM, else all.", min=1)
+    ] = None,
+    corruption: Annotated[
+        CorruptionRecipe | None,
+        typer.Option(
+            help="What makes responses wrong. intrin-extrin, intrin and extrin: the rows of the paper's table 5; "
+            "default embedded, with --paper intrin-extrin."
+        ),
+    ] = None,
     start: Annotated[
         Path | None, typer.Option(help="Checkpoint of the recipe qa to start from; default MiniLM.", file_okay=False)
     ] = None,
-    base: Annotated[str | None, typer.Option(help="Any encoder checkpoint, to train in place of MiniLM.")] = None,
+    dialogues: DialoguesOption = DialogueCorpus.TEMPLATES,
 ) -> None:
     """Train the critic of Neural Path Hunter: which names of a response a graph's triples do not support.
 
-    Data: fb15k237_train, fb15k237_dev and fb15k237_test (.jsonl.gz).
+    Data: fb15k237_train, fb15k237_dev and fb15k237_test (.jsonl.gz), or, with --dialogues opendialkg,
+    nc_opendialkg_turns and nc_opendialkg_film_kg (.jsonl.gz).
     """
-    rate = critic.LR if base is None else critic.PAPER.lr
-    schedule = replace(make_schedule(steps, seed, threads), batch=critic.BATCH)
-    critic.train_critic(data, out, schedule, rate, base, start=start)
+    if start is not None and (paper or base is not None):
+        raise typer.BadParameter("a checkpoint of MiniLM; leave out --paper and --base.", param_hint="--start")
+    recipe = critic.PAPER if paper else critic.CriticRecipe()
+    if base is not None:  # a whole encoder is fine-tuned, with the paper's learning rate
+        recipe = replace(recipe, base=base, layers=None, lr=critic.PAPER.lr)
+    recipe = replace(
+        recipe,
+        layers=layers or recipe.layers,
+        corruption=corruption or recipe.corruption,
+        steps=steps or recipe.steps,
+    )
+    schedule = replace(make_schedule(recipe.steps, seed, threads), batch=recipe.batch)
+    try:
+        critic.train_critic(data, out, schedule, recipe, start=start, dialogues=dialogues)
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error), param_hint="--data") from error
 
 
 @app.command("measure-critic")
@@ -74,17 +114,13 @@ def _train_retriever(
     steps: Steps = 700,
     seed: Seed = 13,
     threads: Threads = 0,
-    paper: Annotated[bool, typer.Option("--paper", help="The paper's sizes and hyper-parameters.")] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's hyper-parameters, and all layers of MiniLM.")
+    ] = False,
     start: Annotated[
         Path | None, typer.Option(help="Checkpoint of an earlier run to continue from.", file_okay=False)
     ] = None,
-    dialogues: Annotated[
-        DialogueCorpus,
-        typer.Option(
-            help="templates: made from FB15k-237; opendialkg: written by people. The licence of OpenDialKG, "
-            "CC BY-NC 4.0, forbids to ship weights trained on it."
-        ),
-    ] = DialogueCorpus.TEMPLATES,
+    dialogues: DialoguesOption = DialogueCorpus.TEMPLATES,
 ) -> None:
     """Train the entity retriever of Neural Path Hunter: which entity of a graph belongs at a mention.
 
@@ -133,9 +169,7 @@ def _evaluate_retriever(
     Data: as for retriever.
     """
     try:
-        report = evaluate.evaluate_retriever(
-            bundle, retriever.read_held_out(data, dialogues), count, compared=baselines
-        )
+        report = evaluate.evaluate_retriever(bundle, read_held_out(data, dialogues), count, compared=baselines)
     except InvalidRequest as error:
         raise typer.BadParameter(str(error), param_hint="--data") from error
     Console().print_json(data=report)

@@ -13,7 +13,7 @@ from typing import Literal
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.runtime.bundle import Bundle
 
-from .retriever import DialogueCorpus
+from .dialogue_corpus import DialogueCorpus
 
 VERSION = "1"
 LICENSE = "Apache-2.0 AND CC-BY-2.5 AND CC-BY-SA-4.0"
@@ -38,7 +38,7 @@ def export_nph_bundle(
 def collect_nph_roles(checkpoints: Path, precision: str = "int8") -> dict[str, RoleOptions]:
     """The roles whose recipes have finished; before that, a directory holds only the state of its run.
 
-    ValueError when there is none, and for a retriever trained on dialogues whose licence forbids to ship its weights.
+    ValueError when there is none, and for a role trained on dialogues whose licence forbids to ship its weights.
     """
     weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
     windows = {"critic": CRITIC_WINDOW, "retriever": None}
@@ -52,10 +52,11 @@ def collect_nph_roles(checkpoints: Path, precision: str = "int8") -> dict[str, R
             f"{checkpoints} holds no finished critic or retriever; train them with "
             "`python -m groundwire.train critic` and `retriever`."
         )
-    report = checkpoints / "retriever" / "report.json"
-    if report.is_file() and json.loads(report.read_text()).get("dialogues") == DialogueCorpus.OPENDIALKG.value:
-        raise ValueError(
-            f"{report.parent} was trained on OpenDialKG, whose licence (CC BY-NC 4.0) forbids to ship weights "
-            "trained on it; train one with --dialogues templates."
-        )
+    for role in finished:
+        report = checkpoints / role / "report.json"
+        if report.is_file() and json.loads(report.read_text()).get("dialogues") == DialogueCorpus.OPENDIALKG.value:
+            raise ValueError(
+                f"{report.parent} was trained on OpenDialKG, whose licence (CC BY-NC 4.0) forbids to ship weights "
+                "trained on it; train one with --dialogues templates."
+            )
     return finished

@@ -8,14 +8,16 @@
 - ``unseen``: the response stays and the triple that it states is hidden, because a critic must not rely on its own
   knowledge.
 
-The paper corrupts 60 % of the dialogues in the first way and 40 % in the second (``PAPER``) and keeps the originals as
-clean examples.
+The paper corrupts 60 % of the dialogues in the first way and 40 % in the second, keeps the originals as clean examples,
+replaces every mention and exchanges every pair (``CorruptionRecipe.INTRIN_EXTRIN``).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -29,18 +31,45 @@ from .triple_index import TripleIndex
 CorruptionKind: TypeAlias = Literal["clean", "extrinsic", "swapped", "misplaced", "unseen"]
 Span: TypeAlias = tuple[int, int]
 LABELS = ("O", "B", "I")
-PAPER: Mapping[CorruptionKind, float] = {"clean": 0.5, "extrinsic": 0.3, "swapped": 0.2}
-"""Every dialogue once unchanged and once corrupted."""
-MIX: Mapping[CorruptionKind, float] = {
-    "clean": 0.42,
-    "extrinsic": 0.22,
-    "swapped": 0.15,
-    "misplaced": 0.16,
-    "unseen": 0.05,
-}
-"""The kinds that the embedded critic is trained on."""
 MORE = 0.25
-"""Chance of each further mention to be replaced as well; the paper replaces all of them."""
+"""Chance of each further mention to be replaced as well, where not every mention is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corruption:
+    """Which corruptions are drawn, and how much of a response they change."""
+
+    mix: Mapping[CorruptionKind, float]
+    """The share of each kind."""
+    every: bool
+    """Whether ``extrinsic`` replaces every mention and ``swapped`` exchanges every pair, as in the paper. Otherwise one
+    mention is replaced, and each other with probability ``MORE``, or one pair exchanged."""
+
+
+class CorruptionRecipe(StrEnum):
+    """The corruptions that a critic is trained on: the embedded critic's, or those of rows of the paper's table 5."""
+
+    EMBEDDED = "embedded"
+    """All four kinds, mostly with one wrong name among right ones."""
+    INTRIN_EXTRIN = "intrin-extrin"
+    """RoBERTa-Intrin-Extrin, the paper's critic: 60 % extrinsic, 40 % intrinsic."""
+    INTRIN = "intrin"
+    EXTRIN = "extrin"
+
+    @property
+    def corruption(self) -> Corruption:
+        """What the recipe draws; those of the paper have every dialogue once unchanged and once corrupted."""
+        return _CORRUPTIONS[self]
+
+
+_CORRUPTIONS: Mapping[CorruptionRecipe, Corruption] = {
+    CorruptionRecipe.EMBEDDED: Corruption(
+        {"clean": 0.42, "extrinsic": 0.22, "swapped": 0.15, "misplaced": 0.16, "unseen": 0.05}, every=False
+    ),
+    CorruptionRecipe.INTRIN_EXTRIN: Corruption({"clean": 0.5, "extrinsic": 0.3, "swapped": 0.2}, every=True),
+    CorruptionRecipe.INTRIN: Corruption({"clean": 0.5, "swapped": 0.5}, every=True),
+    CorruptionRecipe.EXTRIN: Corruption({"clean": 0.5, "extrinsic": 0.5}, every=True),
+}
 
 
 class CorruptedDialogue(msgspec.Struct, frozen=True):
@@ -64,19 +93,25 @@ class Corruptor:
         self._hops = hops
 
     def draw(
-        self, dialogue: GraphDialogue, rng: random.Random, mix: Mapping[CorruptionKind, float] = MIX
+        self,
+        dialogue: GraphDialogue,
+        rng: random.Random,
+        corruption: Corruption = _CORRUPTIONS[CorruptionRecipe.EMBEDDED],
     ) -> CorruptedDialogue:
-        """Draw a kind of ``mix`` and corrupt ``dialogue`` so; where that is not possible, extrinsic, and then clean."""
-        makers = {
-            "extrinsic": self.make_extrinsic,
-            "swapped": self.make_swapped,
-            "misplaced": self.make_misplaced,
-            "unseen": self.make_unseen,
+        """Draw a kind and corrupt ``dialogue`` so; where that is not possible, extrinsic if that is drawn at all, and
+        then clean."""
+        more = 1.0 if corruption.every else MORE
+        makers: Mapping[CorruptionKind, Callable[[], CorruptedDialogue | None]] = {
+            "extrinsic": lambda: self.make_extrinsic(dialogue, rng, more),
+            "swapped": lambda: self.make_swapped(dialogue, rng, every=corruption.every),
+            "misplaced": lambda: self.make_misplaced(dialogue, rng),
+            "unseen": lambda: self.make_unseen(dialogue, rng),
         }
-        chosen: CorruptionKind = rng.choices(list(mix), list(mix.values()))[0]
+        chosen: CorruptionKind = rng.choices(list(corruption.mix), list(corruption.mix.values()))[0]
+        fallback: tuple[CorruptionKind, ...] = ("extrinsic",) if "extrinsic" in corruption.mix else ()
         if chosen != "clean":
-            for kind in (chosen, "extrinsic"):
-                corrupted = makers[kind](dialogue, rng)
+            for kind in (chosen, *fallback):
+                corrupted = makers[kind]()
                 if corrupted is not None:
                     return corrupted
         return keep_clean(dialogue)
@@ -102,8 +137,13 @@ class Corruptor:
             new[number] = _match_case(peer, dialogue, mention)
         return _replace_mentions(dialogue, new, "extrinsic") if new else None
 
-    def make_swapped(self, dialogue: GraphDialogue, rng: random.Random) -> CorruptedDialogue | None:
-        """The subject and the object of a stated fact exchanged; None where that would state a fact too."""
+    def make_swapped(
+        self, dialogue: GraphDialogue, rng: random.Random, *, every: bool = False
+    ) -> CorruptedDialogue | None:
+        """The subject and the object of a stated fact exchanged, or of ``every`` one, each mention once.
+
+        None where that would state a fact too.
+        """
         pairs = [
             (subject_number, object_number)
             for triple in dialogue.stated_triples()
@@ -115,12 +155,13 @@ class Corruptor:
         ]
         if not pairs:
             return None
-        subject_number, object_number = rng.choice(pairs)
-        first, second = dialogue.mentions[subject_number], dialogue.mentions[object_number]
-        new = {
-            subject_number: _Replacement(second.entity, dialogue.response[second.start : second.end]),
-            object_number: _Replacement(first.entity, dialogue.response[first.start : first.end]),
-        }
+        new: dict[int, _Replacement] = {}
+        for subject_number, object_number in (rng.choice(pairs), *(pairs if every else ())):
+            if subject_number in new or object_number in new:
+                continue
+            first, second = dialogue.mentions[subject_number], dialogue.mentions[object_number]
+            new[subject_number] = _Replacement(second.entity, dialogue.response[second.start : second.end])
+            new[object_number] = _Replacement(first.entity, dialogue.response[first.start : first.end])
         return _replace_mentions(dialogue, new, "swapped")
 
     def make_misplaced(self, dialogue: GraphDialogue, rng: random.Random) -> CorruptedDialogue | None:

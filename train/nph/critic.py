@@ -2,8 +2,8 @@
 
 A token classifier (O, B, I) over the pair (linearised triples and history, response), trained on corrupted dialogues
 (``corruption``) made from FB15k-237. A response is hallucinated as soon as one token is. The embedded critic is
-MiniLM cut to four layers; the paper trains RoBERTa-large on OpenDialKG (``PAPER``), and any encoder checkpoint can be
-the base.
+MiniLM cut to four layers; the paper trains RoBERTa-large on OpenDialKG (``PAPER``, with ``DialogueCorpus.OPENDIALKG``),
+and any encoder checkpoint can be the base.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import msgspec
 import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer, BertForTokenClassification, PreTrainedModel
 
+from groundwire.engine.schema.explanations import FlaggedToken
+from groundwire.engine.text.token_flags import flag_tokens
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.triples import SEPARATOR, linearise
@@ -28,23 +30,27 @@ from ..common import backbone
 from ..common.calls import run_calls
 from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
 from . import opendialkg, small_talk
-from .corruption import LABELS, CorruptedDialogue, CorruptionKind, Corruptor, keep_clean, label_tokens
-from .corruption import PAPER as PAPER_MIX
-from .templates import GraphDialogue, TemplateDialogues
+from .corruption import (
+    LABELS,
+    CorruptedDialogue,
+    CorruptionKind,
+    CorruptionRecipe,
+    Corruptor,
+    Span,
+    keep_clean,
+    label_tokens,
+)
+from .dialogue_corpus import DialogueCorpus
+from .templates import GraphDialogue
 from .triple_index import Split
 
 ROLE = "critic"
-LAYERS = 4
-LR, BATCH = 2e-4, 16
-"""Peak learning rate and examples per step of the embedded critic."""
 MAX_TOKENS = 144
 """Tokens of a training example; triples that the response does not state are removed from longer ones."""
 WINDOW = 256
 """Tokens the critic reads at once in service, and of a training example that cannot be made shorter."""
 EPOCH = 100_000
 """Examples between two shuffles; all are drawn anew each time."""
-IDLE_SHARE, SILENT_SHARE = 0.06, 0.06
-"""Shares of the examples: responses that mention no entity, and dialogues without their history."""
 UNLABELLED = -100
 """Label of tokens that are not classified: special tokens, triples, history."""
 THRESHOLD = 0.5
@@ -53,22 +59,34 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class CriticPreset:
-    """Hyper-parameters of a critic."""
+class CriticRecipe:
+    """Model size, data and hyper-parameters. The defaults are those of the embedded critic."""
 
-    base: str
-    """Checkpoint to start from."""
-    lr: float
-    epochs: int
-    """Passes over the corrupted training set."""
+    base: str | None = None
+    """Encoder checkpoint to start from; None is MiniLM, whose word embeddings then stay frozen."""
+    layers: int | None = 4
+    """Layers of it that are kept, from the bottom; None keeps all."""
+    lr: float = 2e-4
+    """Peak learning rate."""
+    batch: int = 16
+    """Examples per step."""
+    steps: int = 900
+    corruption: CorruptionRecipe = CorruptionRecipe.EMBEDDED
+    idle: float = 0.06
+    """Share of the examples whose response mentions no entity."""
+    silent: float = 0.06
+    """Share of the examples without their history."""
 
 
-PAPER = CriticPreset("roberta-large", lr=2e-5, epochs=5)
-"""The paper's appendix D: Adam, two hours on one V100; its data are OpenDialKG, corrupted by ``corruption.PAPER``."""
+PAPER = CriticRecipe(
+    "roberta-large", layers=None, lr=2e-5, steps=14_571, corruption=CorruptionRecipe.INTRIN_EXTRIN, idle=0.0, silent=0.0
+)
+"""The paper's appendix D: RoBERTa-large and Adam; the steps are its five epochs of 23,314 dialogues, each once
+unchanged and once corrupted. It does not say how many examples a step has."""
 
 
 class CriticOutcome(NamedTuple):
-    """A critic's flags on the tokens of one response, and the true ones."""
+    """A critic's flags on the tokens and entities of one response, and the true ones."""
 
     kind: CorruptionKind
     truth: tuple[bool, ...]
@@ -77,12 +95,16 @@ class CriticOutcome(NamedTuple):
     """Whether the critic flags each token."""
     mentions_flagged: tuple[bool, ...]
     """Whether each hallucinated mention has a flagged token."""
+    entities: frozenset[Span] = frozenset()
+    """The first and the last token of each hallucinated mention."""
+    entities_flagged: frozenset[Span] = frozenset()
+    """Those of each entity that the critic flags."""
 
 
 class Critic(Protocol):
-    """Scores each response's tokens: (start, end, probability that the token is hallucinated)."""
+    """Flags each response's tokens."""
 
-    def __call__(self, cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
+    def __call__(self, cases: Sequence[CorruptedDialogue]) -> list[Sequence[FlaggedToken]]:
         """One list per case, in order."""
         ...
 
@@ -96,14 +118,15 @@ def make_premise(dialogue: GraphDialogue) -> str:
     return SEPARATOR.join(filter(None, (linearise(dialogue.triples), *dialogue.history)))
 
 
-def build_critic(base: str | Path | None = None, layers: int = LAYERS, start: Path | None = None) -> PreTrainedModel:
-    """The model before training: the first ``layers`` of MiniLM or of ``start``, or all layers of ``base``."""
+def build_critic(recipe: CriticRecipe, start: Path | None = None) -> PreTrainedModel:
+    """The model before training: the first layers of ``recipe.base``, or of ``start`` or MiniLM."""
     names = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
+    kept = {} if recipe.layers is None else {"num_hidden_layers": recipe.layers}
     model: PreTrainedModel
-    if base is not None:
-        model = AutoModelForTokenClassification.from_pretrained(base, **names)
+    if recipe.base is not None:
+        model = AutoModelForTokenClassification.from_pretrained(recipe.base, **names, **kept)
     else:
-        model = BertForTokenClassification.from_pretrained(start or backbone.PATH, num_hidden_layers=layers, **names)
+        model = BertForTokenClassification.from_pretrained(start or backbone.PATH, **names, **kept)
     return model
 
 
@@ -111,21 +134,23 @@ def train_critic(
     data: Path,
     out: Path,
     schedule: Schedule,
-    lr: float = LR,
-    base: str | None = None,
+    recipe: CriticRecipe = CriticRecipe(),
     measured: int = 1000,
     start: Path | None = None,
+    dialogues: DialogueCorpus = DialogueCorpus.TEMPLATES,
 ) -> None:
     """Train and save a token classifier and its tokenizer in ``out``, measured in ``out/report.json``.
 
-    ``data`` holds FB15k-237. ``start`` is a checkpoint of another recipe that started from MiniLM: one that has learnt
-    to find in one text what the other says, as MiniLM, made for single sentences, has not. The word embeddings stay
-    frozen; with ``base``, any encoder, all weights are trained, and ``PAPER`` has the learning rate.
+    ``schedule`` has the number of steps and of examples per step. ``start`` is a checkpoint of another recipe that
+    started from MiniLM: one that has learnt to find in one text what the other says, as MiniLM, made for single
+    sentences, has not. MiniLM's word embeddings stay frozen; of another ``recipe.base`` all weights are trained.
+    InvalidRequest when ``data`` lacks the files of ``dialogues``.
     """
     torch.manual_seed(schedule.seed)
-    tokens = backbone.load_tokenizer() if base is None else AutoTokenizer.from_pretrained(base, use_fast=True)
-    model = build_critic(base, start=start)
-    examples = CriticExamples.read(data)
+    examples = CriticExamples.read(data, recipe=recipe, dialogues=dialogues)
+    is_minilm = recipe.base is None
+    tokens = backbone.load_tokenizer() if is_minilm else AutoTokenizer.from_pretrained(recipe.base, use_fast=True)
+    model = build_critic(recipe, start)
     names = list(tokens.model_input_names)
     fill = dict.fromkeys(names, 0) | {"input_ids": tokens.pad_token_id or 0, "labels": UNLABELLED}
 
@@ -135,15 +160,17 @@ def train_critic(
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
         return make_batches(EPOCH, make, fill, schedule, start)
 
-    trained = backbone.freeze_word_embeddings(model) if base is None else list(model.parameters())
-    fit(model, [ParameterGroup(trained, lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
+    trained = backbone.freeze_word_embeddings(model) if is_minilm else list(model.parameters())
+    fit(model, [ParameterGroup(trained, recipe.lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
     model.save_pretrained(out)
     tokens.save_pretrained(out)
-    held_out = CriticExamples.read(data, "test").sample(measured)
+    held_out = CriticExamples.read(data, "test", recipe, dialogues).sample(measured)
     report = {
         "steps": schedule.steps,
         "seed": schedule.seed,
-        "fb15k237_test": measure_critic(wrap_critic_model(model, tokens), held_out),
+        "dialogues": dialogues.value,
+        "corruption": recipe.corruption.value,
+        dialogues.held_out: measure_critic(wrap_critic_model(model, tokens), held_out),
     }
     write_report(out, report)
 
@@ -151,24 +178,33 @@ def train_critic(
 class CriticExamples:
     """Draws dialogues, corrupted or not."""
 
-    def __init__(self, dialogues: Callable[[random.Random], GraphDialogue], corruptor: Corruptor) -> None:
+    def __init__(
+        self, dialogues: Callable[[random.Random], GraphDialogue], corruptor: Corruptor, recipe: CriticRecipe
+    ) -> None:
         self._dialogues = dialogues
         self._corruptor = corruptor
+        self._recipe = recipe
 
     @classmethod
-    def read(cls, data: Path, split: Split = "train") -> CriticExamples:
-        """Template dialogues about FB15k-237; the development and test splits have other triples and other phrases."""
-        templates = TemplateDialogues.read(data, split)
-        return cls(templates.draw, Corruptor(templates.index))
+    def read(
+        cls,
+        data: Path,
+        split: Split = "train",
+        recipe: CriticRecipe = CriticRecipe(),
+        dialogues: DialogueCorpus = DialogueCorpus.TEMPLATES,
+    ) -> CriticExamples:
+        """Examples of a recipe; the development and test splits of templates have other triples and other phrases."""
+        source = dialogues.read(data, split)
+        return cls(source.draw, Corruptor(source.index), recipe)
 
     def draw(self, rng: random.Random) -> CorruptedDialogue:
         """One example."""
         dialogue = self._dialogues(rng)
-        if rng.random() < IDLE_SHARE:
+        if rng.random() < self._recipe.idle:
             return keep_clean(msgspec.structs.replace(dialogue, response=rng.choice(small_talk.IDLE), mentions=()))
-        case = self._corruptor.draw(dialogue, rng)
+        case = self._corruptor.draw(dialogue, rng, self._recipe.corruption.corruption)
         supported = all(mention.triples for mention in case.original.mentions)
-        if supported and case.kind != "unseen" and rng.random() < SILENT_SHARE:
+        if supported and case.kind != "unseen" and rng.random() < self._recipe.silent:
             return msgspec.structs.replace(case, dialogue=msgspec.structs.replace(case.dialogue, history=()))
         return case
 
@@ -208,8 +244,8 @@ def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> C
     """A critic that runs a PyTorch model."""
 
     @torch.inference_mode()
-    def criticise(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
-        scored = []
+    def criticise(cases: Sequence[CorruptedDialogue]) -> list[Sequence[FlaggedToken]]:
+        scored: list[Sequence[FlaggedToken]] = []
         device = next(model.parameters()).device
         for at in range(0, len(cases), batch):
             part = cases[at : at + batch]
@@ -223,11 +259,17 @@ def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> C
                 return_tensors="pt",
             )
             logits = model(**{name: encoded[name].to(device) for name in tokens.model_input_names}).logits
-            probabilities = 1.0 - logits.float().softmax(-1)[..., 0]
+            probabilities = logits.float().softmax(-1)
             for row in range(len(part)):
                 response_tokens = [i for i, owner in enumerate(encoded.sequence_ids(row)) if owner == 1]
                 spans = encoded["offset_mapping"][row].tolist()
-                scored.append([(spans[i][0], spans[i][1], float(probabilities[row, i])) for i in response_tokens])
+                table = probabilities[row].tolist()
+                scored.append(
+                    [
+                        FlaggedToken(spans[i][0], spans[i][1], 1.0 - table[i][0], table[i][1] > table[i][2])
+                        for i in response_tokens
+                    ]
+                )
         return scored
 
     return criticise
@@ -236,13 +278,13 @@ def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> C
 def load_critic(bundle: Path, windows: int = 64) -> Critic:
     """The critic of a bundle's role ``critic``; it raises the runtime's error for a response that it cannot read."""
     runtime = LocalRuntime.load(bundle)
+    info = runtime.role_info(ROLE)
 
-    def criticise(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
+    def criticise(cases: Sequence[CorruptedDialogue]) -> list[Sequence[FlaggedToken]]:
         calls = [ClassifyTokens(ROLE, (make_premise(case.dialogue),), case.dialogue.response) for case in cases]
-        scored = []
+        scored: list[Sequence[FlaggedToken]] = []
         for answer in run_calls(runtime, ROLE, calls, ClassifiedTokens, windows):
-            supported = answer.labels.index(LABELS[0])
-            scored.append([(token.start, token.end, 1.0 - token.probabilities[supported]) for token in answer.tokens])
+            scored.append(flag_tokens(answer, info))
         return scored
 
     return criticise
@@ -257,23 +299,23 @@ def evaluate_critic(bundle: Path, data: Path, count: int = 1000) -> dict[str, An
     sets = {"fb15k237_test": CriticExamples.read(data, "test").sample(count)}
     if (data / "nc_opendialkg_turns.jsonl.gz").exists():
         turns, index = opendialkg.read_opendialkg(data)
-        corruptor = Corruptor(index)
-        sets["opendialkg_test"] = [corruptor.draw(t, random.Random(i), PAPER_MIX) for i, t in enumerate(turns[:count])]
+        corruptor, corruption = Corruptor(index), CorruptionRecipe.INTRIN_EXTRIN.corruption
+        sets["opendialkg_test"] = [corruptor.draw(t, random.Random(i), corruption) for i, t in enumerate(turns[:count])]
     return {
         name: {"critic": measure_critic(critic, cases), "words": measure_critic(flag_unknown_words, cases)}
         for name, cases in sets.items()
     }
 
 
-def flag_unknown_words(cases: Sequence[CorruptedDialogue]) -> list[list[tuple[int, int, float]]]:
+def flag_unknown_words(cases: Sequence[CorruptedDialogue]) -> list[Sequence[FlaggedToken]]:
     """A critic without a model: it flags each capitalised word and number that the triples and the history lack."""
-    scored = []
+    scored: list[Sequence[FlaggedToken]] = []
     for case in cases:
         known = set(_WORD.findall(make_premise(case.dialogue).lower()))
         words = [(m.start(), m.end(), m.group()) for m in _WORD.finditer(case.dialogue.response)]
         scored.append(
             [
-                (start, end, float(not (word[0].islower() or word.lower() in known or start == 0)))
+                FlaggedToken(start, end, float(not (word[0].islower() or word.lower() in known or start == 0)))
                 for start, end, word in words
             ]
         )
@@ -284,28 +326,57 @@ def measure_critic(critic: Critic, cases: Sequence[CorruptedDialogue], threshold
     """Precision, recall and F1 of a critic, 0–1; see ``score_outcomes``."""
     outcomes = []
     for case, tokens in zip(cases, critic(cases), strict=True):
-        truth = tuple(label > 0 for label in label_tokens([(start, end) for start, end, _ in tokens], case.flagged))
-        flagged = tuple(probability >= threshold for _, _, probability in tokens)
-        mentions = tuple(
-            any(start < end and a < end and start < b for (a, b, probability) in tokens if probability >= threshold)
-            for start, end in case.flagged
+        true_labels = label_tokens([(token.start, token.end) for token in tokens], case.flagged)
+        flagged = [token for token in tokens if token.probability >= threshold and token.start < token.end]
+        outcomes.append(
+            CriticOutcome(
+                case.kind,
+                truth=tuple(label > 0 for label in true_labels),
+                flagged=tuple(token.probability >= threshold for token in tokens),
+                mentions_flagged=tuple(
+                    any(token.start < end and start < token.end for token in flagged) for start, end in case.flagged
+                ),
+                entities=find_entities([label > 0 for label in true_labels], [label == 1 for label in true_labels]),
+                entities_flagged=find_entities(
+                    [token.probability >= threshold for token in tokens], [token.begins for token in tokens]
+                ),
+            )
         )
-        outcomes.append(CriticOutcome(case.kind, truth, flagged, mentions))
     return score_outcomes(outcomes)
+
+
+def find_entities(flagged: Sequence[bool], begins: Sequence[bool]) -> frozenset[Span]:
+    """The first and the last token of each run of flagged tokens, cut where one begins an entity.
+
+    >>> sorted(find_entities([True, True, True, False, True], [False, False, True, True, False]))
+    [(0, 1), (2, 2), (4, 4)]
+    """
+    entities: list[Span] = []
+    for number, (is_flagged, is_first) in enumerate(zip(flagged, begins, strict=True)):
+        if is_flagged and entities and entities[-1][1] == number - 1 and not is_first:
+            entities[-1] = (entities[-1][0], number)
+        elif is_flagged:
+            entities.append((number, number))
+    return frozenset(entities)
 
 
 def score_outcomes(outcomes: Sequence[CriticOutcome]) -> dict[str, Any]:
     """Precision and recall of a critic's flags.
 
-    ``token`` and ``response`` have precision, recall and F1 of what is flagged (a response is flagged when one of its
-    tokens is), ``mention_recall`` the share of hallucinated mentions with a flagged token, ``response_recall`` the
-    recall by the kind of corruption, ``clean_flagged`` the share of clean responses that are flagged.
+    ``token``, ``entity`` and ``response`` have precision, recall and F1 of what is flagged: an entity counts when its
+    first and its last token are right, as in the paper's table 5, and a response is flagged when one of its tokens is.
+    ``mention_recall`` is the share of hallucinated mentions with a flagged token, ``response_recall`` the recall by the
+    kind of corruption, ``clean_flagged`` the share of clean responses that are flagged.
     """
     tokens: Counter[tuple[bool, bool]] = Counter()
+    entities: Counter[tuple[bool, bool]] = Counter()
     responses: Counter[tuple[bool, bool]] = Counter()
     by_kind: dict[str, list[bool]] = defaultdict(list)
     for outcome in outcomes:
         tokens.update(zip(outcome.truth, outcome.flagged, strict=True))
+        entities[True, True] += len(outcome.entities & outcome.entities_flagged)
+        entities[True, False] += len(outcome.entities - outcome.entities_flagged)
+        entities[False, True] += len(outcome.entities_flagged - outcome.entities)
         responses[any(outcome.truth), any(outcome.flagged)] += 1
         by_kind[outcome.kind].append(any(outcome.flagged))
     mentions = [flags for outcome in outcomes for flags in outcome.mentions_flagged]
@@ -313,6 +384,7 @@ def score_outcomes(outcomes: Sequence[CriticOutcome]) -> dict[str, Any]:
     return {
         "responses": len(outcomes),
         "token": _score_counts(tokens),
+        "entity": _score_counts(entities),
         "response": _score_counts(responses),
         "mention_recall": _mean_share(mentions),
         "response_recall": {kind: _mean_share(flags) for kind, flags in sorted(by_kind.items())},

@@ -31,13 +31,13 @@ from groundwire.runtime.ort.session import DeviceProfile
 
 from ..common import backbone
 from .batches import DialogueSource, RetrieverBatcher, collate_examples
-from .corruption import CorruptionKind, Corruptor
+from .corruption import Corruption, Corruptor
 from .examples import RetrievalExample, RetrievalExamples, select_answerable
 from .loss import RetrieverLoss, RetrieverRecipe
 from .triple_index import TripleIndex
 
-MIX: Mapping[CorruptionKind, float] = {"extrinsic": 0.6, "swapped": 0.4}
-"""The paper's corruptions."""
+CORRUPTION = Corruption({"extrinsic": 0.6, "swapped": 0.4}, every=False)
+"""The paper's proportions; mostly one name of a response is wrong."""
 GOLD = "gold"
 """The kind of a response that was not corrupted."""
 HITS = (1, 3, 10)
@@ -68,8 +68,8 @@ def make_corrupted_cases(
     for dialogue in source.stream(rng):
         if len(cases) == count:
             break
-        corrupted = corruptor.draw(dialogue, rng, MIX)
-        if corrupted.kind not in MIX:
+        corrupted = corruptor.draw(dialogue, rng, CORRUPTION)
+        if corrupted.kind not in CORRUPTION.mix:
             continue
         pairs = [
             (before, corrupted.dialogue.response[after.start : after.end])

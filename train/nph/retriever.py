@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from pathlib import Path
 
 import torch
@@ -19,41 +18,17 @@ from groundwire.export.roles.retriever.model import Block
 
 from ..common import backbone
 from ..common.loop import ParameterGroup, Schedule, fit, write_report
-from . import opendialkg
 from .batches import ENCODER_INPUTS, DialogueSource, RetrieverBatcher, draw_batches, load_text_encoder
 from .compgcn import GraphLoss, GraphMemory, GraphRetriever
+from .dialogue_corpus import DialogueCorpus
 from .evaluate import measure_retriever
 from .examples import RetrievalExamples
 from .loss import RetrieverLoss, RetrieverRecipe
-from .templates import TemplateDialogues
-from .triple_index import Split
 
 ABOUT = 2.0
 """Initial weight of the mean of the words before a mention in its query, relative to the mention's own state."""
 POSITIONS = 256
 """Rows kept of MiniLM's 512 positions."""
-
-
-class DialogueCorpus(StrEnum):
-    """The dialogues that the retriever is trained on."""
-
-    TEMPLATES = "templates"
-    """Dialogues made from FB15k-237."""
-    OPENDIALKG = "opendialkg"
-    """Dialogues of people about films. The licence (CC BY-NC 4.0) forbids to ship weights trained on them."""
-
-    def read(self, data: Path, split: Split = "train") -> DialogueSource:
-        """The dialogues of ``split``; InvalidRequest when OpenDialKG's files are not in ``data``."""
-        if self is DialogueCorpus.OPENDIALKG:
-            return opendialkg.OpenDialKGTurns.read(data, "valid" if split == "dev" else split)
-        return TemplateDialogues.read(data, split)
-
-
-def read_held_out(data: Path, dialogues: DialogueCorpus | None = None) -> dict[str, DialogueSource]:
-    """The test part of ``dialogues`` by name; None takes both, OpenDialKG only where ``data`` has it."""
-    both = (DialogueCorpus.TEMPLATES, *([DialogueCorpus.OPENDIALKG] if opendialkg.has_opendialkg(data) else []))
-    names = {DialogueCorpus.TEMPLATES: "fb15k237_test", DialogueCorpus.OPENDIALKG: "opendialkg_test"}
-    return {names[kind]: kind.read(data, "test") for kind in (both if dialogues is None else [dialogues])}
 
 
 def build_retriever(recipe: RetrieverRecipe, counts: torch.Tensor | None = None) -> EntityRetriever:

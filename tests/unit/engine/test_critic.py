@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from groundwire.engine.nph.mentions import find_mentions
 from groundwire.engine.schema.explanations import FlaggedToken
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import request_key
-from groundwire.runtime.calls import Classify, ClassifyTokens
+from groundwire.runtime.calls import ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import RoleInfo
 from tests.support import fakes
 from tests.support.graph_world import FACTS, FILMS, critic, world
 
@@ -166,13 +168,49 @@ def test_scores_kept_before_there_were_triples_are_found_again() -> None:
 
 def tokens(response: str, *flagged: str) -> list[FlaggedToken]:
     """Four-letter pieces of words, those that overlap the flagged texts with probability 0.8."""
-    import re
-
     ranges = [(response.index(text), response.index(text) + len(text)) for text in flagged]
     return [
         FlaggedToken(*piece.span(), 0.8 if any(s < piece.end() and piece.start() < e for s, e in ranges) else 0.1)
         for piece in re.finditer(r"\w{1,4}|[^\w\s]", response)
     ]
+
+
+@pytest.mark.parametrize(
+    ("response", "tags", "expected"),
+    [
+        (
+            "He also wrote The Time Machine and The Invisible Man.",
+            "O O O B I I I B I I O",
+            ["The Time Machine", "The Invisible Man"],
+        ),
+        (
+            "He also wrote The Time Machine and The Invisible Man.",
+            "O O O B I I B I I I O",
+            ["The Time Machine", "The Invisible Man"],
+        ),
+        ("Tom Hanks Meg Ryan play.", "B I B I O O", ["Tom Hanks", "Meg Ryan"]),
+        ("Tom Hanks Meg Ryan play.", "B O B O O O", ["Tom Hanks", "Meg Ryan"]),
+        ("Tom Hanks Meg Ryan play.", "I I I I O O", ["Tom Hanks Meg Ryan"]),
+    ],
+)
+@pytest.mark.parametrize("labels", [("O", "B", "I"), ("I-Halluc", "B-Halluc", "O")])
+def test_a_new_mention_begins_where_the_critic_says_so(
+    labels: tuple[str, ...], response: str, tags: str, expected: list[str]
+) -> None:
+    def tag(call: ClassifyTokens) -> Any:
+        kinds = [next(label for label in labels if label.startswith(letter)) for letter in tags.split()]
+        classified = tuple(
+            ClassifiedToken(*word.span(), tuple(0.8 if label == kind else 0.1 for label in labels))
+            for word, kind in zip(re.finditer(r"\w+|[^\w\s]", response), kinds, strict=True)
+        )
+        return ClassifiedTokens(labels, classified, Read(1, 1, 1))
+
+    runtime = FakeRuntime({"critic": tag}, role_info={"critic": RoleInfo(labels, ("O",))})
+    with Engine(runtime) as engine:
+        score = engine.score(response, triples=FILMS, metrics=["critic"])
+        critique = engine.critique(response, triples=FILMS)
+    assert [span.text for span in score.unsupported] == expected
+    assert [mention.text for mention in critique.mentions] == expected
 
 
 class Link:

@@ -11,7 +11,7 @@ import pytest
 from groundwire.engine import Engine, InvalidRequest, KnowledgeGraph, Options, Refinement, Triple
 from groundwire.engine.nph.context import find_path
 from groundwire.engine.nph.steps import RefineOptions
-from groundwire.runtime.calls import ClassifyTokens, Retrieve
+from groundwire.runtime.calls import ClassifyTokens, FindSpans, Retrieve, TextSpan
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.triples import SEPARATOR
@@ -208,6 +208,93 @@ def test_what_is_of_another_kind_counts_less_and_a_number_is_no_name() -> None:
     assert shares["John Hurt"] == pytest.approx(0.3 / 11)
     assert plain["Ridley Scott"] == pytest.approx(8 / 12)
     assert plain["John Hurt"] == pytest.approx(1 / 12)
+
+
+def test_without_the_critics_masks_the_retriever_decides_about_every_name() -> None:
+    """The critic sees nothing wrong; the retriever expects another director, and the right cast."""
+
+    def blind(call: ClassifyTokens) -> Any:
+        return critic(ClassifyTokens(call.role, call.premises, "x " * (len(call.text) // 2)))
+
+    with Engine(world(critic=blind)) as engine:
+        wrong, right = "Alien was directed by John Hurt.", "Alien was directed by Ridley Scott."
+        assert engine.refine(wrong, ALIEN, graph=GRAPH).status == "clean"
+        refinement = engine.refine(wrong, ALIEN, graph=GRAPH, mask_all=True)
+        kept = engine.refine(right, ALIEN, graph=GRAPH, mask_all=True)
+    assert consistent(refinement).response == right
+    assert (refinement.status, refinement.before.mentions) == ("refined", ())
+    assert (kept.status, kept.response) == ("clean", right)
+
+
+def test_names_that_are_only_recognised_are_masked_too() -> None:
+    def masked(**roles: Any) -> set[str]:
+        with Engine(world(**roles)) as engine:
+            engine.refine("Alien stars John Hurt, not John Smith.", ALIEN, graph=GRAPH, mask_all=True)
+            assert isinstance(engine.runtime, FakeRuntime)
+            calls = [call for role, calls in engine.runtime.batches if role == "retriever" for call in calls]
+        return {
+            call.response[start:end] for call in calls if isinstance(call, Retrieve) for start, end in call.mentions
+        }
+
+    def trusting(call: ClassifyTokens) -> Any:
+        return critic(ClassifyTokens(call.role, call.premises, "x " * (len(call.text) // 2)))
+
+    assert masked(critic=trusting) == {"Alien", "John Hurt"}
+    assert masked(critic=trusting, spans=recognise) == {"Alien", "John Hurt", "John Smith"}
+
+
+def test_without_the_veto_the_best_repair_is_taken() -> None:
+    def lost(call: ClassifyTokens) -> Any:
+        """Has forgotten every triple."""
+        return critic(ClassifyTokens(call.role, (call.premises[0].split(SEPARATOR)[-1],), call.text))
+
+    with Engine(world(critic=lost)) as engine:
+        refused, taken = (
+            engine.refine("Alien stars Kate Winslet.", ALIEN, graph=GRAPH, veto=on) for on in (True, False)
+        )
+    assert (refused.status, taken.status, taken.accepted) == ("refused", "refined", False)
+    assert consistent(taken).response == "Alien stars Sigourney Weaver."
+
+
+PERSONS = re.compile("Ridley Scott|Sigourney Weaver|John Hurt|John Smith")
+
+
+def recognise(call: FindSpans) -> Any:
+    """A recogniser that knows persons, and takes half of "Alien" and every film for something else."""
+    persons = [TextSpan(match[0], *match.span(), "ent:PERSON") for match in PERSONS.finditer(call.text)]
+    works = [TextSpan(match[0], *match.span(), "ent:MISC") for match in re.finditer("Gladiator|Heat", call.text)]
+    genres = [TextSpan(match[0], *match.span(), "noun_chunk") for match in re.finditer("Science fiction", call.text)]
+    return (*persons, *works, *genres)
+
+
+@pytest.mark.parametrize(
+    ("name", "preferred", "settings"),
+    [
+        ("John Smith", True, {}),
+        ("John Smith", False, {"type_aware": False}),
+        ("James Brown", False, {}),  # the recogniser does not see it
+        ("Heat", False, {}),  # none of the candidates' roles has works
+    ],
+)
+def test_a_name_that_the_graph_does_not_know_has_the_type_that_is_recognised(
+    name: str, preferred: bool, settings: dict[str, Any]
+) -> None:
+    with Engine(world(spans=recognise)) as engine:
+        (change,) = engine.refine(f"Alien was directed by {name}.", ALIEN, graph=GRAPH, **settings).changes
+    shares = {item.entity: item.probability for item in (change.chosen, *change.runners_up)}
+    # The retriever weighs the director 8, two actors and the genre 1 each, and without types the year.
+    if preferred:
+        assert shares["Ridley Scott"] == pytest.approx(8 / (8 + 2 + 0.3))
+        assert shares["Science fiction"] == pytest.approx(0.3 / 11)
+    elif name == "Heat":
+        assert shares["Science fiction"] == pytest.approx(1 / (1 + 0.3 * 10))
+    else:
+        assert shares["Science fiction"] == pytest.approx(1 / (12 if settings else 11))
+
+
+def test_without_a_recogniser_a_name_that_the_graph_does_not_know_has_no_type() -> None:
+    (change,) = run("Alien was directed by John Smith.").changes
+    assert {item.entity: item.probability for item in change.runners_up}["Science fiction"] == pytest.approx(1 / 11)
 
 
 def test_candidates_come_from_as_far_as_asked_for() -> None:

@@ -194,9 +194,16 @@ def test_options_reach_the_engine(loaded: list[tuple[Any, ...]], films: Path, tm
             "--no-type-aware",
             "--min-probability",
             0.2,
+            "--mask-all",
+            "--no-veto",
+            "--extra",
+            "compact",
         ).stdout
     )
-    assert row["refinement"]["signature"].endswith("|refine:hops=2,top=3,type_aware=False,min_probability=0.2")
+    assert loaded == [("nph", "compact")]
+    assert row["refinement"]["signature"].endswith(
+        "|refine:hops=2,top=3,type_aware=False,min_probability=0.2,mask_all=True,veto=False"
+    )
 
 
 @pytest.mark.parametrize("command", ["refine", "critique"])
