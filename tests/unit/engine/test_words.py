@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import unicodedata
-
 import pytest
 import spacy
 from hypothesis import given
@@ -13,21 +10,10 @@ from hypothesis import strategies as st
 from groundwire.engine.text.sentences import sentences
 from groundwire.engine.text.words import SHORT, words
 from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
-from tests.support.texts import TEXT
+from tests.support.texts import TEXT, unlike_characters
 
 
-def is_like_others(character: str) -> bool:
-    """Whether a character is one of the 900,000 without case and decomposition that are letters or nothing."""
-    return unicodedata.category(character) in (
-        "Lo",
-        "Cn",
-        "Co",
-        "Cs",
-    ) and character == character.lower() == character.upper() == unicodedata.normalize("NFKC", character)
-
-
-CHARACTERS = [c for c in map(chr, range(sys.maxunicode + 1)) if not is_like_others(c)]
-CHARACTERS += ["中", "가", "ก", "ア", "א", "ع", "\u0378", "\U0010fffd"]
+CHARACTERS = unlike_characters()
 
 
 def test_words_equal_those_of_spacy() -> None:
