@@ -40,7 +40,7 @@ def sentences() -> Iterator[str]:
 
 @cache
 def unlike_characters() -> tuple[str, ...]:
-    """All of Unicode's characters but 900,000 that are letters or nothing, without case or decomposition; 8 of those."""
+    """All characters of Unicode, but of the 900,000 letters and gaps without case and decomposition only eight."""
     characters = [character for character in map(chr, range(sys.maxunicode + 1)) if not _is_plain(character)]
     return (*characters, *"中가กアאع\u0378\U0010fffd")
 

@@ -12,7 +12,6 @@ from groundwire.engine.text.words import SHORT, words
 from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
 from tests.support.texts import TEXT, unlike_characters
 
-
 CHARACTERS = unlike_characters()
 
 
