@@ -19,6 +19,8 @@ from tests.support.beam_search import drive
 LARGE = os.environ.get("GROUNDWIRE_EXHAUSTIVE") == "1"
 NAN, INF = np.nan, np.inf
 
+pytestmark = pytest.mark.timeout(1800)
+
 
 def patterns(levels: tuple[float, ...], width: int) -> np.ndarray:
     """Every row of ``width`` levels: [levels ** width, width]."""
