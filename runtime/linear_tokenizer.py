@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 LONGEST_CHUNK = 64
-"""Characters of a chunk that spaCy reads as a whole. In 850,000 texts of dialogues, Wikipedia and inference pairs none is
-longer; addresses of web pages may be."""
+"""Characters of a chunk that spaCy reads as a whole. In 850,000 texts of dialogues, Wikipedia and inference pairs none
+is longer; addresses of web pages may be."""
 
 _CHUNK = re.compile(r"\S+")
 _PIECE = re.compile(rf"\S{{1,{LONGEST_CHUNK}}}\b|\S{{{LONGEST_CHUNK}}}")
