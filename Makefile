@@ -18,9 +18,9 @@ check: .venv/ready
 test: .venv/ready
 	$(CHECK) test
 
-# The C++ core under ASan and UBSan, on seeded inputs.
+# The C++ core and its bindings under ASan, UBSan and TSan, a minute of fuzzing per topic, and larger exhaustive tests.
 test-native: .venv/ready
-	$(CHECK) native
+	bash scripts/native_full.sh
 
 # docs/quality.md and its report from the labelled sets: make evaluate DATA=…/bench
 evaluate: .venv/ready

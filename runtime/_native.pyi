@@ -31,7 +31,7 @@ def pad_rows(
     """Copy ``rows`` of a ragged table into one batch: ``(ids [R, width], mask [R, width])``.
 
     Row ``r`` of the table is ``flat[offsets[r]:offsets[r + 1]]``; no chosen row may be longer than ``width``. The mask
-    is 1 on tokens and 0 on the ``fill`` after them.
+    is 1 on tokens and 0 on the ``fill`` after them. A batch has at most 2**27 values.
     """
 
 def argmax_spans(
@@ -57,7 +57,7 @@ def best_spans(
     ``start`` and ``end`` are logits [B, T]; a span of row ``b`` has ``first[b] <= start <= end <= last[b]``, ends
     inclusive, and at most ``max_tokens`` positions; ``last[b] < first[b]`` leaves none. Of equal scores the earlier
     start, then the earlier end comes first. NaN logits count as -inf, and a span of score -inf does not count: where
-    fewer than n spans remain, the rest is start = end = -1 and score = -inf.
+    fewer than n spans remain, the rest is start = end = -1 and score = -inf. ``B * n`` is at most 2**24.
     """
 
 def clean(text: str) -> str:

@@ -6,7 +6,7 @@ that spells a special token (``</s>``, ``[SEP]``) is data: it never becomes that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -158,20 +158,17 @@ class TextEncoder:
         # the ids are checked and a space replaces the first character of an offending piece, which keeps every offset.
         for _ in range(8):
             encoding = self._tokenizer.encode(first, second, add_special_tokens=add_special)
-            clash = [
+            clashes = [
                 (sequence, start)
                 for index, mask, sequence, (start, _) in zip(
                     encoding.ids, encoding.special_tokens_mask, encoding.sequence_ids, encoding.offsets, strict=True
                 )
                 if not mask and index in self._special and sequence is not None
             ]
-            if not clash:
+            if not clashes:
                 return encoding
-            for sequence, start in clash:
-                if sequence == 0:
-                    first = _blank_out(first, start)
-                elif second is not None:
-                    second = _blank_out(second, start)
+            first = _blank_out(first, [start for sequence, start in clashes if sequence == 0])
+            second = second and _blank_out(second, [start for sequence, start in clashes if sequence == 1])
         raise TooLong("The text spells the model's special tokens again and again; remove them.")
 
     def _check(self, encoding: Encoding, text: str) -> None:
@@ -215,8 +212,11 @@ def fill(template: str, fields: dict[str, str]) -> str:
     return "".join(out)
 
 
-def _blank_out(text: str, index: int) -> str:
-    # A piece may start with the space before its word.
-    while index < len(text) - 1 and text[index].isspace():
-        index += 1
-    return text[:index] + " " + text[index + 1 :]
+def _blank_out(text: str, starts: Iterable[int]) -> str:
+    characters = list(text)
+    for index in starts:
+        # A piece may start with the space before its word.
+        while index < len(text) - 1 and text[index].isspace():
+            index += 1
+        characters[index] = " "
+    return "".join(characters)

@@ -9,7 +9,7 @@ seed="${2:-1}"
 build="build/sanitize"
 
 cmake -S cpp_ext -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
-  -DGROUNDWIRE_MODULE=OFF -DGROUNDWIRE_FUZZ=ON -DGROUNDWIRE_SANITIZE=ON
+  -DGROUNDWIRE_MODULE=OFF -DGROUNDWIRE_FUZZ=ON -DGROUNDWIRE_SANITIZE=address,undefined
 cmake --build "$build" --parallel 2
 for target in "$build"/fuzz_*; do
   "$target" "$inputs" "$seed"

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 
 #include "core/errors.hpp"
 
 namespace groundwire {
 namespace {
+
+/// Values of one batch: 1 GiB of ids, and the mask. More is a mistake that could take the machine's memory.
+constexpr std::size_t kMostValues = std::size_t{1} << 27;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
@@ -74,8 +76,8 @@ PaddedRows pad_rows(std::span<const std::int64_t> flat, std::span<const std::int
                     std::span<const std::int64_t> rows, std::int64_t width, std::int64_t fill) {
   require(1 <= width && width <= kMaxLength, "width is ", width, ", allowed are 1 to ", kMaxLength);
   const auto columns = static_cast<std::size_t>(width);
-  constexpr std::size_t kMostValues = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(std::int64_t);
-  require(rows.size() <= kMostValues / columns, rows.size(), " rows of width ", width, " do not fit in memory");
+  require(rows.size() <= kMostValues / columns, rows.size(), " rows of width ", width, ", allowed are up to ",
+          kMostValues, " values in a batch");
 
   PaddedRows padded{std::vector<std::int64_t>(rows.size() * columns, fill),
                     std::vector<std::int64_t>(rows.size() * columns, 0)};

@@ -10,6 +10,9 @@
 namespace groundwire {
 namespace {
 
+/// Spans over all rows of one call: 320 MiB. A larger n is a mistake, and its table could take the machine's memory.
+constexpr std::size_t kMostSpans = std::size_t{1} << 24;
+
 constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 
 float nan_to_lowest(float value) {
@@ -119,8 +122,7 @@ Spans best_spans(Matrix<const float> start, Matrix<const float> end, std::span<c
   require(first.size() == start.rows && last.size() == start.rows, "first and last have ", first.size(), " and ",
           last.size(), " entries for ", start.rows, " rows");
   require(max_tokens >= 1, "max_tokens is ", max_tokens, ", it must be at least 1");
-  const std::size_t most =
-      std::numeric_limits<std::ptrdiff_t>::max() / sizeof(std::int64_t) / std::max<std::size_t>(1, start.rows);
+  const std::size_t most = kMostSpans / std::max<std::size_t>(1, start.rows);
   require(1 <= n && static_cast<std::uint64_t>(n) <= most, "n is ", n, ", allowed are 1 to ", most);
 
   const auto per_row = static_cast<std::size_t>(n);

@@ -15,13 +15,13 @@ from groundwire.runtime.errors import InvalidRequest, TooLong
 from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.words import words
+from ..text.words import check_words, words
 from .base import Metric, RoleInfos, without_calls
 
 MAX_CELLS = 4_000_000
 """ROUGE-L: words of the response times words of the knowledge; its table is filled in plain Python, in a second."""
 MAX_WORDS = 50_000
-"""METEOR: words of the knowledge, which plain Python stems in a second."""
+"""METEOR: words of response and knowledge, which plain Python stems in a second."""
 
 
 def bleu(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
@@ -69,22 +69,18 @@ def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     """METEOR, 0–1, by nltk, over spaCy's English tokens, punctuation included.
 
     Exact words, then stems, then with ``LexicalOptions.meteor_synonyms`` synonyms are matched; without synonyms values
-    are a little lower than published ones. Knowledge beyond ``MAX_WORDS`` is ``truncated``. InvalidRequest when
+    are a little lower than published ones. Texts beyond ``MAX_WORDS`` are ``truncated``. InvalidRequest when
     synonyms are asked for and nltk's WordNet data is not installed.
     """
     score = _import("meteor", "nltk.translate.meteor_score").meteor_score
     wordnet = _synonyms(options.lexical.meteor_synonyms)
 
     def result() -> MetricResult:
+        check_words((request.response, *request.knowledge), MAX_WORDS, "METEOR")
         ours = [word.text for word in words(request.response)]
-        theirs = [word.text for word in words(reference(request))]
         if not ours:
             return _nothing("meteor")
-        if len(theirs) > MAX_WORDS:
-            raise TooLong(
-                f"METEOR reads up to {MAX_WORDS} words of knowledge; these are {len(theirs)}. "
-                "Retrieve fewer passages, or leave meteor out."
-            )
+        theirs = [word.text for word in words(reference(request))]
         return MetricResult("meteor", "scored", score([theirs], ours, wordnet=wordnet))
 
     return without_calls(result)

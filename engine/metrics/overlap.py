@@ -18,9 +18,11 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.words import words
+from ..text.words import check_words, words
 from .base import Metric, RoleInfos, without_calls
 
+MAX_WORDS = 250_000
+"""Overlap: words of response and knowledge, which spaCy splits in four seconds."""
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
@@ -34,7 +36,8 @@ def overlap(
     things differ from that code, which moves scores on the papers' sets by 0.0005 on average (docs/adr, nr 12): a run
     of spaces is no word, and both texts are split before they are lower-cased, so that equal texts have equal words.
 
-    A response without content words has nothing to verify; knowledge without any supports nothing, a score of 0.
+    A response without content words has nothing to verify; knowledge without any supports nothing, a score of 0. Texts
+    beyond ``MAX_WORDS`` are ``truncated``.
     """
     return without_calls(partial(_overlap, request, name))
 
@@ -67,6 +70,7 @@ def bag_f1(response: Iterable[str], knowledge: Iterable[str]) -> float:
 
 
 def _overlap(request: Request, name: str) -> MetricResult:
+    check_words((request.response, *request.knowledge), MAX_WORDS, "Word overlap")
     content = [word for word in words(request.response) if word.content]
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")

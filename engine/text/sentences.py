@@ -6,6 +6,8 @@ import threading
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from groundwire.runtime.linear_tokenizer import LinearTokenizer
+
 from .words import RECENT, SHORT
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def _pipeline() -> Language:
     import spacy  # on first use, as in ``words``
 
     nlp = spacy.blank("en")
+    nlp.tokenizer = LinearTokenizer(nlp.tokenizer)
     nlp.add_pipe("sentencizer")
     nlp.max_length = 1 << 30  # callers limit their texts; these rules need little memory
     return nlp

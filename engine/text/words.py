@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from groundwire.runtime.errors import TooLong
+from groundwire.runtime.linear_tokenizer import LinearTokenizer
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -38,6 +42,21 @@ def words(text: str) -> tuple[Word, ...]:
     return _recent(text) if len(text) <= SHORT else _split(text)
 
 
+def check_words(texts: Iterable[str], limit: int, title: str) -> None:
+    """Raise TooLong if ``texts`` have more than ``limit`` words together, for a metric that is called ``title``.
+
+    Counted are runs of letters and digits, and every other character but spaces: about as many as ``words`` returns,
+    in a fiftieth of the time.
+    """
+    count = sum(sum(1 for _ in _COUNTED.finditer(text)) for text in texts)
+    if count > limit:
+        raise TooLong(
+            f"{title} reads up to {limit} words and punctuation marks; response and knowledge have {count}. "
+            "Retrieve fewer passages, or leave this metric out."
+        )
+
+
+_COUNTED = re.compile(r"\w+|[^\w\s]")
 SHORT = 2_000
 """Longest text, in characters, whose words and sentences are cached for the other metrics of the request."""
 RECENT = 128
@@ -66,6 +85,7 @@ def _tokenizer() -> Language:
     import spacy  # on first use: it takes 70 MB and half a second
 
     nlp = spacy.blank("en")
+    nlp.tokenizer = LinearTokenizer(nlp.tokenizer)
     nlp.max_length = 1 << 30  # callers limit their texts; the tokenizer needs little memory
     return nlp
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..calls import FindSpans, IsPersonal, TextSpan
 from ..errors import BundleError, GroundwireError, InvalidRequest
+from ..linear_tokenizer import LinearTokenizer
 from ..protocol import Outcome
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class SpanFinder:
             if factory in _UNUSED:
                 nlp.remove_pipe(name)
         self._chunks, self._subjects, self._owners = _choose_scheme(nlp.get_pipe("parser").labels)
+        nlp.tokenizer = LinearTokenizer(nlp.tokenizer)
         self._nlp = nlp
         # spaCy does not promise that one pipeline may run in two threads at once.
         self._lock = threading.Lock()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+import unicodedata
 from collections.abc import Iterator
+from functools import cache
 
 TEXT = """\
 Bob Ross was an American painter who created and hosted The Joy of Painting on public television from 1983 to 1994.
@@ -33,3 +36,15 @@ def sentences() -> Iterator[str]:
     """The sentences of the text, lines broken at full stops and question marks."""
     for line in TEXT.splitlines():
         yield from (part.strip() for part in re.split(r"(?<=[.?!]) ", line) if part.strip())
+
+
+@cache
+def unlike_characters() -> tuple[str, ...]:
+    """All characters of Unicode, but of the 900,000 letters and gaps without case and decomposition only eight."""
+    characters = [character for character in map(chr, range(sys.maxunicode + 1)) if not _is_plain(character)]
+    return (*characters, *"中가กアאع\u0378\U0010fffd")
+
+
+def _is_plain(character: str) -> bool:
+    spellings = {character.lower(), character.upper(), unicodedata.normalize("NFKD", character)}
+    return unicodedata.category(character) in ("Lo", "Cn", "Co", "Cs") and spellings == {character}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
+from groundwire.runtime import tokenization
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.manifest import Template
 from groundwire.runtime.tokenization import TextEncoder, Window, flatten
 from tests.support import models
+from tests.support.texts import unlike_characters
 
 MAKERS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     "word pieces": models.word_pieces,
@@ -277,6 +280,33 @@ def test_any_text_keeps_its_offsets_and_holds_no_special_token(name: str, parts:
     offsets = [span for span, owner in zip(window.offsets, window.sequence_ids, strict=True) if owner == 0]
     assert offsets == sorted(offsets)
     assert all(0 <= start <= end <= len(text) for start, end in offsets)
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_offsets_are_right_around_every_character(name: str) -> None:
+    """Normalization makes several characters of some: two of İ, eighteen of ﷺ."""
+    characters = [character for character in unlike_characters() if not "\ud800" <= character <= "\udfff"]
+    for start in range(0, len(characters), 1000):
+        text = "".join(f"Bob{character}Ross {character} " for character in characters[start : start + 1000]) + "Bob"
+        window = encoder(name).encode_plain(text)
+        assert all(0 <= begin <= end <= len(text) for begin, end in window.offsets)
+        assert all(a[0] <= b[0] and a[1] <= b[1] for a, b in itertools.pairwise(window.offsets))
+        assert len(window.ids) <= 20 * len(text)
+        assert window.text(0, len(window.ids) - 1, [text]) == text
+
+
+def test_special_tokens_are_blanked_out_in_one_pass_per_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    original = tokenization._blank_out
+
+    def count(text: str, starts: list[int]) -> str:
+        texts.append(text)
+        return original(text, starts)
+
+    monkeypatch.setattr(tokenization, "_blank_out", count)
+    window = encoder("unigrams of T5").encode_plain("</s> Bob " * 300)
+    assert not set(body(window)) & reserved("unigrams of T5")
+    assert len(texts) == 1
 
 
 # Templates

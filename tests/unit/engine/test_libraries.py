@@ -94,7 +94,8 @@ def test_a_response_without_words_for_a_metric_has_nothing_to_verify() -> None:
 
 @pytest.mark.parametrize(("name", "limit"), [("rouge_l", "MAX_CELLS"), ("meteor", "MAX_WORDS")])
 def test_too_long_knowledge_is_truncated(monkeypatch: pytest.MonkeyPatch, name: str, limit: str) -> None:
-    maximum = {"rouge_l": 5 * 9, "meteor": 10}[name]
+    # ROUGE-L counts pairs of words, METEOR those of both texts and the full stop.
+    maximum = {"rouge_l": 5 * 9, "meteor": 5 + 10}[name]
     monkeypatch.setattr(libraries, limit, maximum)
     response = "Bob Ross was a painter"
     fits = score(response, "one two three four five six seven eight nine.", metrics=(name,))
@@ -102,6 +103,14 @@ def test_too_long_knowledge_is_truncated(monkeypatch: pytest.MonkeyPatch, name: 
     over = score(response, "one two three four five six seven eight nine ten.", metrics=(name,))
     assert (over.status, over.value) == ("truncated", None)
     assert f"up to {maximum}" in over.message
+
+
+def test_a_long_response_is_truncated_for_meteor_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libraries, "MAX_WORDS", 20)
+    result = score("one " * 20, "two", metrics=("meteor",))
+    assert (result.status, result.value) == ("truncated", None)
+    assert "up to 20 words" in result.message
+    assert "have 21" in result.message
 
 
 class Synonyms:

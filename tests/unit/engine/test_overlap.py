@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, OverlapExplanation, Score
+from groundwire.engine.metrics import overlap
 from groundwire.engine.metrics.overlap import split_words
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
@@ -54,6 +55,14 @@ def test_the_explanation_names_every_content_word_and_those_missing_from_the_kno
     ]
     assert {(span.reason, span.metric) for span in explanation.unsupported} == {("not_in_knowledge", "overlap")}
     assert (explanation.precision, explanation.f1) == (pytest.approx(4 / 6), pytest.approx(8 / 14))
+
+
+def test_texts_with_too_many_words_are_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlap, "MAX_WORDS", 8)
+    assert score("Bob, a painter", "Bob painted.", "!").metrics["overlap"].status == "scored"
+    results = score("Bob, a painter", "Bob painted.", "((").metrics
+    assert [results[name].status for name in NAMES] == ["truncated", "truncated", "scored"]
+    assert "up to 8 words and punctuation marks; response and knowledge have 9" in results["overlap"].message
 
 
 def test_f1_counts_a_repeated_word_as_often_as_the_knowledge_has_it() -> None:

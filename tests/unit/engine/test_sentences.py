@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.text.sentences import sentences
+from groundwire.engine.text.sentences import _pipeline, sentences
+from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,11 @@ def test_they_are_ordered_disjoint_ranges_that_keep_every_word(text: str) -> Non
     assert all(a.end <= b.start for a, b in itertools.pairwise(split))
     inside = {i for part in split for i in range(part.start, part.end)}
     assert {i for i, character in enumerate(text) if character.isalnum()} <= inside
+
+
+def test_runs_without_spaces_are_read_in_pieces() -> None:
+    assert [len(token) for token in _pipeline().make_doc("a" * 200)] == [LONGEST_CHUNK] * 3 + [200 - 3 * LONGEST_CHUNK]
+    assert [part.text for part in sentences("(" * 200 + "Yes! No.")] == ["(" * 200 + "Yes!", "No."]
 
 
 def test_threads_may_share_it() -> None:

@@ -136,6 +136,7 @@ def test_plan_batches_refuses_an_empty_budget(max_tokens: int, max_rows: int, me
         ([-1, 3, 10], [0], 8, "offsets put row 0 at -1 to 3"),
         ([4, 3, 10], [0], 8, "offsets put row 0 at 4 to 3"),
         ([0, 3, 10], [0], 0, "width is 0, allowed are 1 to 1073741824"),
+        ([0, 3, 10], [0, 1], 2**27, "2 rows of width 134217728, allowed are up to 134217728 values in a batch"),
     ],
 )
 def test_pad_rows_refuses_what_lies_outside(offsets: list[int], rows: list[int], width: int, message: str) -> None:

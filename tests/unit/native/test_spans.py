@@ -132,6 +132,7 @@ def test_best_spans_equals_its_reference_implementation(
         ([0, 0], [4, 4], 0, 1, "max_tokens is 0, it must be at least 1"),
         ([0, 0], [4, 4], 3, 0, "n is 0, allowed are 1 to"),
         ([0, 0], [4, 4], 3, 2**62, "n is 4611686018427387904, allowed are 1 to"),
+        ([0, 0], [4, 4], 3, 2**23 + 1, "n is 8388609, allowed are 1 to 8388608"),
     ],
 )
 def test_best_spans_names_what_is_allowed(

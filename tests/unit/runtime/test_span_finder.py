@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import BundleError, InvalidRequest
+from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
 from groundwire.runtime.models.span_finder import SpanFinder, universal_noun_chunks
 from tests.support.span_pipelines import PARSED, SCHEMES, parsed, train_tiny
 
@@ -53,6 +54,15 @@ def test_spaces_are_no_nouns_and_begin_no_chunk() -> None:
     heads, deps = [1, 3, 3, 4, 4, 4], ["compound", "amod", "compound", "nsubj", "ROOT", "obj"]
     doc = Doc(spacy.blank("en").vocab, words=words, spaces=[False] * 6, pos=pos, heads=heads, deps=deps)
     assert [chunk.text for chunk in universal_noun_chunks(doc)] == ["big dogs"]
+
+
+def test_runs_without_spaces_are_read_in_pieces() -> None:
+    nlp = train_tiny("ud")
+    finder = SpanFinder(nlp)
+    assert max(len(token) for token in nlp.make_doc("a" * 200)) == LONGEST_CHUNK
+    text = "(" * 200 + "Bob Ross was born." + "!" * 200
+    assert all(text[span.start : span.end] == span.text for span in finder.find(text))
+    assert finder.find(text)
 
 
 def test_entities_come_first_then_new_chunks(finder: SpanFinder) -> None:
