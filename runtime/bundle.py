@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from .calibration import Calibration
+from .decode import decode
 from .errors import BundleError
 from .manifest import Manifest
 from .upgrade import SCHEMA, upgrade_manifest
@@ -46,16 +47,17 @@ class Bundle:
                 "Give a directory written by `groundwire export`, or the name of an embedded bundle: "
                 f"{', '.join(embedded()) or 'none'}."
             ) from error
-        try:
-            schema = msgspec.json.decode(raw, type=_Schema).schema
-            if schema > SCHEMA:
-                raise BundleError(
-                    f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. "
-                    "Upgrade groundwire, or export the bundle again with this version."
-                )
-            manifest = msgspec.convert(upgrade_manifest(msgspec.json.decode(raw)), type=Manifest)
-        except msgspec.MsgspecError as error:
-            raise BundleError(f"{path} is damaged: {error}. Export the bundle again, or restore the file.") from error
+
+        def say(reason: str) -> BundleError:
+            return BundleError(f"{path} is damaged: {reason}. Export the bundle again, or restore the file.")
+
+        schema = decode(raw, _Schema, say).schema
+        if schema > SCHEMA:
+            raise BundleError(
+                f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. "
+                "Upgrade groundwire, or export the bundle again with this version."
+            )
+        manifest = decode(raw, Manifest, say, upgrade_manifest)
         bundle = cls(directory, manifest)
         for name, entry in manifest.files.items():
             if not bundle.file(name).is_file():

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from .decode import decode
 from .errors import BundleError, InvalidRequest
 from .upgrade import SCHEMA, upgrade_calibration
 
@@ -76,10 +77,12 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             raw = path.read_bytes()
         except OSError as error:
             raise BundleError(f"The calibration {path} cannot be read ({error.strerror}).") from error
-        try:
-            calibration = msgspec.convert(upgrade_calibration(msgspec.json.decode(raw)), type=cls)
-        except msgspec.MsgspecError as error:
-            raise BundleError(f"{path} is no calibration: {error}. Write one with Calibration.save.") from error
+        calibration = decode(
+            raw,
+            cls,
+            lambda reason: BundleError(f"{path} is no calibration: {reason}. Write one with Calibration.save."),
+            upgrade_calibration,
+        )
         if calibration.schema > SCHEMA:
             raise BundleError(
                 f"{path} has schema {calibration.schema}; this version of Groundwire reads up to {SCHEMA}. "

@@ -6,6 +6,7 @@ from typing import Self
 
 import msgspec
 
+from groundwire.runtime.decode import decode
 from groundwire.runtime.errors import InvalidRequest
 
 
@@ -19,7 +20,4 @@ class Record(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read ``to_json``'s form; InvalidRequest names the field that does not fit."""
-        try:
-            return msgspec.json.decode(text, type=cls)
-        except msgspec.MsgspecError as error:
-            raise InvalidRequest(f"Not a {cls.__name__}: {error}.") from error
+        return decode(text, cls, lambda reason: InvalidRequest(f"Not a {cls.__name__}: {reason}."))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from groundwire.runtime.decode import decode
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
@@ -100,19 +101,18 @@ class Source:
         for number, line in enumerate(self.text.split("\n"), 1):
             if line.strip():
                 try:
-                    yield f"line {number}", msgspec.json.decode(line)
-                except msgspec.DecodeError as error:
-                    yield f"line {number}", ExampleError(f"not JSON: {error}")
+                    yield f"line {number}", decode(line, Any, lambda reason: ExampleError(f"not JSON: {reason}"))
+                except ExampleError as error:
+                    yield f"line {number}", error
 
     @cached_property
     def _array(self) -> list[Any]:
-        try:
-            entries: list[Any] = msgspec.json.decode(self.text)
-        except msgspec.DecodeError as error:
-            at = re.search(r"byte (\d+)", str(error))
+        def say(reason: str) -> InvalidRequest:
+            at = re.search(r"byte (\d+)", reason)
             line = self.text.encode()[: int(at[1])].count(b"\n") + 1 if at else self.text.count("\n") + 1
-            raise InvalidRequest(f"{self.path} is not JSON (line {line}): {error}. Fix the file.") from error
-        return entries
+            return InvalidRequest(f"{self.path} is not JSON (line {line}): {reason}. Fix the file.")
+
+        return decode(self.text, list[Any], say)
 
     def header(self, delimiter: str = ",") -> tuple[str, ...]:
         """The columns that the first line names; empty when it cannot be read as a table's."""
