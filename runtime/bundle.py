@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from .calibration import Calibration
-from .decode import decode
+from .decode import decode_json
 from .errors import BundleError
 from .manifest import Manifest
 from .upgrade import SCHEMA, upgrade_manifest
@@ -51,13 +51,13 @@ class Bundle:
         def say(reason: str) -> BundleError:
             return BundleError(f"{path} is damaged: {reason}. Export the bundle again, or restore the file.")
 
-        schema = decode(raw, _Schema, say).schema
+        schema = decode_json(raw, _Schema, say).schema
         if schema > SCHEMA:
             raise BundleError(
                 f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. "
                 "Upgrade groundwire, or export the bundle again with this version."
             )
-        manifest = decode(raw, Manifest, say, upgrade_manifest)
+        manifest = decode_json(raw, Manifest, say, upgrade_manifest)
         bundle = cls(directory, manifest)
         for name, entry in manifest.files.items():
             if not bundle.file(name).is_file():

@@ -10,7 +10,7 @@ import msgspec
 T = TypeVar("T")
 
 
-def decode(
+def decode_json(
     raw: bytes | str,
     kind: type[T] | msgspec.json.Decoder[T],
     say: Callable[[str], Exception],
@@ -23,7 +23,7 @@ def decode(
     Raises what ``say`` makes of the reason: a syntax error, a field that does not fit, bytes that are not UTF-8, or
     brackets nested too deep.
 
-    >>> decode(b'{"a": [1]}', dict[str, list[int]], ValueError)
+    >>> decode_json(b'{"a": [1]}', dict[str, list[int]], ValueError)
     {'a': [1]}
     """
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
-from .errors import BundleError, InvalidRequest, ModelError
+from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError
 from .manifest import Role, RoleInfo
 from .models.kinds import Model, kind_of
 from .models.response_generator import ResponseGenerator
@@ -74,8 +74,8 @@ class LocalRuntime:
 
     @property
     def roles(self) -> frozenset[str]:
-        """The roles of the bundles."""
-        return frozenset(self._models)
+        """The roles of the bundles, also after ``close``."""
+        return frozenset(self._roles)
 
     @property
     def identity(self) -> Identity:
@@ -111,29 +111,31 @@ class LocalRuntime:
         """One result or error per call, in order."""
         model = self._models.get(role)
         if model is None:
-            return [ModelError(self._explain_missing(role)) for _ in calls]
+            return [self._explain_missing(role)] * len(calls)
         return model.run(calls, max_windows)
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:
-        """As ``ResponseGenerator.stream``; ModelError when the bundle has no generator."""
+        """As ``ResponseGenerator.stream``; ModelError without a generator, EngineClosed after ``close``."""
         model = self._models.get("generator")
         if not isinstance(model, ResponseGenerator):
-            raise ModelError(self._explain_missing("generator"))
+            raise self._explain_missing("generator")
         return model.stream(call)
 
     def warm_calls(self) -> Sequence[Call]:
         """One small call per role."""
-        return [call for role in self._models for call in kind_of(self._roles[role][0]).warm_calls(role)]
+        return [call for role in self._roles for call in kind_of(self._roles[role][0]).warm_calls(role)]
 
     def close(self) -> None:
         """Free the models."""
         self._models.clear()
 
-    def _explain_missing(self, role: str) -> str:
+    def _explain_missing(self, role: str) -> GroundwireError:
+        if role in self._roles:
+            return EngineClosed("The runtime was closed and its models freed; load the bundle again.")
         message = f"The bundle {self._identity.bundle!r} has no role {role!r}; it has {', '.join(sorted(self.roles))}."
         if role != "generator":
-            return message
-        return (
+            return ModelError(message)
+        return ModelError(
             f"{message} Export a model that writes responses: groundwire export generator --source ID_OR_DIR --out "
             "BUNDLE; `python -m groundwire.train generator` trains one."
         )

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from groundwire.runtime.decode import decode
+from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 MAX_LINE = 1 << 20
@@ -148,7 +148,7 @@ def _say_triple(reason: str) -> MalformedLine:
 def _parse_jsonl_line(line: str, number: int) -> Fields | None:
     if not line.strip():
         return None
-    decoded = decode(line, _triple, _say_triple)
+    decoded = decode_json(line, _triple, _say_triple)
     subject, predicate, object_ = decoded if isinstance(decoded, tuple) else msgspec.structs.astuple(decoded)
     return subject, predicate, str(object_)
 
@@ -235,7 +235,7 @@ def _read_dialogue(table: Iterator[list[str]], column: int) -> Block | None:
         cells = next(table)
         if cells and len(cells) <= column:
             raise MalformedLine(f"{len(cells)} cells; the messages are in cell {column + 1}")
-        turns = decode(cells[column], list[_Turn], _say_messages) if cells else []
+        turns = decode_json(cells[column], list[_Turn], _say_messages) if cells else []
     except StopIteration:
         return None
     except (csv.Error, MalformedLine) as error:

@@ -6,7 +6,7 @@ from typing import Self
 
 import msgspec
 
-from groundwire.runtime.decode import decode
+from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 
@@ -20,4 +20,4 @@ class Record(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read ``to_json``'s form; InvalidRequest names the field that does not fit."""
-        return decode(text, cls, lambda reason: InvalidRequest(f"Not a {cls.__name__}: {reason}."))
+        return decode_json(text, cls, lambda reason: InvalidRequest(f"Not a {cls.__name__}: {reason}."))

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from groundwire.runtime.decode import decode
+from groundwire.runtime.decode import decode_json
 
 from .examples import Example
 from .source import ExampleError, Format, Items, Source, convert_entries, convert_record
@@ -36,7 +36,7 @@ def _read(source: Source) -> Items:
 
 
 def _read_dialogue(number: int, cells: dict[str, str]) -> Iterator[Example]:
-    turns = decode(
+    turns = decode_json(
         cells["Messages"],
         list[_Turn],
         lambda reason: ExampleError(f"Messages is not a JSON list of messages: {reason}"),

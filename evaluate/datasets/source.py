@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from groundwire.runtime.decode import decode
+from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
@@ -101,7 +101,7 @@ class Source:
         for number, line in enumerate(self.text.split("\n"), 1):
             if line.strip():
                 try:
-                    yield f"line {number}", decode(line, Any, lambda reason: ExampleError(f"not JSON: {reason}"))
+                    yield f"line {number}", decode_json(line, Any, lambda reason: ExampleError(f"not JSON: {reason}"))
                 except ExampleError as error:
                     yield f"line {number}", error
 
@@ -112,7 +112,7 @@ class Source:
             line = self.text.encode()[: int(at[1])].count(b"\n") + 1 if at else self.text.count("\n") + 1
             return InvalidRequest(f"{self.path} is not JSON (line {line}): {reason}. Fix the file.")
 
-        return decode(self.text, list[Any], say)
+        return decode_json(self.text, list[Any], say)
 
     def header(self, delimiter: str = ",") -> tuple[str, ...]:
         """The columns that the first line names; empty when it cannot be read as a table's."""

@@ -14,7 +14,7 @@ import msgspec
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import UnsupportedSpan
-from groundwire.runtime.decode import decode
+from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 SCHEMA = 2
@@ -227,12 +227,12 @@ class Results(Record, frozen=True):
         def say(reason: str) -> InvalidRequest:
             return InvalidRequest(f"{path} is not the results.json of an evaluation: {reason}.")
 
-        schema = decode(raw, _Schema, say).schema
+        schema = decode_json(raw, _Schema, say).schema
         if schema > SCHEMA:
             raise InvalidRequest(
                 f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. Upgrade groundwire."
             )
-        return decode(raw, cls, say, _upgrade if schema < SCHEMA else None)
+        return decode_json(raw, cls, say, _upgrade if schema < SCHEMA else None)
 
 
 class _Schema(msgspec.Struct):

@@ -13,7 +13,7 @@ import pytest
 
 from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
 from groundwire.runtime.calls import Answer, Answered, Classify
-from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest, ModelError
+from groundwire.runtime.errors import BundleError, DeviceError, EngineClosed, InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import SpansRole
 from groundwire.runtime.ort.session import (
@@ -336,11 +336,14 @@ def test_feeds_that_do_not_fit_the_graph_are_a_model_error(tiny_bundle: Path) ->
         session.run({})
 
 
-def test_a_closed_runtime_has_no_roles(tiny_bundle: Path) -> None:
+def test_a_closed_runtime_says_so_and_keeps_its_roles_names(tiny_bundle: Path) -> None:
     runtime = load(tiny_bundle)
+    roles = runtime.roles
     runtime.close()
-    assert runtime.roles == frozenset()
-    assert isinstance(runtime.run("qa", [Answer("who?", ("Bob",))], 8)[0], ModelError)
+    assert runtime.roles == roles
+    (outcome,) = runtime.run("qa", [Answer("who?", ("Bob",))], 8)
+    assert isinstance(outcome, EngineClosed)
+    assert "was closed" in str(outcome)
 
 
 def test_the_spans_role_names_a_directory(tiny_bundle: Path) -> None:
