@@ -31,7 +31,7 @@ def signature(
     return "|".join(
         (
             f"groundwire:{_VERSION}",
-            f"bundle:{identity.bundle}@{identity.digest}",
+            f"bundle:{identity.bundle}@{identity.digest}{'' if identity.verified else '(unverified)'}",
             f"precision:{identity.precision}",
             f"device:{identity.device}",
             f"metrics:{'+'.join(metrics)}",

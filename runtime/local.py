@@ -24,13 +24,19 @@ class LocalRuntime:
     """The models of one bundle, or of several that share no role, on this machine."""
 
     def __init__(
-        self, bundle: Bundle, profile: DeviceProfile, models: Mapping[str, Model], extra: Sequence[Bundle] = ()
+        self,
+        bundle: Bundle,
+        profile: DeviceProfile,
+        models: Mapping[str, Model],
+        extra: Sequence[Bundle] = (),
+        *,
+        verified: bool = True,
     ) -> None:
         self._models = dict(models)
         self._roles = merge_roles((bundle, *extra))
         self.bundle = bundle
         self.profile = profile
-        self._identity = identify((bundle, *extra), profile.device)
+        self._identity = identify((bundle, *extra), profile.device, verified=verified)
 
     @classmethod
     def load(
@@ -40,18 +46,24 @@ class LocalRuntime:
         precision: str | None = None,
         threads: int | None = None,
         extra: Sequence[str | Path] = (),
+        *,
+        verify: bool = True,
     ) -> LocalRuntime:
         """Open every role of a bundle, and of the bundles in ``extra``.
 
         ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
-        run, and how many run at the same time (default: the processors this process may use). Raises BundleError, also
-        when two bundles have the same role, or DeviceError.
+        run, and how many run at the same time (default: the processors this process may use). ``verify`` compares every
+        file with its digest first, about a second per gigabyte; without it, the identity says ``unverified``. Raises
+        BundleError, also when two bundles have the same role, or DeviceError.
         """
         if isinstance(extra, str | Path):
             raise InvalidRequest(f"extra={str(extra)!r} is one bundle; pass a list of bundles.")
         if threads is not None and threads < 1:
             raise InvalidRequest(f"threads={threads}; give 1 or more, or None for all usable processors.")
         first, *others = bundles = [Bundle.open(source) for source in (bundle, *extra)]
+        if verify:
+            for opened in bundles:
+                opened.verify()
         roles = merge_roles(bundles)
         precisions = {name: value for opened in bundles for name, value in opened.manifest.precisions.items()}
         if precision is not None and set(precisions.values()) - {precision}:
@@ -64,13 +76,20 @@ class LocalRuntime:
 
         def load_model(name: str) -> Model:
             role, opened = roles[name]
-            return kind_of(role).load(opened, role, profile.share_threads(opened.manifest.size))
+            try:
+                return kind_of(role).load(opened, role, profile.share_threads(opened.manifest.size))
+            except GroundwireError:
+                raise
+            except Exception as error:  # whatever a library makes of files that fit their digests and not each other
+                raise BundleError(
+                    f"The role {name!r} of {opened.directory} cannot be loaded: {error}. Export it again."
+                ) from error
 
         # spaCy takes longest and holds the GIL, which the building of a session does not.
         names = sorted(roles, key=lambda name: kind_of(roles[name][0]).pool != "host")
         with ThreadPoolExecutor(LOADERS, thread_name_prefix="groundwire-load") as loaders:
             models = dict(zip(names, loaders.map(load_model, names), strict=True))
-        return cls(first, profile, models, others)
+        return cls(first, profile, models, others, verified=verify)
 
     @property
     def roles(self) -> frozenset[str]:
@@ -112,7 +131,15 @@ class LocalRuntime:
         model = self._models.get(role)
         if model is None:
             return [self._explain_missing(role)] * len(calls)
-        return model.run(calls, max_windows)
+        try:
+            return model.run(calls, max_windows)
+        except GroundwireError:
+            raise
+        except Exception as error:  # a graph whose outputs are not those of the role
+            raise ModelError(
+                f"The role {role!r} failed: {type(error).__name__}: {error}. If the bundle fits its manifest "
+                "(groundwire bundle verify), please report it."
+            ) from error
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:
         """As ``ResponseGenerator.stream``; ModelError without a generator, EngineClosed after ``close``."""
@@ -141,7 +168,7 @@ class LocalRuntime:
         )
 
 
-def identify(bundles: Sequence[Bundle], device: Device) -> Identity:
+def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True) -> Identity:
     """What determines the results of these bundles on a device, without loading a model."""
     manifests = [bundle.manifest for bundle in bundles]
     precisions = {precision for manifest in manifests for precision in manifest.precisions.values()}
@@ -150,6 +177,7 @@ def identify(bundles: Sequence[Bundle], device: Device) -> Identity:
         "+".join(manifest.digest() for manifest in manifests),
         "+".join(sorted(precisions)),
         device,
+        verified,
     )
 
 

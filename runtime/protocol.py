@@ -22,6 +22,8 @@ class Identity(msgspec.Struct, frozen=True):
     digest: str
     precision: str
     device: str
+    verified: bool = True
+    """Whether the files were compared with the digest; where they were not, it is what the manifest claims."""
 
 
 class Runtime(Protocol):
