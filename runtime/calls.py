@@ -305,6 +305,8 @@ class TextScored(msgspec.Struct, frozen=True):
     """Of the tokens from ``first`` on, in order."""
     first: int
     """0, or 1 without a prefix: then the first token of the text has no prediction and is left out."""
+    read: Read | None = None
+    """How much of the prefix was read; None where the model did not say."""
 
 
 class Embedded(msgspec.Struct, frozen=True, eq=False):

@@ -75,7 +75,7 @@ def compare_tokens(
             UnsupportedSpan(response[start:end], start, end, "less_likely", "", name)
             for start, end in less_likely_ranges(response, tokens, settings.below)
         ),
-        coverage=1.0,
+        coverage=with_document.read.characters / with_document.read.total if with_document.read else None,
     )
 
 
