@@ -33,7 +33,7 @@ def signature(
             f"groundwire:{_VERSION}",
             f"bundle:{identity.bundle}@{identity.digest}{'' if identity.verified else '(unverified)'}",
             f"precision:{identity.precision}",
-            f"device:{identity.device}",
+            f"device:{identity.device}{f'/{identity.kernel}' if identity.kernel else ''}",
             f"metrics:{'+'.join(metrics)}",
             f"options:{','.join(changed) or 'default'}",
             *([f"calibration:{calibration.digest()}"] if calibration else []),

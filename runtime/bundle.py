@@ -121,13 +121,13 @@ class Bundle:
         BundleError names the first file that differs, with both digests; a file that is there but not listed; or a
         graph whose weights are in a file that is not listed.
         """
-        for found in sorted(self.directory.rglob("*")):
-            name = found.relative_to(self.directory).as_posix()
-            if found.is_dir() and not found.is_symlink():
+        for path in sorted(self.directory.rglob("*")):
+            name = path.relative_to(self.directory).as_posix()
+            if path.is_dir() and not path.is_symlink():
                 continue
             if name not in self.manifest.files and name != MANIFEST and not _DOCUMENT.fullmatch(name):
                 raise BundleError(
-                    f"{found} is there, but the manifest does not list it. Remove it, or export the bundle again."
+                    f"{path} is there, but the manifest does not list it. Remove it, or export the bundle again."
                 )
         for name, entry in self.manifest.files.items():
             digest = sha256(self.file(name))

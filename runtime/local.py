@@ -13,6 +13,7 @@ from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, 
 from .manifest import Role, RoleInfo
 from .models.kinds import Model, kind_of
 from .models.response_generator import ResponseGenerator
+from .ort.processor import int8_kernel
 from .ort.session import Device, DeviceChoice, DeviceProfile, choose_device
 from .protocol import Identity, Outcome
 
@@ -177,6 +178,7 @@ def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True
         "+".join(manifest.digest() for manifest in manifests),
         "+".join(sorted(precisions)),
         device,
+        int8_kernel() if device == "cpu" and precisions & {"int8", "mixed"} else "",
         verified,
     )
 

@@ -101,7 +101,7 @@ def read_pair(response: Unread, response_length: int, knowledge: Unread, knowled
     """How much of the knowledge was read, for a model that compares the two.
 
     Raises Unreadable when too much of either is not read, or when both have unknown words and not the same: one token
-    stands for all of them, so the model takes "SHA-512 A" for "SHA-512 B".
+    replaces all of them, so the model takes "SHA-512 A" for "SHA-512 B".
     """
     check_readable("response", response, response_length)
     check_readable("knowledge", knowledge, knowledge_length)

@@ -56,8 +56,8 @@ _FUNCTIONS = {
         "spacy.MaxoutWindowEncoder.v2",
         "spacy.MishWindowEncoder.v2",
         "spacy.MultiHashEmbed.v2",
-        "spacy.Tagger.v1",
-        "spacy.Tagger.v2",
+        "spacy.Tagger.v1",  # terms: literal
+        "spacy.Tagger.v2",  # terms: literal
         "spacy.Tok2Vec.v2",
         "spacy.Tok2VecListener.v1",
         "spacy.TransitionBasedParser.v2",
@@ -69,7 +69,7 @@ _FUNCTIONS = {
         "spacy.ner_scorer.v1",
         "spacy.overlapping_labeled_spans_scorer.v1",
         "spacy.parser_scorer.v1",
-        "spacy.tagger_scorer.v1",
+        "spacy.tagger_scorer.v1",  # terms: literal
     },
     "@tokenizers": {"spacy.Tokenizer.v1"},
     "@vectors": {"spacy.Vectors.v1"},

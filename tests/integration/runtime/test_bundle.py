@@ -21,11 +21,13 @@ from groundwire.engine.signature import signature
 from groundwire.runtime.bundle import MANIFEST, MAX_MANIFEST_BYTES, Bundle, sha256
 from groundwire.runtime.calls import Answer, Answered, Classify, role_of
 from groundwire.runtime.errors import BundleError, DeviceError, EngineClosed, InvalidRequest, ModelError
-from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.local import LocalRuntime, identify
 from groundwire.runtime.manifest import SpansRole
+from groundwire.runtime.ort.processor import int8_kernel
 from groundwire.runtime.ort.session import (
     PROVIDERS,
     SMALL_BUNDLE_BYTES,
+    Device,
     DeviceProfile,
     Session,
     choose_device,
@@ -193,7 +195,7 @@ def test_every_listed_file_is_verified_by_its_digest(bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["weights.bin", "qa.onnx", "nli.tokenizer.json", "spans/ner/model"])
-def test_loading_verifies_unless_told_not_to(bundle: Path, name: str) -> None:
+def test_loading_verifies_by_default(bundle: Path, name: str) -> None:
     """Zeroed weights give a perfect score: an interrupted copy leaves them, at the right size."""
     digest = load(bundle).identity.digest
     (bundle / name).write_bytes(bytes((bundle / name).stat().st_size))
@@ -203,6 +205,20 @@ def test_loading_verifies_unless_told_not_to(bundle: Path, name: str) -> None:
         identity = load(bundle, verify=False).identity
         assert (identity.digest, identity.verified) == (digest, False)
         assert f"bundle:tiny@{digest}(unverified)|" in signature(identity, ("q2",), Options())
+
+
+@pytest.mark.parametrize(
+    ("precision", "device", "kernel"),
+    [("fp32", "cpu", ""), ("int8", "cpu", int8_kernel()), ("mixed", "cpu", int8_kernel()), ("fp16", "cuda", "")],
+)
+def test_the_signature_names_the_instruction_set_of_int8(
+    bundle: Path, precision: str, device: Device, kernel: str
+) -> None:
+    edit(bundle, lambda m: m["roles"]["qa"].update(precision=precision))
+    identity = identify([Bundle.open(bundle)], device)
+    assert identity.kernel == kernel
+    expected = f"|device:{device}/{kernel}|" if kernel else f"|device:{device}|"
+    assert expected in signature(identity, ("q2",), Options())
 
 
 @pytest.mark.parametrize("name", ["more.bin", "spans/ner/more", ".hidden", "spans/README.md", "pickle.pkl"])
