@@ -16,7 +16,7 @@ from .calibration import Calibration
 from .decode import decode_json
 from .errors import BundleError
 from .external_data import find_external_files
-from .manifest import Manifest
+from .manifest import Canary, Manifest
 from .upgrade import SCHEMA, upgrade_manifest
 
 MANIFEST = "bundle.json"
@@ -103,7 +103,13 @@ class Bundle:
 
         The manifest is replaced in one step; BundleError when its directory cannot be written.
         """
-        manifest = msgspec.structs.replace(self.manifest, calibration=calibration)
+        return self._rewrite(msgspec.structs.replace(self.manifest, calibration=calibration))
+
+    def record(self, canaries: dict[str, tuple[Canary, ...]]) -> Bundle:
+        """Write what ``warmup`` compares with into the manifest, as ``calibrate`` does."""
+        return self._rewrite(msgspec.structs.replace(self.manifest, canaries=canaries))
+
+    def _rewrite(self, manifest: Manifest) -> Bundle:
         path = self.directory / MANIFEST
         partial = path.with_suffix(".part")
         try:

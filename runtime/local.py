@@ -10,7 +10,8 @@ from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError
-from .manifest import Role, RoleInfo
+from .manifest import Canary, Role, RoleInfo
+from .models.canary import check_canary, digest_call, make_canary
 from .models.kinds import Model, kind_of
 from .models.response_generator import ResponseGenerator
 from .ort.processor import int8_kernel
@@ -37,6 +38,12 @@ class LocalRuntime:
         self._roles = merge_roles((bundle, *extra))
         self.bundle = bundle
         self.profile = profile
+        self._canaries = {
+            role: {canary.input: canary for canary in canaries}
+            for opened in (bundle, *extra)
+            for role, canaries in (opened.manifest.canaries or {}).items()
+        }
+        self._warming: dict[Call, str] = {}
         self._identity = identify((bundle, *extra), profile.device, verified=verified)
 
     @classmethod
@@ -133,7 +140,7 @@ class LocalRuntime:
         if model is None:
             return [self._explain_missing(role)] * len(calls)
         try:
-            return model.run(calls, max_windows)
+            outcomes = model.run(calls, max_windows)
         except GroundwireError:
             raise
         except Exception as error:  # a graph whose outputs are not those of the role
@@ -141,6 +148,9 @@ class LocalRuntime:
                 f"The role {role!r} failed: {type(error).__name__}: {error}. If the bundle fits its manifest "
                 "(groundwire bundle verify), please report it."
             ) from error
+        if self._warming:
+            outcomes = [self._check(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
+        return outcomes
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:
         """As ``ResponseGenerator.stream``; ModelError without a generator, EngineClosed after ``close``."""
@@ -150,12 +160,35 @@ class LocalRuntime:
         return model.stream(call)
 
     def warm_calls(self) -> Sequence[Call]:
-        """One small call per role."""
-        return [call for role in self._roles for call in kind_of(self._roles[role][0]).warm_calls(role)]
+        """One small call per role. When they run next, their results are compared with the bundle's canaries."""
+        self._warming = {call: role for role in self._roles for call in self._warm_calls_of(role)}
+        return list(self._warming)
+
+    def record_canaries(self) -> dict[str, tuple[Canary, ...]]:
+        """The results of the warm-up calls on this machine, for ``Bundle.record``; ModelError when one fails."""
+        canaries: dict[str, tuple[Canary, ...]] = {}
+        for role in sorted(self._roles):
+            calls = self._warm_calls_of(role)
+            outcomes = self.run(role, calls, len(calls))
+            for outcome in outcomes:
+                if isinstance(outcome, GroundwireError):
+                    raise ModelError(f"The warm-up call of the role {role!r} failed: {outcome}") from outcome
+            canaries[role] = tuple(map(make_canary, calls, outcomes))
+        return canaries
 
     def close(self) -> None:
         """Free the models."""
         self._models.clear()
+
+    def _warm_calls_of(self, role: str) -> Sequence[Call]:
+        return kind_of(self._roles[role][0]).warm_calls(role)
+
+    def _check(self, call: Call, outcome: Outcome) -> Outcome:
+        role = self._warming.pop(call, None)
+        canary = self._canaries.get(role, {}).get(digest_call(call)) if role else None
+        if role is None or canary is None or isinstance(outcome, GroundwireError):
+            return outcome
+        return check_canary(role, canary, outcome) or outcome
 
     def _explain_missing(self, role: str) -> GroundwireError:
         if role in self._roles:

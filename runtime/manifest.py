@@ -342,6 +342,15 @@ class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
+class Canary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The result of one of a role's warm-up calls where the bundle was exported."""
+
+    input: str
+    """Digest of the call."""
+    numbers: tuple[float, ...]
+    """The result's numbers, in order."""
+
+
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of ``bundle.json``."""
 
@@ -353,6 +362,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     roles: dict[str, Role]
     calibration: Calibration | None = None
     """How to read the values of the bundle's metrics; None where none was fitted."""
+    canaries: dict[str, tuple[Canary, ...]] | msgspec.UnsetType = msgspec.UNSET
+    """By role, what ``warmup`` compares its results with; left out where it was not recorded."""
     files: dict[str, FileEntry]
     """Every file of the bundle but the manifest and README, by its path with forward slashes."""
 
@@ -369,7 +380,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def digest(self) -> str:
         """Twelve hexadecimal digits that change with any file of the bundle and any field of its roles.
 
-        Not with its calibration, which has a digest of its own: it reads the metrics' values and changes none.
+        Not with its canaries, nor with its calibration, which has a digest of its own: they read values and change
+        none.
         """
         content = msgspec.json.encode([self.roles, self.files], order="deterministic")
         return hashlib.sha256(content).hexdigest()[:12]
