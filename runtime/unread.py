@@ -17,8 +17,8 @@ from .calls import Read
 from .errors import Unreadable
 
 MAX_UNREAD = 0.3
-"""Share of a text's characters. English sets with many foreign names stay below 0.11, and text in another script is
-above 0.6."""
+"""Share of a text's characters. English sets with many foreign names stay below 0.11, and sentences in another script
+are about 0.8."""
 WORDS_OF_A_SCRIPT = 100
 """Vocabulary entries of several letters from which a script is read: an English BERT has 8 of its second script."""
 LETTERS_OF_A_SCRIPT = 2000
