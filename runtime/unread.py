@@ -65,6 +65,10 @@ def find_scripts(entries: Iterable[str]) -> frozenset[str] | None:
     words: Counter[str] = Counter()
     letters: Counter[str] = Counter()
     for entry in entries:
+        if entry.isascii():  # nearly all of an English vocabulary
+            word = entry.strip("# ")
+            words["LATIN"] += len(word) > 1 and word.isalpha()
+            continue
         scripts = [script for character in entry if (script := script_of(character))]
         if scripts:
             (words if len(scripts) > 1 else letters)[scripts[-1]] += 1
