@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 CHECK = .venv/bin/python scripts/check.py
 
-.PHONY: demo check test test-native evaluate format clean
+.PHONY: demo check test test-native evaluate sbom format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl
@@ -26,6 +26,11 @@ test-native: .venv/ready
 evaluate: .venv/ready
 	.venv/bin/python scripts/quality.py $(DATA) $(if $(wildcard $(DATA)/../train),--train $(DATA)/../train)
 
+# What scoring depends on, as a CycloneDX bill of materials: build/sbom.json
+sbom: .venv-sbom/ready
+	mkdir -p build
+	.venv-sbom/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o build/sbom.json
+
 format: .venv/ready
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
@@ -43,5 +48,10 @@ format: .venv/ready
 	.venv/bin/python $(PIP) --no-build-isolation -e '.[dev]'
 	touch $@
 
+.venv-sbom/ready: Makefile
+	$(PYTHON) -m venv .venv-sbom
+	.venv-sbom/bin/python $(PIP) 'cyclonedx-bom>=7,<8'
+	touch $@
+
 clean:
-	rm -rf .venv .venv-demo build dist
+	rm -rf .venv .venv-demo .venv-sbom build dist

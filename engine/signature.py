@@ -40,9 +40,9 @@ def signature(
     return "|".join(
         (
             f"groundwire:{_VERSION}",
-            f"bundle:{identity.bundle}@{identity.digest}",
+            f"bundle:{identity.bundle}@{identity.digest}{'' if identity.verified else '(unverified)'}",
             f"precision:{identity.precision}",
-            f"device:{identity.device}",
+            f"device:{identity.device}{f'/{identity.kernel}' if identity.kernel else ''}",
             f"metrics:{'+'.join(metrics)}",
             f"options:{','.join(changed) or 'default'}",
             *([f"calibration:{calibration.digest()}"] if calibration else []),

@@ -9,6 +9,7 @@ type checkers resolve ``groundwire.engine`` and the others without an installati
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from groundwire.engine import Engine, score
 
 __all__ = ["Engine", "__version__", "score"]
+
+# ONNX Runtime's packages for Linux measure their use and send it to Microsoft from the moment of their import, unless
+# this is set before. Python runs this file before any module of the package, so it holds for all that import it.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 try:
     __version__ = version("groundwire")

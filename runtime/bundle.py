@@ -1,21 +1,29 @@
 """Bundles: the directories that hold exported models, and their manifest ``bundle.json``.
 
-Nothing of a bundle is executed: graphs are ONNX, tokenizers JSON, the spaCy pipeline is config and msgpack.
+Nothing of a bundle is executed: graphs are ONNX, tokenizers JSON, the spaCy pipeline is config and msgpack. No path of
+a bundle leaves its directory.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import msgspec
 
 from .calibration import Calibration
+from .decode import decode_json
 from .errors import BundleError
-from .manifest import Manifest
+from .external_data import find_external_files
+from .manifest import Canary, Manifest
 from .upgrade import SCHEMA, upgrade_manifest
 
 MANIFEST = "bundle.json"
+MAX_MANIFEST_BYTES = 1 << 24
+"""A larger manifest is refused unread; the embedded ones have some kilobytes."""
+_DOCUMENT = re.compile(r"(README|LICENSE|NOTICE)[^/]*|[^/]*\.(md|txt)|report\.json|tensorrt/.*")
+"""Files that need not be listed, because no model reads them: texts for people, and TensorRT's cache."""
 
 
 class _Schema(msgspec.Struct):
@@ -33,29 +41,33 @@ class Bundle:
     def open(cls, where: str | Path) -> Bundle:
         """Read the manifest of the bundle at ``where``: a directory, or the name of an embedded bundle.
 
-        Raises BundleError when there is none, when it is damaged or of a newer schema, or when a file is missing or
-        has another size than the manifest says. ``verify`` compares the digests too.
+        Raises BundleError when there is none, when it is damaged or of a newer schema, or when a file is missing, lies
+        outside the directory, or has another size than the manifest says. ``verify`` compares the digests too.
         """
         directory = locate(where)
         path = directory / MANIFEST
         try:
-            raw = path.read_bytes()
+            if path.is_file() and path.stat().st_size > MAX_MANIFEST_BYTES:
+                raise BundleError(f"{path} has more than {MAX_MANIFEST_BYTES:,} bytes, so it is no manifest.")
+            # A pipe or a device would be read without an end.
+            raw = path.read_bytes() if path.is_file() or not path.exists() else b""
         except OSError as error:
             raise BundleError(
                 f"{directory} is not a bundle: {MANIFEST} cannot be read ({error.strerror}). "
                 "Give a directory written by `groundwire export`, or the name of an embedded bundle: "
                 f"{', '.join(embedded()) or 'none'}."
             ) from error
-        try:
-            schema = msgspec.json.decode(raw, type=_Schema).schema
-            if schema > SCHEMA:
-                raise BundleError(
-                    f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. "
-                    "Upgrade groundwire, or export the bundle again with this version."
-                )
-            manifest = msgspec.convert(upgrade_manifest(msgspec.json.decode(raw)), type=Manifest)
-        except msgspec.MsgspecError as error:
-            raise BundleError(f"{path} is damaged: {error}. Export the bundle again, or restore the file.") from error
+
+        def say(reason: str) -> BundleError:
+            return BundleError(f"{path} is damaged: {reason}. Export the bundle again, or restore the file.")
+
+        schema = decode_json(raw, _Schema, say).schema
+        if schema > SCHEMA:
+            raise BundleError(
+                f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. "
+                "Upgrade groundwire, or export the bundle again with this version."
+            )
+        manifest = decode_json(raw, Manifest, say, upgrade_manifest)
         bundle = cls(directory, manifest)
         for name, entry in manifest.files.items():
             if not bundle.file(name).is_file():
@@ -72,12 +84,18 @@ class Bundle:
         """The path of a file that the manifest lists; BundleError when it is not listed or not there."""
         path = self.directory / name
         listed = name in self.manifest.files or any(other.startswith(f"{name}/") for other in self.manifest.files)
-        if not listed or ".." in Path(name).parts or Path(name).is_absolute():
+        if not listed or ".." in Path(name).parts or Path(name).is_absolute() or "\0" in name:
             raise BundleError(
                 f"{self.directory / MANIFEST} does not list the file {name!r} that one of its roles uses."
             )
-        if not path.exists():
-            raise BundleError(f"{path} is missing, although the manifest lists it: restore it or export again.")
+        try:
+            inside = path.resolve(strict=True).is_relative_to(self.directory.resolve())
+        except (OSError, RuntimeError) as error:
+            raise BundleError(
+                f"{path} is missing, although the manifest lists it: restore it or export again."
+            ) from error
+        if not inside:
+            raise BundleError(f"{path} is a link that leaves the bundle; copy the file into its place.")
         return path
 
     def calibrate(self, calibration: Calibration | None) -> Bundle:
@@ -85,7 +103,13 @@ class Bundle:
 
         The manifest is replaced in one step; BundleError when its directory cannot be written.
         """
-        manifest = msgspec.structs.replace(self.manifest, calibration=calibration)
+        return self._rewrite(msgspec.structs.replace(self.manifest, calibration=calibration))
+
+    def record(self, canaries: dict[str, tuple[Canary, ...]]) -> Bundle:
+        """Write what ``warmup`` compares with into the manifest, as ``calibrate`` does."""
+        return self._rewrite(msgspec.structs.replace(self.manifest, canaries=canaries))
+
+    def _rewrite(self, manifest: Manifest) -> Bundle:
         path = self.directory / MANIFEST
         partial = path.with_suffix(".part")
         try:
@@ -98,7 +122,19 @@ class Bundle:
         return Bundle(self.directory, manifest)
 
     def verify(self) -> None:
-        """Compare every file with its digest; BundleError names the first that differs, and both digests."""
+        """Compare every file with its digest, and look for files that the manifest does not list.
+
+        BundleError names the first file that differs, with both digests; a file that is there but not listed; or a
+        graph whose weights are in a file that is not listed.
+        """
+        for path in sorted(self.directory.rglob("*")):
+            name = path.relative_to(self.directory).as_posix()
+            if path.is_dir() and not path.is_symlink():
+                continue
+            if name not in self.manifest.files and name != MANIFEST and not _DOCUMENT.fullmatch(name):
+                raise BundleError(
+                    f"{path} is there, but the manifest does not list it. Remove it, or export the bundle again."
+                )
         for name, entry in self.manifest.files.items():
             digest = sha256(self.file(name))
             if digest != entry.sha256:
@@ -106,6 +142,12 @@ class Bundle:
                     f"{self.directory / name} has SHA-256 {digest[:16]}…; the manifest says {entry.sha256[:16]}…. "
                     "The file was changed after the export: restore it or export the bundle again."
                 )
+        for role in self.manifest.roles.values():
+            for graph in role.graph_files:
+                for location in find_external_files(self.file(graph)) - self.manifest.files.keys():
+                    raise BundleError(
+                        f"{self.directory / graph} keeps weights in {location!r}, which the manifest does not list."
+                    )
 
 
 def embedded() -> tuple[str, ...]:

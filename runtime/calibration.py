@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from .decode import decode_json
 from .errors import BundleError, InvalidRequest
 from .upgrade import SCHEMA, upgrade_calibration
 
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ProfileName: TypeAlias = Literal["balanced", "strict", "lenient"]
 
 
@@ -24,7 +26,7 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     low: float
     high: float
     """Smallest and largest value on the development set: 0 and 1 of the min-max form (PMI-Faith, table 9)."""
-    threshold: float
+    threshold: Share
     """On the min-max form, 0–1: from here on (inclusive) a response counts as consistent. It has the best F1 on the
     development set, and decides ``MetricResult.decision``."""
 
@@ -35,7 +37,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     name: str
     """A metric, or a number of its explanation (``groundwire.engine.verdict.features`` lists them)."""
     mean: float
-    deviation: float
+    deviation: Annotated[float, msgspec.Meta(gt=0)]
     weight: float
     needed: bool = False
     """Without it there is no verdict; another feature that is missing counts as its mean."""
@@ -44,11 +46,11 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An operating point and what it costs, as measured when it was fitted."""
 
-    threshold: float
+    threshold: Share
     """Probability, 0–1, from which a response is called consistent."""
-    false_positive_rate: float
+    false_positive_rate: Share
     """Share, 0–1, of consistent responses called inconsistent."""
-    false_negative_rate: float
+    false_negative_rate: Share
     """Share, 0–1, of inconsistent responses called consistent."""
 
 
@@ -58,16 +60,17 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     schema: int = SCHEMA
     fitted_on: tuple[str, ...]
     """Names of the labelled sets."""
-    rows: int
+    rows: Annotated[int, msgspec.Meta(ge=0)]
     """How many labelled responses they have."""
     metrics: tuple[str, ...]
     """The metrics that the fusion reads; the default of ``Engine.score``."""
     intercept: float
-    features: tuple[Feature, ...]
-    profiles: dict[ProfileName, Profile]
+    features: Annotated[tuple[Feature, ...], msgspec.Meta(min_length=1)]
+    """At least one: without evidence there is no verdict."""
+    profiles: Annotated[dict[ProfileName, Profile], msgspec.Meta(min_length=1)]
     scales: dict[str, Scale]
     """By metric."""
-    verifiable: float | None = 0.5
+    verifiable: Share | None = 0.5
     """Verifiability below which a response is ``unverifiable``; None never says so."""
 
     @classmethod
@@ -77,10 +80,12 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             raw = path.read_bytes()
         except OSError as error:
             raise BundleError(f"The calibration {path} cannot be read ({error.strerror}).") from error
-        try:
-            calibration = msgspec.convert(upgrade_calibration(msgspec.json.decode(raw)), type=cls)
-        except msgspec.MsgspecError as error:
-            raise BundleError(f"{path} is no calibration: {error}. Write one with Calibration.save.") from error
+        calibration = decode_json(
+            raw,
+            cls,
+            lambda reason: BundleError(f"{path} is no calibration: {reason}. Write one with Calibration.save."),
+            upgrade_calibration,
+        )
         if calibration.schema > SCHEMA:
             raise BundleError(
                 f"{path} has schema {calibration.schema}; this version of Groundwire reads up to {SCHEMA}. "

@@ -335,6 +335,8 @@ class TextScored(msgspec.Struct, frozen=True):
     """Of the tokens from ``first`` on, in order."""
     first: int
     """0, or 1 without a prefix: then the first token of the text has no prediction and is left out."""
+    read: Read | None = None
+    """How much of the prefix was read; None where the model did not say."""
 
 
 class TextLengths(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@
     │   └── ParityError                         the exported graph is too far from its checkpoint
     ├── ModelError                              a model failed while it ran
     ├── TooLong                                 a text does not fit the windows a model may read
+    │   └── Unreadable                          too much of a text is unknown to a model's tokenizer
     ├── OutputError                             results cannot be written, as on a full disk
     ├── Overloaded                              more requests wait than the engine accepts
     └── EngineClosed                            the engine was closed
@@ -51,6 +52,13 @@ class ModelError(GroundwireError):
 
 class TooLong(GroundwireError):
     """A text does not fit the windows a model may read; nothing was cut."""
+
+
+class Unreadable(TooLong):
+    """Too much of a text is unknown to a model's tokenizer, so its answer would be about the rest.
+
+    As with a text that is too long, the model cannot read what it is asked about: the status is ``truncated``.
+    """
 
 
 class OutputError(GroundwireError):

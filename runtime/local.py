@@ -9,10 +9,12 @@ from pathlib import Path
 from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
-from .errors import BundleError, InvalidRequest, ModelError
-from .manifest import Role, RoleInfo
+from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError
+from .manifest import Canary, Role, RoleInfo
+from .models.canary import check_canary, digest_call, make_canary
 from .models.kinds import Model, kind_of
 from .models.response_generator import ResponseGenerator
+from .ort.processor import int8_kernel
 from .ort.session import Device, DeviceChoice, DeviceProfile, choose_device
 from .protocol import Identity, Outcome
 
@@ -24,13 +26,25 @@ class LocalRuntime:
     """The models of one bundle, or of several that share no role, on this machine."""
 
     def __init__(
-        self, bundle: Bundle, profile: DeviceProfile, models: Mapping[str, Model], extra: Sequence[Bundle] = ()
+        self,
+        bundle: Bundle,
+        profile: DeviceProfile,
+        models: Mapping[str, Model],
+        extra: Sequence[Bundle] = (),
+        *,
+        verified: bool = True,
     ) -> None:
         self._models = dict(models)
         self._roles = merge_roles((bundle, *extra))
         self.bundle = bundle
         self.profile = profile
-        self._identity = identify((bundle, *extra), profile.device)
+        self._canaries = {
+            role: {canary.input: canary for canary in canaries}
+            for opened in (bundle, *extra)
+            for role, canaries in (opened.manifest.canaries or {}).items()
+        }
+        self._warming: dict[Call, str] = {}
+        self._identity = identify((bundle, *extra), profile.device, verified=verified)
 
     @classmethod
     def load(
@@ -40,18 +54,24 @@ class LocalRuntime:
         precision: str | None = None,
         threads: int | None = None,
         extra: Sequence[str | Path] = (),
+        *,
+        verify: bool = True,
     ) -> LocalRuntime:
         """Open every role of a bundle, and of the bundles in ``extra``.
 
         ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
-        run, and how many run at the same time (default: the processors this process may use). Raises BundleError, also
-        when two bundles have the same role, or DeviceError.
+        run, and how many run at the same time (default: the processors this process may use). ``verify`` compares every
+        file with its digest first, about a second per gigabyte; without it, the identity says ``unverified``. Raises
+        BundleError, also when two bundles have the same role, or DeviceError.
         """
         if isinstance(extra, str | Path):
             raise InvalidRequest(f"extra={str(extra)!r} is one bundle; pass a list of bundles.")
         if threads is not None and threads < 1:
             raise InvalidRequest(f"threads={threads}; give 1 or more, or None for all usable processors.")
         first, *others = bundles = [Bundle.open(source) for source in (bundle, *extra)]
+        if verify:
+            for opened in bundles:
+                opened.verify()
         roles = merge_roles(bundles)
         precisions = {name: value for opened in bundles for name, value in opened.manifest.precisions.items()}
         if precision is not None and set(precisions.values()) - {precision}:
@@ -64,18 +84,25 @@ class LocalRuntime:
 
         def load_model(name: str) -> Model:
             role, opened = roles[name]
-            return kind_of(role).load(opened, role, profile.share_threads(opened.manifest.size))
+            try:
+                return kind_of(role).load(opened, role, profile.share_threads(opened.manifest.size))
+            except GroundwireError:
+                raise
+            except Exception as error:  # whatever a library makes of files that fit their digests and not each other
+                raise BundleError(
+                    f"The role {name!r} of {opened.directory} cannot be loaded: {error}. Export it again."
+                ) from error
 
         # spaCy takes longest and holds the GIL, which the building of a session does not.
         names = sorted(roles, key=lambda name: kind_of(roles[name][0]).pool != "host")
         with ThreadPoolExecutor(LOADERS, thread_name_prefix="groundwire-load") as loaders:
             models = dict(zip(names, loaders.map(load_model, names), strict=True))
-        return cls(first, profile, models, others)
+        return cls(first, profile, models, others, verified=verify)
 
     @property
     def roles(self) -> frozenset[str]:
-        """The roles of the bundles."""
-        return frozenset(self._models)
+        """The roles of the bundles, also after ``close``."""
+        return frozenset(self._roles)
 
     @property
     def identity(self) -> Identity:
@@ -117,35 +144,71 @@ class LocalRuntime:
         """One result or error per call, in order."""
         model = self._models.get(role)
         if model is None:
-            return [ModelError(self._explain_missing(role)) for _ in calls]
-        return model.run(calls, max_windows)
+            return [self._explain_missing(role)] * len(calls)
+        try:
+            outcomes = model.run(calls, max_windows)
+        except GroundwireError:
+            raise
+        except Exception as error:  # a graph whose outputs are not those of the role
+            raise ModelError(
+                f"The role {role!r} failed: {type(error).__name__}: {error}. If the bundle fits its manifest "
+                "(groundwire bundle verify), please report it."
+            ) from error
+        if self._warming:
+            outcomes = [self._check(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
+        return outcomes
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:
-        """As ``ResponseGenerator.stream``; ModelError when the bundle has no generator."""
+        """As ``ResponseGenerator.stream``; ModelError without a generator, EngineClosed after ``close``."""
         model = self._models.get("generator")
         if not isinstance(model, ResponseGenerator):
-            raise ModelError(self._explain_missing("generator"))
+            raise self._explain_missing("generator")
         return model.stream(call)
 
     def warm_calls(self) -> Sequence[Call]:
-        """One small call per role."""
-        return [call for role in self._models for call in kind_of(self._roles[role][0]).warm_calls(role)]
+        """One small call per role. When they run next, their results are compared with the bundle's canaries."""
+        self._warming = {call: role for role in self._roles for call in self._warm_calls_of(role)}
+        return list(self._warming)
+
+    def record_canaries(self) -> dict[str, tuple[Canary, ...]]:
+        """The results of the warm-up calls on this machine, for ``Bundle.record``; ModelError when one fails."""
+        canaries: dict[str, tuple[Canary, ...]] = {}
+        for role in sorted(self._roles):
+            calls = self._warm_calls_of(role)
+            outcomes = self.run(role, calls, len(calls))
+            for outcome in outcomes:
+                if isinstance(outcome, GroundwireError):
+                    raise ModelError(f"The warm-up call of the role {role!r} failed: {outcome}") from outcome
+            canaries[role] = tuple(map(make_canary, calls, outcomes))
+        return canaries
 
     def close(self) -> None:
         """Free the models."""
         self._models.clear()
 
-    def _explain_missing(self, role: str) -> str:
+    def _warm_calls_of(self, role: str) -> Sequence[Call]:
+        return kind_of(self._roles[role][0]).warm_calls(role)
+
+    def _check(self, call: Call, outcome: Outcome) -> Outcome:
+        role = self._warming.pop(call, None)
+        canary = self._canaries.get(role, {}).get(digest_call(call)) if role else None
+        if role is None or canary is None or isinstance(outcome, GroundwireError):
+            return outcome
+        return check_canary(role, canary, outcome) or outcome
+
+    def _explain_missing(self, role: str) -> GroundwireError:
+        if role in self._roles:
+            return EngineClosed("The runtime was closed and its models freed; load the bundle again.")
         message = f"The bundle {self._identity.bundle!r} has no role {role!r}; it has {', '.join(sorted(self.roles))}."
         if role != "generator":
-            return message
-        return (
+            return ModelError(message)
+        return ModelError(
             f"{message} Export a model that writes responses: groundwire export generator --source ID_OR_DIR --out "
             "BUNDLE; `python -m groundwire.train generator` trains one."
         )
 
 
-def identify(bundles: Sequence[Bundle], device: Device) -> Identity:
+def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True) -> Identity:
     """What determines the results of these bundles on a device, without loading a model."""
     manifests = [bundle.manifest for bundle in bundles]
     precisions = {precision for manifest in manifests for precision in manifest.precisions.values()}
@@ -154,6 +217,8 @@ def identify(bundles: Sequence[Bundle], device: Device) -> Identity:
         "+".join(manifest.digest() for manifest in manifests),
         "+".join(sorted(precisions)),
         device,
+        int8_kernel() if device == "cpu" and precisions & {"int8", "mixed"} else "",
+        verified,
     )
 
 

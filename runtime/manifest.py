@@ -6,27 +6,38 @@ Decoding a manifest validates it against these records, so a wrong type or an un
 from __future__ import annotations
 
 import hashlib
-from typing import Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 from .calibration import Calibration
+from .errors import InvalidRequest
 
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Positive: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Labels: TypeAlias = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+Ids: TypeAlias = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
+Rescaling: TypeAlias = Annotated[float, msgspec.Meta(gt=-1, lt=1)]
+"""BERTScore of unrelated sentences; 1 would leave nothing to rescale to."""
+INFERENCE = frozenset({"entailment", "contradiction", "neutral"})
+"""Labels of a model that infers a hypothesis from a premise."""
 Precision: TypeAlias = Literal["fp32", "fp16", "int8", "mixed"]
 
 
 class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a graph is from its PyTorch checkpoint on a fixed text set."""
 
-    texts: int
+    texts: Count
     max_logit_error: float
     """Largest absolute difference of a logit (generator, language model: of a token's log-probability)."""
     logit_std: float
     """Standard deviation of the checkpoint's logits on the same texts, the scale of the error."""
-    decision_agreement: float
+    decision_agreement: Share
     """Share of texts with the same decision: label, no-answer, next token, or the passage that makes it more probable
     (language models)."""
-    span_agreement: float | None = None
+    span_agreement: Share | None = None
     """Share of texts with the same answer span (extractive QA only)."""
     kept_float: tuple[str, ...] = ()
     """Weights left in float because int8 moved the outputs too far."""
@@ -39,6 +50,29 @@ class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     first: str
     second: str | None = None
+
+    def check(self, required: Iterable[str], optional: Iterable[str] = ()) -> None:
+        """InvalidRequest unless it has every required field and no other than these."""
+        named = {field for text in (self.first, self.second or "") for field in fields_of(text)}
+        required = set(required)
+        if not required <= named <= required | set(optional):
+            allowed = f", may have {_braced(optional)}" if optional else ""
+            raise InvalidRequest(
+                f"A template has the fields {_braced(named)}; it must have {_braced(required)}{allowed}, and no other."
+            )
+
+
+def fields_of(template: str) -> tuple[str, ...]:
+    """The names between braces, in order.
+
+    >>> fields_of("question: {answer} context: {context}")
+    ('answer', 'context')
+    """
+    return tuple(part.partition("}")[0] for part in template.split("{")[1:])
+
+
+def _braced(fields: Iterable[str]) -> str:
+    return ", ".join(f"{{{field}}}" for field in sorted(fields)) or "none"
 
 
 class RoleInfo(msgspec.Struct, frozen=True):
@@ -74,9 +108,9 @@ class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
     architecture: str
     precision: Precision
     tokenizer: str
-    max_tokens: int
+    max_tokens: Positive
     """The model's window, special tokens included."""
-    pad_id: int
+    pad_id: Count
     parity: Parity | None = None
 
 
@@ -84,7 +118,7 @@ class ExtractiveQARole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=
     """An extractive question-answering model over (question, passage)."""
 
     graph: str
-    stride: int = 128
+    stride: Count = 128
     """Tokens that neighbouring windows of a long passage share."""
 
     @property
@@ -97,9 +131,9 @@ class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A sequence-pair classifier; ``labels`` in the order of its logits."""
 
     graph: str
-    labels: tuple[str, ...]
+    labels: Labels
     template: Template = Template("{premise}", "{hypothesis}")
-    stride: int = 64
+    stride: Count = 64
     """Tokens that neighbouring windows of a long premise share."""
     window_order: tuple[str, ...] = ()
     """When windows of a long premise disagree, the first of these labels that any window has is the answer. Empty:
@@ -108,6 +142,12 @@ class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Labels of a detector that mean "consistent"; then the window that supports the hypothesis most decides."""
     unit: Literal["response", "sentence"] = "response"
     """What a detector classifies at once: the whole response, or each sentence, the worst of which counts."""
+
+    def __post_init__(self) -> None:
+        compares = self.template.second is not None or set(self.labels) == INFERENCE
+        self.template.check(
+            ("premise", "hypothesis") if compares else ("hypothesis",), () if compares else ("premise",)
+        )
 
     @property
     def graph_files(self) -> tuple[str, ...]:
@@ -126,16 +166,19 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     encoder: str
     decoder: str
     template: Template
-    eos_ids: tuple[int, ...]
-    start_id: int
-    vocabulary: int
-    layers: int
-    heads: int
-    head_dim: int
+    eos_ids: Ids
+    start_id: Count
+    vocabulary: Positive
+    layers: Positive
+    heads: Positive
+    head_dim: Positive
     strip_prefix: str = ""
     """Removed from the front of every generated text."""
-    shortlist: int | None = None
+    shortlist: Positive | None = None
     """How many tokens may be generated besides those of the source; None: all."""
+
+    def __post_init__(self) -> None:
+        self.template.check(("answer", "context"))
 
     @property
     def graph_files(self) -> tuple[str, ...]:
@@ -154,14 +197,14 @@ class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     causal: bool
     """A causal language model continues the prompt: the pieces are tokenized one by one, without special tokens, and
     their ids joined. An encoder reads them as one text."""
-    eos_ids: tuple[int, ...]
-    start_id: int | None
+    eos_ids: Ids
+    start_id: Count | None
     """None for a causal model, whose first token is the prompt's last."""
-    vocabulary: int
-    layers: int
-    heads: int
-    head_dim: int
-    positions: int | None
+    vocabulary: Positive
+    layers: Positive
+    heads: Positive
+    head_dim: Positive
+    positions: Positive | None
     """Tokens that the decoder has positions for, the start token included; a causal model's prompt shares them. None
     for an unbounded number."""
 
@@ -176,9 +219,9 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     graph: str
     file: str
-    offset: int
+    offset: Count
     """Bytes before the table."""
-    shape: tuple[int, int, int]
+    shape: tuple[Positive, Positive, Positive]
     """Of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
 
 
@@ -188,11 +231,11 @@ class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only
     graph: str
     head: Head | msgspec.UnsetType = msgspec.UNSET
     """Left out when the head is inside ``graph``; unset and not None, so that the digest is that of older manifests."""
-    layers: int = 0
+    layers: Count = 0
     """Layers whose keys and values the graph takes and gives, so that a prefix is read once for many texts; 0 when the
     graph reads prefix and text together."""
-    heads: int = 0
-    head_dim: int = 0
+    heads: Count = 0
+    head_dim: Count = 0
 
     @property
     def graph_files(self) -> tuple[str, ...]:
@@ -204,11 +247,11 @@ class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True
     """An encoder that gives token vectors, cut at the layer that serves best."""
 
     graph: str
-    layer: int
+    layer: Count
     """How many of the encoder's layers the graph has."""
-    baseline: tuple[float, float, float] | None = None
+    baseline: tuple[Rescaling, Rescaling, Rescaling] | None = None
     """Precision, recall and F1 of unrelated sentences, for rescaling BERTScore; None where not measured."""
-    stride: int = 0
+    stride: Count = 0
     """Tokens that neighbouring windows of a long text share."""
 
     @property
@@ -226,12 +269,15 @@ class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_on
     """A token classifier over a text and its premises; ``labels`` in the order of its logits."""
 
     graph: str
-    labels: tuple[str, ...]
+    labels: Labels
     template: Template = Template("{premise}", "{hypothesis}")
-    stride: int = 64
+    stride: Count = 64
     """Tokens that neighbouring windows of a long premise share."""
     supported: str
     """The label of supported tokens; where windows disagree, the one that supports a token most decides it."""
+
+    def __post_init__(self) -> None:
+        self.template.check(("premise", "hypothesis"))
 
     @property
     def graph_files(self) -> tuple[str, ...]:
@@ -253,15 +299,15 @@ class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """The causal language model that turns a mention's state into a query."""
     memory: str
     """The same model over the text of an entity: gives its vector in the memory."""
-    width: int
+    width: Positive
     """Numbers of a state, a query and an entity."""
-    mask_id: int
+    mask_id: Count
     """The token that replaces a mention's word pieces."""
     pooling: Literal["mean", "max"] = "mean"
     """How the states of a mention's word pieces become one vector."""
     paths: bool = False
     """Whether the memory text of an entity has the triples that join it to its anchor, or its name alone."""
-    turns: int = 3
+    turns: Count = 3
     """Last turns of the history that are read."""
 
     @property
@@ -292,8 +338,17 @@ Role: TypeAlias = (
 class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Size and digest of a file of the bundle."""
 
-    bytes: int
-    sha256: str
+    bytes: Count
+    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class Canary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The result of one of a role's warm-up calls where the bundle was exported."""
+
+    input: str
+    """Digest of the call."""
+    numbers: tuple[float, ...]
+    """The result's numbers, in order."""
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -307,6 +362,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     roles: dict[str, Role]
     calibration: Calibration | None = None
     """How to read the values of the bundle's metrics; None where none was fitted."""
+    canaries: dict[str, tuple[Canary, ...]] | msgspec.UnsetType = msgspec.UNSET
+    """By role, what ``warmup`` compares its results with; left out where it was not recorded."""
     files: dict[str, FileEntry]
     """Every file of the bundle but the manifest and README, by its path with forward slashes."""
 
@@ -323,7 +380,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def digest(self) -> str:
         """Twelve hexadecimal digits that change with any file of the bundle and any field of its roles.
 
-        Not with its calibration, which has a digest of its own: it reads the metrics' values and changes none.
+        Not with its canaries, nor with its calibration, which has a digest of its own: they read values and change
+        none.
         """
         content = msgspec.json.encode([self.roles, self.files], order="deterministic")
         return hashlib.sha256(content).hexdigest()[:12]

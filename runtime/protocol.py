@@ -22,6 +22,10 @@ class Identity(msgspec.Struct, frozen=True):
     digest: str
     precision: str
     device: str
+    kernel: str = ""
+    """The instruction set of the int8 kernels, where the results depend on it."""
+    verified: bool = True
+    """Whether the files were compared with the digest; where they were not, it is what the manifest claims."""
 
 
 class Runtime(Protocol):

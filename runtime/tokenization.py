@@ -7,6 +7,7 @@ that spells a special token (``</s>``, ``[SEP]``) is data: it never becomes that
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,11 @@ from tokenizers import Encoding, Tokenizer
 from . import _native
 from .errors import BundleError, TooLong
 from .manifest import Template
+from .unread import NOTHING, Unread, find_scripts, find_unread
+
+
+_SCRIPTS: dict[int, frozenset[str] | None] = {}
+"""By vocabulary."""
 
 
 class Window(NamedTuple):
@@ -27,6 +33,8 @@ class Window(NamedTuple):
     type_ids: list[int]
     sequence_ids: list[int | None]
     offsets: list[tuple[int, int]]
+    unread: tuple[Unread, Unread] = (NOTHING, NOTHING)
+    """What the tokenizer does not read of the first and the second text, whole, whatever part this window has."""
 
     def tokens_of(self, sequence: int) -> tuple[int, int]:
         """First and last position of a sequence's tokens; (0, -1) when it has none."""
@@ -65,6 +73,8 @@ class TextEncoder:
             for index, token in tokenizer.get_added_tokens_decoder().items()
             if token.special and token.content != unknown and token.content not in ("<unk>", "[UNK]")
         )
+        names = (unknown, "<unk>", "[UNK]")
+        self._unknown = {tokenizer.token_to_id(name) for name in names if isinstance(name, str)} - {None}
 
     @classmethod
     def load(cls, path: Path, max_tokens: int) -> TextEncoder:
@@ -79,13 +89,13 @@ class TextEncoder:
         """The ids of one text; TooLong when it does not fit the window."""
         encoding = self._tokenize(text, None)
         self._check(encoding, text)
-        return _window(encoding)
+        return self._window(encoding, text)
 
     def encode_pair(self, first: str, second: str) -> Window:
         """The ids of a pair; TooLong when it does not fit the window."""
         encoding = self._tokenize(first, second)
         self._check(encoding, max(first, second, key=len))
-        return _window(encoding)
+        return self._window(encoding, first, second)
 
     def encode_windows(self, first: str, second: str, windowed: int, stride: int) -> list[Window]:
         """The ids of a pair, with text ``windowed`` (0 or 1) in overlapping windows of the room that the other leaves.
@@ -93,10 +103,10 @@ class TextEncoder:
         Neighbouring windows share up to ``stride`` tokens. TooLong when the other text leaves room for less than a
         sixteenth of the model's window.
         """
-        whole = self._tokenize(first, second)
+        whole = self._window(self._tokenize(first, second), first, second)
         if len(whole.ids) <= self.max_tokens:
-            return [_window(whole)]
-        begin, end = _window(whole).tokens_of(windowed)
+            return [whole]
+        begin, end = whole.tokens_of(windowed)
         length = end - begin + 1
         room = self.max_tokens - (len(whole.ids) - length)
         if room < self.max_tokens // 16:
@@ -106,8 +116,7 @@ class TextEncoder:
             )
         step = max(1, room - min(stride, room // 2))
         starts = [*range(0, length - room, step), length - room]
-        window = _window(whole)
-        return [_cut(window, begin + start, room, begin, end) for start in starts]
+        return [_cut(whole, begin + start, room, begin, end) for start in starts]
 
     def encode_parts(self, text: str, stride: int) -> list[OwnedWindow]:
         """The ids of one text in as many windows as it needs, each of which owns a range of the tokens.
@@ -116,7 +125,7 @@ class TextEncoder:
         first includes the special tokens before the text, the last those after it. Neighbouring windows share
         ``stride`` tokens, at most half a window; each owns the half of them that lies deeper inside it.
         """
-        whole = _window(self._tokenize(text, None))
+        whole = self._window(self._tokenize(text, None), text)
         if len(whole.ids) <= self.max_tokens:
             return [OwnedWindow(whole, (0, len(whole.ids)))]
         first, last = whole.tokens_of(0)
@@ -139,7 +148,7 @@ class TextEncoder:
 
     def encode_plain(self, text: str) -> Window:
         """The ids of one text of any length, without the special tokens that the tokenizer would add."""
-        return _window(self._tokenize(text, None, add_special=False))
+        return self._window(self._tokenize(text, None, add_special=False), text)
 
     def encode_ids(self, text: str) -> list[int]:
         """The ids of one text of any length, special tokens included."""
@@ -152,6 +161,29 @@ class TextEncoder:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of generated ids, without special tokens."""
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
+
+    @cached_property
+    def _scripts(self) -> frozenset[str] | None:
+        """Read off the vocabulary when the first letter beyond ASCII is met, once for all roles that share it."""
+        vocabulary = self._tokenizer.get_vocab()
+        key = hash(frozenset(vocabulary.items()))
+        if key not in _SCRIPTS:
+            ids = range(self._tokenizer.get_vocab_size())
+            _SCRIPTS[key] = find_scripts(self._tokenizer.decode_batch([[index] for index in ids]))
+        return _SCRIPTS[key]
+
+    def _window(self, encoding: Encoding, *texts: str) -> Window:
+        unread = [NOTHING, NOTHING]
+        has_unknown = not self._unknown.isdisjoint(encoding.ids)
+        for sequence, text in enumerate(texts):
+            if has_unknown or not text.isascii():
+                unknown = [
+                    offsets
+                    for index, owner, offsets in zip(encoding.ids, encoding.sequence_ids, encoding.offsets, strict=True)
+                    if owner == sequence and index in self._unknown
+                ]
+                unread[sequence] = find_unread(text, unknown, self._scripts)
+        return Window(encoding.ids, encoding.type_ids, encoding.sequence_ids, encoding.offsets, (unread[0], unread[1]))
 
     def _tokenize(self, first: str, second: str | None, *, add_special: bool = True) -> Encoding:
         # A unigram vocabulary holds "</s>" as an ordinary piece, and normalisation can spell one from look-alikes, so
@@ -193,13 +225,10 @@ def flatten(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[n
     return flat, offsets
 
 
-def _window(encoding: Encoding) -> Window:
-    return Window(encoding.ids, encoding.type_ids, encoding.sequence_ids, encoding.offsets)
-
-
 def _cut(window: Window, start: int, room: int, first: int, last: int) -> Window:
     keep = [*range(first), *range(start, start + room), *range(last + 1, len(window.ids))]
-    return Window(*([column[i] for i in keep] for column in window))
+    ids, type_ids, sequence_ids, offsets = ([column[i] for i in keep] for column in window[:4])
+    return Window(ids, type_ids, sequence_ids, offsets, window.unread)
 
 
 def fill(template: str, fields: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import Parity, SpansRole
 
 from . import display
@@ -55,6 +56,20 @@ def verify(bundle: BundleArgument = "compact") -> None:
     opened.verify()
     files, digest = len(opened.manifest.files), opened.manifest.digest()
     display.output_console().print(f"[green]intact[/]: {files} files, digest {digest}")
+
+
+@app.command()
+def record(bundle: BundleArgument) -> None:
+    """Store in a bundle what its models compute here, for `warmup` to compare with on other machines.
+
+    Run it once, on the machine that exported the bundle and compared it with the checkpoints. Neither the models nor
+    the digest of the bundle change.
+
+        groundwire bundle record my-bundle
+    """
+    runtime = LocalRuntime.load(bundle)
+    runtime.bundle.record(runtime.record_canaries())
+    display.output_console().print(f"[green]recorded[/]: {len(runtime.roles)} roles")
 
 
 def _format_parity(parity: Parity | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, distributions, version
-from pathlib import Path
 
 import onnxruntime as ort
 from rich.markup import escape
@@ -13,11 +12,11 @@ from rich.table import Table
 from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import GroundwireError
+from groundwire.runtime.ort.processor import processor_features
 from groundwire.runtime.ort.session import PROVIDERS
 
 from . import display
 
-CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "asimd", "i8mm")
 PACKAGES = ("groundwire", "onnxruntime", "onnxruntime-gpu", "numpy", "tokenizers", "spacy", "tensorrt")
 
 
@@ -34,7 +33,7 @@ def doctor() -> None:
     for name in PACKAGES:
         table.add_row(name, _find_version(name))
     table.add_row("python", f"{platform.python_version()} on {platform.platform()}")
-    table.add_row("processor", f"{usable_cores()} usable, {', '.join(_find_cpu_features()) or 'features unknown'}")
+    table.add_row("processor", f"{usable_cores()} usable, {', '.join(processor_features()) or 'features unknown'}")
     available = ort.get_available_providers()
     for device, provider in PROVIDERS.items():
         table.add_row(device, "[green]available[/]" if provider in available else f"[dim]no {provider}[/]")
@@ -50,15 +49,6 @@ def _find_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "[dim]not installed[/]"
-
-
-def _find_cpu_features() -> list[str]:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    words = set(text.split())
-    return [feature for feature in CPU_FEATURES if feature in words]
 
 
 def _find_problems() -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 import msgspec
 
+from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 MAX_LINE = 1 << 20
@@ -140,13 +141,14 @@ def _parse_jsonl_block(block: bytes) -> list[Fields] | None:
     return _plain_triple.decode_lines(block)
 
 
+def _say_triple(reason: str) -> MalformedLine:
+    return MalformedLine(f"not a JSON array or object of subject, predicate and object: {reason}")
+
+
 def _parse_jsonl_line(line: str, number: int) -> Fields | None:
     if not line.strip():
         return None
-    try:
-        decoded = _triple.decode(line)
-    except msgspec.DecodeError as error:
-        raise MalformedLine(f"not a JSON array or object of subject, predicate and object: {error}") from error
+    decoded = decode_json(line, _triple, _say_triple)
     subject, predicate, object_ = decoded if isinstance(decoded, tuple) else msgspec.structs.astuple(decoded)
     return subject, predicate, str(object_)
 
@@ -169,7 +171,7 @@ def _read_blocks(
         if number > 1:
             try:
                 rows = parse_block(block)
-            except (UnicodeDecodeError, msgspec.DecodeError):
+            except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
                 rows = None
         if rows is not None and len(rows) == count:
             yield Block(range(number, number + count), rows, ())
@@ -233,15 +235,12 @@ def _read_dialogue(table: Iterator[list[str]], column: int) -> Block | None:
         cells = next(table)
         if cells and len(cells) <= column:
             raise MalformedLine(f"{len(cells)} cells; the messages are in cell {column + 1}")
-        turns = msgspec.json.decode(cells[column].encode(), type=list[_Turn]) if cells else []
+        turns = decode_json(cells[column], list[_Turn], _say_messages) if cells else []
     except StopIteration:
         return None
     except (csv.Error, MalformedLine) as error:
         turns = []
         broken.append(str(error))
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        turns = []
-        broken.append(f"Messages is not a JSON list of messages: {error}")
     for turn in turns:
         if turn.metadata is not None and turn.metadata.path is not None:
             try:
@@ -250,6 +249,10 @@ def _read_dialogue(table: Iterator[list[str]], column: int) -> Block | None:
                 broken.append(f"a path without a list of triples as its second element: {error}")
     line: int = table.line_num  # type: ignore[attr-defined]
     return Block([line] * len(rows), rows, [(line, what) for what in broken])
+
+
+def _say_messages(reason: str) -> MalformedLine:
+    return MalformedLine(f"Messages is not a JSON list of messages: {reason}")
 
 
 @contextmanager

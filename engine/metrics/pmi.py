@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from groundwire.runtime.calls import MeasureTexts, ScoreText, TextScored
-from groundwire.runtime.errors import InvalidRequest, TooLong
+from groundwire.runtime.errors import InvalidRequest, TooLong, Unreadable
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, PmiExplanation, PmiToken, UnsupportedSpan
@@ -54,7 +54,7 @@ def pmi(request: Request, options: Options, role_info: RoleInfos, name: Name = "
     try:
         scored = yield from score_response(prompts, settings.between_passages.join(request.knowledge))
     except TooLong as error:
-        if settings.too_long == "fail":
+        if settings.too_long == "fail" or isinstance(error, Unreadable):
             raise
         scored, left_out = yield from score_with_excerpt(request, prompts, settings, error)
     return compare_tokens(name, request, settings, prompts.text, *scored, left_out)
@@ -143,6 +143,8 @@ def compare_tokens(
     means = sum(given) / len(given), sum(alone) / len(alone)
     total = sum(map(len, request.knowledge))
     missing = sum(passage_range.end - passage_range.start for passage_range in left_out)
+    read = with_document.read
+    read_share = read.characters / read.total if read else 1.0
     return MetricResult(
         name,
         "scored",
@@ -153,7 +155,7 @@ def compare_tokens(
             UnsupportedSpan(response[start:end], start, end, "less_likely", "", name)
             for start, end in less_likely_ranges(response, tokens, settings.below)
         ),
-        coverage=1 - missing / total,
+        coverage=(1 - missing / total) * read_share,
     )
 
 

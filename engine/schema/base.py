@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import msgspec
 
+from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 R = TypeVar("R", bound="Record")
@@ -28,10 +29,7 @@ class Record(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read ``to_json``'s form; InvalidRequest names the field that does not fit."""
-        try:
-            return msgspec.json.decode(text, type=cls)
-        except msgspec.MsgspecError as error:
-            raise InvalidRequest(f"Not a {cls.__name__}: {error}.") from error
+        return decode_json(text, cls, lambda reason: InvalidRequest(f"Not a {cls.__name__}: {reason}."))
 
 
 def check_record(value: Any, kind: type[R]) -> R:

@@ -15,9 +15,9 @@ from .explanations import UnsupportedSpan as UnsupportedSpan
 
 Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"]
 """``scored``: the value counts. ``nothing_to_verify``: the metric found nothing that it can check. ``truncated``: the
-texts exceed what may be read. ``deadline``, ``cancelled``: the request was stopped. ``failed``: a model failed.
-``invalid``: the input is not usable (only in ``score_many``, which goes on; ``score`` raises). Only ``scored`` carries
-a value."""
+texts exceed what may be read, or too much of them is unknown to the model's tokenizer. ``deadline``, ``cancelled``:
+the request was stopped. ``failed``: a model failed. ``invalid``: the input is not usable (only in ``score_many``,
+which goes on; ``score`` raises). Only ``scored`` carries a value."""
 
 
 class Request(Record, frozen=True):
@@ -113,6 +113,8 @@ class Score(Record, frozen=True):
     signature: str
     """What determined the values: version, bundle digest, precision, device, options."""
     message: str = ""
+    warnings: tuple[str, ...] = ()
+    """What makes the values doubtful although they were computed: a response that is not in English, say."""
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain dictionaries and lists."""

@@ -35,7 +35,11 @@ def decide(results: Mapping[str, MetricResult], calibration: Calibration | None,
         for feature in calibration.features
         if feature.name in numbers
     }
-    probability = sigmoid(calibration.intercept + sum(contributions.values()))
+    logit = calibration.intercept + sum(contributions.values())
+    if not math.isfinite(logit):
+        message = "The numbers of the verdict do not add up to a finite one; check the calibration and the models."
+        return Verdict("unknown", profile=profile, message=message)
+    probability = sigmoid(logit)
     label: Label = "consistent" if is_consistent(probability, point.threshold, fitted=True) else "inconsistent"
     if unverifiable:
         label = "unverifiable"

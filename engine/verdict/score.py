@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.language import looks_foreign
 
 from ..schema.options import Options
 from ..schema.results import MetricResult, Score, Timings
 from .decision import decide
 from .span_fusion import fuse_spans
 from .threshold import decide_metrics
+
+FOREIGN = (
+    "The response does not look like English. The embedded bundles read English only, and their values and verdicts "
+    "mean nothing for other languages; with a bundle of models for its language, ignore this."
+)
 
 
 def build_score(
@@ -40,4 +46,5 @@ def build_score(
         timings=timings,
         signature=signature,
         message=first.message,
+        warnings=(FOREIGN,) if looks_foreign(response) else (),
     )

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from groundwire.runtime.decode import decode_json
+
 from .examples import Example
 from .source import ExampleError, Format, Items, Source, convert_entries, convert_record
 
@@ -34,10 +36,11 @@ def _read(source: Source) -> Items:
 
 
 def _read_dialogue(number: int, cells: dict[str, str]) -> Iterator[Example]:
-    try:
-        turns = msgspec.json.decode(cells["Messages"], type=list[_Turn])
-    except msgspec.DecodeError as error:
-        raise ExampleError(f"Messages is not a JSON list of messages: {error}") from error
+    turns = decode_json(
+        cells["Messages"],
+        list[_Turn],
+        lambda reason: ExampleError(f"Messages is not a JSON list of messages: {reason}"),
+    )
     history: list[str] = []
     knowledge: tuple[str, ...] = ()
     for index, turn in enumerate(turns):

@@ -13,6 +13,7 @@ import msgspec
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 SCHEMA = 2
@@ -233,17 +234,16 @@ class Results(Record, frozen=True):
             raw = path.read_bytes()
         except OSError as error:
             raise InvalidRequest(f"{path} cannot be read: {error.strerror}. Give a run's results.json.") from error
-        try:
-            schema = msgspec.json.decode(raw, type=_Schema).schema
-            if schema > SCHEMA:
-                raise InvalidRequest(
-                    f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. Upgrade groundwire."
-                )
-            if schema < SCHEMA:
-                return msgspec.convert(_upgrade(msgspec.json.decode(raw)), cls)
-            return msgspec.json.decode(raw, type=cls)
-        except msgspec.MsgspecError as error:
-            raise InvalidRequest(f"{path} is not the results.json of an evaluation: {error}.") from error
+
+        def say(reason: str) -> InvalidRequest:
+            return InvalidRequest(f"{path} is not the results.json of an evaluation: {reason}.")
+
+        schema = decode_json(raw, _Schema, say).schema
+        if schema > SCHEMA:
+            raise InvalidRequest(
+                f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. Upgrade groundwire."
+            )
+        return decode_json(raw, cls, say, _upgrade if schema < SCHEMA else None)
 
 
 class _Schema(msgspec.Struct):

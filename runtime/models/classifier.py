@@ -16,6 +16,7 @@ from ..numerics import softmax
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
 from ..tokenization import TextEncoder, Window
+from ..unread import NOTHING, read_pair
 
 _INFERENCE = ("entailment", "contradiction", "neutral")
 
@@ -51,9 +52,11 @@ class Classifier:
         """One label per call; a call whose texts cannot be read gets its error instead."""
         out: dict[int, Classified | GroundwireError] = {}
         windows: list[PremiseWindow] = []
+        reads: dict[int, Read] = {}
         for index, call in enumerate(calls):
             try:
-                windows += self._split_premises(index, call, max_windows)
+                of_call, reads[index] = self._split_premises(index, call, max_windows)
+                windows += of_call
             except GroundwireError as error:
                 out[index] = error
         rows_of: list[list[int]] = [[] for _ in calls]
@@ -65,10 +68,10 @@ class Classifier:
             table[rows] = softmax(logits)
         for index, call in enumerate(calls):
             if index not in out:
-                out[index] = self.choose_label(call, table[rows_of[index]])
+                out[index] = self.choose_label(call, table[rows_of[index]], reads[index])
         return [out[index] for index in range(len(calls))]
 
-    def choose_label(self, call: Classify, table: NDArray[np.float64]) -> Classified | GroundwireError:
+    def choose_label(self, call: Classify, table: NDArray[np.float64], read: Read) -> Classified | GroundwireError:
         """The label and probabilities of the decisive window, from the probabilities [windows, labels] of all.
 
         A detector's decisive window is the one that supports the hypothesis most. Otherwise the first label in window
@@ -87,30 +90,35 @@ class Classifier:
         else:
             column = next(labels.index(label) for label in self._order if (winners == labels.index(label)).any())
             window = int(np.where(winners == column, table[:, column], -1.0).argmax())
-        total = sum(len(premise) for premise in call.premises)
         return Classified(
             labels[winners[window]],
             dict(zip(labels, table[window].tolist(), strict=True)),
             window,
-            Read(windows=len(table), characters=total, total=total),
+            read,
             supported,
         )
 
-    def _split_premises(self, index: int, call: Classify, max_windows: int) -> list[PremiseWindow]:
+    def _split_premises(self, index: int, call: Classify, max_windows: int) -> tuple[list[PremiseWindow], Read]:
         template, windows = self._role.template, []
+        response = knowledge = NOTHING
         windowed = 0 if "{premise}" in template.first else 1
         # A model of the hypothesis alone reads it once, however many passages there are.
         alone = "{premise}" not in f"{template.first}{template.second}"
         for premise in ("",) if alone else call.premises:
             first, second = self._encoder.render(template, {"premise": premise, "hypothesis": call.hypothesis})
             if second is None:
-                windows.append(PremiseWindow(index, self._encoder.encode(first)))
+                encoded = [self._encoder.encode(first)]
+                response = encoded[0].unread[0]
             else:
                 encoded = self._encoder.encode_windows(first, second, windowed, self._role.stride)
-                windows += [PremiseWindow(index, window) for window in encoded]
+                response, knowledge = encoded[0].unread[1 - windowed], knowledge.join(encoded[0].unread[windowed])
+            windows += [PremiseWindow(index, window) for window in encoded]
             if len(windows) > max_windows:
                 raise TooLong(
                     f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
                     "Retrieve fewer passages, or raise Options.max_windows."
                 )
-        return windows
+        length = len(call.hypothesis)
+        if template.second is None and not alone:
+            length += max(map(len, call.premises))  # both are in one text
+        return windows, read_pair(response, length, knowledge, sum(map(len, call.premises)), len(windows))

@@ -16,6 +16,7 @@ from ..manifest import EmbedderRole
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
 from ..tokenization import OwnedWindow, TextEncoder
+from ..unread import check_readable
 
 BLOCK_COLUMNS = 4096
 """Columns of a similarity table that are held at once: 16 KiB per token of the other side."""
@@ -88,6 +89,7 @@ class Embedder:
                 f"A text of {len(call.text)} characters makes {len(parts)} windows of {self._encoder.max_tokens} "
                 f"tokens; allowed are {max_windows}. Retrieve fewer or shorter passages, or raise Options.max_windows."
             )
+        check_readable("text", parts[0].window.unread[0], len(call.text))
         return parts
 
 
@@ -105,7 +107,7 @@ def join_windows(
         ids=tuple(window.ids[i] for window, owned in columns for i in owned),
         offsets=tuple(window.offsets[i] for window, owned in columns for i in owned),
         special=tuple(window.sequence_ids[i] is None for window, owned in columns for i in owned),
-        read=Read(windows=len(parts), characters=len(call.text), total=len(call.text)),
+        read=Read(len(parts), len(call.text) - parts[0].window.unread[0].characters, len(call.text)),
     )
 
 

@@ -16,6 +16,7 @@ from ..manifest import ExtractiveQARole
 from ..ort.forward import forward
 from ..ort.session import Array, DeviceProfile, Session
 from ..tokenization import TextEncoder, Window
+from ..unread import NOTHING, check_readable
 
 MAX_ANSWER_TOKENS = 32
 """Longest answer of the joint rule."""
@@ -98,21 +99,25 @@ class ExtractiveQA:
 
     def _split_passages(self, question: int, call: Answer, max_windows: int) -> list[PassageWindow]:
         windows: list[PassageWindow] = []
+        unread = NOTHING
         for passage_index, passage in enumerate(call.passages):
             for window in self._encoder.encode_windows(call.question, passage, 1, self._role.stride):
                 windows.append(PassageWindow(question, passage_index, window))
+            unread = unread.join(windows[-1].window.unread[1])
             if len(windows) > max_windows:
                 raise TooLong(
                     f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
                     "Retrieve fewer passages, or raise Options.max_windows."
                 )
+        check_readable("passages", unread, sum(map(len, call.passages)))
         return windows
 
 
 def choose_answer(call: Answer, answers: Sequence[tuple[PassageWindow, WindowAnswer]]) -> Answered:
     """The best answer of all windows by score; "none" only when every window has no answer."""
     total = sum(len(passage) for passage in call.passages)
-    read = Read(windows=len(answers), characters=total, total=total)
+    unread = {source.passage: source.window.unread[1].characters for source, _ in answers}
+    read = Read(windows=len(answers), characters=total - sum(unread.values()), total=total)
     texts = [
         (source, answer, _get_text(call, source, answer)) for source, answer in answers if answer.status == "answered"
     ]

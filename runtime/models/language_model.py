@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from .. import _native
 from ..bundle import Bundle
-from ..calls import MeasureTexts, ScoreText, TextLengths, TextScored
+from ..calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import Head, LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
 from ..ort.session import Array, Device, DeviceProfile, Session
 from ..tokenization import TextEncoder, Window, flatten, pad
+from ..unread import check_readable
 
 MAX_PADDED_TOKENS: Mapping[Device, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
 """Padded tokens of one run, at most. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in
@@ -42,6 +43,7 @@ class ScoringInput(NamedTuple):
     targets: list[int]
     """The token after each of ``new``."""
     text: Window
+    read: Read
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,11 @@ class LanguageModel:
             if part not in windows:
                 windows[part] = self._encoder.encode_plain(part)
             parts.append(windows[part])
+            check_readable("text", windows[part].unread[0], len(part))
         text = parts.pop()
         prefix = [index for part in parts for index in part.ids]
+        total = sum(map(len, call.prefix))
+        read = Read(1, total - sum(part.unread[0].characters for part in parts), total)
         if len(text.ids) < (1 if prefix else 2):
             raise InvalidRequest(
                 f"A text of {len(text.ids)} tokens after a prefix of {len(prefix)} has no token to predict; give a "
@@ -130,8 +135,8 @@ class LanguageModel:
                 f"{self._encoder.max_tokens} at once. Give less of the document or of the history."
             )
         if prefix:
-            return ScoringInput(tuple(prefix[:-1]), [prefix[-1], *text.ids[:-1]], text.ids, text)
-        return ScoringInput((), text.ids[:-1], text.ids[1:], text)
+            return ScoringInput(tuple(prefix[:-1]), [prefix[-1], *text.ids[:-1]], text.ids, text, read)
+        return ScoringInput((), text.ids[:-1], text.ids[1:], text, read)
 
     def _build_result(self, scored: ScoringInput, values: NDArray[np.float32]) -> TextScored | GroundwireError:
         if not np.isfinite(values).all():
@@ -140,7 +145,7 @@ class LanguageModel:
                 f"{values[~np.isfinite(values)][0]}; verify the bundle, or export it at a higher precision."
             )
         first = len(scored.text.ids) - len(scored.targets)
-        return TextScored(tuple(scored.text.offsets), tuple(values.tolist()), first)
+        return TextScored(tuple(scored.text.offsets), tuple(values.tolist()), first, scored.read)
 
     def _score_with_cache(self, inputs: Mapping[int, ScoringInput]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Read each prefix once, then its texts with the keys and values of the prefix."""

@@ -9,6 +9,7 @@ spaCy is imported with the first pipeline: a bundle without this role saves its 
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from ..protocol import Outcome
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Span, Token
+    from thinc.api import Config
 
 Chunks: TypeAlias = Callable[["Doc"], Iterable["Span"]]
 
@@ -45,11 +47,40 @@ _UNUSED = {
     "spancat",
     "spancat_singlelabel",
     "span_finder",
-    "entity_linker",
 }
-# The registries whose functions build a pipeline. Callbacks, readers and loggers are not among them: those may load
-# other packages or run code when the pipeline is created.
-_REGISTRIES = {"@architectures", "@scorers", "@tokenizers", "@vectors", "@misc"}
+# What the components above are made of in spaCy's English pipelines and in those that are trained with its quickstart.
+# Others of spaCy's own functions read weights with PyTorch, load other packages or run code.
+_FUNCTIONS = {
+    "@architectures": {
+        "spacy.CharacterEmbed.v2",
+        "spacy.HashEmbedCNN.v2",
+        "spacy.MaxoutWindowEncoder.v2",
+        "spacy.MishWindowEncoder.v2",
+        "spacy.MultiHashEmbed.v2",
+        "spacy.Tagger.v1",  # terms: literal
+        "spacy.Tagger.v2",  # terms: literal
+        "spacy.Tok2Vec.v2",
+        "spacy.Tok2VecListener.v1",
+        "spacy.TransitionBasedParser.v2",
+    },
+    "@scorers": {
+        "spacy.attribute_ruler_scorer.v1",
+        "spacy.entity_ruler_scorer.v1",
+        "spacy.morphologizer_scorer.v1",
+        "spacy.ner_scorer.v1",
+        "spacy.overlapping_labeled_spans_scorer.v1",
+        "spacy.parser_scorer.v1",
+        "spacy.tagger_scorer.v1",  # terms: literal
+    },
+    "@tokenizers": {"spacy.Tokenizer.v1"},
+    "@vectors": {"spacy.Vectors.v1"},
+    "@misc": {
+        "spacy.first_longest_spans_filter.v1",
+        "spacy.levenshtein_compare.v1",
+        "spacy.prioritize_existing_ents_filter.v1",
+        "spacy.prioritize_new_ents_filter.v1",
+    },
+}
 
 _PARTS_OF_SPEECH = {"tagger", "morphologizer"}  # terms: literal
 
@@ -94,23 +125,25 @@ class SpanFinder:
     def load(cls, path_or_name: Path | str) -> SpanFinder:
         """Load a pipeline directory, as in a bundle, or an installed pipeline by name.
 
-        A directory is data from anywhere: only components and functions that come with spaCy itself are accepted, so
-        that nothing in it is executed. An installed pipeline is a Python package its owner chose to trust.
+        A directory is data from anywhere: only the listed components and functions are accepted, all of which keep
+        their weights as plain arrays, so that nothing in it is executed. An installed pipeline is a Python package that
+        its owner chose to trust.
 
         Raises BundleError when there is no such pipeline, or when it cannot be used.
         """
         import spacy
 
         directory = Path(path_or_name)
-        if directory.is_dir():
-            _check_config(directory / "config.cfg")
-        elif isinstance(path_or_name, Path) or not spacy.util.is_package(path_or_name):
+        package = not directory.is_dir()
+        if package and (isinstance(path_or_name, Path) or not spacy.util.is_package(path_or_name)):
             raise BundleError(
                 f"No spaCy pipeline {str(path_or_name)!r}: it is neither a directory nor an installed pipeline. "
                 "Give a directory written by spaCy's to_disk, or install the pipeline's package."
             )
         try:
-            nlp = spacy.load(path_or_name)
+            nlp = spacy.load(path_or_name) if package else _load_directory(directory)
+        except GroundwireError:
+            raise
         except Exception as error:  # damaged files surface as whatever the parser of that file raises
             raise BundleError(f"The spaCy pipeline {str(path_or_name)!r} cannot be loaded: {error}") from error
         _widen_weights(nlp)
@@ -307,31 +340,62 @@ def _widen_weights(nlp: Language) -> None:
                     node.set_param(name, value.astype("float32"))
 
 
-def _check_config(path: Path) -> None:
-    """Raise BundleError unless the pipeline is English and made only of what comes with spaCy."""
+def _load_directory(directory: Path) -> Language:
+    """Build the components that are used from the checked configuration, and read their data."""
+    from spacy.lang.en import English
+
+    config, unused = _read_config(directory / "config.cfg")
+    nlp = English.from_config(config, exclude=unused)
+    for name, component in nlp.pipeline:
+        refuse_shims(name, getattr(component, "model", None))
+    return nlp.from_disk(directory, exclude=[*unused, "config.cfg"])
+
+
+def refuse_shims(name: str, model: Any) -> None:
+    """BundleError when a component's model wraps one of another library, whose weights may be a pickle."""
+    nodes = model.walk() if hasattr(model, "walk") else ()
+    if shims := [type(shim).__name__ for node in nodes for shim in node.shims]:
+        raise BundleError(
+            f"The component {name!r} wraps a model of another library ({', '.join(shims)}). A pipeline directory may "
+            "not; install the pipeline as a package and give its name."
+        )
+
+
+def _read_config(path: Path) -> tuple[Config, list[str]]:
+    """The sections of a configuration that build a pipeline, and the names of the components that are not used.
+
+    Raises BundleError unless the pipeline is English and made of the listed components and functions only.
+    """
     import spacy
+    from thinc.api import Config
 
     try:
         config = spacy.util.load_config(path, interpolate=True)
         language, components = config["nlp"]["lang"], dict(config["components"])
+        factories = {name: str(component.get("factory", "another pipeline")) for name, component in components.items()}
     except Exception as error:
         raise BundleError(f"{path} is not the configuration of a spaCy pipeline: {error}") from error
     if language != "en":
         raise BundleError(f"{path} is a pipeline for the language {language!r}; spans need an English one ('en').")
-    for name, component in components.items():
+    for name, factory in factories.items():
+        if not re.fullmatch(r"[\w-]+", name):
+            raise BundleError(f"{path}: a component's data is in a file of its name, so {name!r} cannot be one.")
         # A component with "source" would be copied from another pipeline, wherever that is.
-        factory = component.get("factory")
-        if factory not in _USED | _UNUSED or "source" in component:
+        if factory not in _USED | _UNUSED or "source" in components[name]:
             raise BundleError(
-                f"{path}: the component {name!r} is made by {factory or 'another pipeline'!r}. A pipeline directory "
+                f"{path}: the component {name!r} is made by {factory!r}. A pipeline directory "
                 f"may use {', '.join(sorted(_USED | _UNUSED))}; install others as a package and give its name."
             )
-    for key, value in _iterate_references({"nlp": config["nlp"], "components": components}):
-        if key not in _REGISTRIES or not str(value).startswith("spacy."):
+    unused = [name for name, factory in factories.items() if factory in _UNUSED]
+    used = {name: component for name, component in components.items() if name not in unused}
+    for key, value in _iterate_references({"nlp": config["nlp"], "components": used}):
+        if str(value) not in _FUNCTIONS.get(key, ()):
+            allowed = sorted(_FUNCTIONS.get(key, _FUNCTIONS))
             raise BundleError(
-                f"{path} uses {key} = {value!r}. A pipeline directory may only use spaCy's own functions ('spacy.…') "
-                f"from {', '.join(sorted(_REGISTRIES))}; install others as a package and give its name."
+                f"{path} uses {key} = {value!r}; a pipeline directory may use {', '.join(allowed)}. "
+                "Install a pipeline that uses others as a package, and give its name."
             )
+    return Config({"nlp": config["nlp"], "components": components}), unused
 
 
 def _iterate_references(section: dict[str, Any]) -> Iterator[tuple[str, Any]]:

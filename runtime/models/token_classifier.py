@@ -15,6 +15,7 @@ from ..numerics import softmax
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
 from ..tokenization import TextEncoder, Window
+from ..unread import NOTHING, read_pair
 from .classifier import PremiseWindow
 
 
@@ -41,9 +42,11 @@ class TokenClassifier:
         """The labelled tokens of each call's text; a call whose texts cannot be read gets its error instead."""
         out: dict[int, ClassifiedTokens | GroundwireError] = {}
         windows: list[PremiseWindow] = []
+        reads: dict[int, Read] = {}
         for index, call in enumerate(calls):
             try:
-                windows += self._split_premises(index, call, max_windows)
+                of_call, reads[index] = self._split_premises(index, call, max_windows)
+                windows += of_call
             except GroundwireError as error:
                 out[index] = error
         tables: list[list[tuple[Window, NDArray[np.float64]]]] = [[] for _ in calls]
@@ -54,11 +57,11 @@ class TokenClassifier:
                 tables[windows[row].call].append((windows[row].window, softmax(table[:length])))
         for index, call in enumerate(calls):
             if index not in out:
-                out[index] = self.choose_labels(call, tables[index])
+                out[index] = self.choose_labels(call, tables[index], reads[index])
         return [out[index] for index in range(len(calls))]
 
     def choose_labels(
-        self, call: ClassifyTokens, windows: Sequence[tuple[Window, NDArray[np.float64]]]
+        self, call: ClassifyTokens, windows: Sequence[tuple[Window, NDArray[np.float64]]], read: Read
     ) -> ClassifiedTokens | GroundwireError:
         """The probabilities of each token in the window that supports it most: one supporting passage is enough.
 
@@ -81,11 +84,11 @@ class TokenClassifier:
         tokens = tuple(
             ClassifiedToken(start, end, tuple(row.tolist())) for (start, end), row in zip(offsets, chosen, strict=True)
         )
-        total = sum(len(premise) for premise in call.premises)
-        return ClassifiedTokens(self._role.labels, tokens, Read(windows=len(windows), characters=total, total=total))
+        return ClassifiedTokens(self._role.labels, tokens, read)
 
-    def _split_premises(self, index: int, call: ClassifyTokens, max_windows: int) -> list[PremiseWindow]:
+    def _split_premises(self, index: int, call: ClassifyTokens, max_windows: int) -> tuple[list[PremiseWindow], Read]:
         windows: list[PremiseWindow] = []
+        response = knowledge = NOTHING
         for premise in call.premises:
             fields = {"premise": premise, "hypothesis": call.text}
             first, second = self._encoder.render(self._role.template, fields)
@@ -96,9 +99,11 @@ class TokenClassifier:
                 )
             encoded = self._encoder.encode_windows(first, second, 0, self._role.stride)
             windows += [PremiseWindow(index, window) for window in encoded]
+            response, knowledge = encoded[0].unread[1], knowledge.join(encoded[0].unread[0])
             if len(windows) > max_windows:
                 raise TooLong(
                     f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
                     "Retrieve fewer passages, or raise Options.max_windows."
                 )
-        return windows
+        length = sum(map(len, call.premises))
+        return windows, read_pair(response, len(call.text), knowledge, length, len(windows))

@@ -14,9 +14,9 @@ import pytest
 from groundwire.export import store
 from groundwire.export.store import RoleFiles, Title, write
 from groundwire.runtime.bundle import MANIFEST, Bundle
-from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import ExtractiveQARole, SpansRole
+from tests.support.evaluation import CALIBRATION
 
 TABLE = np.random.default_rng(0).normal(size=(300, 64)).astype(np.float32)
 """76,800 bytes: large enough to leave its graph."""
@@ -210,10 +210,7 @@ def test_an_empty_directory_may_become_a_bundle(tmp_path: Path) -> None:
 def test_a_calibration_stays_until_a_model_is_replaced(tmp_path: Path) -> None:
     out = tmp_path / "b"
     first = write(out, Title("t"), {"qa": role("qa")})
-    fitted = Calibration(
-        fitted_on=("dev",), rows=1, metrics=("q2",), intercept=0.0, features=(), profiles={}, scales={}
-    )
-    manifest = msgspec.structs.replace(first.manifest, calibration=fitted)
+    manifest = msgspec.structs.replace(first.manifest, calibration=CALIBRATION)
     (out / MANIFEST).write_bytes(msgspec.json.encode(manifest))
-    assert write(out, Title("t"), {"qa2": role("qa2")}).manifest.calibration == fitted
+    assert write(out, Title("t"), {"qa2": role("qa2")}).manifest.calibration == CALIBRATION
     assert write(out, Title("t"), {"qa": role("qa", TABLE)}, force=True).manifest.calibration is None

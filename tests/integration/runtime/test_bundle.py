@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import onnx
 import onnxruntime as ort
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
-from groundwire.runtime.calls import Answer, Answered, Classify
+from groundwire.engine import Options
+from groundwire.engine.signature import signature
+from groundwire.runtime.bundle import MANIFEST, MAX_MANIFEST_BYTES, Bundle, sha256
+from groundwire.runtime.calls import Answer, Answered, Classify, role_of
 from groundwire.runtime.cores import usable_cores
-from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest, ModelError
-from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.errors import BundleError, DeviceError, EngineClosed, InvalidRequest, ModelError
+from groundwire.runtime.local import LocalRuntime, identify
 from groundwire.runtime.manifest import SpansRole
+from groundwire.runtime.ort.processor import int8_kernel
 from groundwire.runtime.ort.session import (
     PROVIDERS,
     SMALL_BUNDLE_BYTES,
+    Device,
     DeviceProfile,
     Session,
     choose_device,
@@ -33,6 +42,11 @@ Change = Callable[[dict[str, Any]], object]
 def bundle(tiny_bundle: Path, tmp_path: Path) -> Path:
     """A copy, to be damaged."""
     return shutil.copytree(tiny_bundle, tmp_path / "bundle")
+
+
+@pytest.fixture(scope="module")
+def intact(tiny_bundle: Path) -> LocalRuntime:
+    return load(tiny_bundle)
 
 
 def edit(bundle: Path, change: Change) -> None:
@@ -180,24 +194,158 @@ def test_every_listed_file_is_verified_by_its_digest(bundle: Path) -> None:
     Bundle.open(bundle).verify()
 
 
+@pytest.mark.parametrize("name", ["weights.bin", "qa.onnx", "nli.tokenizer.json", "spans/ner/model"])
+def test_loading_verifies_by_default(bundle: Path, name: str) -> None:
+    """Zeroed weights give a perfect score: an interrupted copy leaves them, at the right size."""
+    digest = load(bundle).identity.digest
+    (bundle / name).write_bytes(bytes((bundle / name).stat().st_size))
+    with pytest.raises(BundleError, match=f"{name} has SHA-256"):
+        load(bundle)
+    if name == "weights.bin":
+        identity = load(bundle, verify=False).identity
+        assert (identity.digest, identity.verified) == (digest, False)
+        assert f"bundle:tiny@{digest}(unverified)|" in signature(identity, ("q2",), Options())
+
+
+@pytest.mark.parametrize(
+    ("precision", "device", "kernel"),
+    [("fp32", "cpu", ""), ("int8", "cpu", int8_kernel()), ("mixed", "cpu", int8_kernel()), ("fp16", "cuda", "")],
+)
+def test_the_signature_names_the_instruction_set_of_int8(
+    bundle: Path, precision: str, device: Device, kernel: str
+) -> None:
+    edit(bundle, lambda m: m["roles"]["qa"].update(precision=precision))
+    identity = identify([Bundle.open(bundle)], device)
+    assert identity.kernel == kernel
+    expected = f"|device:{device}/{kernel}|" if kernel else f"|device:{device}|"
+    assert expected in signature(identity, ("q2",), Options())
+
+
+@pytest.mark.parametrize("name", ["more.bin", "spans/ner/more", ".hidden", "spans/README.md", "pickle.pkl"])
+def test_a_file_that_is_not_listed_is_refused(bundle: Path, name: str) -> None:
+    (bundle / name).write_bytes(b"x")
+    with pytest.raises(BundleError, match=f"{name} is there, but the manifest does not list it"):
+        load(bundle)
+
+
+@pytest.mark.parametrize("name", ["README.md", "LICENSE", "LICENSE.cc-by-sa-4.0", "NOTICE.txt", "report.json"])
+def test_documents_need_no_entry(bundle: Path, name: str) -> None:
+    (bundle / name).write_bytes(b"x")
+    Bundle.open(bundle).verify()
+
+
+@pytest.mark.parametrize("location", ["../secret.bin", "/etc/passwd", "other.bin", "./weights.bin"])
+def test_weights_in_a_file_that_is_not_listed_are_refused(bundle: Path, location: str) -> None:
+    model = onnx.load(bundle / "qa.onnx", load_external_data=False)
+    tensor = next(tensor for tensor in model.graph.initializer if tensor.external_data)
+    next(entry for entry in tensor.external_data if entry.key == "location").value = location
+    onnx.save(model, bundle / "qa.onnx")
+    entry = {"bytes": (bundle / "qa.onnx").stat().st_size, "sha256": sha256(bundle / "qa.onnx")}
+    edit(bundle, lambda m: m["files"].update({"qa.onnx": entry}))
+    with pytest.raises(BundleError, match=rf"keeps weights in '{re.escape(location)}', which the manifest does not"):
+        load(bundle)
+
+
+@pytest.mark.parametrize("target", ["outside", "missing", "loop", "inside"])
+def test_a_link_does_not_leave_the_bundle(bundle: Path, target: str) -> None:
+    path = bundle / "qa.onnx"
+    moved = bundle.parent / "qa.onnx" if target == "outside" else bundle / "README.onnx"
+    shutil.move(path, moved)
+    path.symlink_to({"missing": bundle / "nothing", "loop": path}.get(target, moved))
+    if target == "inside":
+        load(bundle)
+        return
+    with pytest.raises(BundleError, match="leaves the bundle" if target == "outside" else "is missing"):
+        load(bundle)
+
+
+def test_a_manifest_that_is_too_large_or_no_file_is_not_read(bundle: Path) -> None:
+    (bundle / MANIFEST).write_bytes(b" " * (MAX_MANIFEST_BYTES + 1))
+    with pytest.raises(BundleError, match="so it is no manifest"):
+        load(bundle)
+    (bundle / MANIFEST).unlink()
+    os.mkfifo(bundle / MANIFEST)
+    with pytest.raises(BundleError, match="is damaged"):
+        load(bundle)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_flipped_byte_of_the_manifest_is_an_error_or_another_digest(
+    tiny_bundle: Path, intact: LocalRuntime, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Or it is in a text that decides nothing, such as the licence."""
+    original = (tiny_bundle / MANIFEST).read_bytes()
+    raw = bytearray(original)
+    for _ in range(data.draw(st.integers(1, 3))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    copy = link_copy(tiny_bundle, tmp_path_factory, bytes(raw))
+    assert_same_or_typed_error(intact, copy)
+
+
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=8), st.just([]), st.just({})
+)
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_field_of_the_manifest_with_any_value_is_an_error_or_another_digest(
+    tiny_bundle: Path, intact: LocalRuntime, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    manifest = json.loads((tiny_bundle / MANIFEST).read_bytes())
+    inner = manifest
+    while True:
+        key = data.draw(st.sampled_from(sorted(inner) if isinstance(inner, dict) else range(len(inner))))
+        if not (isinstance(inner[key], dict | list) and inner[key]) or data.draw(st.integers(0, 4)) == 0:
+            break
+        inner = inner[key]
+    inner[key] = data.draw(LEAVES)
+    copy = link_copy(tiny_bundle, tmp_path_factory, json.dumps(manifest).encode())
+    assert_same_or_typed_error(intact, copy)
+
+
+def link_copy(bundle: Path, factory: pytest.TempPathFactory, manifest: bytes) -> Path:
+    """The bundle's files, hard-linked, with another manifest."""
+    copy = factory.mktemp("mutated") / "bundle"
+    shutil.copytree(bundle, copy, copy_function=os.link)
+    (copy / MANIFEST).unlink()
+    (copy / MANIFEST).write_bytes(manifest)
+    return copy
+
+
+def assert_same_or_typed_error(expected: LocalRuntime, mutated: Path) -> None:
+    """Load it and answer one call per role; only a bundle with another digest may answer otherwise."""
+    try:
+        actual = load(mutated)
+    except (BundleError, DeviceError):
+        return
+    finally:
+        shutil.rmtree(mutated)
+    for call in expected.warm_calls():
+        (outcome,) = actual.run(role_of(call), [call], 8)
+        if actual.identity.digest == expected.identity.digest:
+            assert outcome == expected.run(role_of(call), [call], 8)[0]
+
+
 @pytest.mark.parametrize("name", ["qa.onnx", "nli.onnx", "qg.encoder.onnx", "qg.decoder.onnx"])
 def test_a_damaged_graph_is_refused(bundle: Path, name: str) -> None:
     garble(bundle / name)
     with pytest.raises(BundleError, match=rf"{name} cannot be loaded: (.|\n)*groundwire bundle verify"):
-        load(bundle)
+        load(bundle, verify=False)
 
 
 @pytest.mark.parametrize("damage", [garble, lambda path: path.write_bytes(b"[]".ljust(path.stat().st_size))])
 def test_a_damaged_tokenizer_is_refused(bundle: Path, damage: Callable[[Path], object]) -> None:
     damage(bundle / "nli.tokenizer.json")
     with pytest.raises(BundleError, match=r"nli\.tokenizer\.json is not a tokenizer file"):
-        load(bundle)
+        load(bundle, verify=False)
 
 
 def test_a_damaged_pipeline_is_refused(bundle: Path) -> None:
     garble(bundle / "spans" / "config.cfg")
     with pytest.raises(BundleError, match=r"config\.cfg is not the configuration of a spaCy pipeline"):
-        load(bundle)
+        load(bundle, verify=False)
 
 
 # Paths
@@ -212,7 +360,7 @@ def test_a_role_uses_no_file_that_is_not_listed(bundle: Path, name: str) -> None
     shutil.copy(bundle / "qa.onnx", bundle / "other.onnx")
     edit(bundle, lambda m: m["roles"]["qa"].update(graph=name))
     with pytest.raises(BundleError, match=r"does not list the file .* that one of its roles uses"):
-        load(bundle)
+        load(bundle, verify=False)
 
 
 @pytest.mark.parametrize("name", ["../secret.onnx", "spans/../../secret.onnx", "{absolute}"])
@@ -336,11 +484,14 @@ def test_feeds_that_do_not_fit_the_graph_are_a_model_error(tiny_bundle: Path) ->
         session.run({})
 
 
-def test_a_closed_runtime_has_no_roles(tiny_bundle: Path) -> None:
+def test_a_closed_runtime_says_so_and_keeps_its_roles_names(tiny_bundle: Path) -> None:
     runtime = load(tiny_bundle)
+    roles = runtime.roles
     runtime.close()
-    assert runtime.roles == frozenset()
-    assert isinstance(runtime.run("qa", [Answer("who?", ("Bob",))], 8)[0], ModelError)
+    assert runtime.roles == roles
+    (outcome,) = runtime.run("qa", [Answer("who?", ("Bob",))], 8)
+    assert isinstance(outcome, EngineClosed)
+    assert "was closed" in str(outcome)
 
 
 def test_the_spans_role_names_a_directory(tiny_bundle: Path) -> None:

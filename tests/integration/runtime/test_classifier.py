@@ -144,10 +144,11 @@ def test_a_label_counts_where_it_is_the_most_probable(
     zoo: Zoo, table: list[list[float]], label: str, window: int
 ) -> None:
     """Entailment comes first, but only where it is the most probable label of a window."""
-    result = zoo.classifier("albert").choose_label(Classify("nli", ("some", "passages"), "it"), np.array(table))
+    call, read = Classify("nli", ("some", "passages"), "it"), Read(len(table), 12, 12)
+    result = zoo.classifier("albert").choose_label(call, np.array(table), read)
     assert (result.label, result.window) == (label, window)
     assert list(result.probabilities.values()) == table[window]
-    assert result.read == Read(len(table), 12, 12)
+    assert result.read == read
 
 
 def test_the_premise_may_be_the_second_text(zoo: Zoo) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from groundwire.engine import Engine
 from groundwire.runtime.bundle import MANIFEST, Bundle
-from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Answer, Answered, Classified, Classify
 from groundwire.runtime.errors import BundleError, InvalidRequest
 from groundwire.runtime.local import LocalRuntime
+from tests.support.evaluation import CALIBRATION
 
 
 def copy_roles(bundle: Path, target: Path, *roles: str) -> Path:
@@ -70,10 +70,7 @@ def test_extra_is_a_list_of_bundles_that_exist(cut: Callable[..., Path]) -> None
 
 
 def test_the_calibration_is_that_of_the_first_bundle(cut: Callable[..., Path]) -> None:
-    calibration = Calibration(
-        fitted_on=("a",), rows=1, metrics=("nli",), intercept=0.0, features=(), profiles={}, scales={}
-    )
     first, other = cut("one", "qa"), cut("other", "nli")
-    Bundle.open(other).calibrate(calibration)
+    Bundle.open(other).calibrate(CALIBRATION)
     assert LocalRuntime.load(first, "cpu", threads=1, extra=[other]).calibration is None
-    assert LocalRuntime.load(other, "cpu", threads=1, extra=[first]).calibration == calibration
+    assert LocalRuntime.load(other, "cpu", threads=1, extra=[first]).calibration == CALIBRATION

@@ -81,7 +81,9 @@ def test_the_window_that_supports_a_token_most_decides_it(zoo: Zoo) -> None:
     )
     tables = [np.array([[0.5, 0.5]] * 3 + [[a, 1 - a], [b, 1 - b]] + [[0.5, 0.5]]) for a, b in ((0.9, 0.2), (0.3, 0.4))]
     call = ClassifyTokens("token_classifier", ("x", "y"), "ab cd")
-    result = classified(zoo.token_classifier("bert").choose_labels(call, [(window, table) for table in tables]))
+    result = classified(
+        zoo.token_classifier("bert").choose_labels(call, [(window, table) for table in tables], Read(2, 2, 2))
+    )
     assert [token.probabilities[0] for token in result.tokens] == [0.9, 0.4]
     assert result.read == Read(2, 2, 2)
 
@@ -89,7 +91,7 @@ def test_the_window_that_supports_a_token_most_decides_it(zoo: Zoo) -> None:
 def test_a_broken_graph_is_an_error(zoo: Zoo) -> None:
     window = Window([1, 8, 2], [0] * 3, [None, 1, None], [(0, 0), (0, 2), (0, 0)])
     broken = zoo.token_classifier("bert").choose_labels(
-        ClassifyTokens("token_classifier", ("x",), "ab"), [(window, np.full((3, 2), np.nan))]
+        ClassifyTokens("token_classifier", ("x",), "ab"), [(window, np.full((3, 2), np.nan))], Read(1, 1, 1)
     )
     assert isinstance(broken, ModelError)
 

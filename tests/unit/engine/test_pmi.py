@@ -9,7 +9,7 @@ import pytest
 from groundwire.engine import Engine, MetricResult, Options, PmiExplanation, PmiOptions, Score
 from groundwire.engine.cli.display import format_reasons
 from groundwire.engine.schema.explanations import REASONS
-from groundwire.runtime.calls import MeasureTexts, ScoreText, TextLengths, TextScored
+from groundwire.runtime.calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
@@ -30,7 +30,8 @@ def score_text(call: ScoreText) -> Outcome:
         offsets += [(start, middle), (middle, end)] if middle < end else [(start, end)]
     values = [SEEN if call.text[start:end].strip().lower() in before else NEW for start, end in offsets]
     first = 0 if before else 1
-    return TextScored(tuple(offsets), tuple(values[first:]), first)
+    total = sum(map(len, call.prefix))
+    return TextScored(tuple(offsets), tuple(values[first:]), first, Read(1, total, total))
 
 
 def run(

@@ -60,6 +60,13 @@ def test_the_profile_sets_the_threshold(value: float, profile: str, label: str) 
     assert verdict.contributions == {"q2": pytest.approx((value - 0.5) / 0.25)}
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_gives_no_verdict(value: float) -> None:
+    verdict = decide(make_results(q2=value), CALIBRATION, "balanced")
+    assert (verdict.label, verdict.probability) == ("unknown", None)
+    assert "finite" in verdict.message
+
+
 @pytest.mark.parametrize("status", ["failed", "truncated", "deadline", "nothing_to_verify", "cancelled"])
 def test_without_the_value_of_a_needed_metric_the_verdict_is_unknown(status: str) -> None:
     results = {"q2": MetricResult("q2", status, message="why not")} | make_results(overlap=1.0)  # type: ignore[arg-type]

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 import spacy
+import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
+from thinc.api import Linear, Model, Shim, chain
 
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import BundleError, InvalidRequest
 from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
-from groundwire.runtime.models.span_finder import SpanFinder, universal_noun_chunks
+from groundwire.runtime.models.span_finder import SpanFinder, refuse_shims, universal_noun_chunks
 from tests.support.span_pipelines import PARSED, SCHEMES, parsed, train_tiny
 
 
@@ -216,6 +218,19 @@ def test_a_missing_pipeline_is_named(where: Any) -> None:
         ('lang = "en"', 'lang = "de"', "for the language 'de'"),
         ("before_creation = null", 'before_creation = {"@callbacks": "spacy.copy_from_base_model.v1"}', "@callbacks"),
         ('@scorers = "spacy.ner_scorer.v1"', '@scorers = "evil.scorer.v1"', "@scorers = 'evil.scorer.v1'"),
+        ('@scorers = "spacy.ner_scorer.v1"', '@scorers = "spacy.senter_scorer.v1"', "may use spacy.attribute_ruler_sc"),
+        ('factory = "senter"', 'factory = "entity_linker"', "'senter' is made by 'entity_linker'"),
+        ('factory = "senter"', 'factory = ["senter"]', "'senter' is made by"),
+        (
+            "[components.senter]",
+            '[components./tmp/a]\nfactory = "ner"\n\n[components.senter]',
+            "so '/tmp/a' cannot be one",
+        ),
+        (
+            '@architectures = "spacy.HashEmbedCNN.v2"',
+            '@architectures = "spacy.TorchBiLSTMEncoder.v1"',
+            "uses @architectures = 'spacy.TorchBiLSTMEncoder.v1'",
+        ),
         ("[nlp]", "[nlp", "is not the configuration of a spaCy pipeline"),
         ("[components]", "[other]", "is not the configuration of a spaCy pipeline"),
     ],
@@ -234,6 +249,18 @@ def test_a_reference_cannot_be_hidden_in_a_variable(saved: Path) -> None:
     config = path.read_text().replace('factory = "senter"', "factory = ${system.hidden}")
     path.write_text(config.replace("[system]", '[system]\nhidden = "merge_entities"', 1))
     with pytest.raises(BundleError, match="made by 'merge_entities'"):
+        SpanFinder.load(saved)
+
+
+def test_weights_of_another_library_are_refused(saved: Path) -> None:
+    """A model that wraps one of PyTorch would read its weights with ``torch.load``."""
+    model = Model("wrapped", lambda model, x, is_train: (x, lambda y: y), shims=[Shim(None)])
+    with pytest.raises(BundleError, match=r"'ner' wraps a model of another library \(Shim\)"):
+        refuse_shims("ner", chain(Linear(2, 2), model))
+    content = srsly.read_msgpack(saved / "ner" / "model")
+    content["shims"][0] = [b"weights"]
+    srsly.write_msgpack(saved / "ner" / "model", content)
+    with pytest.raises(BundleError, match="cannot be loaded"):
         SpanFinder.load(saved)
 
 

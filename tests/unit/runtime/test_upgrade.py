@@ -20,7 +20,7 @@ CALIBRATION: dict[str, Any] = {
     "rows": 10,
     "metrics": ["q2", "tokens"],
     "intercept": 0.0,
-    "features": [],
+    "features": [{"name": "q2", "mean": 0.5, "deviation": 0.25, "weight": 1.0, "needed": True}],
     "profiles": {"balanced": POINT},
     "scales": {"q2": {"low": 0.0, "high": 1.0, "threshold": 0.5, "knots": [[0.0, 0.1], [1.0, 0.9]]}},
 }

@@ -1,0 +1,87 @@
+"""The files that an ONNX graph keeps its weights in, read off the graph without loading it.
+
+ONNX Runtime opens whatever file a tensor of a graph names. So the names are read first, with the few fields of ONNX's
+protobuf messages that lead to them (onnx.proto, version 1.23).
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from .errors import BundleError
+
+Buffer: TypeAlias = mmap.mmap | bytes
+
+_NESTED: dict[str, dict[int, str]] = {
+    "model": {7: "graph", 25: "function"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {13: "entry"},
+}
+"""By message: the numbers of the fields that are followed, and what they hold. ``entry`` is a key with its value."""
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+def find_external_files(path: Path) -> frozenset[str]:
+    """The locations of external data that the graph at ``path`` names; BundleError when it is no ONNX graph."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return frozenset(_find(data, 0, len(data), "model"))
+    except (ValueError, IndexError, OSError) as error:
+        raise BundleError(
+            f"{path} cannot be loaded: it is no ONNX graph ({error}). Run `groundwire bundle verify {path.parent}`; "
+            "restore the file or export the bundle again."
+        ) from error
+
+
+def _find(data: Buffer, start: int, end: int, kind: str) -> Iterator[str]:
+    waiting = [(start, end, kind)]
+    while waiting:
+        start, end, kind = waiting.pop()
+        nested = _NESTED[kind]
+        for number, begin, stop in _fields(data, start, end):
+            inner = nested.get(number)
+            if inner == "entry":
+                entry = {number: data[a:b] for number, a, b in _fields(data, begin, stop)}
+                if entry.get(1) == b"location":
+                    yield entry.get(2, b"").decode()
+            elif inner is not None:
+                waiting.append((begin, stop, inner))
+
+
+def _fields(data: Buffer, position: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Number, begin and end of every field of bytes between two positions; other fields are skipped."""
+    while position < end:
+        tag, position = _varint(data, position)
+        wire = tag & 7
+        if wire == _BYTES:
+            length, begin = _varint(data, position)
+            position = begin + length
+            if position > end:
+                raise ValueError(f"a field of {length} bytes at {begin} ends after its message")
+            yield tag >> 3, begin, position
+        elif wire == _VARINT:
+            _, position = _varint(data, position)
+        elif wire in (_FIXED64, _FIXED32):
+            position += 8 if wire == _FIXED64 else 4
+        else:
+            raise ValueError(f"unknown wire type {wire} at byte {position}")
+
+
+def _varint(data: Buffer, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, position
+        shift += 7
+        if shift > 63:
+            raise ValueError(f"a number of more than ten bytes at {position}")

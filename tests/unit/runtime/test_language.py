@@ -1,0 +1,70 @@
+"""The guard against other languages in Latin letters: it warns of sentences, and never of English or of names."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Timings
+from groundwire.engine.verdict.score import FOREIGN, build_score
+from groundwire.runtime.language import ENGLISH, OTHERS, looks_foreign
+from tests.support.offline import ROOT
+
+FOREIGN_TEXTS = [
+    "Die Frist beträgt 60 Tage und kann nicht verlängert werden.",
+    "La capitale de la France est Paris et elle compte deux millions d'habitants.",
+    "El plazo es de treinta días y no puede prorrogarse.",
+    "La capitale d'Italia è Roma, che si trova nel centro del paese.",
+    "De termijn bedraagt zestig dagen en kan niet worden verlengd.",
+    "Stolicą Polski jest Warszawa, która leży nad Wisłą i jest największym miastem w kraju.",
+    "O prazo é de sessenta dias e não pode ser prorrogado.",
+    "Fristen är sextio dagar och kan inte förlängas av någon.",
+    "Hà Nội là thủ đô của Việt Nam và là một thành phố lớn.",
+    "Jakarta adalah ibu kota negara Indonesia dan kota yang paling besar.",
+    "lorem ipsum dolor amet consectetur adipiscing elit eiusmod tempor incididunt labore dolore magna aliqua",
+]
+ENGLISH_TEXTS = [
+    "",
+    "ja",
+    "Yes!",
+    "Elvis Presley, Priscilla Presley, Lisa Marie Presley, Vernon Presley, Gladys Presley",
+    "I had a déjà vu in the café near the Champs de Mars in Paris.",
+    "The Bundesverfassungsgericht ruled on the Verlängerung der Frist.",
+    "honey never spoils, does it?",
+    "Volkswagen und Porsche",
+    "He played for Real Madrid, Paris Saint-Germain and LA Galaxy, then he retired.",
+    "omg lol so cute",
+    "Jean de La Fontaine wrote Le Corbeau et le Renard, a fable in verse.",
+]
+
+
+@pytest.mark.parametrize("text", FOREIGN_TEXTS)
+def test_a_sentence_in_another_language_is_noticed(text: str) -> None:
+    assert looks_foreign(text)
+
+
+@pytest.mark.parametrize("text", ENGLISH_TEXTS)
+def test_english_short_texts_and_names_are_not_foreign(text: str) -> None:
+    assert not looks_foreign(text)
+
+
+def test_no_example_is_foreign() -> None:
+    lines = (ROOT / "examples" / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
+    assert not [row for row in map(json.loads, lines) if looks_foreign(f"{row['response']} {row['knowledge']}")]
+
+
+def test_the_word_lists_are_disjoint() -> None:
+    assert not ENGLISH & OTHERS
+
+
+def test_a_score_of_another_language_has_a_warning_and_its_value() -> None:
+    def score(response: str) -> tuple[str, ...]:
+        results = [MetricResult("q2", "scored", 0.5)]
+        built = build_score(response, results, Timings(0.0, {}), None, Options(), "")
+        assert built.value == 0.5
+        return built.warnings
+
+    assert score(FOREIGN_TEXTS[0]) == (FOREIGN,)
+    assert score("Honey never spoils, as everybody knows.") == ()
