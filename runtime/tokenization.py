@@ -21,7 +21,6 @@ from .errors import BundleError, TooLong
 from .manifest import Template
 from .unread import NOTHING, Unread, find_scripts, find_unread
 
-
 _SCRIPTS: dict[int, frozenset[str] | None] = {}
 """By vocabulary."""
 
