@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable
 
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +16,6 @@ from groundwire.train.conv_fever.corpus import (
     EntityIndex,
     Record,
     count_kinds,
-    make_entity_finder,
     make_examples,
     negate_knowledge,
     negate_response,
@@ -225,12 +222,3 @@ def test_the_corpus_is_a_function_of_the_seed() -> None:
     some: tuple[corpus.RecordKind, ...] = ("consistent", "swap_knowledge")
     assert list(make_examples(records, entities, 3, some)) == [example for example in first if example.kind in some]
     assert {example.kind for example in first} == set(KINDS)
-
-
-def test_a_spacy_pipeline_finds_the_entities() -> None:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("entity_ruler").add_patterns(
-        [{"label": "DATE", "pattern": [{"SHAPE": "dddd"}]}, {"label": "GPE", "pattern": "Paris"}]
-    )
-    entities_found: Iterable[tuple[str, str]] = make_entity_finder(nlp)(CITY.knowledge)
-    assert list(entities_found) == [("Paris", "GPE"), ("2019", "DATE")]

@@ -11,7 +11,8 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 
 from groundwire.train.conv_fever import detector
 from groundwire.train.conv_fever.corpus import Record
-from groundwire.train.conv_fever.detector import LABELS, DetectorPreset, read_fever, read_labelled_dialogues
+from groundwire.train.conv_fever.detector import LABELS, DetectorPreset, read_fever
+from groundwire.train.conv_fever.dialogues import read_labelled_dialogues
 from tests.support.training_sets import DIALOGUES, write_jsonl
 
 FEVER = [

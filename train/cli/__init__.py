@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from ..common import extra as _extra  # noqa: F401 - says what to install
 from . import compact, conv_fever, generator, nph, synthesis
 
 app = typer.Typer(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import spacy
 import typer
 
 from ..conv_fever import corpus, detector
+from ..conv_fever.entities import load_entity_finder
 from .options import Out, Seed, Threads, set_threads
 
 app = typer.Typer()
@@ -17,8 +17,10 @@ app = typer.Typer()
 @app.command("detector")
 def _train_detector(
     base: Annotated[str, typer.Option(help="BERT checkpoint: a hub id or a directory.")],
-    dialogues: Annotated[Path, typer.Option(help="JSON Lines {knowledge, history, response, label}.", exists=True)],
-    spans: Annotated[str, typer.Option(help="spaCy pipeline that finds the entities to swap.")],
+    dialogues: Annotated[
+        Path, typer.Option(help="Dialogues with knowledge: JSON Lines, or Wizard of Wikipedia.", exists=True)
+    ],
+    spans: Annotated[str, typer.Option(help="What finds the entities to swap: a bundle, or a spaCy pipeline.")],
     out: Out,
     fever: Annotated[Path | None, typer.Option(help="JSON Lines {claim, evidence, label}.", exists=True)] = None,
     epochs: Annotated[float, typer.Option(help="Passes over each corpus.", min=0)] = 4,
@@ -31,6 +33,6 @@ def _train_detector(
     """Train the paper's detector: a BERT on FEVER, then on Conv-FEVER."""
     set_threads(threads)
     kinds = [kind for kind in corpus.KINDS if not (visible and kind == "swap_context")]
-    entities = corpus.make_entity_finder(spacy.load(spans))
+    entities = load_entity_finder(spans)
     preset = detector.DetectorPreset(epochs=epochs, seed=seed)
     detector.train_detector(base, dialogues, out, entities, fever, preset, kinds)

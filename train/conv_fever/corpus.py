@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from ..synthesis.negation import negate
 
@@ -63,11 +63,6 @@ class ConvFeverExample:
     def consistent(self) -> bool:
         """Whether the response rests on its knowledge."""
         return self.kind == "consistent"
-
-
-def make_entity_finder(nlp: Any) -> EntityFinder:
-    """A finder of the entities that a spaCy pipeline recognises."""
-    return lambda text: [(entity.text, entity.label_) for entity in nlp(text).ents]
 
 
 def make_examples(

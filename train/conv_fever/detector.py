@@ -6,10 +6,9 @@ No checkpoint of it is published. Input is the pair (knowledge, response); the c
 context alone was changed looks consistent and is labelled inconsistent. The paper trains on those too, and so does the
 default; ``kinds`` leaves them out.
 
-Both files are JSON Lines. FEVER: ``{"claim", "evidence", "label"}``, evidence a text or a list of texts, label SUPPORTS
-or REFUTES (rows of another label are left out). Dialogues: ``{"knowledge", "history", "response"}`` with an optional
-``"label"`` (1 or "consistent", the default, or 0 or "inconsistent") and an optional ``"dialogue"`` that names the
-conversation. Consistent rows become the corpus; inconsistent rows are trained on as they are.
+FEVER's file is JSON Lines: ``{"claim", "evidence", "label"}``, evidence a text or a list of texts, label SUPPORTS or
+REFUTES (rows of another label are left out). ``dialogues`` has the forms of the other: consistent records become the
+corpus; inconsistent ones are trained on as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
@@ -27,11 +26,10 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreT
 from ..common.corpus import read_rows
 from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
 from . import corpus
-from .corpus import KINDS, EntityFinder, Record, RecordKind
+from .corpus import KINDS, EntityFinder, RecordKind
+from .dialogues import LabelledPair, join_texts, read_dialogues
 
 LABELS = ("consistent", "inconsistent")
-LabelledPair: TypeAlias = tuple[str, str, str]
-"""Knowledge, response, label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def train_detector(
         claims = read_fever(fever)
         report["fever"] = Counter(label for _, _, label in claims)
         fit_pairs(model, tokens, claims, preset, out / "fever")
-    records, inconsistent = read_labelled_dialogues(dialogues)
+    records, inconsistent = read_dialogues(dialogues)
     examples = list(corpus.make_examples(records, entities, preset.seed, kinds))
     report["conv_fever"] = corpus.count_kinds(examples)
     pairs = [(e.record.knowledge, e.record.response, LABELS[not e.consistent]) for e in examples]
@@ -89,29 +87,10 @@ def read_fever(path: Path) -> list[LabelledPair]:
     """The supported and the refuted claims of a FEVER file, with their evidence."""
     labels = {"SUPPORTS": "consistent", "REFUTES": "inconsistent"}
     return [
-        (_join_texts(row["evidence"]), row["claim"], labels[row["label"]])
+        (join_texts(row["evidence"]), row["claim"], labels[row["label"]])
         for row in read_rows(path)
-        if row["label"] in labels and _join_texts(row["evidence"])
+        if row["label"] in labels and join_texts(row["evidence"])
     ]
-
-
-def read_labelled_dialogues(path: Path) -> tuple[list[Record], list[LabelledPair]]:
-    """The consistent rows as records and the inconsistent ones as pairs; ValueError for a label that is neither."""
-    records: list[Record] = []
-    pairs: list[LabelledPair] = []
-    for number, row in enumerate(read_rows(path), 1):
-        knowledge, history = _join_texts(row["knowledge"]), row.get("history", ())
-        match row.get("label", 1):
-            case 1 | "consistent":
-                turns = (history,) if isinstance(history, str) else tuple(history)
-                records.append(Record(turns, knowledge, row["response"], row.get("dialogue", "")))
-            case 0 | "inconsistent":
-                pairs.append((knowledge, row["response"], "inconsistent"))
-            case other:
-                raise ValueError(
-                    f"{path}, row {number}: label {other!r}; give 1 or 'consistent', or 0 or 'inconsistent'."
-                )
-    return records, pairs
 
 
 def fit_pairs(
@@ -136,7 +115,3 @@ def fit_pairs(
 
     parameters = [p for p in model.parameters() if p.requires_grad]
     fit(model, [ParameterGroup(parameters, preset.lr)], feed, lambda m, batch: m(**batch).loss, schedule, out)
-
-
-def _join_texts(value: str | Sequence[str]) -> str:
-    return value if isinstance(value, str) else " ".join(value)

@@ -5,6 +5,7 @@ types (``common.treebanks``), numbers and dates from rules (``rules``). Everythi
 texts (``augment``).
 """
 
+from ..common import extra as _extra  # noqa: F401 - says what to install
 from .recipe import train_span_finder
 
 __all__ = ["train_span_finder"]
