@@ -123,31 +123,8 @@ class SpanFinder:
 
     @classmethod
     def load(cls, path_or_name: Path | str) -> SpanFinder:
-        """Load a pipeline directory, as in a bundle, or an installed pipeline by name.
-
-        A directory is data from anywhere: only the listed components and functions are accepted, all of which keep
-        their weights as plain arrays, so that nothing in it is executed. An installed pipeline is a Python package that
-        its owner chose to trust.
-
-        Raises BundleError when there is no such pipeline, or when it cannot be used.
-        """
-        import spacy
-
-        directory = Path(path_or_name)
-        package = not directory.is_dir()
-        if package and (isinstance(path_or_name, Path) or not spacy.util.is_package(path_or_name)):
-            raise BundleError(
-                f"No spaCy pipeline {str(path_or_name)!r}: it is neither a directory nor an installed pipeline. "
-                "Give a directory written by spaCy's to_disk, or install the pipeline's package."
-            )
-        try:
-            nlp = spacy.load(path_or_name) if package else _load_directory(directory)
-        except GroundwireError:
-            raise
-        except Exception as error:  # damaged files surface as whatever the parser of that file raises
-            raise BundleError(f"The spaCy pipeline {str(path_or_name)!r} cannot be loaded: {error}") from error
-        _widen_weights(nlp)
-        return cls(nlp)
+        """Wrap the pipeline that ``load_pipeline`` loads; BundleError also when it cannot be used."""
+        return cls(load_pipeline(path_or_name))
 
     def run(self, calls: Sequence[FindSpans | IsPersonal], max_windows: int) -> list[Outcome]:
         """One result or error per call, in order; ``max_windows`` does not apply, because texts are read whole."""
@@ -327,6 +304,34 @@ def _choose_scheme(labels: Iterable[str]) -> tuple[Chunks, set[str], set[str]]:
 
 def _text_span(span: Span, kind: str) -> TextSpan:
     return TextSpan(span.text, span.start_char, span.end_char, kind)
+
+
+def load_pipeline(path_or_name: Path | str) -> Language:
+    """Load a pipeline directory, as in a bundle, or an installed pipeline by name, with weights in float32.
+
+    A directory is data from anywhere: only the listed components and functions are accepted, all of which keep their
+    weights as plain arrays, so that nothing in it is executed. An installed pipeline is a Python package that its owner
+    chose to trust.
+
+    Raises BundleError when there is no such pipeline, or when it is damaged.
+    """
+    import spacy
+
+    directory = Path(path_or_name)
+    package = not directory.is_dir()
+    if package and (isinstance(path_or_name, Path) or not spacy.util.is_package(path_or_name)):
+        raise BundleError(
+            f"No spaCy pipeline {str(path_or_name)!r}: it is neither a directory nor an installed pipeline. "
+            "Give a directory written by spaCy's to_disk, or install the pipeline's package."
+        )
+    try:
+        nlp = spacy.load(path_or_name) if package else _load_directory(directory)
+    except GroundwireError:
+        raise
+    except Exception as error:  # damaged files surface as whatever the parser of that file raises
+        raise BundleError(f"The spaCy pipeline {str(path_or_name)!r} cannot be loaded: {error}") from error
+    _widen_weights(nlp)
+    return nlp
 
 
 def _widen_weights(nlp: Language) -> None:

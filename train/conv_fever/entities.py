@@ -1,4 +1,4 @@
-"""Finds the entities that Conv-FEVER's corruptions swap, with the span finder of a bundle or any spaCy pipeline."""
+"""Finds the entities that Conv-FEVER's corruptions swap, with the spaCy pipeline of a bundle or any other."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import BundleError
 from groundwire.runtime.manifest import SpansRole
-from groundwire.runtime.models.span_finder import SpanFinder
+from groundwire.runtime.models.span_finder import load_pipeline
 
 from .corpus import EntityFinder
 
-ENTITY = "ent:"
+UNUSED = {"parser", "morphologizer", "tagger", "attribute_ruler"}  # terms: literal
+"""Components that entities do not depend on."""
 
 
 def load_entity_finder(source: str) -> EntityFinder:
@@ -19,11 +20,11 @@ def load_entity_finder(source: str) -> EntityFinder:
 
     Raises BundleError when ``source`` is none of them, or when the bundle has no role ``spans``.
     """
-    finder = SpanFinder.load(_find_pipeline(source))
+    nlp = load_pipeline(_find_pipeline(source))
+    nlp.select_pipes(disable=[name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory in UNUSED])
 
     def find(text: str) -> list[tuple[str, str]]:
-        spans = finder.find(text)
-        return [(span.text, span.kind.removeprefix(ENTITY)) for span in spans if span.kind.startswith(ENTITY)]
+        return [(entity.text, entity.label_) for entity in nlp(text).ents]
 
     return find
 
