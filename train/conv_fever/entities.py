@@ -11,9 +11,6 @@ from groundwire.runtime.models.span_finder import load_pipeline
 
 from .corpus import EntityFinder
 
-UNUSED = {"parser", "morphologizer", "tagger", "attribute_ruler"}  # terms: literal
-"""Components that entities do not depend on."""
-
 
 def load_entity_finder(source: str) -> EntityFinder:
     """The entities by a bundle (a name or a directory), a pipeline directory, or an installed spaCy pipeline.
@@ -21,7 +18,8 @@ def load_entity_finder(source: str) -> EntityFinder:
     Raises BundleError when ``source`` is none of them, or when the bundle has no role ``spans``.
     """
     nlp = load_pipeline(_find_pipeline(source))
-    nlp.select_pipes(disable=[name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory in UNUSED])
+    # Rules for entities may read parts of speech, but no dependencies.
+    nlp.select_pipes(disable=[name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory == "parser"])
 
     def find(text: str) -> list[tuple[str, str]]:
         return [(entity.text, entity.label_) for entity in nlp(text).ents]
