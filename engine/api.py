@@ -78,7 +78,8 @@ class Engine:
         threads: int | None = None,
         *,
         extra: Sequence[str | Path] = (),
-        calibration: Path | None = None,
+        calibration: str | Path | None = None,
+        verify: bool = True,
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
     ) -> Engine:
@@ -89,11 +90,15 @@ class Engine:
 
         ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; nothing falls back silently. ``precision`` refuses a
         bundle of another one. ``threads`` is how many CPU threads to use; None takes the usable processors.
-        ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. Raises BundleError,
-        DeviceError or InvalidRequest.
+        ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. ``verify`` compares every
+        file with its digest first, about a second for each gigabyte; without it the signature says ``unverified``.
+        Raises BundleError, DeviceError or InvalidRequest.
         """
-        chosen = None if calibration is None else Calibration.load(calibration)
-        runtime = LocalRuntime.load(bundle, device, precision, threads, extra)
+        for name, value in (("bundle", bundle), ("calibration", calibration or "")):
+            if not isinstance(value, str | Path):
+                raise InvalidRequest(f"{name} is {type(value).__name__}; pass a name or a path.")
+        chosen = None if calibration is None else Calibration.load(Path(calibration))
+        runtime = LocalRuntime.load(bundle, device, precision, threads, extra, verify=verify)
         return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_bytes=cache_bytes)
 
     @classmethod
@@ -105,7 +110,8 @@ class Engine:
         threads: int | None = None,
         *,
         extra: Sequence[str | Path] = (),
-        calibration: Path | None = None,
+        calibration: str | Path | None = None,
+        verify: bool = True,
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
     ) -> Engine:
@@ -118,6 +124,7 @@ class Engine:
             threads,
             extra=extra,
             calibration=calibration,
+            verify=verify,
             max_waiting=max_waiting,
             cache_bytes=cache_bytes,
         )

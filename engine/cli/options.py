@@ -22,14 +22,8 @@ from ..schema.options import Options, Q2Options
 
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
 _ALIASES = "; ".join(f"{field}: {', '.join(names)}" for field, names in ALIASES.items())
-_BUNDLE = typer.Option(
-    help="Name of an embedded bundle, or a directory written by `groundwire export`; compact if left out.",
-    show_default=False,
-)
-_DEVICE = typer.Option(
-    help="auto, cpu, cuda or tensorrt; auto if left out. A device that is missing is an error, not a fallback.",
-    show_default=False,
-)
+_BUNDLE = "Name of an embedded bundle, or a directory written by `groundwire export`; compact if left out."
+_DEVICE = "auto, cpu, cuda or tensorrt; auto if left out. A device that is missing is an error, not a fallback."
 _DECODING = typer.Option(
     help="Decoding of Q²'s questions: beam, greedy or sampling; beam if left out.", show_default=False
 )
@@ -38,8 +32,8 @@ _QUESTIONS = typer.Option(
     show_default=False,
 )
 
-BundleOption = Annotated[str, _BUNDLE]
-StoredBundleOption = Annotated[str | None, _BUNDLE]
+BundleOption = Annotated[str, typer.Option(help=_BUNDLE, show_default=False, envvar="GROUNDWIRE_BUNDLE")]
+StoredBundleOption = Annotated[str | None, typer.Option(help=_BUNDLE, show_default=False)]
 """Of a command that keeps scores: left out, the setting is that of the scores."""
 ExtraOption = Annotated[
     list[str] | None,
@@ -56,8 +50,8 @@ ProfileOption = Annotated[
         "consistent responses inconsistent)."
     ),
 ]
-DeviceOption = Annotated[str, _DEVICE]
-StoredDeviceOption = Annotated[str | None, _DEVICE]
+DeviceOption = Annotated[str, typer.Option(help=_DEVICE, show_default=False, envvar="GROUNDWIRE_DEVICE")]
+StoredDeviceOption = Annotated[str | None, typer.Option(help=_DEVICE, show_default=False)]
 MetricsOption = Annotated[
     str | None,
     typer.Option(
@@ -65,7 +59,10 @@ MetricsOption = Annotated[
         f"bundle. Or a group: {_GROUPS}. Default: those that the bundle's verdict is drawn from, else q2."
     ),
 ]
-ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads. Default: all usable processors.", min=1)]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(help="CPU threads. Default: all usable processors.", min=1, envvar="GROUNDWIRE_THREADS"),
+]
 DecodingOption = Annotated[str, _DECODING]
 StoredDecodingOption = Annotated[str | None, _DECODING]
 QuestionsOption = Annotated[str, _QUESTIONS]

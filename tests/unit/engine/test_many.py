@@ -6,11 +6,22 @@ import asyncio
 import pickle
 import threading
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from groundwire.engine import Engine, EngineClosed, InvalidRequest, Options, Overloaded, Q2Options
+from groundwire import engine as engine_package
+from groundwire.engine import (
+    BundleError,
+    DeviceError,
+    Engine,
+    EngineClosed,
+    InvalidRequest,
+    Options,
+    Overloaded,
+    Q2Options,
+)
 from groundwire.engine.schema.options import TokenClassifierOptions
 from groundwire.runtime.calls import Classified, Classify, Read
 from tests.support.fakes import label, world
@@ -173,3 +184,23 @@ def test_requests_with_a_higher_priority_are_served_first() -> None:
             thread.join()
     assert [name for name in order if " " not in name][:1] == ["first"]
     assert order.index("usual") < order.index("bulk")
+
+
+@pytest.mark.parametrize("settings", [{"bundle": {}}, {"bundle": None}, {"calibration": 5}])
+def test_a_path_of_another_type_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="pass a name or a path"):
+        Engine.load(**settings)
+
+
+def test_the_environment_chooses_the_default_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(engine_package, "_default", [])
+    monkeypatch.setenv("GROUNDWIRE_BUNDLE", str(tmp_path / "none"))
+    with pytest.raises(BundleError, match="none"):
+        engine_package.default_engine()
+    monkeypatch.delenv("GROUNDWIRE_BUNDLE")
+    monkeypatch.setenv("GROUNDWIRE_DEVICE", "moon")
+    with pytest.raises(DeviceError, match="moon"):
+        engine_package.default_engine()
+    monkeypatch.setenv("GROUNDWIRE_THREADS", "two")
+    with pytest.raises(InvalidRequest, match="GROUNDWIRE_THREADS='two' is not a number"):
+        engine_package.default_engine()
