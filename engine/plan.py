@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.decoding.search import check_decoding
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Identity
 
@@ -58,6 +59,9 @@ def check_options(options: Options | None, roles: frozenset[str], calibration: C
     """The options, by default the defaults; InvalidRequest for a value out of range, and for a profile or a claim
     filter that the bundle lacks."""
     options = Options() if options is None else check_record(options, Options)
+    for decoding in (options.q2.decoding, options.feqa.decoding):
+        if decoding is not None:
+            check_decoding(decoding)
     if calibration is not None:
         calibration.profile(options.profile)
     if options.claim_filter == "verifiable" and VERIFIABILITY not in roles:

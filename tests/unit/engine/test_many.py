@@ -13,10 +13,13 @@ import pytest
 
 from groundwire import engine as engine_package
 from groundwire.engine import (
+    BeamSearch,
     BundleError,
     DeviceError,
     Engine,
     EngineClosed,
+    FeqaOptions,
+    Greedy,
     InvalidRequest,
     Options,
     Overloaded,
@@ -102,6 +105,8 @@ def test_leaving_early_cancels_what_is_in_flight() -> None:
         (Options(priority=1000), "priority"),
         (Options(q2=Q2Options(questions="some")), "questions"),  # type: ignore[arg-type]
         (Options(q2=Q2Options(spans=[["a"]])), "spans"),  # type: ignore[arg-type]
+        (Options(q2=Q2Options(decoding=BeamSearch(num_beams=0))), "num_beams=0; allowed are 1 to 64"),
+        (Options(feqa=FeqaOptions(decoding=Greedy(max_new_tokens=-1))), "max_new_tokens=-1"),
         (Options(q2=5), "q2"),  # type: ignore[arg-type]
         (Options(token_classifier=TokenClassifierOptions(threshold=1.5)), "threshold"),
         ({}, "options is dict; pass an instance of Options"),
