@@ -11,21 +11,9 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from .simulate import Violation, simulate
+from .simulate import run_seeds, simulate
 
 CHUNK = 1000
-
-
-def run_seeds(seeds: range) -> list[str]:
-    """What went wrong, for each seed that failed."""
-    logging.disable(logging.CRITICAL)
-    failures = []
-    for seed in seeds:
-        try:
-            simulate(seed)
-        except Violation as violation:
-            failures.append(str(violation))
-    return failures
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -230,3 +231,15 @@ class Simulation:
 def simulate(seed: int, scheduler: Factory = Scheduler) -> None:
     """Run the scenario of a seed; Violation when something does not hold."""
     Simulation(seed, scheduler).run()
+
+
+def run_seeds(seeds: range) -> list[str]:
+    """What went wrong, for each seed that failed."""
+    logging.disable(logging.CRITICAL)
+    failures = []
+    for seed in seeds:
+        try:
+            simulate(seed)
+        except Violation as violation:
+            failures.append(str(violation))
+    return failures

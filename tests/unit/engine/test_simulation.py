@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +28,13 @@ def quiet() -> Iterator[None]:
 def test_no_schedule_breaks_an_invariant(part: int) -> None:
     for seed in range(part, SEEDS, PARTS):
         simulate(seed)
+
+
+def test_any_number_of_seeds_runs_by_hand() -> None:
+    command = [sys.executable, "-m", "tests.simulation", "--seeds", "1100", "--processes", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("1100 done, 0 failed")
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.name)
