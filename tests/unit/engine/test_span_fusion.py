@@ -130,7 +130,7 @@ def test_fused_spans_of_any_text_are_disjoint_ordered_and_inside_it(text: str, d
 
 @given(st.data())
 def test_fused_spans_are_those_of_the_reference(data: st.DataObject) -> None:
-    text = data.draw(st.text("ab ,.’\"", max_size=40) | st.sampled_from([RESPONSE, TEXT[:120]]))
+    text = data.draw(st.text('ab ,.’"', max_size=40) | st.sampled_from([RESPONSE, TEXT[:120]]))
     offset = st.integers(0, len(text))
     results = []
     for metric in data.draw(st.lists(st.sampled_from((*METRICS, "overlap", "q2_no_nli")), unique=True)):
@@ -150,7 +150,9 @@ def test_the_work_grows_linearly_with_words_and_evidence() -> None:
         text = sentence * sentences
         starts = range(0, len(text), len(sentence))
         places = [
-            UnsupportedSpan("Paris", start + sentence.index("Paris"), start + sentence.index(", T"), "mismatch", "", "q2")
+            UnsupportedSpan(
+                "Paris", start + sentence.index("Paris"), start + sentence.index(", T"), "mismatch", "", "q2"
+            )
             for start in starts[::2]
         ]
         whole = [
