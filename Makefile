@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 CHECK = .venv/bin/python scripts/check.py
 
-.PHONY: demo check test test-native evaluate sbom format clean
+.PHONY: demo check test test-native evaluate sbom wheels format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl
@@ -31,6 +31,10 @@ sbom: .venv-sbom/ready
 	mkdir -p build
 	.venv-sbom/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o build/sbom.json
 
+# The wheels of groundwire and of its two data packages, in dist/, tested in an environment of their own.
+wheels: .venv/ready
+	.venv/bin/python scripts/wheels.py
+
 format: .venv/ready
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
@@ -38,7 +42,7 @@ format: .venv/ready
 
 .venv-demo/ready: pyproject.toml $(wildcard cpp_ext/CMakeLists.txt cpp_ext/*/*.cpp cpp_ext/*/*.hpp)
 	$(PYTHON) -m venv .venv-demo
-	.venv-demo/bin/python $(PIP) .
+	.venv-demo/bin/python $(PIP) -e .
 	touch $@
 
 .venv/ready: pyproject.toml $(wildcard cpp_ext/CMakeLists.txt cpp_ext/*/*.cpp cpp_ext/*/*.hpp)

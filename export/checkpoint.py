@@ -14,6 +14,7 @@ from groundwire.runtime.errors import ExportError
 
 from . import tokens
 from .options import RoleOptions
+from .sources import is_local
 from .trace import quiet
 
 # Position ids of these families start after the padding id, so the first rows of the table are never read.
@@ -63,7 +64,7 @@ def load_pretrained(
     ``reads_pooler=False`` accepts a checkpoint without the weights of its encoder's pooler. ExportError when the
     checkpoint is missing or of another kind.
     """
-    local = Path(options.source)
+    local = is_local(options.source)
     try:
         with quiet():
             model, report = auto_class.from_pretrained(
@@ -90,7 +91,7 @@ def load_pretrained(
     return Checkpoint(
         model=model.eval(),
         tokenizer=tokens.fast_json(tokenizer, options.source, one_separator=options.one_separator),
-        name=local.resolve().name if local.is_dir() else options.source,
+        name=Path(options.source).resolve().name if local else options.source,
         revision=options.revision or getattr(config, "_commit_hash", None),
         max_tokens=options.max_tokens or _window(config, tokenizer),
         pad_id=int(pad_id or 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -18,9 +19,12 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import SpansRole, Template
 
 from . import require
+from .options import RoleOptions, check_precision, read_shortlist
+from .presets import PRESETS, override, preset
+from .roles.names import ROLES, find_kind_name
+from .sources import check_hub
 
 if TYPE_CHECKING:
-    from .options import RoleOptions
     from .pipeline import Stage, Watcher
 
 EXAMPLE = """
@@ -56,9 +60,8 @@ def export(
         str,
         typer.Argument(
             metavar="PRESET|ROLE",
-            help="A preset: paper-q2, paper-q2-small, paper-pmi, paper-detectors, paper-all, minicheck, lettucedetect, "
-            "nli-deberta. Or a role: qa, qg, nli, detector.NAME, token_classifier, critic, embedder, lm, generator, "
-            "retriever, spans.",
+            help=f"A preset: {', '.join(PRESETS)}. Or a role: "
+            f"{', '.join(role for roles in ROLES.values() for role in roles)}.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Bundle directory; it is created, or gains the roles.", file_okay=False)],
@@ -124,13 +127,6 @@ def export(
     ] = False,
 ) -> None:
     """Export one role, or all roles of a preset; the user reads ``help`` above."""
-    try:
-        require()
-    except ImportError as error:
-        raise ExportError(str(error)) from error
-    from .pipeline import export_bundle
-    from .store import Title
-
     roles = _read_roles(
         what,
         precision.value,
@@ -148,6 +144,14 @@ def export(
         layer=layer,
         allow_unverified=allow_unverified,
     )
+    try:
+        require()
+    except ImportError as error:
+        raise ExportError(str(error)) from error
+    check_hub([options for role, options in roles.items() if find_kind_name(role) != "spans"])
+    from .pipeline import export_bundle
+    from .store import Title
+
     with _show_progress() as watch:
         bundle = export_bundle(roles, out, title=Title(name) if name else None, force=force, watch=watch)
     _print_report(bundle, roles)
@@ -171,12 +175,6 @@ def _read_roles(
     layer: int | None,
     allow_unverified: bool,
 ) -> dict[str, RoleOptions]:
-    import dataclasses
-
-    from .options import RoleOptions, check_precision, read_shortlist
-    from .presets import PRESETS, override, preset
-    from .roles.registry import find_kind
-
     if what in PRESETS:
         given = {
             "--source": source,
@@ -197,7 +195,7 @@ def _read_roles(
                 raise ExportError(f"--replace {text!r} is not ROLE=ID_OR_DIR, for example --replace qa=./my-qa.")
             roles = override(roles, role, source=other)
     else:
-        find_kind(what)
+        find_kind_name(what, presets=PRESETS)
         if source is None or replacements:
             raise ExportError(
                 f"{what} is a role: give its checkpoint with --source ID_OR_DIR; --replace is for presets only."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,10 @@ MAX_MANIFEST_BYTES = 1 << 24
 """A larger manifest is refused unread; the embedded ones have some kilobytes."""
 _DOCUMENT = re.compile(r"(README|LICENSE|NOTICE)[^/]*|[^/]*\.(md|txt)|report\.json|tensorrt/.*")
 """Files that need not be listed, because no model reads them: texts for people, and TensorRT's cache."""
+ENTRY_POINTS = "groundwire.bundles"
+"""A package brings a bundle by an entry point of this group: the bundle's name, and the dotted path of its folder."""
+CHECKOUT = Path(__file__).resolve().parent.parent / "bundles"
+"""The bundles of a checkout, which are taken before those of packages; an installation has no such folder."""
 
 
 class _Schema(msgspec.Struct):
@@ -151,20 +156,20 @@ class Bundle:
 
 
 def embedded() -> tuple[str, ...]:
-    """Names of the bundles that ship inside the package."""
-    root = _embedded_root()
-    return tuple(sorted(path.parent.name for path in root.glob(f"*/{MANIFEST}")))
+    """Names of the embedded bundles: those of the checkout and of installed packages."""
+    in_checkout = (path.parent.name for path in CHECKOUT.glob(f"*/{MANIFEST}"))
+    return tuple(sorted({*in_checkout, *(entry.name for entry in entry_points(group=ENTRY_POINTS))}))
 
 
 def locate(where: str | Path) -> Path:
     """The directory ``where`` names: an embedded bundle's name, or a path."""
     path = Path(where)
     if isinstance(where, str) and where in embedded():
-        return _embedded_root() / where
+        return _find_embedded(where)
     if not path.is_dir():
         raise BundleError(
             f"No bundle {str(where)!r}: it is neither a directory nor an embedded bundle "
-            f"({', '.join(embedded()) or 'none installed'})."
+            f"({', '.join(embedded()) or 'none is installed: pip install groundwire-compact groundwire-nph'})."
         )
     return path
 
@@ -175,7 +180,15 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _embedded_root() -> Path:
-    import groundwire.bundles
-
-    return Path(next(iter(groundwire.bundles.__path__)))
+def _find_embedded(name: str) -> Path:
+    if (CHECKOUT / name).is_dir():
+        return CHECKOUT / name
+    entry = entry_points(group=ENTRY_POINTS)[name]
+    try:
+        return Path(next(iter(entry.load().__path__)))
+    except (ImportError, AttributeError) as error:
+        package = entry.dist.name if entry.dist else entry.value
+        raise BundleError(
+            f"The package {package}, which brings the bundle {name!r}, is damaged: {error}. "
+            f"Install it again: pip install --force-reinstall {package}"
+        ) from error

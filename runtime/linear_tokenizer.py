@@ -1,13 +1,16 @@
 """spaCy's tokenizer in time linear in the length of the text.
 
 spaCy takes punctuation off a chunk (a run of characters without spaces) one mark at a time, and searches the rest of
-the chunk again after each: 20,000 brackets in a row take minutes. Longer chunks than people write are cut first.
+the chunk again after each: 20,000 brackets in a row take minutes. Longer chunks than people write are cut first. spaCy
+also keeps the interpreter's lock until it has read the whole text. A long text is read in parts, between which other
+threads run.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,8 +19,11 @@ if TYPE_CHECKING:
 LONGEST_CHUNK = 64
 """Characters of a chunk that spaCy reads as a whole. In 850,000 texts of dialogues, Wikipedia and inference pairs none
 is longer; addresses of web pages may be."""
+LONGEST_PART = 10_000
+"""Characters that spaCy reads without giving other threads a turn: about 30 ms."""
 
 _CHUNK = re.compile(r"\S+")
+_CHUNK_START = re.compile(r"\s(?=\S)")
 _PIECE = re.compile(rf"\S{{1,{LONGEST_CHUNK}}}\b|\S{{{LONGEST_CHUNK}}}")
 
 
@@ -25,21 +31,30 @@ class LinearTokenizer:
     """A tokenizer in the place of the one that it is given: ``nlp.tokenizer = LinearTokenizer(nlp.tokenizer)``.
 
     Documents are equal to those of the given tokenizer unless a chunk is longer than ``LONGEST_CHUNK``; such a chunk
-    is cut where letters and digits meet other characters, else anywhere. Offsets are those of the text in any case.
+    is cut where letters and digits meet other characters, else anywhere. Offsets are those of the text in any case. A
+    text of more than ``LONGEST_PART`` characters is cut between chunks that no exception of the tokenizer can join; if
+    a part has no such place (": ) : ) : )"), between any two chunks.
     """
 
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
         self._tokenizer = tokenizer
+        self.joined = _find_joined(getattr(tokenizer, "rules", {}))
 
     def __call__(self, text: str) -> Doc:
         """Return the document of ``text``, whose own text is ``text``."""
         from spacy.tokens import Doc  # whoever has a tokenizer has imported spaCy already
 
-        pieces = list(cut_chunks(text))
-        if len(pieces) == 1:
-            return self._tokenizer(text)
+        docs = [doc for _, doc in self.read_parts(text)]
         # The norm of a token ("not" for "n't") is the one attribute that exceptions of the tokenizer set.
-        return Doc.from_docs([self._tokenizer(piece) for piece in pieces], ensure_whitespace=False, attrs=["NORM"])
+        return docs[0] if len(docs) == 1 else Doc.from_docs(docs, ensure_whitespace=False, attrs=["NORM"])
+
+    def read_parts(self, text: str) -> Iterator[tuple[int, Doc]]:
+        """Yield the parts of ``text``, each as its first character's offset and its document."""
+        start = 0
+        for piece in cut_chunks(text):
+            for part in cut_parts(piece, self.joined):
+                yield start, self._tokenizer(part)
+                start += len(part)
 
 
 def cut_chunks(text: str) -> Iterator[str]:
@@ -62,3 +77,42 @@ def cut_chunks(text: str) -> Iterator[str]:
                 yield text[begin:start]
                 begin = start
     yield text[begin:]
+
+
+def cut_parts(text: str, joined: Set[str] = frozenset()) -> Iterator[str]:
+    """Yield parts of ``text`` that together are ``text``: of at most ``LONGEST_PART`` characters, unless a chunk or a
+    run of spaces is longer.
+
+    A part begins with a chunk, the first excepted: with the last that fits and may begin one. It may if the token
+    before it and the chunk are not joined: ``joined`` has no pair of the one's last and the other's first character.
+    If none may, the last that fits begins the part.
+    """
+    begin = 0
+    while len(text) - begin > LONGEST_PART:
+        starts = [match.end() for match in _CHUNK_START.finditer(text, begin, begin + LONGEST_PART + 1)]
+        if not starts:
+            following = _CHUNK_START.search(text, begin + LONGEST_PART)
+            if following is None:
+                break
+            starts = [following.end()]
+        free = (start for start in reversed(starts) if _last_of_token(text, start) + text[start] not in joined)
+        end = next(free, starts[-1])
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
+
+
+def _last_of_token(text: str, start: int) -> str:
+    """The last character of the token before the chunk at ``start``; a single space after a chunk is no token."""
+    after_chunk = start >= 2 and text[start - 1] == " " and not text[start - 2].isspace()
+    return text[start - 2] if after_chunk else text[start - 1]
+
+
+def _find_joined(rules: Iterable[str]) -> frozenset[str]:
+    """Pairs of characters where two tokens of an exception may meet.
+
+    spaCy replaces tokens that spell an exception, even if there is a space between them. Nothing else that it does goes
+    beyond a chunk.
+    """
+    spellings = (spelling for rule in rules for spelling in (rule, rule.replace(" ", "")))
+    return frozenset(left + right for spelling in spellings for left, right in itertools.pairwise(spelling))

@@ -15,9 +15,12 @@ from typing import NamedTuple, Protocol
 from groundwire.runtime.calls import TextSpan
 
 from ..schema.explanations import FlaggedMention, FlaggedToken
+from ..text.overlaps import Range, find_overlaps
 from ..text.words import WORD, words
 
 _POSSESSIVE = re.compile(r"['’]s$")
+_SENTENCE_END = re.compile(r"[.!?…:\n]")
+"""What makes the word after it the first of a sentence."""
 
 
 class EntityLink(Protocol):
@@ -49,6 +52,7 @@ class _ScoredWord(NamedTuple):
     probability: float
     begins: bool
     """Whether its first token begins a mention."""
+    starts_sentence: bool
 
 
 def find_mentions(
@@ -61,15 +65,13 @@ def find_mentions(
     scored_words = list(_score_words(response, tokens))
     linked = sorted(links, key=lambda link: link.start)
     flagged: list[FlaggedMention] = []
-    for link in linked:
-        probability = max_probability(tokens, link.start, link.end)
+    for link, probability in zip(linked, max_probabilities(tokens, map(_bounds_of, linked)), strict=True):
         if probability >= threshold:
             flagged.append(
                 FlaggedMention(response[link.start : link.end], link.start, link.end, probability, link.entity)
             )
-    unlinked = [
-        word for word in scored_words if not any(link.start < word.end and word.start < link.end for link in linked)
-    ]
+    links_of_words = find_overlaps(map(_bounds_of, scored_words), linked)
+    unlinked = [word for word, word_links in zip(scored_words, links_of_words, strict=True) if not word_links]
     for run in _find_runs(response, unlinked, threshold):
         start, end = run[0].start, run[-1].end
         flagged.append(FlaggedMention(response[start:end], start, end, max(word.probability for word in run)))
@@ -85,43 +87,56 @@ def find_all_mentions(
 ) -> tuple[FlaggedMention, ...]:
     """Return all names of ``response``, flagged or not, disjoint and in its order: ``flagged``, what the graph links,
     and of the recognised ``entities`` those that overlap neither."""
-    mentions = list(flagged)
+    taken = bytearray(len(response))
+    for mention in flagged:
+        taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
+    others: list[tuple[int, int, str | None]] = []
     ranges = [(link.start, link.end, link.entity) for link in links]
     for start, end, entity in (*ranges, *((span.start, span.end, None) for span in entities)):
-        if not any(mention.start < end and start < mention.end for mention in mentions):
-            mentions.append(
-                FlaggedMention(response[start:end], start, end, max_probability(tokens, start, end), entity)
-            )
-    return tuple(sorted(mentions, key=lambda mention: mention.start))
-
-
-def max_probability(tokens: Iterable[FlaggedToken], start: int, end: int) -> float:
-    """Return the highest probability of the tokens in a range of the response, without tokens of no characters."""
-    return max(
-        (token.probability for token in tokens if token.start < end and start < token.end and token.start < token.end),
-        default=0.0,
+        if taken.find(1, start, end) < 0:
+            taken[start:end] = b"\1" * (end - start)
+            others.append((start, end, entity))
+    others.sort(key=lambda other: other[0])
+    probabilities = max_probabilities(tokens, ((start, end) for start, end, _ in others))
+    mentions = (
+        FlaggedMention(response[start:end], start, end, probability, entity)
+        for (start, end, entity), probability in zip(others, probabilities, strict=True)
     )
+    return tuple(sorted((*flagged, *mentions), key=lambda mention: mention.start))
+
+
+def max_probabilities(tokens: Iterable[FlaggedToken], bounds: Iterable[tuple[int, int]]) -> list[float]:
+    """Return for each range of the response, sorted by start, the highest probability of its tokens, without tokens of
+    no characters."""
+    readable = [token for token in tokens if token.start < token.end]
+    return [
+        max((token.probability for token in range_tokens), default=0.0)
+        for range_tokens in find_overlaps(bounds, readable)
+    ]
+
+
+def _bounds_of(span: Range) -> tuple[int, int]:
+    return span.start, span.end
 
 
 def _score_words(response: str, tokens: Sequence[FlaggedToken]) -> Iterator[_ScoredWord]:
-    content_words = [word for word in words(response) if word.content]
-    for match in WORD.finditer(response):
-        start, end = match.span()
-        possessive = _POSSESSIVE.search(match[0])
-        if possessive:  # the "'s" belongs to the sentence, not to the name
-            end -= len(possessive[0])
-        content = any(word.start < end and start < word.end for word in content_words)
-        first = next(
-            (token for token in tokens if token.start < token.end and token.start < end and start < token.end), None
-        )
+    matches = list(WORD.finditer(response))
+    # A possessive "'s" belongs to the sentence, not to the name.
+    bounds = [(match.start(), match.start() + len(_POSSESSIVE.sub("", match[0]))) for match in matches]
+    content = find_overlaps(bounds, [word for word in words(response) if word.content])
+    readable = find_overlaps(bounds, [token for token in tokens if token.start < token.end])
+    previous_end = 0
+    for match, (start, end), content_words, word_tokens in zip(matches, bounds, content, readable, strict=True):
         yield _ScoredWord(
             start,
             end,
-            content,
+            bool(content_words),
             match[0][:1].isupper(),
-            max_probability(tokens, start, end),
-            begins=first is not None and first.begins,
+            max((token.probability for token in word_tokens), default=0.0),
+            begins=bool(word_tokens) and word_tokens[0].begins,
+            starts_sentence=previous_end == 0 or _SENTENCE_END.search(response, previous_end, start) is not None,
         )
+        previous_end = match.end()
 
 
 def _find_runs(response: str, unlinked: Sequence[_ScoredWord], threshold: float) -> Iterator[list[_ScoredWord]]:
@@ -152,7 +167,7 @@ def _find_runs(response: str, unlinked: Sequence[_ScoredWord], threshold: float)
             while (
                 first > previous_end
                 and _is_adjacent(response, unlinked, first - 1)
-                and _begins_name(response, unlinked[first - 1], threshold)
+                and _begins_name(unlinked[first - 1], threshold)
             ):
                 first -= 1
         if unlinked[last].capitalised:
@@ -163,10 +178,9 @@ def _find_runs(response: str, unlinked: Sequence[_ScoredWord], threshold: float)
         yield list(unlinked[first : last + 1])
 
 
-def _begins_name(response: str, word: _ScoredWord, threshold: float) -> bool:
+def _begins_name(word: _ScoredWord, threshold: float) -> bool:
     """Whether a word before a flagged one belongs to its name; at the start of a sentence a capital says nothing."""
-    starts_sentence = re.search(r"(?:^|[.!?…:\n])\W*$", response[: word.start]) is not None
-    return word.capitalised and word.content and (not starts_sentence or word.probability >= threshold / 2)
+    return word.capitalised and word.content and (not word.starts_sentence or word.probability >= threshold / 2)
 
 
 def _is_adjacent(response: str, unlinked: Sequence[_ScoredWord], index: int) -> bool:

@@ -16,11 +16,12 @@ from groundwire.runtime.protocol import RoleInfo
 from ..kg import Linked
 from ..scheduling.steps import Steps
 from ..schema.explanations import FlaggedMention, FlaggedToken
+from ..text.overlaps import find_overlaps
 from ..text.sentences import sentences
 from ..text.token_flags import flag_tokens
 from .context import Context
 from .critic import critic_call
-from .mentions import max_probability
+from .mentions import max_probabilities
 from .wording import Replacement, replace_names
 
 MIN_PROBABILITY = 0.2
@@ -69,7 +70,7 @@ def find_swaps(
     confirmed_starts: set[int] = set()
     for pair, (_, edits), answer in zip(pairs, texts, answers, strict=True):
         swapped_tokens = flag_tokens(answer, info)
-        remaining = max(max_probability(swapped_tokens, edit.new_start, edit.new_end) for edit in edits)
+        remaining = max(max_probabilities(swapped_tokens, ((edit.new_start, edit.new_end) for edit in edits)))
         starts = {pair.first.start, pair.second.start}
         confirmed = remaining < min(threshold, MAX_REMAINING * pair.probability) and confirmed_starts.isdisjoint(starts)
         if confirmed or pair.probability >= threshold:
@@ -82,13 +83,21 @@ def find_swaps(
 
 
 def _find_pairs(context: Context, tokens: Sequence[FlaggedToken]) -> list[_Pair]:
+    if len(context.links) < 2:
+        return []
     pairs = []
-    for sentence in sentences(context.response) if len(context.links) > 1 else ():
-        links = [link for link in context.links if sentence.start <= link.start < sentence.end]
-        for first, second in combinations(links, 2):
-            probability = max(max_probability(tokens, link.start, link.end) for link in (first, second))
-            joined = first.entity != second.entity and context.graph.triples_between(first.entity, second.entity)
-            if probability >= MIN_PROBABILITY and joined:
+    probabilities = max_probabilities(tokens, ((link.start, link.end) for link in context.links))
+    probability_of = dict(zip(context.links, probabilities, strict=True))
+    checked = sentences(context.response)
+    links_of_sentences = find_overlaps(((sentence.start, sentence.end) for sentence in checked), context.links)
+    for sentence, links in zip(checked, links_of_sentences, strict=True):
+        for first, second in combinations([link for link in links if sentence.start <= link.start], 2):
+            probability = max(probability_of[first], probability_of[second])
+            if (
+                probability >= MIN_PROBABILITY
+                and first.entity != second.entity
+                and context.graph.triples_between(first.entity, second.entity)
+            ):
                 pairs.append(_Pair(first, second, probability))
     return sorted(pairs, key=lambda pair: -pair.probability)[:MAX_PAIRS]
 

@@ -21,7 +21,8 @@ _VOWEL_SOUND = re.compile(
 _SPELT = re.compile(r"^[A-Z]{2,}(?![a-z])|^[A-Z](?![a-z'’])")
 """Letters that are pronounced one by one: an FBI agent, a UN envoy, an X-ray."""
 _SPELT_VOWEL = frozenset("AEFHILMNORSX")
-_SENTENCE_START = re.compile(r"(?:^|[.!?…]['\"”’)\]]*\s+|\n)\W*$")
+_SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]]*\s+|\n")
+_POSSESSIVE_APOSTROPHE = re.compile(r"['’](?!\w)")
 
 
 class Replacement(NamedTuple):
@@ -51,11 +52,11 @@ def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
     before it ("a", "an", a doubled "the") or a bare possessive apostrophe after it no longer fits.
     """
     replaced, position = "", 0
+    has_capitals = any(map(str.isupper, text))
     edits: list[Edit] = []
     for replacement in replacements:
         start, end = replacement.start, replacement.end
-        starts_sentence = _SENTENCE_START.search(text[:start]) is not None
-        name = _match_case(text, replacement, starts_sentence)
+        name = replacement.name.lower() if not has_capitals else _match_case(text, replacement)
         article = _ARTICLE.search(text[position:start])
         if article is not None:
             word, space = article.groups()
@@ -67,7 +68,8 @@ def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
                 start -= len(article[0])
                 name = new_word + space + name
         quoted = replacement.start > 0 and text[replacement.start - 1] in "'‘"
-        if not quoted and re.match(r"['’](?!\w)", text[end:]) and text[end - 1] in "sS" and name[-1] not in "sS":
+        possessive = not quoted and _POSSESSIVE_APOSTROPHE.match(text, end) is not None
+        if possessive and text[end - 1] in "sS" and name[-1] not in "sS":
             name += text[end] + "s"
             end += 1
         replaced += text[position:start]
@@ -100,25 +102,31 @@ def _fit_article(word: str, name: str) -> str:
     return article.capitalize() if word[0].isupper() else article
 
 
-def _match_case(text: str, replacement: Replacement, starts_sentence: bool) -> str:
+def _match_case(text: str, replacement: Replacement) -> str:
     """The new name with the capitals that the text gave to the old one.
 
-    In a text without capitals the name has none. A common noun ("Science fiction" in a graph) is in lower case if the
+    A common noun ("Science fiction" in a graph) is in lower case if the
     old one was; a proper name keeps the graph's capitals, apart from the first letter of a sentence.
     """
     old, name = text[replacement.start : replacement.end], replacement.name
     old_entity = replacement.old_entity
-    if not any(map(str.isupper, text)):
-        return name.lower()
     if len(old) > 3 and old.isupper() and not (old_entity or "").isupper():
         return name.upper()
     is_lower = old[:1].islower()
     was_common = old_entity is None or _is_common_noun(old_entity) or old_entity[:1].islower()
     if is_lower and _is_common_noun(name) and was_common:
         name = name[:1].lower() + name[1:]
-    if starts_sentence and not is_lower:
+    if not is_lower and _starts_sentence(text, replacement.start):
         name = name[:1].upper() + name[1:]
     return name
+
+
+def _starts_sentence(text: str, start: int) -> bool:
+    """Whether the last characters before ``start`` that are not of a word end a sentence, or there is no word."""
+    gap = start
+    while gap > 0 and not (text[gap - 1].isalnum() or text[gap - 1] == "_"):
+        gap -= 1
+    return gap == 0 or _SENTENCE_END.search(text, gap, start) is not None
 
 
 def _is_common_noun(name: str) -> bool:

@@ -12,8 +12,8 @@ from groundwire.runtime.errors import TooLong
 from groundwire.runtime.linear_tokenizer import LinearTokenizer
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Token
+    from spacy.vocab import Vocab
 
 
 WORD = re.compile(r"\w+(?:['’.,\-]\w+)*")
@@ -67,11 +67,12 @@ def _split(text: str) -> tuple[Word, ...]:
     # spaCy does not promise that a tokenizer is thread-safe. The memory zone frees the strings of this text, so the
     # memory of a service does not grow with the words it has seen.
     with _lock:
-        nlp = _tokenizer()
-        with nlp.memory_zone():
+        vocabulary, tokenizer = _tokenizer()
+        with vocabulary.memory_zone():
             return tuple(
-                Word(token.text, token.idx, token.idx + len(token), token.lower_, _is_content(token))
-                for token in nlp.make_doc(text)
+                Word(token.text, start + token.idx, start + token.idx + len(token), token.lower_, _is_content(token))
+                for start, doc in tokenizer.read_parts(text)
+                for token in doc
                 if not token.is_space
             )
 
@@ -81,13 +82,11 @@ _lock = threading.Lock()
 
 
 @cache
-def _tokenizer() -> Language:
+def _tokenizer() -> tuple[Vocab, LinearTokenizer]:
     import spacy  # on first use: it takes 70 MB and half a second
 
     nlp = spacy.blank("en")
-    nlp.tokenizer = LinearTokenizer(nlp.tokenizer)
-    nlp.max_length = 1 << 30  # callers limit their texts; the tokenizer needs little memory
-    return nlp
+    return nlp.vocab, LinearTokenizer(nlp.tokenizer)
 
 
 def _is_content(token: Token) -> bool:

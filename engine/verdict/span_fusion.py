@@ -10,7 +10,8 @@ is asked alone is reported as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ import msgspec
 from ..metrics import Metric, find
 from ..schema.explanations import Reason, UnsupportedSpan
 from ..schema.results import MetricResult
+from ..text.overlaps import find_overlaps
 from ..text.words import WORD, words
 
 MARKED = 1.0
@@ -33,6 +35,16 @@ class Evidence(NamedTuple):
     weight: float
     family: str
     pinpoints: bool
+
+    @property
+    def start(self) -> int:
+        """Start of the span."""
+        return self.span.start
+
+    @property
+    def end(self) -> int:
+        """End of the span."""
+        return self.span.end
 
 
 class MarkedWord(NamedTuple):
@@ -74,9 +86,10 @@ def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[Unsuppor
     marked_words = _mark_words(response, evidence)
     alone = len({metric.evidence_family for _, metric in scored}) == 1
     marked = [word for word in marked_words if word.evidence and (alone or word.marked)]
-    kept = [word for word in marked if word.pinpointed or not _has_precise_neighbour(word, marked)]
+    precise = [word.start for word in marked if word.pinpointed]
+    kept = [word for word in marked if word.pinpointed or not _has_precise_neighbour(word, precise)]
     if not alone:
-        sentences = [word.evidence[0] for word in kept if not word.pinpointed]
+        sentences = {word.evidence[0] for word in kept if not word.pinpointed}
         kept = sorted(
             {*kept, *(word for word in marked_words if _is_stop_word_of(word, sentences))}, key=lambda word: word.start
         )
@@ -90,26 +103,25 @@ def _collect(scored: Iterable[tuple[MetricResult, Metric]]) -> Iterable[Evidence
 
 
 def _mark_words(response: str, evidence: Sequence[Evidence]) -> list[MarkedWord]:
-    content = [word for word in words(response) if word.content]
+    bounds = [match.span() for match in WORD.finditer(response)]
+    content = find_overlaps(bounds, [word for word in words(response) if word.content])
     return [
-        MarkedWord(
-            *match.span(),
-            any(word.start < match.end() and match.start() < word.end for word in content),
-            tuple(item for item in evidence if item.span.start < match.end() and match.start() < item.span.end),
+        MarkedWord(start, end, bool(content_words), tuple(about_word))
+        for (start, end), content_words, about_word in zip(
+            bounds, content, find_overlaps(bounds, evidence), strict=True
         )
-        for match in WORD.finditer(response)
     ]
 
 
-def _has_precise_neighbour(word: MarkedWord, marked: Sequence[MarkedWord]) -> bool:
-    """Whether a sentence that marks ``word`` has a marked word to which precise evidence points."""
-    return any(
-        other.pinpointed and any(item.span.start <= other.start < item.span.end for item in word.evidence)
-        for other in marked
-    )
+def _has_precise_neighbour(word: MarkedWord, precise: Sequence[int]) -> bool:
+    """Whether a sentence that marks ``word`` has a marked word to which precise evidence points.
+
+    ``precise``: where those words start, ascending.
+    """
+    return any(bisect_left(precise, item.start) < bisect_left(precise, item.end) for item in word.evidence)
 
 
-def _is_stop_word_of(word: MarkedWord, sentences: Sequence[Evidence]) -> bool:
+def _is_stop_word_of(word: MarkedWord, sentences: Set[Evidence]) -> bool:
     """Whether ``word`` is a stop word of a sentence that is marked as a whole."""
     return not word.content and word.weight >= MARKED and word.evidence[0] in sentences
 
@@ -120,6 +132,7 @@ def _merge(response: str, all_words: Sequence[MarkedWord], kept: Sequence[Marked
     Evidence about single words (overlap, PMI) is the same where it gives the same reason.
     """
     index_of = {word.start: index for index, word in enumerate(all_words)}
+    starts, ends = list(index_of), [word.end for word in all_words]
     groups: list[list[MarkedWord]] = []
     for word in kept:
         last = groups[-1][-1] if groups else None
@@ -132,7 +145,7 @@ def _merge(response: str, all_words: Sequence[MarkedWord], kept: Sequence[Marked
     for group in groups:
         top, start, end = group[0].evidence[0].span, group[0].start, group[-1].end
         covers_group = all(word.evidence[0].span == top for word in group)
-        if covers_group and sum(word.start < top.end and top.start < word.end for word in all_words) == len(group):
+        if covers_group and bisect_left(starts, top.end) - bisect_right(ends, top.start) == len(group):
             # The evidence covers these words and no other, so what it covers beside them may be marked too: a currency
             # sign, quotation marks.
             start, end = max(min(start, top.start), merged[-1].end if merged else 0), max(end, top.end)

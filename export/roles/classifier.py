@@ -40,4 +40,4 @@ def _build_reference(checkpoint: Checkpoint, template: Template) -> EncoderRefer
     return EncoderReference(checkpoint, fill_batches(checkpoint, template), "label")
 
 
-KIND = ExportKind(NAME, ("nli", "detector.NAME"), _load, _convert, _build_reference)
+KIND = ExportKind(NAME, _load, _convert, _build_reference)

@@ -132,4 +132,4 @@ def _build_reference(checkpoint: Checkpoint, template: Template) -> EmbedderRefe
     return EmbedderReference(checkpoint, batch_texts(checkpoint, claims), batch_texts(checkpoint, passages))
 
 
-KIND = ExportKind(NAME, ("embedder",), _load, _convert, _build_reference)
+KIND = ExportKind(NAME, _load, _convert, _build_reference)

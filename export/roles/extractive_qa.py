@@ -34,4 +34,4 @@ def _build_reference(checkpoint: Checkpoint, template: Template) -> EncoderRefer
     return EncoderReference(checkpoint, fill_batches(checkpoint, template), "spans")
 
 
-KIND = ExportKind(NAME, ("qa",), _load, _convert, _build_reference)
+KIND = ExportKind(NAME, _load, _convert, _build_reference)

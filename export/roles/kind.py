@@ -17,9 +17,6 @@ from ..store import RoleFiles
 from ..trace import quiet
 from ..verify.outcome import Reference
 
-ANY_NAME = "NAME"
-"""A placeholder for any name at the end of a role: ``detector.NAME``."""
-
 
 class CommonFields(TypedDict):
     """The fields of a role's record that every exported model has."""
@@ -54,19 +51,9 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model and the roles it may fill."""
+    """A kind of model; ``export/roles/names.py`` has the roles that it may fill."""
 
     name: str
-    roles: tuple[str, ...]
-    """Names of roles; ``detector.NAME`` is any role whose name begins with ``detector.``."""
-
-    def fills(self, role: str) -> bool:
-        """Return whether a model of this kind may fill ``role``."""
-        for name in self.roles:
-            prefix = name.removesuffix(ANY_NAME)
-            if role == name or (prefix != name and role.startswith(prefix) and role != prefix):
-                return True
-        return False
 
 
 @dataclass(frozen=True)

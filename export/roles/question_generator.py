@@ -85,4 +85,4 @@ def _build_reference(checkpoint: Checkpoint, template: Template) -> GenerationRe
     return GenerationReference(checkpoint, fill_batches(checkpoint, template))
 
 
-KIND = ExportKind(NAME, ("qg",), _load, _convert, _build_reference)
+KIND = ExportKind(NAME, _load, _convert, _build_reference)

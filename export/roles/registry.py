@@ -1,15 +1,16 @@
-"""The kinds of models that the exporter knows: a new kind is a module of this package and a line in ``KINDS``."""
+"""The kinds of models that the exporter knows: a new kind is a module of this package, a line in ``KINDS``
+and a line in ``ROLES`` (``names.py``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from groundwire.runtime.errors import ExportError
-
 from . import classifier, embedder, extractive_qa, question_generator, response_generator, spans, token_classifier
 from .kind import CopiedKind, ExportKind
 from .language_model import kind as language_model
+from .names import find_kind_name
 from .retriever import kind as retriever
 
 KINDS: Mapping[str, ExportKind | CopiedKind] = MappingProxyType(
@@ -33,8 +34,4 @@ KINDS: Mapping[str, ExportKind | CopiedKind] = MappingProxyType(
 
 def find_kind(role: str) -> ExportKind | CopiedKind:
     """Return the kind of model that fills ``role``; ExportError for a role that no metric uses."""
-    for kind in KINDS.values():
-        if kind.fills(role):
-            return kind
-    *names, last = (name for kind in KINDS.values() for name in kind.roles)
-    raise ExportError(f"Unknown role {role!r}; roles are {', '.join(names)} and {last}.")
+    return KINDS[find_kind_name(role)]

@@ -77,4 +77,4 @@ def _build_reference(checkpoint: Checkpoint, template: Template) -> GenerationRe
     return GenerationReference(checkpoint, batch_texts(checkpoint, texts, checkpoint.max_tokens - STEPS))
 
 
-KIND = ExportKind(NAME, ("generator",), _load, _convert, _build_reference)
+KIND = ExportKind(NAME, _load, _convert, _build_reference)

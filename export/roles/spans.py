@@ -59,4 +59,4 @@ def _find_directory(source: str) -> Path:
     )
 
 
-KIND = CopiedKind("spans", ("spans",), _copy)
+KIND = CopiedKind("spans", _copy)

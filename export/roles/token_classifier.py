@@ -38,4 +38,4 @@ def _build_reference(checkpoint: Checkpoint, template: Template) -> EncoderRefer
     return EncoderReference(checkpoint, fill_batches(checkpoint, template), "token_labels")
 
 
-KIND = ExportKind(NAME, ("token_classifier", "critic"), _load, _convert, _build_reference)
+KIND = ExportKind(NAME, _load, _convert, _build_reference)

@@ -242,11 +242,18 @@ def universal_noun_chunks(doc: Doc) -> Iterator[Span]:
     nominal predicate are left dependents of the head and are excluded; the further words of a flat name depend on its
     first word and are included.
     """
+    children: list[list[Token]] = [[] for _ in doc]
+    for token in doc:  # a token's own children, lefts and rights are found by a search of all that depend on it
+        if token.head.i != token.i:
+            children[token.head.i].append(token)
+    conjunct_of: list[Token] = []
     done = 0
     for token in doc:
+        first = conjunct_of[token.head.i] if token.dep_ == "conj" and token.head.i < token.i else token
+        conjunct_of.append(first)
         # A run of spaces is a token of its own, which may be labelled a noun.
-        if token.pos_ in _NOMINAL and not token.is_space and _is_argument(token):
-            start, end = _left_edge(token), _right_edge(token)
+        if token.pos_ in _NOMINAL and not token.is_space and _is_argument(first):
+            start, end = _left_edge(token, children[token.i]), _right_edge(token, children[token.i])
             # As in spaCy: what contains an earlier chunk ("a friend of mine's house") is not given again.
             if start >= done:
                 done = end
@@ -254,22 +261,21 @@ def universal_noun_chunks(doc: Doc) -> Iterator[Span]:
 
 
 def _is_argument(token: Token) -> bool:
-    while token.dep_ == "conj" and token.head.i < token.i:
-        token = token.head
+    """Whether a nominal is an argument; of coordinated nominals, the first says so of all."""
     if token.dep_ == "expl":
         # ClearNLP calls the "it" of "it rains" a subject; only "there" is an expletive.
         return bool(token.pos_ == "PRON" and token.lower_ != "there")
     return token.dep_.lower() in _ARGUMENTS
 
 
-def _left_edge(head: Token) -> int:
+def _left_edge(head: Token, children: Sequence[Token]) -> int:
     start = head.i
-    predicate = any(child.dep_ == "cop" for child in head.children)
-    for child in reversed(list(head.lefts)):
+    predicate = any(child.dep_ == "cop" for child in children)
+    for child in reversed(children):
+        if child.i > head.i or child.dep_ == "punct":
+            continue
         # The adverb in "is also a hobby" hangs on the noun, but belongs to the sentence.
         if child.dep_ not in _BEFORE or (predicate and child.dep_ == "advmod"):
-            if child.dep_ == "punct":
-                continue
             break
         start = child.left_edge.i
     while head.doc[start].is_space:
@@ -277,10 +283,10 @@ def _left_edge(head: Token) -> int:
     return int(start)
 
 
-def _right_edge(head: Token) -> int:
+def _right_edge(head: Token, children: Sequence[Token]) -> int:
     end = head.i + 1
-    for child in head.rights:
-        if child.dep_ == "punct":
+    for child in children:
+        if child.i < head.i or child.dep_ == "punct":
             continue
         # Adjacent, or separated by punctuation only: "Elvis Presley", "World War II", "Jean-Luc".
         if child.dep_ not in _AFTER or any(not token.is_punct for token in head.doc[end : child.left_edge.i]):

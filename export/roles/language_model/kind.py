@@ -47,4 +47,4 @@ def _build_reference(checkpoint: Checkpoint, template: Template) -> LanguageMode
     return LanguageModelReference(checkpoint)
 
 
-KIND = ExportKind(NAME, ("lm",), _load, _convert, _build_reference)
+KIND = ExportKind(NAME, _load, _convert, _build_reference)

@@ -63,4 +63,4 @@ def _build_reference(checkpoint: Checkpoint, template: Template) -> RetrieverRef
     return RetrieverReference(checkpoint)
 
 
-KIND = ExportKind(NAME, ("retriever",), _load, _convert, _build_reference)
+KIND = ExportKind(NAME, _load, _convert, _build_reference)

@@ -117,7 +117,7 @@ def test_max_tokens_of_offset_positions(folder: Folder, tmp_path: Path) -> None:
 
 def test_failures_leave_no_trace(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "b"
-    with pytest.raises(ExportError, match="cannot be loaded"):
+    with pytest.raises(ExportError, match="There is no directory"):
         export_role("qa", RoleOptions(str(tmp_path / "nowhere")), out)
     models.classifier(tmp_path / "plain", "bert", labels=("LABEL_0", "LABEL_1", "LABEL_2"))
     with pytest.raises(ExportError, match="does not say what its logits mean"):
@@ -165,7 +165,7 @@ def test_command(folder: Folder, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["qa", "--out", "b"], "with --source"),
-        (["poet", "--source", "x", "--out", "b"], "Unknown role 'poet'"),
+        (["poet", "--source", "x", "--out", "b"], "Unknown preset or role 'poet'"),
         (["paper-q2", "--labels", "a,b,c", "--out", "b"], "--labels belong to one role"),
         (["paper-q2", "--replace", "qa", "--out", "b"], "not ROLE=ID_OR_DIR"),
         (["qg", "--source", "x", "--template-second", "{context}", "--out", "b"], "needs --template"),

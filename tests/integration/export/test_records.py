@@ -9,7 +9,8 @@ import pytest
 
 from groundwire.export import PRESETS, RoleOptions, labels, override, preset, tokens
 from groundwire.export.options import check_precision
-from groundwire.export.roles.registry import KINDS, find_kind
+from groundwire.export.roles.names import ROLES
+from groundwire.export.roles.registry import find_kind
 from groundwire.export.texts import EXAMPLES
 from groundwire.export.verify.examples import fill_template
 from groundwire.runtime.errors import ExportError
@@ -120,17 +121,16 @@ def test_overriding_a_role() -> None:
         override(roles, "lm", precision="fp16")
 
 
-@pytest.mark.parametrize("role", [role for kind in KINDS.values() for role in kind.roles])
+@pytest.mark.parametrize("role", [role for roles in ROLES.values() for role in roles])
 def test_every_role_has_one_kind(role: str) -> None:
-    (kind,) = (kind for kind in KINDS.values() if kind.fills(role.replace("NAME", "mine")))
-    assert role in kind.roles
-    assert KINDS[kind.name] is kind
+    kind = find_kind(role.replace("NAME", "mine"))
+    assert [name for name, roles in ROLES.items() if role in roles] == [kind.name]
 
 
 def test_unknown_names() -> None:
     with pytest.raises(ExportError, match=r"Unknown preset 'q3'; presets are paper-q2, paper-q2-small"):
         preset("q3")
-    with pytest.raises(ExportError, match=r"Unknown role 'poet'; roles are qa, qg, nli, detector.NAME, .*embedder"):
+    with pytest.raises(ExportError, match=r"Unknown role 'poet'. Roles are qa, qg, nli, detector.NAME, .*embedder"):
         find_kind("poet")
     assert find_kind("critic").name == "token_classifier"
     with pytest.raises(ExportError, match=r"Unknown role 'detector.'"):

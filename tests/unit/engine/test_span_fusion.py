@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import MetricResult, UnsupportedSpan
+from groundwire.engine.text.words import words
 from groundwire.engine.verdict.span_fusion import fuse_spans
+from tests.reference import span_fusion as reference
+from tests.support.texts import TEXT
+from tests.support.work import count_steps
 
 RESPONSE = "Elvis sang in “Paris, Texas” for $5,000. He was 20."
 
@@ -122,3 +126,46 @@ def test_fused_spans_of_any_text_are_disjoint_ordered_and_inside_it(text: str, d
     assert all(text[span.start : span.end] == span.text and span.text for span in fused)
     assert all(span.end <= following.start for span, following in pairwise(fused))
     assert all(span.metrics and span.metric in span.metrics for span in fused)
+
+
+@given(st.data())
+def test_fused_spans_are_those_of_the_reference(data: st.DataObject) -> None:
+    text = data.draw(st.text('ab ,.’"', max_size=40) | st.sampled_from([RESPONSE, TEXT[:120]]))
+    offset = st.integers(0, len(text))
+    results = []
+    for metric in data.draw(st.lists(st.sampled_from((*METRICS, "overlap", "q2_no_nli")), unique=True)):
+        ranges = data.draw(st.lists(st.tuples(offset, offset), max_size=6))
+        reasons = st.sampled_from(["mismatch", "contradiction", "not_entailed", "less_likely", "not_in_knowledge"])
+        spans = tuple(
+            UnsupportedSpan(text[a:b], a, b, data.draw(reasons), "", metric)  # type: ignore[arg-type]
+            for a, b in map(sorted, ranges)
+        )
+        results.append(MetricResult(metric, "scored", 0.5, unsupported=spans))
+    assert fuse_spans(text, results) == reference.fuse_spans(text, results)
+
+
+def test_the_work_grows_linearly_with_words_and_evidence() -> None:
+    def count(sentences: int) -> int:
+        sentence = "The quick brown fox saw Paris, Texas. "
+        text = sentence * sentences
+        starts = range(0, len(text), len(sentence))
+        places = [
+            UnsupportedSpan(
+                "Paris", start + sentence.index("Paris"), start + sentence.index(", T"), "mismatch", "", "q2"
+            )
+            for start in starts[::2]
+        ]
+        whole = [
+            UnsupportedSpan(sentence[:-1], start, start + len(sentence) - 1, "contradiction", "", metric)
+            for start in starts
+            for metric in ("nli", "detector.x")
+        ]
+        results = [MetricResult("q2", "scored", 0.5, unsupported=tuple(places))]
+        results += [
+            MetricResult(metric, "scored", 0.5, unsupported=tuple(span for span in whole if span.metric == metric))
+            for metric in ("nli", "detector.x")
+        ]
+        words(text)  # the tokenizer has tests of its own
+        return count_steps(lambda: fuse_spans(text, results))
+
+    assert count(40) < 2.5 * count(20)

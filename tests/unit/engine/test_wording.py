@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine.nph.wording import Replacement, choose_article, replace_names
+from tests.support.work import CountedText, count_steps
 
 
 @pytest.mark.parametrize(
@@ -110,3 +113,21 @@ def test_everything_outside_the_edits_stays_byte_for_byte(pieces: list[tuple[str
         assert stem in replaced[edit.new_start : edit.new_end].casefold()
         at, new_at = edit.end, edit.new_end
     assert text[at:] == replaced[new_at:]
+
+
+@given(st.text("aB_ .!?…'\"”’)]\n\t,é1", max_size=20))
+def test_the_first_name_of_a_sentence_gets_a_capital(before: str) -> None:
+    text = before + "Alien is good"
+    replaced, (edit,) = replace_names(text, [Replacement(len(before), len(before) + 5, "eXistenZ")])
+    starts_sentence = re.search(r"(?:^|[.!?…]['\"”’)\]]*\s+|\n)\W*$", before) is not None
+    assert replaced[edit.new_start : edit.new_end][-8:] == ("EXistenZ" if starts_sentence else "eXistenZ")
+
+
+def test_the_work_grows_linearly_with_the_names() -> None:
+    def count(names: int) -> int:
+        sentence = "he met Ann’s dog. "
+        text = CountedText(sentence * names)
+        replacements = [Replacement(offset + 7, offset + 10, "Bob") for offset in range(0, len(text), len(sentence))]
+        return count_steps(lambda: replace_names(text, replacements)) + text.copied
+
+    assert count(100) < 2.5 * count(50)

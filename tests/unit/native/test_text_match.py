@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -47,6 +48,13 @@ def test_clean(text: str, cleaned: str) -> None:
 @example("\x00the\x00")
 def test_clean_equals_its_reference_implementation(text: str) -> None:
     assert _native.clean(text) == reference.clean(text)
+
+
+def test_the_first_text_of_a_process_may_be_any() -> None:
+    """Classes of characters are read page by page, with the first text that needs them."""
+    script = "from groundwire.runtime import _native; print(ascii(_native.clean('\u4e00')))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "'\\u4e00'\n"
 
 
 def test_clean_equals_its_reference_implementation_on_every_code_point() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 import spacy
 import srsly
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from thinc.api import Linear, Model, Shim, chain
 
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import BundleError, InvalidRequest
 from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
 from groundwire.runtime.models.span_finder import SpanFinder, refuse_shims, universal_noun_chunks
+from tests.reference import noun_chunks as reference
 from tests.support.span_pipelines import PARSED, SCHEMES, parsed, train_tiny
 
 
@@ -269,3 +272,70 @@ def test_a_damaged_file_is_a_bundle_error(saved: Path, name: str) -> None:
     (saved / name).write_bytes(b"\x00garbage")
     with pytest.raises(BundleError, match="cannot be loaded"):
         SpanFinder.load(saved)
+
+
+LABELS = ["nsubj", "obj", "nmod", "conj", "conj", "flat", "compound", "punct", "det", "amod", "advmod", "cop", "expl"]
+
+
+@st.composite
+def draw_parses(draw: st.DrawFn) -> Doc:
+    """Any tree over a few words, with any labels and parts of speech; crossing arcs are allowed."""
+    order = draw(st.permutations(range(draw(st.integers(1, 9)))))
+    heads = list(range(len(order)))
+    for place, token in enumerate(order[1:], 1):
+        heads[token] = order[draw(st.integers(0, place - 1))]
+    size = len(order)
+    words = [draw(st.sampled_from(["it", "There", "dog", ",", "-", " "])) for _ in order]
+    pos = [draw(st.sampled_from(["NOUN", "PROPN", "PRON", "VERB", "PUNCT"])) for _ in order]
+    deps = ["ROOT" if heads[index] == index else draw(st.sampled_from(LABELS)) for index in range(size)]
+    return Doc(VOCABULARY, words=words, spaces=[False] * size, pos=pos, heads=heads, deps=deps)
+
+
+VOCABULARY = spacy.blank("en").vocab
+
+
+@given(draw_parses())
+def test_universal_chunks_are_those_of_the_reference(doc: Doc) -> None:
+    assert [(chunk.start, chunk.end) for chunk in universal_noun_chunks(doc)] == [
+        (chunk.start, chunk.end) for chunk in reference.universal_noun_chunks(doc)
+    ]
+
+
+class CountedToken:
+    """A token of a parsed document that counts what is asked of it; for its dependents spaCy looks at all below it."""
+
+    def __init__(self, doc: CountedDoc, token: Token) -> None:
+        self.doc, self.token = doc, token
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.token, name)
+        below = self.token.right_edge.i - self.token.left_edge.i
+        self.doc.work += 1 + (below if name in ("children", "lefts", "rights") else 0)
+        if isinstance(value, Token):
+            return CountedToken(self.doc, value)
+        return [CountedToken(self.doc, token) for token in value] if isinstance(value, Iterator) else value
+
+
+class CountedDoc:
+    """A parsed document whose tokens count what is asked of them."""
+
+    def __init__(self, doc: Doc) -> None:
+        self.parsed, self.work = doc, 0
+
+    def __iter__(self) -> Iterator[CountedToken]:
+        return (CountedToken(self, token) for token in self.parsed)
+
+    def __getitem__(self, key: Any) -> Any:
+        value = self.parsed[key]
+        return CountedToken(self, value) if isinstance(value, Token) else [CountedToken(self, token) for token in value]
+
+
+@pytest.mark.parametrize("label", ["nmod", "conj", "flat"])
+def test_the_work_grows_linearly_with_the_depth_of_a_phrase(label: str) -> None:
+    def count(depth: int) -> int:
+        heads, deps = [0, *range(depth - 1)], ["ROOT", *[label] * (depth - 1)]
+        doc = CountedDoc(Doc(VOCABULARY, words=["dog"] * depth, pos=["NOUN"] * depth, heads=heads, deps=deps))
+        assert list(universal_noun_chunks(doc))  # type: ignore[arg-type]
+        return doc.work
+
+    assert count(100) < 2.5 * count(50)

@@ -1,1 +1,0 @@
-"""Bundles that ship with Groundwire: one directory each."""

@@ -1,0 +1,54 @@
+"""The roles that a kind of model may fill, by name. Cheap to import, so that a command can check a name at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from groundwire.runtime.errors import ExportError
+
+ANY_NAME = "NAME"
+"""A placeholder for any name at the end of a role: ``detector.NAME``."""
+
+ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "extractive_qa": ("qa",),
+        "question_generator": ("qg",),
+        "classifier": ("nli", f"detector.{ANY_NAME}"),
+        "token_classifier": ("token_classifier", "critic"),
+        "embedder": ("embedder",),
+        "language_model": ("lm",),
+        "response_generator": ("generator",),
+        "retriever": ("retriever",),
+        "spans": ("spans",),
+    }
+)
+"""By the name of the kind; ``detector.NAME`` is any role whose name begins with ``detector.``."""
+
+
+def find_kind_name(role: str, *, presets: Iterable[str] = ()) -> str:
+    """Return the name of the kind that fills ``role``.
+
+    Raises ExportError for a role that no metric uses. The message lists the roles and, where a name may be that of a
+    preset too, ``presets``.
+    """
+    for kind, roles in ROLES.items():
+        if any(_matches(role, name) for name in roles):
+            return kind
+    names = [name for roles in ROLES.values() for name in roles]
+    near = difflib.get_close_matches(role, [*presets, *names], n=1)
+    raise ExportError(
+        f"Unknown {'preset or ' if presets else ''}role {role!r}{f'; did you mean {near[0]}?' if near else '.'} "
+        + (f"Presets are {_join(list(presets))}. " if presets else "")
+        + f"Roles are {_join(names)}."
+    )
+
+
+def _matches(role: str, name: str) -> bool:
+    prefix = name.removesuffix(ANY_NAME)
+    return role == name or (prefix != name and role.startswith(prefix) and role != prefix)
+
+
+def _join(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,79 @@
+"""Checks where checkpoints are before anything large is imported or downloaded. Needs no torch."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from groundwire.runtime.errors import ExportError
+
+from .options import RoleOptions
+
+HUB_TIMEOUT_S = 5
+"""Seconds that the hub has to answer the first request."""
+_HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
+
+
+def is_local(source: str) -> bool:
+    """Return whether ``source`` is a directory; False for a hub id.
+
+    Raises ExportError for a directory that does not exist, and for what is neither a path nor a hub id.
+    """
+    path = Path(source)
+    if path.is_dir():
+        return True
+    if path.exists():
+        raise ExportError(f"{source!r} is a file; give the directory that save_pretrained wrote.")
+    if not _HUB_ID.fullmatch(source):
+        raise ExportError(
+            f"There is no directory {source!r}. Give a directory that save_pretrained wrote (model and tokenizer), or "
+            "a hub id such as org/name."
+        )
+    return False
+
+
+def check_hub(options: Sequence[RoleOptions]) -> None:
+    """Check that every checkpoint is here or can be downloaded.
+
+    When the hub does not answer but its cache has every checkpoint, Hugging Face's libraries are set to work offline,
+    because otherwise they ask the hub many times for each file. Raises ExportError, naming the checkpoints that are
+    missing, when the hub does not answer or ``HF_HUB_OFFLINE`` is set.
+    """
+    from huggingface_hub import constants
+
+    missing = [role.source for role in options if not is_local(role.source) and not _is_cached(role)]
+    if constants.HF_HUB_OFFLINE:
+        reason = "HF_HUB_OFFLINE is set"
+    elif all(is_local(role.source) for role in options) or (reason := _ask_hub(constants.ENDPOINT)) is None:
+        return
+    if missing:
+        raise ExportError(
+            f"Not on this machine: {', '.join(dict.fromkeys(missing))}. {reason[0].upper()}{reason[1:]}. Connect to the "
+            "hub, give a directory with --source or --replace ROLE=DIR, or copy a cache of the hub here (HF_HOME)."
+        )
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    constants.HF_HUB_OFFLINE = True
+
+
+def _is_cached(options: RoleOptions) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(options.source, "config.json", revision=options.revision), str)
+
+
+def _ask_hub(endpoint: str) -> str | None:
+    """Return why the hub does not answer, or None when it does; an error that it answers with counts as an answer."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=HUB_TIMEOUT_S):
+            return None
+    except urllib.error.HTTPError:
+        return None
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        # Hugging Face's libraries have certificates of their own.
+        return None if isinstance(reason, ssl.SSLError) else f"the hub ({endpoint}) does not answer: {reason}"
