@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 import onnx
 import torch
 from rich.console import Console
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import (
     AlbertConfig,
     AlbertForQuestionAnswering,
@@ -131,7 +131,7 @@ def checkpoints(work: Path, size: Size) -> dict[str, Path]:
     """
     texts = [text.lower() for dialogue in examples() for text in (dialogue.response, *dialogue.knowledge)]
     words = list(dict.fromkeys(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text)))
-    known = hashlib.sha256(" ".join(words).encode()).hexdigest()[:8]
+    known = hashlib.sha256(" ".join(("lower", *words)).encode()).hexdigest()[:8]
     builders: dict[str, Callable[[], tuple[Any, Tokenizer]]] = {
         "qa": lambda: _albert(size.albert, words),
         "nli": lambda: _roberta(size.roberta, words),
@@ -269,6 +269,7 @@ def _words(specials: list[str], words: list[str], size: int) -> Tokenizer:
     if len(vocabulary) != size:
         raise ValueError(f"{len(listed)} words do not fit a vocabulary of {size}")
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.add_special_tokens(specials)
     return tokenizer

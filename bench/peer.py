@@ -75,10 +75,9 @@ class Torch:
         encoded = self._encode(question, passage, return_offsets_mapping=True)
         offsets = encoded.pop("offset_mapping")[0].tolist()
         start, end = (int(logits[0].argmax()) for logits in self.logits(encoded))
-        if start == end == 0:
-            return ""
-        # The range may begin in the question and end in the passage.
         owners = encoded.sequence_ids(0)
+        if None in owners[start : end + 1]:  # a range that touches a special token is no answer
+            return ""
         pieces = []
         for owner, text in enumerate((question, passage)):
             covered = [offsets[i] for i in range(start, end + 1) if owners[i] == owner]

@@ -365,11 +365,14 @@ class Engine:
         return settings, self.metric_names(metrics) if is_checked else (), options
 
     def warmup(self) -> None:
-        """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails."""
-        job = self._scheduler.submit([_warmup(self._runtime.warm_calls())], Options().max_windows)
-        (outcome,) = job.future.result().outcomes
-        if isinstance(outcome, Unfinished):
-            raise ModelError(f"Warming up failed: {outcome.message}")
+        """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails.
+
+        A model of another language, which cannot read the English text of its call, is left as it is.
+        """
+        job = self._scheduler.submit([_warm_up(call) for call in self._runtime.warm_calls()], Options().max_windows)
+        for outcome in job.future.result().outcomes:
+            if isinstance(outcome, Unfinished) and outcome.status != "truncated":
+                raise ModelError(f"Warming up failed: {outcome.message}")
 
     def close(self, *, drain: bool = False, timeout_ms: float | None = None) -> None:
         """Accept no more requests, answer all that were accepted, and free the models; later calls raise EngineClosed.
@@ -434,6 +437,6 @@ class Engine:
         return start(request, plan, self._runtime, self._scheduler)
 
 
-def _warmup(calls: Sequence[Call]) -> Steps[int]:
-    results = yield calls
-    return len(results)
+def _warm_up(call: Call) -> Steps[bool]:
+    yield [call]
+    return True

@@ -35,6 +35,7 @@ class LocalRuntime:
         verified: bool = True,
     ) -> None:
         self._models = dict(models)
+        self._closed = False
         self._roles = merge_roles((bundle, *extra))
         self.bundle = bundle
         self.profile = profile
@@ -184,6 +185,7 @@ class LocalRuntime:
 
     def close(self) -> None:
         """Free the models."""
+        self._closed = True
         self._models.clear()
 
     def _warm_calls_of(self, role: str) -> Sequence[Call]:
@@ -197,7 +199,7 @@ class LocalRuntime:
         return check_canary(role, canary, outcome) or outcome
 
     def _explain_missing(self, role: str) -> GroundwireError:
-        if role in self._roles:
+        if self._closed:
             return EngineClosed("The runtime was closed and its models freed; load the bundle again.")
         message = f"The bundle {self._identity.bundle!r} has no role {role!r}; it has {', '.join(sorted(self.roles))}."
         if role != "generator":
