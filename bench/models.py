@@ -156,7 +156,7 @@ def language_model(work: Path, size: Size) -> Path:
     if not (folder / "tokenizer.json").exists():
         torch.manual_seed(0)
         BloomForCausalLM(BloomConfig(**size.bloom, seq_length=2048)).eval().save_pretrained(folder)
-        tokenizer = _words(["<unk>", "<s>", "</s>", "<pad>"], ["Document", "Agent", ":", "."], size.bloom["vocab_size"])
+        tokenizer = _words(["<unk>", "<s>", "</s>", "<pad>"], ["document", "agent", ":", "."], size.bloom["vocab_size"])
         fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>")
         # Written last: its presence says that the checkpoint is complete.
         fast.save_pretrained(folder)
@@ -175,7 +175,7 @@ def response_generator(size: Size) -> Checkpoint:
         model.final_logits_bias[:, model.config.eos_token_id] = -100.0
         model.model.decoder.layers[-1].final_layer_norm.weight *= PEAKED
     specials = ["<s>", "<pad>", "</s>", "<unk>"]
-    tokenizer = _words(specials, ["Document", "Agent", ":", "."], size.bart["vocab_size"])
+    tokenizer = _words(specials, ["document", "agent", ":", "."], size.bart["vocab_size"])
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
