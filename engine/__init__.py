@@ -25,6 +25,7 @@ from groundwire.runtime.errors import (
     ModelError,
     Overloaded,
     TooLong,
+    Unreadable,
 )
 from groundwire.runtime.triples import Triple
 
@@ -135,6 +136,7 @@ __all__ = [
     "TokenClassifierOptions",
     "TooLong",
     "Triple",
+    "Unreadable",
     "UnsupportedSpan",
     "Verdict",
     "VerifiabilityExplanation",

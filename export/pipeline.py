@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -10,8 +10,11 @@ from typing import Literal, TypeAlias
 import onnx_ir as ir
 
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.errors import ExportError
+from groundwire.runtime.errors import ExportError, GroundwireError
+from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import QuestionGeneratorRole
+from groundwire.runtime.models.kinds import kind_of
+from groundwire.runtime.ort.session import DeviceProfile
 
 from . import store
 from .options import RoleOptions
@@ -38,8 +41,11 @@ def export_role(
 ) -> Bundle:
     """Export one checkpoint as ``role`` into the bundle ``out``, and create the bundle if it does not exist.
 
-    Raises ExportError when the checkpoint does not fit, the target would be overwritten without ``force``, or the
-    labels are unknown; ParityError when no precision passes the gate. ``out`` does not change if it raises.
+    The bundle records what its models compute here of their warm-up calls, for ``Engine.warmup`` to compare with.
+
+    Raises ExportError when the checkpoint does not fit, the target would be overwritten without ``force``, the labels
+    are unknown, or the exported model does not run; ParityError when no precision passes the gate. ``out`` does not
+    change if it raises.
     """
     return export_bundle({role: options}, out, title=title, force=force, watch=watch)
 
@@ -63,7 +69,7 @@ def export_bundle(
     files = {role: _export_files(role, options, partial(watch, role)) for role, options in roles.items()}
     for role in roles:
         watch(role, "save")
-    return store.write(target, title, files, force=force)
+    return store.write(target, title, files, force=force, record_canaries=partial(_record_canaries, roles=roles))
 
 
 def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle:
@@ -84,7 +90,20 @@ def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle
     graphs = {name: ir.load(opened.file(name)) for name in record.graph_files}
     tokenizer = opened.file(record.tokenizer).read_text(encoding="utf-8")
     files = apply_shortlist(RoleFiles(record, graphs, tokenizer), tokens)
-    return store.write(opened.directory, store.title_of(opened.manifest), {role: files}, force=True)
+    title = store.title_of(opened.manifest)
+    record_canaries = partial(_record_canaries, roles=[role])
+    return store.write(opened.directory, title, {role: files}, force=True, record_canaries=record_canaries)
+
+
+def _record_canaries(bundle: Bundle, roles: Iterable[str]) -> store.Canaries:
+    """What the models of these roles compute here of their warm-up calls; ExportError if one cannot run."""
+    profile = DeviceProfile.of("cpu", None)
+    records = {role: bundle.manifest.roles[role] for role in roles}
+    try:
+        models = {role: kind_of(record).load(bundle, record, profile) for role, record in records.items()}
+        return LocalRuntime(bundle, profile, models).record_canaries()
+    except GroundwireError as error:
+        raise ExportError(f"The exported models do not run, so nothing was written: {error}") from error
 
 
 def _export_files(role: str, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import onnx_ir as ir
@@ -22,6 +23,7 @@ import onnx_ir as ir
 from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import (
+    Canary,
     FileEntry,
     Head,
     LanguageModelRole,
@@ -33,6 +35,8 @@ from groundwire.runtime.upgrade import SCHEMA
 
 from .passes.chunked_head import TABLE
 
+Canaries: TypeAlias = dict[str, tuple[Canary, ...]]
+"""By role, what its models compute of the warm-up calls."""
 WEIGHTS = "weights.bin"
 INLINE_BYTES = 1024
 """Initializers up to this size stay inside their graph."""
@@ -104,11 +108,20 @@ def check_target(out: Path, roles: Iterable[str], *, force: bool) -> Bundle | No
     return bundle
 
 
-def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: bool = False) -> Bundle:
+def write(
+    out: Path,
+    title: Title,
+    roles: Mapping[str, RoleFiles],
+    *,
+    force: bool = False,
+    record_canaries: Callable[[Bundle], Canaries] = lambda bundle: {},
+) -> Bundle:
     """Write ``roles`` to the bundle ``out``, beside the roles that it already has; return the opened bundle.
 
     Everything is written to a temporary sibling directory that replaces ``out`` at the end, so a failure does not
-    change ``out``. Raises ExportError as ``check_target`` does.
+    change ``out``. ``record_canaries`` is called with the bundle in that directory and returns the canaries of
+    ``roles``; other roles keep theirs. Raises ExportError as ``check_target`` does, and what ``record_canaries``
+    raises.
     """
     old = check_target(out, roles, force=force)
     kept = {name: record for name, record in (old.manifest.roles if old else {}).items() if name not in roles}
@@ -143,7 +156,12 @@ def write(out: Path, title: Title, roles: Mapping[str, RoleFiles], *, force: boo
             },
         )
         (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
-        Bundle.open(folder)
+        written_bundle = Bundle.open(folder)
+        old_canaries = (old.manifest.canaries or {}) if old else {}
+        canaries = {role: recorded for role, recorded in old_canaries.items() if role in kept}
+        canaries |= record_canaries(written_bundle)
+        if canaries:
+            written_bundle.record(dict(sorted(canaries.items())))
     return Bundle.open(out)
 
 

@@ -20,6 +20,8 @@ from .protocol import Identity, Outcome
 
 LOADERS = 2
 """Roles that load at the same time."""
+WARM_WINDOWS = 512
+"""Windows of a warm-up call, at most: those of a request with default options."""
 
 
 class LocalRuntime:
@@ -174,9 +176,9 @@ class LocalRuntime:
     def record_canaries(self) -> dict[str, tuple[Canary, ...]]:
         """The results of the warm-up calls on this machine, for ``Bundle.record``; ModelError when one fails."""
         canaries: dict[str, tuple[Canary, ...]] = {}
-        for role in sorted(self._roles):
+        for role in sorted(self._models):
             calls = self._warm_calls_of(role)
-            outcomes = self.run(role, calls, len(calls))
+            outcomes = self.run(role, calls, WARM_WINDOWS)
             for outcome in outcomes:
                 if isinstance(outcome, GroundwireError):
                     raise ModelError(f"The warm-up call of the role {role!r} failed: {outcome}") from outcome

@@ -27,6 +27,8 @@ DONE = frozenset(
     {"scored", "nothing_to_verify", "generated", "checked", "clean", "refined", "refused", "no_context", "done before"}
 )
 """Statuses of lines with a result; the others say why there is none."""
+WARNED_LINES = 10
+"""Lines that the warning under a table names."""
 LABEL_COLOURS = {"consistent": "green", "inconsistent": "red", "unverifiable": "yellow", "unknown": "dim"}
 
 
@@ -106,6 +108,13 @@ def format_verdict(score: Score) -> str:
     verdict = score.verdict
     probability = "" if verdict.probability is None else f" {verdict.probability:.2f}"
     return f"[{LABEL_COLOURS[verdict.label]}]{verdict.label}{probability}[/]"
+
+
+def print_warning(console: Console, warning: str, lines: Sequence[int] = ()) -> None:
+    """Print what a score warns of, and the input lines that it is about."""
+    names = ", ".join(map(str, lines[:WARNED_LINES])) + (" …" if len(lines) > WARNED_LINES else "")
+    where = f"line{'s' if len(lines) > 1 else ''} {names}: " if lines else ""
+    console.print(f"[yellow]warning[/]: {where}{escape_markup(warning)}")
 
 
 def format_value(result: MetricResult) -> str:

@@ -69,6 +69,8 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
         console.print(f"verdict: {display.format_verdict(score)} [dim]{note}[/]")
     elif has_verdict:
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")
+    for warning in score.warnings:
+        display.print_warning(console, warning)
     console.print(Panel(display.mark_unsupported(response, score), title="response", title_align="left"))
     for passage in knowledge:
         console.print(Panel(Text(shown(passage)), title="knowledge", title_align="left", border_style="dim"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -16,13 +16,14 @@ from groundwire.runtime.errors import InvalidRequest
 
 from ..jsonl.columns import parse_columns
 from ..jsonl.reading import Line, UntilError, read_lines
+from ..jsonl.results_file import translate_write_errors
 from ..jsonl.resuming import digest_request, is_final
 from ..schema.options import Options
 from ..schema.results import Request, Score
 from ..schema.validation import make_request
 from ..text.shown import shown
 from . import display, options
-from .output import RowTable, open_output
+from .output import STDOUT, RowTable, open_output
 from .resume import DONE_BEFORE, Resume
 
 METRIC_COLUMNS = 4
@@ -154,6 +155,8 @@ def score_file(
             "[dim]Metrics: 1: the knowledge supports all that was checked; 0: none of it. "
             "*: no valid question, so the whole response was classified.[/]"
         )
+    if output is None:
+        table.print_warnings()
     display.finish(counts)
 
 
@@ -195,6 +198,7 @@ class _ScoreTable:
         self._table = RowTable(display.output_console(), columns)
         self.has_values = False
         """Whether a row with metrics' values was printed."""
+        self._warned_lines: defaultdict[str, list[int]] = defaultdict(list)
 
     def add_row(self, line: Line, score: Score) -> None:
         """Print the row of a line."""
@@ -208,3 +212,11 @@ class _ScoreTable:
             str(line.number), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
         )
         self.has_values = self.has_values or bool(values)
+        for warning in score.warnings:
+            self._warned_lines[warning].append(line.number)
+
+    def print_warnings(self) -> None:
+        """Print each warning once, with the numbers of its lines."""
+        with translate_write_errors(STDOUT):
+            for warning, lines in self._warned_lines.items():
+                display.print_warning(display.output_console(), warning, lines)

@@ -7,7 +7,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
@@ -81,7 +81,9 @@ def read_opendialkg_csv(path: Path) -> Iterator[Block]:
     with _open(path) as stream:
         table = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline=""))
         try:
-            header = next(table, [])
+            header: list[str] = []
+            with suppress(csv.Error):  # a cell of more than 131,072 characters, after a stray quotation mark
+                header = next(table, [])
             if "Messages" not in header:
                 raise InvalidRequest(
                     f"{path} has no column 'Messages' in its first line, so it is not opendialkg.csv. "

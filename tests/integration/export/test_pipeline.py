@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import onnx
 import pytest
 import torch
@@ -17,9 +18,11 @@ from groundwire.export import Gate, RoleOptions, Title, export_bundle, export_ro
 from groundwire.export.roles.registry import KINDS
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
 from tests.support import models
 from tests.support.commands import command
+from tests.support.span_pipelines import train_tiny
 
 Folder = Callable[[str, str], Path]
 LOOSE = Gate(decision_agreement=0.5, span_agreement=0.3, max_error=2.0)
@@ -138,10 +141,13 @@ def test_a_checkpoint_without_a_head_is_refused(tmp_path: Path) -> None:
 
 
 def test_spans_from_a_directory(tmp_path: Path) -> None:
-    (tmp_path / "pipeline").mkdir()
-    (tmp_path / "pipeline" / "config.cfg").write_text("[nlp]")
+    train_tiny("ud").to_disk(tmp_path / "pipeline")
     bundle = export_role("spans", RoleOptions(str(tmp_path / "pipeline")), tmp_path / "b")
     assert (bundle.file("spans") / "config.cfg").is_file()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.cfg").write_text("[nlp]")
+    with pytest.raises(ExportError, match=r"do not run, so nothing was written: .* is not the configuration"):
+        export_role("spans", RoleOptions(str(tmp_path / "broken")), tmp_path / "b", force=True)
     with pytest.raises(ExportError, match="No spaCy pipeline 'xx_none'"):
         export_role("spans", RoleOptions("xx_none"), tmp_path / "b", force=True)
 
@@ -205,3 +211,19 @@ def test_public_names() -> None:
         assert getattr(groundwire.export, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         groundwire.export.nothing  # noqa: B018
+
+
+def test_an_export_records_what_its_models_compute(folder: Folder, tmp_path: Path) -> None:
+    out = tmp_path / "bundle"
+    first = export_role("qa", RoleOptions(str(folder("extractive_qa", "bert")), precision="fp32"), out)
+    assert isinstance(first.manifest.canaries, dict)
+    assert first.manifest.canaries == LocalRuntime.load(out, "cpu").record_canaries()
+    marked = {"qa": tuple(msgspec.structs.replace(canary, numbers=()) for canary in first.manifest.canaries["qa"])}
+    first.record(marked)
+    second = export_role("nli", RoleOptions(str(folder("classifier", "bert")), precision="fp32"), out)
+    assert isinstance(second.manifest.canaries, dict)
+    assert second.manifest.canaries["qa"] == marked["qa"]
+    assert second.manifest.canaries["nli"] == LocalRuntime.load(out, "cpu").record_canaries()["nli"]
+    options = RoleOptions(str(folder("extractive_qa", "bert")), precision="fp32")
+    third = export_role("qa", options, out, force=True)
+    assert third.manifest.canaries == first.manifest.canaries | {"nli": second.manifest.canaries["nli"]}

@@ -361,6 +361,26 @@ def test_a_missing_file_is_one_message_without_a_traceback(
     assert "Traceback" not in error
 
 
+FRENCH = "Le chat est dans la maison et il ne veut pas sortir de sa chambre."
+
+
+def test_warnings_are_under_the_table_with_their_lines(tmp_path: Path) -> None:
+    foreign = {"response": FRENCH, "knowledge": "Elvis came in 1935."}
+    result = run("score", str(write(tmp_path / "in.jsonl", GOOD, foreign, WRONG, foreign)), "--table")
+    assert "warning: lines 2, 4: The response does not look like English." in result.output
+    result = run("score", str(write(tmp_path / "in.jsonl", *[foreign] * 12)), "--table")
+    assert "warning: lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 …: The response" in result.output
+    result = run("score", str(write(tmp_path / "in.jsonl", GOOD, foreign)), "--table")
+    assert "warning: line 2: The response" in result.output
+    assert "warning" not in run("score", str(write(tmp_path / "in.jsonl", GOOD)), "--table").output
+
+
+def test_explain_shows_warnings() -> None:
+    result = run("explain", FRENCH, "-k", "Elvis came in 1935.", "--table")
+    assert "warning: The response does not look like English." in result.output
+    assert "warning" not in run("explain", "Elvis sang.", "-k", "Elvis sang.", "--table").output
+
+
 def test_explain_shows_questions_answers_and_what_was_discarded() -> None:
     result = run("explain", WRONG["response"], "-k", "Elvis came in 1935.", "--table")  # type: ignore[arg-type]
     assert result.exit_code == 0, result.output

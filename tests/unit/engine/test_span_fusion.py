@@ -149,7 +149,7 @@ def test_the_work_grows_linearly_with_words_and_evidence() -> None:
         sentence = "The quick brown fox saw Paris, Texas. "
         text = sentence * sentences
         starts = range(0, len(text), len(sentence))
-        places = [
+        answers = [
             UnsupportedSpan(
                 "Paris", start + sentence.index("Paris"), start + sentence.index(", T"), "mismatch", "", "q2"
             )
@@ -160,7 +160,7 @@ def test_the_work_grows_linearly_with_words_and_evidence() -> None:
             for start in starts
             for metric in ("nli", "detector.x")
         ]
-        results = [MetricResult("q2", "scored", 0.5, unsupported=tuple(places))]
+        results = [MetricResult("q2", "scored", 0.5, unsupported=tuple(answers))]
         results += [
             MetricResult(metric, "scored", 0.5, unsupported=tuple(span for span in whole if span.metric == metric))
             for metric in ("nli", "detector.x")

@@ -282,8 +282,8 @@ def draw_parses(draw: st.DrawFn) -> Doc:
     """Any tree over a few words, with any labels and parts of speech; crossing arcs are allowed."""
     order = draw(st.permutations(range(draw(st.integers(1, 9)))))
     heads = list(range(len(order)))
-    for place, token in enumerate(order[1:], 1):
-        heads[token] = order[draw(st.integers(0, place - 1))]
+    for count, token in enumerate(order[1:], 1):
+        heads[token] = order[draw(st.integers(0, count - 1))]
     size = len(order)
     words = [draw(st.sampled_from(["it", "There", "dog", ",", "-", " "])) for _ in order]
     pos = [draw(st.sampled_from(["NOUN", "PROPN", "PRON", "VERB", "PUNCT"])) for _ in order]
