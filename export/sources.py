@@ -42,15 +42,17 @@ def check_hub(options: Sequence[RoleOptions]) -> None:
     """
     from huggingface_hub import constants
 
-    missing = [role.source for role in options if not is_local(role.source) and not _is_cached(role)]
-    if constants.HF_HUB_OFFLINE:
-        reason = "HF_HUB_OFFLINE is set"
-    elif all(is_local(role.source) for role in options) or (reason := ask_hub(constants.ENDPOINT)) is None:
+    remote = [role for role in options if not is_local(role.source)]
+    missing = [role.source for role in remote if not _is_cached(role)]
+    if not remote:
+        return
+    reason = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else ask_hub(constants.ENDPOINT)
+    if reason is None:
         return
     if missing:
         raise ExportError(
-            f"Not on this machine: {', '.join(dict.fromkeys(missing))}. {reason[0].upper()}{reason[1:]}. Connect to the "
-            "hub, give a directory with --source or --replace ROLE=DIR, or copy a cache of the hub here (HF_HOME)."
+            f"Not on this machine: {', '.join(dict.fromkeys(missing))}. {reason[0].upper()}{reason[1:]}. Connect to "
+            "the hub, give a directory with --source or --replace ROLE=DIR, or copy a cache of the hub here (HF_HOME)."
         )
     os.environ["HF_HUB_OFFLINE"] = "1"
     constants.HF_HUB_OFFLINE = True

@@ -1,8 +1,8 @@
 """Bundles on the Hugging Face hub: ``hf://org/name@revision``.
 
 Files are downloaded into the hub's own cache, as its other libraries do, and the environment variables of
-``huggingface_hub`` hold: ``HF_HOME``, ``HF_ENDPOINT``, ``HF_TOKEN``, ``HF_HUB_OFFLINE``. That cache consists of links; a
-bundle's files are linked or copied from it to ``HF_HOME/groundwire``, one directory per commit.
+``huggingface_hub`` hold: ``HF_HOME``, ``HF_ENDPOINT``, ``HF_TOKEN``, ``HF_HUB_OFFLINE``. That cache consists of links;
+a bundle's files are hard-linked or copied from it to ``HF_HOME/groundwire``, one directory per commit.
 """
 
 from __future__ import annotations
@@ -63,10 +63,12 @@ def fetch(reference: str) -> Path:
         files = [MANIFEST, *_read_files(reference, manifest)]
         snapshot = Path(snapshot_download(name, revision=commit, allow_patterns=files, **source))
     except (OSError, ValueError) as error:
-        detail = f"{reason}, and the cache ({constants.HF_HUB_CACHE}) does not have it" if reason else str(error).strip()
+        detail = (
+            f"{reason}, and the cache ({constants.HF_HUB_CACHE}) does not have it" if reason else str(error).strip()
+        )
         raise BundleError(
-            f"The bundle {reference} cannot be fetched: {detail.splitlines()[0]}. Check the name and the revision, that "
-            f"it has a {MANIFEST}, and that you may read it (HF_TOKEN)."
+            f"The bundle {reference} cannot be fetched: {detail.splitlines()[0]}. Check the name and the revision, "
+            f"that it has a {MANIFEST}, and that you may read it (HF_TOKEN)."
         ) from error
     if missing := [file for file in files if not (snapshot / file).is_file()]:
         raise BundleError(f"The bundle {reference} is incomplete: it lacks {missing[0]} ({reason or 'on the hub'}).")
@@ -86,7 +88,7 @@ def ask_hub(endpoint: str) -> str | None:
         return None
     except OSError as error:
         reason = getattr(error, "reason", error)
-        # The hub's libraries have certificates of their own.
+        # The connection was made; the hub's libraries may trust other authorities.
         return None if isinstance(reason, ssl.SSLError) else f"the hub ({endpoint}) does not answer: {reason}"
 
 
@@ -122,4 +124,6 @@ def _keep(snapshot: Path, files: list[str], directory: Path) -> None:
                 if not directory.is_dir():  # else another process was faster
                     raise
     except OSError as error:
-        raise BundleError(f"{directory} cannot be written ({error.strerror}); set HF_HOME to a folder of yours.") from error
+        raise BundleError(
+            f"{directory} cannot be written ({error.strerror}); set HF_HOME to a folder of yours."
+        ) from error

@@ -124,9 +124,7 @@ def test_an_incomplete_download_is_no_bundle(tiny_bundle: Path, publish: Publish
 
 
 @pytest.mark.parametrize("name", ["../../outside", "/etc/passwd", "a\\..\\b"])
-def test_a_manifest_cannot_write_outside_its_bundle(
-    tiny_bundle: Path, publish: Publish, home: Path, name: str
-) -> None:
+def test_a_manifest_cannot_write_outside_its_bundle(tiny_bundle: Path, publish: Publish, home: Path, name: str) -> None:
     def add(manifest: dict[str, Any]) -> None:
         manifest["files"][name] = {"sha256": "0" * 64, "bytes": 1}
 
