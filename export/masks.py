@@ -36,7 +36,7 @@ def _build_eager_mask(
     dtype: torch.dtype = torch.float32,
     **_: Any,
 ) -> Tensor:
-    """Return the mask [B, 1, Q, K] of ``masking_utils.eager_mask``: 0 for tokens that are read, else the lowest number."""
+    """Return the mask [B, 1, Q, K] of ``masking_utils.eager_mask``: 0 where tokens are read, else the minimum."""
     padding = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset, _slice=False)
     if padding is not None:
         padded = masking_utils.padding_mask_function(padding)
