@@ -31,7 +31,7 @@ _HOMES = {
     "preset": "presets",
     "Title": "store",
 }
-_NEEDED = ("torch", "transformers", "optimum", "onnx", "onnx_ir")
+_NEEDED = ("torch", "transformers", "onnx", "onnx_ir")
 
 
 def __getattr__(name: str) -> Any:

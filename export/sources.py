@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.hub import ask_hub
 
 from .options import RoleOptions
 
-HUB_TIMEOUT_S = 5
-"""Seconds that the hub has to answer the first request."""
 _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
@@ -46,15 +42,17 @@ def check_hub(options: Sequence[RoleOptions]) -> None:
     """
     from huggingface_hub import constants
 
-    missing = [role.source for role in options if not is_local(role.source) and not _is_cached(role)]
-    if constants.HF_HUB_OFFLINE:
-        reason = "HF_HUB_OFFLINE is set"
-    elif all(is_local(role.source) for role in options) or (reason := _ask_hub(constants.ENDPOINT)) is None:
+    remote = [role for role in options if not is_local(role.source)]
+    missing = [role.source for role in remote if not _is_cached(role)]
+    if not remote:
+        return
+    reason = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else ask_hub(constants.ENDPOINT)
+    if reason is None:
         return
     if missing:
         raise ExportError(
-            f"Not on this machine: {', '.join(dict.fromkeys(missing))}. {reason[0].upper()}{reason[1:]}. Connect to the "
-            "hub, give a directory with --source or --replace ROLE=DIR, or copy a cache of the hub here (HF_HOME)."
+            f"Not on this machine: {', '.join(dict.fromkeys(missing))}. {reason[0].upper()}{reason[1:]}. Connect to "
+            "the hub, give a directory with --source or --replace ROLE=DIR, or copy a cache of the hub here (HF_HOME)."
         )
     os.environ["HF_HUB_OFFLINE"] = "1"
     constants.HF_HUB_OFFLINE = True
@@ -64,16 +62,3 @@ def _is_cached(options: RoleOptions) -> bool:
     from huggingface_hub import try_to_load_from_cache
 
     return isinstance(try_to_load_from_cache(options.source, "config.json", revision=options.revision), str)
-
-
-def _ask_hub(endpoint: str) -> str | None:
-    """Return why the hub does not answer, or None when it does; an error that it answers with counts as an answer."""
-    try:
-        with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=HUB_TIMEOUT_S):
-            return None
-    except urllib.error.HTTPError:
-        return None
-    except OSError as error:
-        reason = getattr(error, "reason", error)
-        # Hugging Face's libraries have certificates of their own.
-        return None if isinstance(reason, ssl.SSLError) else f"the hub ({endpoint}) does not answer: {reason}"

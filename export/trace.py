@@ -16,6 +16,8 @@ import torch
 from onnx_ir.passes import common
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
+from .masks import traceable_masks
+
 OPSET = 20
 """The newest operator set of the tracing exporter: LayerNormalization and Gelu are single nodes in it."""
 
@@ -33,6 +35,7 @@ def trace(
         torch.no_grad(),
         with_single_activations(module),
         without_scripted_branch(module),
+        traceable_masks(),
     ):
         path = Path(folder, "model.onnx")
         torch.onnx.export(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from . import hub
 from .calibration import Calibration
 from .decode import decode_json
 from .errors import BundleError
@@ -44,7 +45,8 @@ class Bundle:
 
     @classmethod
     def open(cls, where: str | Path) -> Bundle:
-        """Read the manifest of the bundle at ``where``: a directory, or the name of an embedded bundle.
+        """Read the manifest of the bundle at ``where``: a directory, the name of an embedded bundle, or
+        ``hf://org/name@revision``, which is downloaded once (``runtime/hub.py``).
 
         Raises BundleError when there is none, when it is damaged or of a newer schema, or when a file is missing, lies
         outside the directory, or has another size than the manifest says. ``verify`` compares the digests too.
@@ -162,7 +164,9 @@ def embedded() -> tuple[str, ...]:
 
 
 def locate(where: str | Path) -> Path:
-    """The directory ``where`` names: an embedded bundle's name, or a path."""
+    """The directory ``where`` names: an embedded bundle's name, a path, or ``hf://org/name@revision`` on the hub."""
+    if isinstance(where, str) and where.startswith(hub.PREFIX):
+        return hub.fetch(where)
     path = Path(where)
     if isinstance(where, str) and where in embedded():
         return _find_embedded(where)

@@ -15,7 +15,7 @@ from ...passes.head import attach
 from ...trace import trace
 from . import bloom, gpt2
 from .decoder import CausalDecoder
-from .whole import traceable_masks, wrap_model
+from .whole import wrap_model
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ def build_scoring_graph(model: Any, *, streamed: bool) -> ScoringGraph:
             decoder = bloom.build_bloom_decoder(model).eval()
         case _:
             module = wrap_model(model)
-            with traceable_masks():
-                graph = trace(module, _full_text_inputs(), [("hidden", {0: "scored"})])
+            graph = trace(module, _full_text_inputs(), [("hidden", {0: "scored"})])
             return ScoringGraph(_attach_head(graph, module, head, streamed))
     graph = trace(decoder, _decoder_inputs(decoder), _decoder_outputs(decoder))
     return ScoringGraph(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -63,16 +61,3 @@ def wrap_model(model: Any) -> WholeModel:
             "Give a model whose logits are the output of its head."
         )
     return wrapped
-
-
-@contextmanager
-def traceable_masks() -> Iterator[None]:
-    """Let transformers build its masks without vmap, which cannot be traced (as optimum does)."""
-    from optimum.exporters.onnx.model_patcher import eager_mask_without_vmap
-    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
-
-    ALL_MASK_ATTENTION_FUNCTIONS.register("eager", eager_mask_without_vmap)
-    try:
-        yield
-    finally:
-        ALL_MASK_ATTENTION_FUNCTIONS.register("eager", eager_mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ Array = npt.NDArray[Any]
 KINDS: tuple[str, ...] = ("extractive_qa", "classifier")
 CASES = [(kind, family) for kind in KINDS for family in ("albert", "bert", "roberta")]
 TASKS: dict[str, encoder.Task] = {"extractive_qa": "question-answering", "classifier": "text-classification"}
+needs_optimum = pytest.mark.skipif(
+    importlib.util.find_spec("optimum") is None, reason="optimum is not for this version of transformers"
+)
 _GRAPHS: dict[tuple[str, str], ir.Model] = {}
 
 
@@ -89,19 +93,63 @@ def test_half_is_near(load: Loader, kind: str, family: str) -> None:
         np.testing.assert_allclose(actual[real], want[real], atol=0.02 * max(1.0, want.std()))
 
 
-def test_another_architecture_goes_through_optimum() -> None:
+def distilbert() -> DistilBertForQuestionAnswering:
     torch.manual_seed(0)
     config = DistilBertConfig(vocab_size=300, dim=32, n_layers=2, n_heads=4, hidden_dim=64, max_position_embeddings=32)
-    model = DistilBertForQuestionAnswering(config).eval()
-    session = Session(encoder.build_encoder_graph(model, "question-answering"))
-    batch = inputs()
-    for actual, want in zip(session(batch).values(), expected(model, session, batch), strict=True):
-        np.testing.assert_allclose(actual, want, atol=1e-5)
+    return DistilBertForQuestionAnswering(config).eval()
 
 
-def test_an_architecture_optimum_does_not_know() -> None:
-    config = DistilBertConfig(vocab_size=300, dim=32, n_layers=1, n_heads=4, hidden_dim=64)
-    model = DistilBertForQuestionAnswering(config).eval()
+def check(graph: ir.Model, model: Any) -> None:
+    """Compare a float graph with its model."""
+    session = Session(graph)
+    for rows, width in ((4, 13), (3, 7), (2, 1)):
+        batch = inputs(rows, width)
+        for actual, want in zip(session(batch).values(), expected(model, session, batch), strict=True):
+            real = batch["attention_mask"] == 1 if actual.ndim == 2 and actual.shape[1] == width else slice(None)
+            np.testing.assert_allclose(actual[real], want[real], atol=5e-5)
+
+
+@needs_optimum
+def test_optimum_exports_what_it_knows() -> None:
+    graph = encoder.export_by_optimum(distilbert(), "question-answering")
+    assert graph is not None
+    check(graph, distilbert())
+
+
+def test_an_architecture_optimum_does_not_know_is_traced() -> None:
+    model = distilbert()
     model.config.model_type = "unknown-type"
-    with pytest.raises(ExportError, match="optimum cannot export DistilBertForQuestionAnswering"):
-        encoder.build_encoder_graph(model, "question-answering")
+    assert encoder.export_by_optimum(model, "question-answering") is None
+    check(encoder.build_encoder_graph(model, "question-answering"), model)
+
+
+@pytest.mark.parametrize(("kind", "family"), CASES)
+def test_a_traced_graph_equals_the_checkpoint(load: Loader, kind: str, family: str) -> None:
+    """What is used without optimum, and with transformers 5."""
+    model = load(kind, family).model
+    graph = encoder.trace_encoder(model, TASKS[kind])
+    takes_types = family in ("albert", "bert")
+    assert [value.name for value in graph.graph.inputs] == ["input_ids", "attention_mask"] + takes_types * [
+        "token_type_ids"
+    ]
+    check(graph, model)
+
+
+@needs_optimum
+@pytest.mark.parametrize(("kind", "family"), CASES)
+def test_both_ways_quantize_to_the_same_values(load: Loader, kind: str, family: str) -> None:
+    model = load(kind, family).model
+    sessions = []
+    for graph in (encoder.export_by_optimum(model, TASKS[kind]), encoder.trace_encoder(model, TASKS[kind])):
+        assert graph is not None
+        fold_transposes(graph)
+        quantize(graph)
+        sessions.append(Session(graph))
+    traced, exported = (session(inputs()) for session in sessions)
+    for name, values in traced.items():
+        np.testing.assert_allclose(values, exported[name], atol=1e-5)
+
+
+def test_a_model_with_other_outputs_is_refused() -> None:
+    with pytest.raises(ExportError, match=r"DistilBertForQuestionAnswering has no output .*text-classification needs"):
+        encoder.trace_encoder(distilbert(), "text-classification")

@@ -197,8 +197,8 @@ def test_the_command_is_cheap_to_import() -> None:
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import groundwire.export
 
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "optimum" else object())
-    with pytest.raises(ImportError, match=r"needs optimum; run: pip install 'groundwire\[export\]'"):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "onnx" else object())
+    with pytest.raises(ImportError, match=r"needs onnx; run: pip install 'groundwire\[export\]'"):
         groundwire.export.require()
     with pytest.raises(ExportError, match="pip install"):
         command("qa", "--source", "x", "--out", "b")
