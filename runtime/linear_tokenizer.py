@@ -39,6 +39,7 @@ class LinearTokenizer:
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
         self._tokenizer = tokenizer
         self.joined = _find_joined(getattr(tokenizer, "rules", {}))
+        """Pairs of characters between which no long text is cut if there is a choice."""
 
     def __call__(self, text: str) -> Doc:
         """Return the document of ``text``, whose own text is ``text``."""

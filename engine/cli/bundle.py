@@ -62,9 +62,8 @@ def verify(bundle: BundleArgument = "compact") -> None:
 def record(bundle: BundleArgument) -> None:
     """Store in a bundle what its models compute here, for `warmup` to compare with on other machines.
 
-    `groundwire export` does it for the roles that it writes. Use this for a bundle of an earlier version, on the
-    machine that exported it and compared it with the checkpoints. Neither the models nor the digest of the bundle
-    change.
+    `groundwire export` does it for the roles that it writes. Use this for a bundle that has none, on the machine that
+    exported it and compared it with the checkpoints. Neither the models nor the digest of the bundle change.
 
         groundwire bundle record my-bundle
     """

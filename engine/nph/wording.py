@@ -52,7 +52,7 @@ def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
     before it ("a", "an", a doubled "the") or a bare possessive apostrophe after it no longer fits.
     """
     replaced, position = "", 0
-    has_capitals = any(map(str.isupper, text))
+    has_capitals = any(map(str.isupper, text))  # in a text without capitals, names have none
     edits: list[Edit] = []
     for replacement in replacements:
         start, end = replacement.start, replacement.end
@@ -105,8 +105,8 @@ def _fit_article(word: str, name: str) -> str:
 def _match_case(text: str, replacement: Replacement) -> str:
     """The new name with the capitals that the text gave to the old one.
 
-    A common noun ("Science fiction" in a graph) is in lower case if the
-    old one was; a proper name keeps the graph's capitals, apart from the first letter of a sentence.
+    A common noun ("Science fiction" in a graph) is in lower case if the old one was; a proper name keeps the graph's
+    capitals, apart from the first letter of a sentence.
     """
     old, name = text[replacement.start : replacement.end], replacement.name
     old_entity = replacement.old_entity

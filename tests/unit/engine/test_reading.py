@@ -283,3 +283,9 @@ def test_every_line_is_in_a_row_or_named_as_broken(lines: list[str]) -> None:
             assert all(not line.strip() for line in lines[row.line : end - 1])
     before = lines[: starts[0] - 1] if starts else lines
     assert all(not line.strip() for line in before)
+
+
+def test_an_empty_table_has_no_lines(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_bytes(b"")
+    with read_lines(tmp_path / "empty.csv") as lines:
+        assert list(lines) == []

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Timings, UnsupportedSpan
 from groundwire.engine.verdict.decision import decide, sigmoid
+from groundwire.engine.verdict.features import find_feature
 from groundwire.engine.verdict.score import build_score
 from groundwire.engine.verdict.threshold import decide_metrics, is_consistent, normalized
 from groundwire.runtime.calibration import Calibration, Feature, Profile, Scale
@@ -190,3 +191,21 @@ def test_without_value_or_calibration_a_metric_decides_nothing() -> None:
 def test_results_of_older_versions_have_no_decision() -> None:
     assert MetricResult.from_json('{"name":"pmi","status":"scored","value":1.0}').decision is None
     assert '"decision":null' in MetricResult("pmi", "scored", 1.0).to_json()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nli", ("nli", "")),
+        ("nli.contradiction", ("nli", "contradiction")),
+        ("nli.unknown", ("nli", "unknown")),
+        ("detector.mine", ("detector.mine", "")),
+        ("detector.mine.worst", ("detector.mine", "worst")),
+        ("overlap.missing", ("overlap", "missing")),
+        ("unknown", None),
+        ("unknown.worst", None),
+    ],
+)
+def test_a_feature_is_found_by_its_name(name: str, expected: tuple[str, str] | None) -> None:
+    feature = find_feature(name)
+    assert (None if feature is None else (feature[0].name, feature[1])) == expected

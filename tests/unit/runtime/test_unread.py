@@ -72,6 +72,16 @@ def test_a_script_is_read_when_the_vocabulary_has_words_of_it() -> None:
     assert find_scripts([*ENGLISH, *letters[1:]]) == {"LATIN"}
 
 
+def test_signs_are_of_no_script() -> None:
+    assert find_scripts([*ENGLISH, *"—…€" * LETTERS_OF_A_SCRIPT]) == {"LATIN"}
+
+
+def test_what_is_not_read_of_two_texts_is_joined() -> None:
+    joined = Unread(2, frozenset({"東", "京"})).join(Unread(3, frozenset({"京", "都"})))
+    assert joined == Unread(5, frozenset({"東", "京", "都"}))
+    assert joined.join(NOTHING) == joined
+
+
 def test_a_vocabulary_without_words_reads_all_scripts() -> None:
     assert find_scripts([*ALPHABET, *ENGLISH[1:]]) is None
     assert find_unread("도쿄 is 東京", [(6, 7)], None) == Unread(1, frozenset({"東"}))
