@@ -23,10 +23,12 @@ def build_t5_step(model: Any) -> Step:
         )
         for block in decoder.block
     ]
+    # transformers 5 ties the head in every configuration of T5 and says apart whether it scales.
+    scaled = getattr(config, "scale_decoder_outputs", config.tie_word_embeddings)
     return Step(
         _Embed(decoder.embed_tokens),
         layers,
-        _Head(decoder.final_layer_norm, model.lm_head, config.d_model**-0.5 if config.tie_word_embeddings else 1.0),
+        _Head(decoder.final_layer_norm, model.lm_head, config.d_model**-0.5 if scaled else 1.0),
         bias=_RelativeBias(decoder.block[0].layer[0].SelfAttention),
         vocabulary=config.vocab_size,
         head_dim=config.d_kv,
