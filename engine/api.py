@@ -83,8 +83,8 @@ class Engine:
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
     ) -> Engine:
-        """Open a bundle: the name of an embedded one, a directory that ``groundwire export`` wrote, or one on the Hugging
-        Face hub, ``hf://ORG/NAME@REVISION`` (needs ``groundwire[hub]``; nothing else opens a connection).
+        """Open a bundle: the name of an embedded one, a directory that ``groundwire export`` wrote, or one on the hub:
+        ``hf://ORG/NAME@REVISION`` (needs ``groundwire[hub]``; nothing else opens a connection).
 
         ``extra`` are further bundles whose roles are added; no role may be in two of them, and the calibration is that
         of the first.
