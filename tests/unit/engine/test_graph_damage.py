@@ -104,5 +104,6 @@ def test_each_damaged_byte_and_each_end_of_a_small_file(folder: Path, name: str,
 @pytest.mark.parametrize("beginning", ['"', "Messages,"], ids=["quoted", "unquoted"])
 def test_a_first_line_of_an_endless_cell_is_refused(folder: Path, beginning: str) -> None:
     (folder / "long.csv").write_text(beginning + "x" * 200_000)
-    with pytest.raises(InvalidRequest, match="has no column 'Messages'"):
+    # The csv module's limit of a cell belongs to the process, so that another reader may have raised it.
+    with pytest.raises(InvalidRequest, match=r"has no column 'Messages'|contains no triples"):
         KnowledgeGraph.load(folder / "long.csv")
