@@ -3,7 +3,8 @@
 If all jobs advanced together, all would finish late. A bounded number of **active** jobs is worked on; the others are
 queued. Jobs rank by priority, then by deadline, then by age (earliest deadline first, which meets every deadline that
 can be met while the machine is not overloaded). Under overload it alone would go on serving the jobs that are about to
-be late; so a job whose deadline comes sooner than recent jobs of its kind mostly took is dropped before any work.
+be late; so a job is admitted beside others only while it can finish beside them, and dropped before any work when it
+could not even alone, or when another one can take the place that it cannot.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ class JobHeap:
             heapq.heapify(self._heap)
             self._bound = max(64, 2 * len(self._heap))
 
+    def __iter__(self) -> Iterator[Job[Any]]:
+        """The jobs that are not stale, in no order."""
+        return (job for _, job in self._heap if not self._is_stale(job))
+
     def first(self) -> Job[Any] | None:
         """The first job that is not stale, or None; it stays in the heap."""
         while self._heap and self._is_stale(self._heap[0][1]):
@@ -85,7 +90,7 @@ class Admission:
         self._active.remove(job)
         if complete:
             durations = self._durations.setdefault(job.kind, deque(maxlen=RECENT))
-            durations.append(now - job.admitted)
+            durations.append((now - job.admitted) / (job.active_beside + 1))
             self._durations.move_to_end(job.kind)
             if len(self._durations) > KINDS:
                 self._durations.popitem(last=False)
@@ -95,28 +100,50 @@ class Admission:
         """The queued job to admit or to drop next."""
         return self._queue.first()
 
-    def has_place(self, job: Job[Any]) -> bool:
-        """Whether a queued job may become active.
+    def has_place(self, job: Job[Any], now: float) -> bool:
+        """Whether a queued job may become active, and can finish in time beside those that are.
 
         Only jobs of the same or a higher priority take places from it, so that a queue full of bulk work delays no
-        urgent job.
+        urgent job. Alone it is tried whatever is expected, so that the engine learns when things have become faster.
         """
-        return sum(active.priority >= job.priority for active in self._active) < self._max_active
+        beside = self._count_beside(job)
+        return beside < self._max_active and self._fits(job, now, beside)
+
+    def is_hopeless(self, job: Job[Any], now: float) -> bool:
+        """Whether a queued job should be dropped.
+
+        That is one that cannot finish in time even alone, or only alone while another could beside what is active.
+        """
+        if self.latest_start(job) <= now:
+            return True
+        beside = self._count_beside(job)
+        if beside >= self._max_active or self._fits(job, now, beside):
+            return False
+        return any(other.priority == job.priority and self._fits(other, now, beside) for other in self._queue)
+
+    def _count_beside(self, job: Job[Any]) -> int:
+        return sum(active.priority >= job.priority for active in self._active)
+
+    def _fits(self, job: Job[Any], now: float, beside: int) -> bool:
+        if not beside or job.deadline is None:
+            return True
+        return now + self.expected_seconds(job) * (beside + 1) <= job.deadline
 
     def admit(self, job: Job[Any], now: float) -> None:
         """Make a queued job an active one."""
         job.admitted = now
+        job.active_beside = len(self._active)
         insort(self._active, job, key=rank)
 
     def expected_seconds(self, job: Job[Any]) -> float:
-        """The time that three of four recent jobs of this kind did not exceed; 0 when none is known.
+        """The time that a job of this kind takes alone, by what three of four recent ones did not exceed.
 
-        Also 0 while nothing else is active: an idle engine tries every job, and so learns when things have become
-        faster.
+        Jobs share the machine, so the time of each is divided by the number of those that were active when it was
+        admitted. 0 when none is known, and while nothing is active: an idle engine tries every job.
         """
         durations = self._durations.get(job.kind) if self._active else None
         return sorted(durations)[len(durations) * 3 // 4] if durations else 0.0
 
     def latest_start(self, job: Job[Any]) -> float:
-        """When a queued job must be admitted to finish in time; infinite without a deadline."""
+        """When a queued job must be admitted to finish in time, even alone; infinite without a deadline."""
         return inf if job.deadline is None else job.deadline - self.expected_seconds(job)

@@ -132,6 +132,8 @@ class Job(Generic[T]):
     number: int = 0
     """In the order of submission."""
     admitted: float | None = None
+    active_beside: int = 0
+    """Jobs that were active when it was admitted."""
     future: Future[Finished[T]] = field(default_factory=Future)
     stages_ms: dict[str, float] = field(default_factory=dict)
     waiting_calls: dict[str, OrderedDict[Key, None]] = field(default_factory=dict)

@@ -242,7 +242,7 @@ class Scheduler:
         """Start queued jobs while there are places, and drop those that can no longer finish in time."""
         while (job := self._admission.first) is not None:
             now = self._now()
-            if job.deadline is not None and self._admission.latest_start(job) <= now:
+            if job.deadline is not None and self._admission.is_hopeless(job, now):
                 usual_ms = self._admission.expected_seconds(job) * 1000
                 self._stop(
                     job,
@@ -251,7 +251,7 @@ class Scheduler:
                     f"before it, and such requests take about {usual_ms:.0f} ms at present. Nothing was computed. "
                     "Raise Options.deadline_ms, or send fewer requests at a time.",
                 )
-            elif self._admission.has_place(job):
+            elif self._admission.has_place(job, now):
                 self._admission.admit(job, now)
                 self._advance(job, job.tasks)
                 self._finish_if_done(job)

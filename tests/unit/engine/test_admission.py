@@ -46,10 +46,32 @@ def test_the_expected_time_is_what_most_recent_jobs_of_the_kind_took() -> None:
     admission.admit(failed, 10.0)
     admission.remove(failed, 10.1, complete=False)
     idle = make_job(4, deadline=30.0)
+    assert admission.has_place(idle, 29.9)
     assert admission.latest_start(idle) == 30.0  # an idle engine tries every job
     admission.admit(make_job(5), 10.0)
     assert admission.latest_start(idle) == 25.0
     assert admission.expected_seconds(make_job(6, kind="other")) == 0.0
+    # Beside another it takes twice as long.
+    assert admission.has_place(idle, 20.0)
+    assert not admission.has_place(idle, 20.1)
+    assert not admission.is_hopeless(idle, 20.1)
+    assert admission.is_hopeless(idle, 25.0)
+    # Where another job can take the place, this one is dropped.
+    admission.add(make_job(7, deadline=30.0))
+    assert not admission.is_hopeless(idle, 20.1)
+    admission.add(make_job(8, deadline=40.0))
+    assert admission.is_hopeless(idle, 20.1)
+
+
+def test_the_time_of_a_job_counts_by_its_share_of_the_machine() -> None:
+    admission = Admission(5)
+    jobs = [make_job(number) for number in range(5)]
+    for job in jobs:
+        admission.admit(job, 0.0)
+    for job in jobs:
+        admission.remove(job, 6.0, complete=True)
+    admission.admit(make_job(5), 6.0)
+    assert admission.expected_seconds(make_job(6)) == 3.0  # of 6, 3, 2, 1.5 and 1.2
 
 
 def test_the_durations_of_kinds_are_bounded() -> None:
