@@ -62,6 +62,10 @@ class Engine:
         ``calibration`` replaces the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_bytes`` the
         memory of cached model calls and their results.
         """
+        if max_waiting < 1 or cache_bytes < 0:
+            raise InvalidRequest(
+                f"max_waiting={max_waiting} and cache_bytes={cache_bytes}; allowed are 1 and above, and 0 and above."
+            )
         self._runtime = runtime
         self._calibration = calibration or runtime.calibration
         self._max_waiting = max_waiting

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from typing import Annotated, Any, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -51,7 +52,26 @@ def _check(value: R) -> R:
     try:
         return msgspec.convert(msgspec.to_builtins(value), kind)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest(f"{kind.__name__} is not usable: {error}.") from error
+        raise InvalidRequest(_explain(value, str(error))) from error
+
+
+def _explain(value: Record, error: str) -> str:
+    """What msgspec says about a field, with the field's name, what was given, and the allowed words."""
+    name, place = type(value).__name__, _PLACE.search(error)
+    if place is None:
+        return f"{name} is not usable: {error}."
+    given: Any = value
+    allowed: tuple[Any, ...] = ()
+    for field in place[1].split("."):
+        if isinstance(given, msgspec.Struct):
+            hint = get_type_hints(type(given)).get(field)
+            allowed = get_args(hint) if get_origin(hint) is Literal else ()
+        given = getattr(given, field, given)
+    reason = f"use one of {', '.join(map(str, allowed))}" if allowed else error[: place.start()]
+    return f"{name}.{place[1]} is {given!r}; {reason}."
+
+
+_PLACE = re.compile(r" - at `\$\.([\w.]+)[^`]*`$")
 
 
 _check_cached = lru_cache(64)(_check)

@@ -96,14 +96,15 @@ def test_leaving_early_cancels_what_is_in_flight() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (Options(deadline_ms=-5), r"> 0.0 - at `\$.deadline_ms`"),
-        (Options(deadline_ms=0), r"> 0.0 - at `\$.deadline_ms`"),
+        (Options(deadline_ms=-5), r"Options.deadline_ms is -5; Expected `float` > 0.0"),
+        (Options(deadline_ms=0), r"Options.deadline_ms is 0; Expected `float` > 0.0"),
+        (Options(profile="Strict"), "Options.profile is 'Strict'; use one of balanced, strict, lenient"),  # type: ignore[arg-type]
         (Options(deadline_ms=float("nan")), "deadline_ms"),
         (Options(deadline_ms=1e300), "deadline_ms"),
         (Options(deadline_ms="5"), "got `str`"),  # type: ignore[arg-type]
         (Options(max_windows=0), "max_windows"),
         (Options(priority=1000), "priority"),
-        (Options(q2=Q2Options(questions="some")), "questions"),  # type: ignore[arg-type]
+        (Options(q2=Q2Options(questions="some")), "Options.q2.questions is 'some'; use one of single, all"),  # type: ignore[arg-type]
         (Options(q2=Q2Options(spans=[["a"]])), "spans"),  # type: ignore[arg-type]
         (Options(q2=Q2Options(decoding=BeamSearch(num_beams=0))), "num_beams=0; allowed are 1 to 64"),
         (Options(feqa=FeqaOptions(decoding=Greedy(max_new_tokens=-1))), "max_new_tokens=-1"),
@@ -209,3 +210,9 @@ def test_the_environment_chooses_the_default_engine(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("GROUNDWIRE_THREADS", "two")
     with pytest.raises(InvalidRequest, match="GROUNDWIRE_THREADS='two' is not a number"):
         engine_package.default_engine()
+
+
+@pytest.mark.parametrize("settings", [{"max_waiting": 0}, {"cache_bytes": -1}])
+def test_bounds_out_of_range_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="allowed are 1 and above, and 0 and above"):
+        Engine(world(), **settings)
