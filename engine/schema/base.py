@@ -57,21 +57,21 @@ def _check(value: R) -> R:
 
 def _explain(value: Record, error: str) -> str:
     """What msgspec says about a field, with the field's name, what was given, and the allowed words."""
-    name, place = type(value).__name__, _PLACE.search(error)
-    if place is None:
+    name, location = type(value).__name__, _LOCATION.search(error)
+    if location is None:
         return f"{name} is not usable: {error}."
     given: Any = value
     allowed: tuple[Any, ...] = ()
-    for field in place[1].split("."):
+    for field in location[1].split("."):
         if isinstance(given, msgspec.Struct):
             hint = get_type_hints(type(given)).get(field)
             allowed = get_args(hint) if get_origin(hint) is Literal else ()
         given = getattr(given, field, given)
-    reason = f"use one of {', '.join(map(str, allowed))}" if allowed else error[: place.start()]
-    return f"{name}.{place[1]} is {given!r}; {reason}."
+    reason = f"use one of {', '.join(map(str, allowed))}" if allowed else error[: location.start()]
+    return f"{name}.{location[1]} is {given!r}; {reason}."
 
 
-_PLACE = re.compile(r" - at `\$\.([\w.]+)[^`]*`$")
+_LOCATION = re.compile(r" - at `\$\.([\w.]+)[^`]*`$")
 
 
 _check_cached = lru_cache(64)(_check)
