@@ -57,5 +57,5 @@ def sigmoid(logit: float) -> float:
 def _explain_missing(missing: list[str], results: Mapping[str, MetricResult]) -> str:
     result = next((results[name] for name in results if f"{missing[0]}.".startswith(f"{name}.")), None)
     if result is None:
-        return f"The verdict needs {', '.join(missing)}, not all of which were computed; leave metrics out to compute them."
+        return f"The verdict needs {', '.join(missing)}, which was not asked for; leave metrics out, or name it."
     return f"The verdict needs {', '.join(missing)}; {result.name} ended with {result.status}: {result.message}"
