@@ -9,7 +9,7 @@ from pathlib import Path
 from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
-from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError
+from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
 from .manifest import Canary, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
 from .models.kinds import Model, kind_of
@@ -174,15 +174,19 @@ class LocalRuntime:
         return list(self._warming)
 
     def record_canaries(self) -> dict[str, tuple[Canary, ...]]:
-        """The results of the warm-up calls on this machine, for ``Bundle.record``; ModelError when one fails."""
+        """The results of the warm-up calls on this machine, for ``Bundle.record``; ModelError when one fails.
+
+        A call whose English text the model's tokenizer does not read has none.
+        """
         canaries: dict[str, tuple[Canary, ...]] = {}
         for role in sorted(self._models):
             calls = self._warm_calls_of(role)
             outcomes = self.run(role, calls, WARM_WINDOWS)
             for outcome in outcomes:
-                if isinstance(outcome, GroundwireError):
+                if isinstance(outcome, GroundwireError) and not isinstance(outcome, Unreadable):
                     raise ModelError(f"The warm-up call of the role {role!r} failed: {outcome}") from outcome
-            canaries[role] = tuple(map(make_canary, calls, outcomes))
+            read = [pair for pair in zip(calls, outcomes, strict=True) if not isinstance(pair[1], GroundwireError)]
+            canaries[role] = tuple(make_canary(call, outcome) for call, outcome in read)
         return canaries
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_many_items_wait_when_other_callers_fill_the_engine() -> None:
     opened = threading.Event()
 
     def gated(call: Classify) -> Any:
-        assert opened.wait(10)
+        assert opened.wait(60)
         return label(call)
 
     engine = Engine(world(nli=gated), max_waiting=2)
@@ -64,7 +65,7 @@ def test_many_items_wait_when_other_callers_fill_the_engine() -> None:
     for thread in busy:
         thread.start()
     while engine._scheduler._unfinished < 2:
-        pass
+        time.sleep(0.01)
     with pytest.raises(Overloaded):
         engine.score(*ITEMS[0])
     threading.Timer(0.05, opened.set).start()
@@ -164,7 +165,7 @@ def test_requests_with_a_higher_priority_are_served_first() -> None:
 
     def gated(call: Classify) -> Classified:
         started.set()
-        assert opened.wait(10)
+        assert opened.wait(60)
         order.append(call.hypothesis)
         return Classified("neutral", {"neutral": 1.0}, 0, Read(1, 1, 1))
 
@@ -184,7 +185,7 @@ def test_requests_with_a_higher_priority_are_served_first() -> None:
             before = engine._scheduler._submitted
             threads.append(score(name, priority))
             while engine._scheduler._submitted == before:
-                pass
+                time.sleep(0.01)
         opened.set()
         for thread in threads:
             thread.join()
