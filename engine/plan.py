@@ -16,6 +16,7 @@ from .schema.base import check_record
 from .schema.options import Options
 from .signature import signature
 
+check_record(Options(), Options)  # here on one thread: its annotations are read at the first use
 DEFAULT_METRICS = ("q2",)
 """Without a calibration, whose metrics are the default otherwise."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -50,7 +51,8 @@ def check_record(value: Any, kind: type[R]) -> R:
 def _check(value: R) -> R:
     kind = type(value)
     try:
-        return msgspec.convert(msgspec.to_builtins(value), kind)
+        with _LOCK:
+            return msgspec.convert(msgspec.to_builtins(value), kind)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest(_explain(value, str(error))) from error
 
@@ -74,5 +76,7 @@ def _explain(value: Record, error: str) -> str:
 _LOCATION = re.compile(r" - at `\$\.([\w.]+)[^`]*`$")
 
 
+_LOCK = threading.Lock()
+"""msgspec reads a type's annotations at its first use, and crashes when two threads do so at the same time."""
 _check_cached = lru_cache(64)(_check)
 """The same options come with request after request."""

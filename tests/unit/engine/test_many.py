@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -217,3 +219,20 @@ def test_the_environment_chooses_the_default_engine(monkeypatch: pytest.MonkeyPa
 def test_bounds_out_of_range_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match="allowed are 1 and above, and 0 and above"):
         Engine(world(), **settings)
+
+
+def test_options_may_be_checked_in_many_threads_from_the_first_on() -> None:
+    """msgspec crashes where two threads read a type's annotations at the same time, so this runs in a fresh process."""
+    code = (
+        "import threading\n"
+        "from groundwire.engine import Options\n"
+        "from groundwire.engine.plan import check_options\n"
+        "barrier = threading.Barrier(8)\n"
+        "def check(first):\n"
+        "    barrier.wait()\n"
+        "    for number in range(50): check_options(Options(deadline_ms=first + number), frozenset(), None)\n"
+        "threads = [threading.Thread(target=check, args=(1000 * (index + 1),)) for index in range(8)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
