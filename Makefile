@@ -8,7 +8,7 @@ CHECK = .venv/bin/python scripts/check.py
 .PHONY: demo check test test-native evaluate sbom wheels format clean
 
 demo: .venv-demo/ready
-	.venv-demo/bin/groundwire score examples/dialogues.jsonl
+	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
 
 # Before each commit: format, lint, types, import contracts, terms and unit tests, in two minutes on two cores.
 check: .venv/ready

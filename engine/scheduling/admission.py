@@ -139,9 +139,10 @@ class Admission:
         """The time that a job of this kind takes alone, by what three of four recent ones did not exceed.
 
         Jobs share the machine, so the time of each is divided by the number of those that were active when it was
-        admitted. 0 when none is known, and while nothing is active: an idle engine tries every job.
+        admitted. 0 when none is known, and while nothing of its priority or a higher one is active: an engine that has
+        nothing else to do for it tries every job.
         """
-        durations = self._durations.get(job.kind) if self._active else None
+        durations = self._durations.get(job.kind) if self._count_beside(job) else None
         return sorted(durations)[len(durations) * 3 // 4] if durations else 0.0
 
     def latest_start(self, job: Job[Any]) -> float:

@@ -63,6 +63,17 @@ def test_the_expected_time_is_what_most_recent_jobs_of_the_kind_took() -> None:
     assert admission.is_hopeless(idle, 20.1)
 
 
+def test_bulk_work_that_never_ends_keeps_no_urgent_job_from_being_tried() -> None:
+    admission = Admission(2)
+    slow = make_job(0)
+    admission.admit(slow, 0.0)
+    admission.remove(slow, 9.0, complete=True)
+    admission.admit(make_job(1, priority=-1), 9.0)
+    urgent = make_job(2, deadline=10.0)
+    assert not admission.is_hopeless(urgent, 9.0)
+    assert admission.has_place(urgent, 9.0)
+
+
 def test_the_time_of_a_job_counts_by_its_share_of_the_machine() -> None:
     admission = Admission(5)
     jobs = [make_job(number) for number in range(5)]
