@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,10 @@ def test_many_items_wait_when_other_callers_fill_the_engine() -> None:
         return label(call)
 
     engine = Engine(world(nli=gated), max_waiting=2)
-    busy = [threading.Thread(target=engine.score, args=(f"hello {i}", "Some Knowledge")) for i in range(2)]
-    for thread in busy:
-        thread.start()
+    callers = ThreadPoolExecutor(2)
+    busy = [callers.submit(engine.score, f"hello {i}", "Some Knowledge") for i in range(2)]
     while engine._scheduler._unfinished < 2:
+        assert not any(future.done() for future in busy)
         time.sleep(0.01)
     with pytest.raises(Overloaded):
         engine.score(*ITEMS[0])
@@ -77,8 +78,8 @@ def test_many_items_wait_when_other_callers_fill_the_engine() -> None:
         return [score.status async for score in engine.ascore_many(ITEMS)]
 
     assert asyncio.run(main()) == ["scored"] * len(ITEMS)
-    for thread in busy:
-        thread.join()
+    assert [future.result(60).status for future in busy] == ["scored"] * 2
+    callers.shutdown()
     engine.close()
 
 
