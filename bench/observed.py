@@ -65,6 +65,10 @@ class Observed:
         """As the inner runtime."""
         return self._inner.worker_pool(role)
 
+    def batch_group(self, role: str) -> str:
+        """As the inner runtime."""
+        return self._inner.batch_group(role)
+
     def batch(self, role: str) -> int:
         """As the inner runtime."""
         return self._inner.batch(role)

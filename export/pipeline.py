@@ -13,7 +13,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError, GroundwireError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import QuestionGeneratorRole
-from groundwire.runtime.models.kinds import kind_of
+from groundwire.runtime.models.loading import load_group
 from groundwire.runtime.ort.session import DeviceProfile
 
 from . import store
@@ -98,9 +98,9 @@ def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle
 def _record_canaries(bundle: Bundle, roles: Iterable[str]) -> store.Canaries:
     """What the models of these roles compute here of their warm-up calls; ExportError if one cannot run."""
     profile = DeviceProfile.of("cpu", None)
-    records = {role: bundle.manifest.roles[role] for role in roles}
+    records = {role: (bundle.manifest.roles[role], bundle) for role in roles}
     try:
-        models = {role: kind_of(record).load(bundle, record, profile) for role, record in records.items()}
+        models = {name: load_group((name,), records, profile) for name in records}
         return LocalRuntime(bundle, profile, models).record_canaries()
     except GroundwireError as error:
         raise ExportError(f"The exported models do not run, so nothing was written: {error}") from error

@@ -1,7 +1,8 @@
 """Writing bundles: graphs over one shared ``weights.bin``, each bundle replaced as a whole or not at all.
 
 A weight is addressed by its content, so an initializer that several graphs hold, the word embeddings of a common
-encoder for example, is stored once; so is a tokenizer. Adding a role rewrites the directory beside the old one and
+encoder for example, is stored once; so is a tokenizer. Classifiers whose graphs differ in their heads alone become one
+graph with an output for each. Adding a role rewrites the directory beside the old one and
 swaps the two.
 """
 
@@ -24,16 +25,19 @@ from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import (
     Canary,
+    ClassifierRole,
     FileEntry,
     Head,
     LanguageModelRole,
     Manifest,
     Role,
     SpansRole,
+    TokenClassifierRole,
 )
 from groundwire.runtime.upgrade import SCHEMA
 
 from .passes.chunked_head import TABLE
+from .passes.join import join_graphs, select_output
 
 Canaries: TypeAlias = dict[str, tuple[Canary, ...]]
 """By role, what its models compute of the warm-up calls."""
@@ -127,17 +131,20 @@ def write(
     kept = {name: record for name, record in (old.manifest.roles if old else {}).items() if name not in roles}
     with _replace_directory(out) as folder:
         unlisted = _copy_unlisted(old, folder) if old else set()
-        graphs = {name: graph.clone() for role in roles.values() for name, graph in role.graphs.items()}
-        for record in kept.values():
+        graphs_of = {
+            role: {name: graph.clone() for name, graph in files.graphs.items()} for role, files in roles.items()
+        }
+        for role, record in kept.items():
             assert old is not None
-            graphs |= _copy_role(old, record, folder)
+            graphs_of[role] = _copy_role(old, record, folder)
+        joined, graphs = _join_heads(kept | {role: files.record for role, files in roles.items()}, graphs_of)
         _write_graphs(folder, graphs)
-        for role in roles.values():
-            if role.tree is not None and isinstance(role.record, SpansRole):
-                shutil.copytree(role.tree, folder / role.record.path)
-                role.finish(folder / role.record.path)
-        texts = {name: (record, _read_tokenizer(old, record)) for name, record in kept.items()}
-        texts |= {name: (role.record, role.tokenizer) for name, role in roles.items()}
+        for files in roles.values():
+            if files.tree is not None and isinstance(files.record, SpansRole):
+                shutil.copytree(files.tree, folder / files.record.path)
+                files.finish(folder / files.record.path)
+        texts = {name: (joined[name], _read_tokenizer(old, record)) for name, record in kept.items()}
+        texts |= {name: (joined[name], files.tokenizer) for name, files in roles.items()}
         records = _fill_offsets(_write_tokenizers(folder, texts), graphs)
         written = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
         manifest = Manifest(
@@ -163,6 +170,26 @@ def write(
         if canaries:
             written_bundle.record(dict(sorted(canaries.items())))
     return Bundle.open(out)
+
+
+def _join_heads(
+    records: Mapping[str, Role], graphs: Mapping[str, Mapping[str, ir.Model]]
+) -> tuple[dict[str, Role], dict[str, ir.Model]]:
+    """Let classifiers that share an encoder share a graph, named after the first of them; all records and graphs."""
+    joined = dict(records)
+    heads: dict[str, ir.Model] = {}
+    named: dict[str, ir.Model] = {}
+    for role, record in records.items():
+        if isinstance(record, ClassifierRole | TokenClassifierRole):
+            heads[role] = select_output(graphs[role][record.graph], record.output)
+        else:
+            named |= graphs[role]
+    for graph, names in join_graphs(heads):
+        named[f"{names[0]}.onnx"] = graph
+        for name in names:
+            head = name if len(names) > 1 else msgspec.UNSET
+            joined[name] = msgspec.structs.replace(joined[name], graph=f"{names[0]}.onnx", head=head)
+    return joined, named
 
 
 def _read_tokenizer(bundle: Bundle | None, record: Role) -> str | None:

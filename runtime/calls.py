@@ -448,3 +448,14 @@ def role_of(call: Call) -> str:
             return "retriever"
         case Classify() | ClassifyTokens():
             return call.role
+
+
+def shared_text(call: Call) -> str | None:
+    """What ``call`` classifies, if another role may do so in the same pass; None for a call that shares none."""
+    match call:
+        case Classify():
+            return call.hypothesis
+        case ClassifyTokens():
+            return call.text
+        case _:
+            return None

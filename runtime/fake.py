@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .calibration import Calibration
-from .calls import Call, Generate, GeneratedSequence, SequencePart
+from .calls import Call, Generate, GeneratedSequence, SequencePart, role_of
 from .errors import GroundwireError
 from .protocol import Identity, Outcome, RoleInfo
 
@@ -18,7 +18,7 @@ class FakeRuntime:
     ``answers`` maps a role to a function of one call; an exception of the tree it raises is that call's outcome.
     ``role_info`` and ``calibration`` are what the bundle would say about its roles and their values;
     ``concurrent_batches`` is how many batches the device runs at the same time, ``concurrent_requests`` how many
-    requests the engine works on at the same time.
+    requests the engine works on at the same time; ``batch_groups`` lists roles whose calls share batches.
 
     >>> from groundwire.runtime.calls import Classify, Classified, Read
     >>> label = lambda call: Classified("neutral", {"neutral": 1.0}, 0, Read(1, 3, 3))
@@ -35,7 +35,9 @@ class FakeRuntime:
         calibration: Calibration | None = None,
         concurrent_batches: int = 1,
         concurrent_requests: int = 64,
+        batch_groups: Sequence[Sequence[str]] = (),
     ) -> None:
+        self._batch_groups = tuple(map(tuple, batch_groups))
         self._calibration = calibration
         self._concurrent_batches = concurrent_batches
         self._concurrent_requests = concurrent_requests
@@ -78,6 +80,10 @@ class FakeRuntime:
         """As the local runtime."""
         return "host" if role == "spans" else "device"
 
+    def batch_group(self, role: str) -> str:
+        """That of the groups given at construction, or the role itself."""
+        return next((group[0] for group in self._batch_groups if role in group), role)
+
     def batch(self, role: str) -> int:
         """The number given at construction."""
         return self._batch
@@ -88,7 +94,7 @@ class FakeRuntime:
         out: list[Outcome] = []
         for call in calls:
             try:
-                out.append(self._answers[role](call))
+                out.append(self._answers[role_of(call)](call))
             except GroundwireError as error:
                 out.append(error)
         return out

@@ -13,13 +13,14 @@ from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, 
 from .manifest import Canary, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
 from .models.kinds import Model, kind_of
+from .models.loading import group_roles, load_group
 from .models.response_generator import ResponseGenerator
 from .ort.processor import int8_kernel
 from .ort.session import Device, DeviceChoice, DeviceProfile, choose_device
 from .protocol import Identity, Outcome
 
 LOADERS = 2
-"""Roles that load at the same time."""
+"""Graphs that load at the same time."""
 WARM_WINDOWS = 512
 """Windows of a warm-up call, at most: those of a request with default options."""
 
@@ -85,21 +86,11 @@ class LocalRuntime:
             )
         profile = DeviceProfile.of(choose_device(device, list(precisions.values())), threads)
 
-        def load_model(name: str) -> Model:
-            role, opened = roles[name]
-            try:
-                return kind_of(role).load(opened, role, profile.share_threads(opened.manifest.size))
-            except GroundwireError:
-                raise
-            except Exception as error:  # whatever a library makes of files that fit their digests and not each other
-                raise BundleError(
-                    f"The role {name!r} of {opened.directory} cannot be loaded: {error}. Export it again."
-                ) from error
-
         # spaCy takes longest and holds the GIL, which the building of a session does not.
-        names = sorted(roles, key=lambda name: kind_of(roles[name][0]).pool != "host")
+        groups = sorted(group_roles(roles), key=lambda names: kind_of(roles[names[0]][0]).pool != "host")
         with ThreadPoolExecutor(LOADERS, thread_name_prefix="groundwire-load") as loaders:
-            models = dict(zip(names, loaders.map(load_model, names), strict=True))
+            loaded = list(loaders.map(lambda names: load_group(names, roles, profile), groups))
+        models = {name: model for names, model in zip(groups, loaded, strict=True) for name in names}
         return cls(first, profile, models, others, verified=verify)
 
     @property
@@ -136,6 +127,11 @@ class LocalRuntime:
         """SpaCy runs on the host while the device runs graphs."""
         return kind_of(self._roles[role][0]).pool if role in self._roles else "device"
 
+    def batch_group(self, role: str) -> str:
+        """The first of the roles that read one graph."""
+        model = self._models.get(role)
+        return role if model is None else min(name for name, other in self._models.items() if other is model)
+
     def batch(self, role: str) -> int:
         """Enough calls to fill a few batches; a new request waits at most this long for its turn."""
         if role not in self._roles:
@@ -144,7 +140,7 @@ class LocalRuntime:
         return kind_of(record).batch(record, self.profile)
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
-        """One result or error per call, in order."""
+        """One result or error per call, in order, all of ``role`` or of others of its group."""
         model = self._models.get(role)
         if model is None:
             return [self._explain_missing(role)] * len(calls)

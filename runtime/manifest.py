@@ -127,10 +127,27 @@ class ExtractiveQARole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=
         return (self.graph,)
 
 
-class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="classifier"):
+class _HeadRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    graph: str
+    """Roles that name the same graph are read from one pass over a text."""
+    head: str | msgspec.UnsetType = msgspec.UNSET
+    """Its output of the graph; left out when the graph has one. Unset and not None, so that the digest is that of older
+    manifests."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+    @property
+    def output(self) -> str | None:
+        """``head``, or None when the graph has one output."""
+        return self.head if isinstance(self.head, str) else None
+
+
+class ClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="classifier"):
     """A sequence-pair classifier; ``labels`` in the order of its logits."""
 
-    graph: str
     labels: Labels
     template: Template = Template("{premise}", "{hypothesis}")
     stride: Count = 64
@@ -148,11 +165,6 @@ class ClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         self.template.check(
             ("premise", "hypothesis") if compares else ("hypothesis",), () if compares else ("premise",)
         )
-
-    @property
-    def graph_files(self) -> tuple[str, ...]:
-        """Its one graph."""
-        return (self.graph,)
 
     @property
     def info(self) -> RoleInfo:
@@ -265,10 +277,9 @@ class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True
         return RoleInfo(baseline=self.baseline)
 
 
-class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="token_classifier"):
+class TokenClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="token_classifier"):
     """A token classifier over a text and its premises; ``labels`` in the order of its logits."""
 
-    graph: str
     labels: Labels
     template: Template = Template("{premise}", "{hypothesis}")
     stride: Count = 64
@@ -278,11 +289,6 @@ class TokenClassifierRole(_Model, frozen=True, forbid_unknown_fields=True, kw_on
 
     def __post_init__(self) -> None:
         self.template.check(("premise", "hypothesis"))
-
-    @property
-    def graph_files(self) -> tuple[str, ...]:
-        """Its one graph."""
-        return (self.graph,)
 
     @property
     def info(self) -> RoleInfo:

@@ -64,12 +64,19 @@ class Runtime(Protocol):
         """The pool of a role: ``device`` or ``host``."""
         ...
 
+    def batch_group(self, role: str) -> str:
+        """A role that stands for all whose calls may share a batch with this one's; itself when there is no other."""
+        ...
+
     def batch(self, role: str) -> int:
         """How many calls of a role make a batch, at most."""
         ...
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
-        """One result or error per call, in order; the calls share batches but not results."""
+        """One result or error per call, in order; the calls share batches but not results.
+
+        All are calls of ``role``, or of roles with the same ``batch_group``.
+        """
         ...
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import ceil
 from typing import Any
+
+from groundwire.runtime.calls import shared_text
 
 from .cache import Key
 from .jobs import Job, Waiter
@@ -15,63 +17,118 @@ class PendingCalls:
     """Every call that some task waits for, once, with all who wait for it. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, dict[Key, list[Waiter]]] = {}
+        self._waiting: dict[str, WaitingCalls] = {}
         self._running: dict[Key, list[Waiter]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values())) + len(self._running)
 
-    def add(self, role: str, key: Key, waiter: Waiter) -> None:
+    def add(self, group: str, key: Key, waiter: Waiter) -> None:
         """Wait for a call, with others that do so already."""
         running = self._running.get(key)
         if running is not None:
             running.append(waiter)
             return
-        self._waiting.setdefault(role, {}).setdefault(key, []).append(waiter)
-        waiter.job.waiting_calls.setdefault(role, OrderedDict())[key] = None
+        self._waiting.setdefault(group, WaitingCalls()).add(key, waiter)
+        waiter.job.waiting_calls.setdefault(group, OrderedDict())[key] = None
 
     def forget(self, job: Job[Any]) -> None:
         """Drop the waiting calls of a job that is over, but for those that others wait for too."""
-        for role, keys in job.waiting_calls.items():
-            calls = self._waiting[role]
+        for group, keys in job.waiting_calls.items():
+            calls = self._waiting[group]
             for key in keys:
-                calls[key] = [waiter for waiter in calls[key] if waiter.job is not job]
-                if not calls[key]:
-                    del calls[key]
+                calls.forget(key, job)
         job.waiting_calls.clear()
 
-    def next_role(self, jobs: Iterable[Job[Any]], roles: Iterable[str]) -> str | None:
-        """The one of ``roles`` that the first of ``jobs`` with any waiting call asked for longest ago."""
-        allowed = frozenset(roles)
+    def next_group(self, jobs: Iterable[Job[Any]], groups: Iterable[str]) -> str | None:
+        """The one of ``groups`` that the first of ``jobs`` with any waiting call asked for longest ago."""
+        allowed = frozenset(groups)
         for job in jobs:
-            for role in job.waiting_calls:
-                if role in allowed:
-                    return role
+            for group in job.waiting_calls:
+                if group in allowed:
+                    return group
         return None
 
-    def take(self, role: str, jobs: Iterable[Job[Any]], limit: int, free: int) -> Sequence[Key]:
-        """The calls of a role to run next, those of the first jobs first, at least one.
+    def take(self, group: str, jobs: Iterable[Job[Any]], limit: int, free: int) -> Sequence[Key]:
+        """The calls of a group to run next, those of the first jobs first, at least one.
 
-        At most ``limit``, at most one of ``free`` threads' share of what waits, and only calls with the first one's
-        ``max_windows``.
+        At most ``limit`` texts, at most one of ``free`` threads' share of what waits, and only calls with the first
+        one's ``max_windows``. What roles of the group ask about the same text is taken together.
         """
-        waiting = self._waiting[role]
-        size = max(1, min(limit, ceil(len(waiting) / free)))
+        waiting = self._waiting[group]
+        size = max(1, min(limit, ceil(waiting.texts / free)))
         keys: list[Key] = []
-        for job in jobs:
-            for key in job.waiting_calls.get(role, ()):
-                if len(keys) == size:
-                    break
-                if key not in self._running and (not keys or key.max_windows == keys[0].max_windows):
-                    keys.append(key)
-                    self._running[key] = waiting[key]
+        texts = 0
+        for key in (key for job in jobs for key in job.waiting_calls.get(group, ())):
+            if texts == size or len(keys) >= limit:
+                break
+            if key not in self._running and (not keys or key.max_windows == keys[0].max_windows):
+                texts += 1
+                for other in waiting.of_same_text(key):
+                    keys.append(other)
+                    self._running[other] = waiting.waiters(other)
         for key in keys:
             for waiter in waiting.pop(key):
-                calls = waiter.job.waiting_calls.get(role)
+                calls = waiter.job.waiting_calls.get(group)
                 if calls is not None and calls.pop(key, self) is None and not calls:
-                    del waiter.job.waiting_calls[role]
+                    del waiter.job.waiting_calls[group]
         return keys
 
     def finish(self, key: Key) -> Sequence[Waiter]:
         """Who waited for a call that has run."""
         return self._running.pop(key)
+
+    def waiting_keys(self) -> Iterator[Key]:
+        """The calls that no batch has taken."""
+        return (key for calls in self._waiting.values() for key in calls)
+
+
+class WaitingCalls:
+    """The calls of one group that no batch has taken, by the text that they are about."""
+
+    def __init__(self) -> None:
+        self._waiters: dict[Key, list[Waiter]] = {}
+        self._keys: dict[Hashable, dict[Key, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._waiters)
+
+    @property
+    def texts(self) -> int:
+        """How many different texts the calls are about."""
+        return len(self._keys)
+
+    def add(self, key: Key, waiter: Waiter) -> None:
+        """Let a waiter wait for a call."""
+        self._waiters.setdefault(key, []).append(waiter)
+        self._keys.setdefault(_text_of(key), {})[key] = None
+
+    def waiters(self, key: Key) -> list[Waiter]:
+        """Who waits for a call."""
+        return self._waiters[key]
+
+    def of_same_text(self, key: Key) -> Sequence[Key]:
+        """The call, and the others about the same text with the same ``max_windows``."""
+        return tuple(self._keys[_text_of(key)])
+
+    def pop(self, key: Key) -> list[Waiter]:
+        """Remove a call; returns who waited."""
+        text = _text_of(key)
+        del self._keys[text][key]
+        if not self._keys[text]:
+            del self._keys[text]
+        return self._waiters.pop(key)
+
+    def forget(self, key: Key, job: Job[Any]) -> None:
+        """Remove a job's waiters, and the call if there are no others."""
+        self._waiters[key] = [waiter for waiter in self._waiters[key] if waiter.job is not job]
+        if not self._waiters[key]:
+            self.pop(key)
+
+
+def _text_of(key: Key) -> Hashable:
+    text = shared_text(key.call)
+    return key if text is None else (text, key.max_windows)

@@ -2,11 +2,11 @@
 
 One thread, the loop, owns all state and does nothing that takes long. It admits jobs (``admission``), collects the
 calls that their tasks yield, answers repeated ones from a bounded cache, and passes the rest to the runtime in batches
-of one role: the role that the first job in order of service waits for, filled with other waiting calls of that role,
-so that requests share batches. Batches run on the threads of the runtime's worker pools: ``device`` runs graphs,
-``host`` runs spaCy. The tasks' own Python runs on threads of a third pool, so that a long text delays neither a
-deadline nor a cancellation: both take effect at once. The results of a batch that is running are kept for its other
-waiters.
+of one group of roles (one role, or those that read one graph): the group that the first job in order of service waits
+for, filled with other waiting calls of that group, so that requests share batches. Batches run on the threads of the
+runtime's worker pools: ``device`` runs graphs, ``host`` runs spaCy. The tasks' own Python runs on threads of a third
+pool, so that a long text delays neither a deadline nor a cancellation: both take effect at once. The results of a batch
+that is running are kept for its other waiters.
 
 The loop handles every message in a guard: a defect fails the jobs that the message is about, and no other. ``jobs`` has
 the records and the states of jobs and tasks, ``threads`` what is needed of the machine.
@@ -43,7 +43,7 @@ DEFECT = "This is a defect of the scheduler; please report it."
 
 
 class Workers:
-    """A worker pool of the runtime, its idle threads, and the roles it runs with the size of their batches."""
+    """A worker pool of the runtime, its idle threads, and its groups of roles with the size of their batches."""
 
     def __init__(self, pool: Pool, size: int) -> None:
         self.pool = pool
@@ -52,10 +52,15 @@ class Workers:
 
 
 class Batch(NamedTuple):
-    """Calls of one role that run together."""
+    """Calls of one group of roles that run together."""
 
-    role: str
+    group: str
     keys: Sequence[Key]
+
+    @property
+    def stage(self) -> str:
+        """As timings name it: its role, or its roles joined by ``+``."""
+        return "+".join(sorted({role_of(key.call) for key in self.keys}))
 
 
 class Scheduler:
@@ -83,6 +88,7 @@ class Scheduler:
         self._workers = {
             name: Workers(threads.start_pool(name, size), size) for name, size in runtime.worker_pools.items()
         }
+        self._groups: dict[str, str] = {}
         self._tasks = threads.start_pool("tasks", TASK_THREADS)
         self._lock = threading.Lock()
         self._unfinished = 0
@@ -295,24 +301,27 @@ class Scheduler:
 
     def _request_round(self, job: Job[Any], task: Task[Any], calls: Any) -> None:
         """Answer the calls of a round from the cache, and add the others to those that wait."""
-        keys = [(self._check_role(role_of(call)), Key(call, job.max_windows)) for call in calls]
+        keys = [(self._group_of(role_of(call)), Key(call, job.max_windows)) for call in calls]
         cached = [self._cache.get(key) for _, key in keys]
         task.results, task.error, task.missing = [None] * len(keys), None, 0
-        for index, ((role, key), outcome) in enumerate(zip(keys, cached, strict=True)):
+        for index, ((group, key), outcome) in enumerate(zip(keys, cached, strict=True)):
             if outcome is not None:
                 self._store(task, index, outcome)
             else:
                 task.missing += 1
-                self._pending.add(role, key, Waiter(job, task, index))
+                self._pending.add(group, key, Waiter(job, task, index))
 
-    def _check_role(self, role: str) -> str:
-        """The role, when one of the worker pools runs it; what the runtime says about it is asked for once."""
-        if not any(role in workers.batch for workers in self._workers.values()):
+    def _group_of(self, role: str) -> str:
+        """The group of roles that share batches with ``role``; what the runtime says about it is asked for once."""
+        group = self._groups.get(role)
+        if group is None:
             pool = self._runtime.worker_pool(role)
             if pool not in self._workers:
                 raise ModelError(f"Role {role!r} runs on the pool {pool!r}; there are {', '.join(self._workers)}.")
-            self._workers[pool].batch[role] = max(1, self._runtime.batch(role))
-        return role
+            group = self._runtime.batch_group(role)
+            self._workers[pool].batch.setdefault(group, max(1, self._runtime.batch(role)))
+            self._groups[role] = group
+        return group
 
     @staticmethod
     def _store(task: Task[Any], index: int, outcome: Outcome) -> None:
@@ -326,17 +335,17 @@ class Scheduler:
         """Start batches until the threads of every pool are busy or no call waits for them."""
         for workers in self._workers.values():
             while workers.free:
-                role = self._pending.next_role(self._admission.active, workers.batch)
-                if role is None:
+                group = self._pending.next_group(self._admission.active, workers.batch)
+                if group is None:
                     break
-                keys = self._pending.take(role, self._admission.active, workers.batch[role], workers.free)
+                keys = self._pending.take(group, self._admission.active, workers.batch[group], workers.free)
                 workers.free -= 1
-                self._run_batch(workers, Batch(role, keys))
+                self._run_batch(workers, Batch(group, keys))
 
     def _run_batch(self, workers: Workers, batch: Batch) -> None:
         def run() -> None:
             started = self._now()
-            outcomes = self._execute(batch.role, [key.call for key in batch.keys], batch.keys[0].max_windows)
+            outcomes = self._execute(batch.group, [key.call for key in batch.keys], batch.keys[0].max_windows)
             elapsed_ms = (self._now() - started) * 1000
             self._put([], lambda: self._deliver(workers, batch, outcomes, elapsed_ms))
 
@@ -358,10 +367,11 @@ class Scheduler:
                         waiter.task.missing -= 1
         except Exception as error:  # an outcome that cannot be measured
             self._fail(jobs, error)
+        stage = batch.stage
         for job in jobs:
             if job.over:
                 continue
-            job.stages_ms[batch.role] = job.stages_ms.get(batch.role, 0.0) + elapsed_ms
+            job.stages_ms[stage] = job.stages_ms.get(stage, 0.0) + elapsed_ms
         tasks = dict.fromkeys(waiter.task for call in waiters for waiter in call)
         for job in jobs:
             ready = [task for task in job.unfinished_tasks() if task in tasks and not task.missing]

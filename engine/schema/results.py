@@ -70,7 +70,8 @@ class Timings(Record, frozen=True):
 
     total_ms: float
     stages_ms: dict[str, float]
-    """By model role: the run time of the batches that carried this request's calls."""
+    """By model role: the run time of the batches that carried this request's calls. Roles that a batch served in one
+    pass are joined by ``+``."""
     queued_ms: float = 0.0
     """Of the total: before the engine began with this request, because it was working on others."""
 

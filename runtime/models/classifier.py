@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,13 @@ from ..calls import Classified, Classify, Read
 from ..errors import BundleError, GroundwireError, ModelError, TooLong
 from ..manifest import ClassifierRole
 from ..numerics import softmax
-from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
+from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
 from ..unread import NOTHING, read_pair
+from .shared_graph import SplitCall, find_output, run_heads
 
 _INFERENCE = ("entailment", "contradiction", "neutral")
-
-
-class PremiseWindow(NamedTuple):
-    """A window of one premise of one call."""
-
-    call: int
-    window: Window
 
 
 class Classifier:
@@ -36,6 +30,7 @@ class Classifier:
         self._session = session
         self._encoder = encoder
         self._profile = profile
+        self.output = find_output(session.outputs, role.output, role.graph)
         inference = _INFERENCE if set(role.labels) == set(_INFERENCE) else role.labels
         self._order = role.window_order or inference
         for name, given in (("window_order", self._order), ("supported", role.supported)):
@@ -43,33 +38,26 @@ class Classifier:
                 raise BundleError(f"{name} {given} names labels that the role lacks; it has {role.labels}.")
 
     @classmethod
-    def load(cls, bundle: Bundle, role: ClassifierRole, profile: DeviceProfile) -> Classifier:
-        """Open the role's graph and tokenizer."""
-        session = Session.load(bundle.file(role.graph), profile)
+    def load(
+        cls, bundle: Bundle, role: ClassifierRole, profile: DeviceProfile, session: Session | None = None
+    ) -> Classifier:
+        """Open the role's tokenizer, and its graph unless another role has opened it."""
+        session = session or Session.load(bundle.file(role.graph), profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
-    def run(self, calls: Sequence[Classify], max_windows: int) -> list[Classified | GroundwireError]:
+    @property
+    def pad_id(self) -> int:
+        """From the role."""
+        return self._role.pad_id
+
+    def run(self, calls: Sequence[Classify], max_windows: int) -> list[Outcome]:
         """One label per call; a call whose texts cannot be read gets its error instead."""
-        out: dict[int, Classified | GroundwireError] = {}
-        windows: list[PremiseWindow] = []
-        reads: dict[int, Read] = {}
-        for index, call in enumerate(calls):
-            try:
-                of_call, reads[index] = self._split_premises(index, call, max_windows)
-                windows += of_call
-            except GroundwireError as error:
-                out[index] = error
-        rows_of: list[list[int]] = [[] for _ in calls]
-        for row, window in enumerate(windows):
-            rows_of[window.call].append(row)
-        table = np.zeros((len(windows), len(self._role.labels)))
-        inputs = [window.window for window in windows]
-        for rows, _, (logits,) in forward(self._session, inputs, self._role.pad_id, self._profile):
-            table[rows] = softmax(logits)
-        for index, call in enumerate(calls):
-            if index not in out:
-                out[index] = self.choose_label(call, table[rows_of[index]], reads[index])
-        return [out[index] for index in range(len(calls))]
+        return run_heads(self._session, [(self, call) for call in calls], max_windows, self._profile)
+
+    def conclude(self, call: Classify, split: SplitCall, logits: Sequence[NDArray[Any]]) -> Outcome:
+        """``choose_label`` of the probabilities of all windows."""
+        table = softmax(np.stack(logits)) if logits else np.zeros((0, len(self._role.labels)))
+        return self.choose_label(call, table, split.read)
 
     def choose_label(self, call: Classify, table: NDArray[np.float64], read: Read) -> Classified | GroundwireError:
         """The label and probabilities of the decisive window, from the probabilities [windows, labels] of all.
@@ -98,8 +86,10 @@ class Classifier:
             supported,
         )
 
-    def _split_premises(self, index: int, call: Classify, max_windows: int) -> tuple[list[PremiseWindow], Read]:
-        template, windows = self._role.template, []
+    def split(self, call: Classify, max_windows: int) -> SplitCall:
+        """One window or more for each premise; TooLong when they are more than ``max_windows``."""
+        template = self._role.template
+        windows: list[Window] = []
         response = knowledge = NOTHING
         windowed = 0 if "{premise}" in template.first else 1
         # A model of the hypothesis alone reads it once, however many passages there are.
@@ -112,7 +102,7 @@ class Classifier:
             else:
                 encoded = self._encoder.encode_windows(first, second, windowed, self._role.stride)
                 response, knowledge = encoded[0].unread[1 - windowed], knowledge.join(encoded[0].unread[windowed])
-            windows += [PremiseWindow(index, window) for window in encoded]
+            windows += encoded
             if len(windows) > max_windows:
                 raise TooLong(
                     f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
@@ -121,4 +111,4 @@ class Classifier:
         length = len(call.hypothesis)
         if template.second is None and not alone:
             length += max(map(len, call.premises))  # both are in one text
-        return windows, read_pair(response, length, knowledge, sum(map(len, call.premises)), len(windows))
+        return SplitCall(windows, read_pair(response, length, knowledge, sum(map(len, call.premises)), len(windows)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,11 @@ from ..calls import ClassifiedToken, ClassifiedTokens, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError, TooLong
 from ..manifest import TokenClassifierRole
 from ..numerics import softmax
-from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
+from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
 from ..unread import NOTHING, read_pair
-from .classifier import PremiseWindow
+from .shared_graph import SplitCall, find_output, run_heads
 
 
 class TokenClassifier:
@@ -31,34 +32,31 @@ class TokenClassifier:
         self._session = session
         self._encoder = encoder
         self._profile = profile
+        self.output = find_output(session.outputs, role.output, role.graph)
 
     @classmethod
-    def load(cls, bundle: Bundle, role: TokenClassifierRole, profile: DeviceProfile) -> TokenClassifier:
-        """Open the role's graph and tokenizer."""
-        session = Session.load(bundle.file(role.graph), profile)
+    def load(
+        cls, bundle: Bundle, role: TokenClassifierRole, profile: DeviceProfile, session: Session | None = None
+    ) -> TokenClassifier:
+        """Open the role's tokenizer, and its graph unless another role has opened it."""
+        session = session or Session.load(bundle.file(role.graph), profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
-    def run(self, calls: Sequence[ClassifyTokens], max_windows: int) -> list[ClassifiedTokens | GroundwireError]:
+    @property
+    def pad_id(self) -> int:
+        """From the role."""
+        return self._role.pad_id
+
+    def run(self, calls: Sequence[ClassifyTokens], max_windows: int) -> list[Outcome]:
         """The labelled tokens of each call's text; a call whose texts cannot be read gets its error instead."""
-        out: dict[int, ClassifiedTokens | GroundwireError] = {}
-        windows: list[PremiseWindow] = []
-        reads: dict[int, Read] = {}
-        for index, call in enumerate(calls):
-            try:
-                of_call, reads[index] = self._split_premises(index, call, max_windows)
-                windows += of_call
-            except GroundwireError as error:
-                out[index] = error
-        tables: list[list[tuple[Window, NDArray[np.float64]]]] = [[] for _ in calls]
-        for rows, lengths, (logits,) in forward(
-            self._session, [window.window for window in windows], self._role.pad_id, self._profile
-        ):
-            for row, length, table in zip(rows, lengths, logits, strict=True):
-                tables[windows[row].call].append((windows[row].window, softmax(table[:length])))
-        for index, call in enumerate(calls):
-            if index not in out:
-                out[index] = self.choose_labels(call, tables[index], reads[index])
-        return [out[index] for index in range(len(calls))]
+        return run_heads(self._session, [(self, call) for call in calls], max_windows, self._profile)
+
+    def conclude(self, call: ClassifyTokens, split: SplitCall, logits: Sequence[NDArray[Any]]) -> Outcome:
+        """``choose_labels`` of the probabilities in all windows."""
+        tables = [
+            (window, softmax(table[: len(window.ids)])) for window, table in zip(split.windows, logits, strict=True)
+        ]
+        return self.choose_labels(call, tables, split.read)
 
     def choose_labels(
         self, call: ClassifyTokens, windows: Sequence[tuple[Window, NDArray[np.float64]]], read: Read
@@ -86,8 +84,9 @@ class TokenClassifier:
         )
         return ClassifiedTokens(self._role.labels, tokens, read)
 
-    def _split_premises(self, index: int, call: ClassifyTokens, max_windows: int) -> tuple[list[PremiseWindow], Read]:
-        windows: list[PremiseWindow] = []
+    def split(self, call: ClassifyTokens, max_windows: int) -> SplitCall:
+        """One window or more for each premise; TooLong when they are more than ``max_windows``."""
+        windows: list[Window] = []
         response = knowledge = NOTHING
         for premise in call.premises:
             fields = {"premise": premise, "hypothesis": call.text}
@@ -98,7 +97,7 @@ class TokenClassifier:
                     "{hypothesis}."
                 )
             encoded = self._encoder.encode_windows(first, second, 0, self._role.stride)
-            windows += [PremiseWindow(index, window) for window in encoded]
+            windows += encoded
             response, knowledge = encoded[0].unread[1], knowledge.join(encoded[0].unread[0])
             if len(windows) > max_windows:
                 raise TooLong(
@@ -106,4 +105,4 @@ class TokenClassifier:
                     "Retrieve fewer passages, or raise Options.max_windows."
                 )
         length = sum(map(len, call.premises))
-        return windows, read_pair(response, len(call.text), knowledge, length, len(windows))
+        return SplitCall(windows, read_pair(response, len(call.text), knowledge, length, len(windows)))

@@ -23,8 +23,8 @@ DEFECTS = (
     Defect("a waiter of a running call is lost", pending.PendingCalls, "running.append(waiter)", "pass"),
     Defect(
         "a stopped job takes away calls that others wait for",
-        pending.PendingCalls,
-        "[waiter for waiter in calls[key] if waiter.job is not job]",
+        pending.WaitingCalls,
+        "[waiter for waiter in self._waiters[key] if waiter.job is not job]",
         "[]",
     ),
     Defect(
@@ -32,6 +32,18 @@ DEFECTS = (
         pending.PendingCalls,
         "key.max_windows == keys[0].max_windows",
         "True",
+    ),
+    Defect(
+        "roles of different graphs share a batch",
+        scheduler.Scheduler,
+        "self._runtime.batch_group(role)",
+        "'nli'",
+    ),
+    Defect(
+        "a call is taken twice",
+        pending.PendingCalls,
+        "for key in keys:\n            for waiter in waiting.pop(key)",
+        "for key in keys[:1]:\n            for waiter in waiting.pop(key)",
     ),
     Defect(
         "a thread is not given back after a batch",
@@ -112,9 +124,11 @@ def plant(defect: Defect) -> Iterator[type[scheduler.Scheduler]]:
     name = defect.owner.__name__
     changed = dict(vars(module))
     exec(compile(source.replace(defect.old, defect.new), f"<{defect.name}>", "exec"), changed)
-    original = getattr(scheduler, name, None)
-    setattr(scheduler, name, changed[name])
+    users = [user for user in (module, scheduler) if getattr(user, name, None) is defect.owner]
+    for user in users:
+        setattr(user, name, changed[name])
     try:
         yield scheduler.Scheduler
     finally:
-        setattr(scheduler, name, original or defect.owner)
+        for user in users:
+            setattr(user, name, defect.owner)

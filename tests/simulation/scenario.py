@@ -13,7 +13,8 @@ from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 
 HOST_ROLES = ("spans",)
-ROLES = ("nli", "qa", *HOST_ROLES)
+ROLES = ("nli", "qa", "detector.a", *HOST_ROLES)
+BATCH_GROUPS = (("nli", "detector.a"),)
 RECOVERED = "recovered"
 
 
@@ -32,6 +33,7 @@ class FaultyRuntime(FakeRuntime):
             batch=random.choice((1, 2, 3, 64)),
             concurrent_batches=random.randint(1, 3),
             concurrent_requests=random.choice((1, 2, 4, 64)),
+            batch_groups=BATCH_GROUPS,
         )
         self._random = random
         self._fault_rate = random.choice((0.0, 0.0, 0.05, 0.5))
@@ -42,8 +44,8 @@ class FaultyRuntime(FakeRuntime):
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
         """Results, or one of: an exception, too few results, too many, a poisoned batch, a lost device."""
         self.batches.append((role, tuple(calls)))
-        if not all(isinstance(call, Classify) and call.role == role for call in calls):
-            self.violations.append(f"a batch of {role} has calls of another role")
+        if not all(isinstance(call, Classify) and self.batch_group(call.role) == role for call in calls):
+            self.violations.append(f"a batch of {role} has calls of another group")
         fault = self._random.choice(FAULTS) if self._random.random() < self._fault_rate else ""
         fails = bool(fault) or self.is_lost or any(is_poison(call) for call in calls)
         if self.is_lost or (fails and len(calls) == 1):

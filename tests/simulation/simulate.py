@@ -171,7 +171,7 @@ class Simulation:
         for client in self.clients:
             self._check_client(client)
         scheduler = self.scheduler
-        waiting = sum(map(len, scheduler._pending._waiting.values()))
+        waiting = sum(1 for _ in scheduler._pending.waiting_keys())
         active = len(list(scheduler._admission.active))
         left = (scheduler._unfinished, len(scheduler._jobs), waiting, self.unfinished, active)
         if any(left):

@@ -1,0 +1,47 @@
+"""Loads the models of a bundle's roles; roles of one graph share its session and its passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..bundle import Bundle
+from ..errors import BundleError, GroundwireError
+from ..manifest import ClassifierRole, Role, TokenClassifierRole
+from ..ort.session import DeviceProfile, Session
+from .classifier import Classifier
+from .kinds import Model, kind_of
+from .shared_graph import Head, SharedGraph
+from .token_classifier import TokenClassifier
+
+
+def group_roles(roles: Mapping[str, tuple[Role, Bundle]]) -> list[tuple[str, ...]]:
+    """The roles that load together: those that name one graph; every other role by itself."""
+    groups: dict[object, list[str]] = {}
+    for name, (role, bundle) in roles.items():
+        shares = isinstance(role, ClassifierRole | TokenClassifierRole)
+        groups.setdefault((bundle.directory, role.graph_files) if shares else name, []).append(name)
+    return [tuple(group) for group in groups.values()]
+
+
+def load_group(names: tuple[str, ...], roles: Mapping[str, tuple[Role, Bundle]], profile: DeviceProfile) -> Model:
+    """The model of one role, or of all roles of one graph; BundleError for files that do not fit each other."""
+    role, bundle = roles[names[0]]
+    profile = profile.share_threads(bundle.manifest.size)
+    try:
+        if len(names) == 1:
+            return kind_of(role).load(bundle, role, profile)
+        session = Session.load(bundle.file(role.graph_files[0]), profile)
+        return SharedGraph(session, {name: _load_head(*roles[name], profile, session) for name in names}, profile)
+    except GroundwireError:
+        raise
+    except Exception as error:  # whatever a library makes of files that fit their digests and not each other
+        raise BundleError(
+            f"The role {names[0]!r} of {bundle.directory} cannot be loaded: {error}. Export it again."
+        ) from error
+
+
+def _load_head(role: Role, bundle: Bundle, profile: DeviceProfile, session: Session) -> Head:
+    if isinstance(role, TokenClassifierRole):
+        return TokenClassifier.load(bundle, role, profile, session)
+    assert isinstance(role, ClassifierRole)
+    return Classifier.load(bundle, role, profile, session)
