@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from groundwire.runtime.arguments import OptionRecord, check_integer
 from groundwire.runtime.calls import (
     FAITHFUL,
     BeamSampling,
@@ -18,6 +19,7 @@ from groundwire.runtime.calls import (
 )
 from groundwire.runtime.errors import InvalidRequest
 
+from ..schema.base import check_record
 from ..schema.options import Options
 from ..schema.validation import make_history, make_passages
 from .options import MAX_NEW_TOKENS, MAX_RESPONSES, METHODS, NUCLEUS_TOP_P, GenerationOptions
@@ -56,12 +58,14 @@ def make_settings(
         )
     if (has_metrics or generation.n_candidates is not None) and not passages:
         raise InvalidRequest("knowledge is empty; pass the text that metrics should check responses against.")
-    n = _integer("n", generation.n, 1, MAX_RESPONSES)
+    n = check_integer("n", generation.n, 1, MAX_RESPONSES)
     n_candidates = n
     if generation.n_candidates is not None:
-        n_candidates = _integer("n_candidates", generation.n_candidates, n, MAX_RESPONSES)
-    seed = _integer("seed", generation.seed, 0, 2**63 - 1)
-    max_new_tokens = _integer("max_new_tokens", generation.max_new_tokens, 1, MAX_NEW_TOKENS)
+        n_candidates = check_integer("n_candidates", generation.n_candidates, n, MAX_RESPONSES)
+    seed = check_integer("seed", generation.seed, 0, 2**63 - 1)
+    max_new_tokens = check_integer("max_new_tokens", generation.max_new_tokens, 1, MAX_NEW_TOKENS)
+    if isinstance(generation.method, OptionRecord):
+        check_record(generation, GenerationOptions)
     decoding = make_decoding(generation.method, n_candidates, seed, max_new_tokens)
     return Settings(Generate(passages, turns, decoding, float(alpha), float(pmi_top_p)), generation, n_candidates)
 
@@ -118,9 +122,3 @@ def _number(name: str, value: Any) -> float:
 def _check_range(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
     if not is_allowed:
         raise InvalidRequest(f"{name}={value}; allowed is {allowed}.")
-
-
-def _integer(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidRequest(f"{name}={value!r}; allowed are whole numbers from {low} to {high}.")
-    return value

@@ -11,6 +11,7 @@ import importlib.util
 import pkgutil
 from collections.abc import Iterable, Sequence
 
+from groundwire.runtime.arguments import suggest
 from groundwire.runtime.errors import InvalidRequest
 
 from .base import GROUPS, Details, Metric
@@ -68,7 +69,9 @@ def _require(name: str, roles: frozenset[str]) -> Metric:
     metric = find(name)
     if metric is None or (is_detector(name) and name not in roles):
         known = (*METRICS, *sorted(filter(is_detector, roles)))
-        raise InvalidRequest(f"Unknown metric {name!r}; known are {', '.join(known)}, and {', '.join(GROUPS)}.")
+        raise InvalidRequest(
+            f"Unknown metric {name!r}{suggest(name, known)}; known are {', '.join(known)}, and {', '.join(GROUPS)}."
+        )
     missing = metric.roles - roles
     if missing:
         raise InvalidRequest(
