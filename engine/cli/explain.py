@@ -51,7 +51,9 @@ def explain(
     request_options = options.make_options(decoding, questions, personal, deadline_ms, profile)
     names = options.parse_metrics(metrics)
     with options.load_engine(bundle, device, threads, extra, calibration) as engine:
-        score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
+        names = options.choose_metrics(engine, names)
+        with options.refuse_value():
+            score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
         has_verdict = engine.calibration is not None
     if prints_tables(json):
         with translate_write_errors(STDOUT):

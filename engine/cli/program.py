@@ -41,11 +41,14 @@ Measure on labelled responses how far to trust the verdict, and fit it to them:
 
 Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
 and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
-result (it cannot be read, ran out of time, or failed), 4 `compare --fail-below` found a regression, 130 interrupted.
+result (it cannot be read, ran out of time, or failed) or there is no line, 4 `compare --fail-below` found a regression,
+130 interrupted, 141 the reader of the output closed it (as `head` does).
 """
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+CLOSED_PIPE = 141
+"""Exit code when the program that reads the output has closed it, as shells report it of other programs (SIGPIPE)."""
 
 app = typer.Typer(
     name="groundwire",
@@ -95,4 +98,6 @@ def main() -> None:
     except SystemExit as stopped:
         if stopped.code == INTERRUPTED:
             display.error_console().print("Interrupted. With --out, the same command continues the run.")
+        if stopped.code == 1 and isinstance(stopped.__context__, BrokenPipeError):  # from typer or rich
+            sys.exit(CLOSED_PIPE)
         raise
