@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from groundwire.runtime.blank import is_blank
 from groundwire.runtime.calls import Generate
 
 from ..plan import Plan
@@ -34,7 +35,7 @@ def make_requests(responses: Sequence[GeneratedResponse], call: Generate, option
     return [
         make_request(response.text, call.knowledge, call.history, options)
         for response in responses
-        if response.text.strip()
+        if not is_blank(response.text)
     ]
 
 
@@ -48,7 +49,7 @@ def rank_responses(
     """
     checked, start = [], 0
     for response in responses:
-        if response.text.strip():
+        if not is_blank(response.text):
             end = start + len(plan.metrics)
             score = fold_outcomes(response.text, finished.outcomes[start:end], finished.timings, plan)
             response, start = msgspec.structs.replace(response, check=score), end

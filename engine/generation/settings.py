@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from groundwire.runtime.arguments import OptionRecord, check_integer
+from groundwire.runtime.blank import is_blank
 from groundwire.runtime.calls import (
     FAITHFUL,
     BeamSampling,
@@ -46,7 +47,7 @@ def make_settings(
     decoding, n_candidates = resolve_decoding(generation)
     passages, turns = make_passages(knowledge, options), make_history(history, options)
     alpha = generation.alpha
-    has_history = any(turn.strip() for turn in turns)
+    has_history = not all(map(is_blank, turns))
     if not has_history and not passages:
         raise InvalidRequest("history and knowledge are empty; pass the utterances to answer and the text to use.")
     if not has_history:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from groundwire.runtime.arguments import check_sequence
+from groundwire.runtime.blank import is_blank
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, linearise
 
@@ -34,7 +35,7 @@ def make_request(
 def make_response(response: Any, options: Options) -> str:
     """Check a response: a text with words, not longer than the options allow."""
     text = _text("response", response)
-    if not text.strip():
+    if is_blank(text):
         raise InvalidRequest("response is empty; pass the text to check, or do not score this turn.")
     if len(text) > options.max_response_chars:
         raise InvalidRequest(
@@ -50,7 +51,7 @@ def make_passages(knowledge: Any, options: Options) -> tuple[str, ...]:
     if not isinstance(knowledge, str):
         passages = check_sequence("knowledge", knowledge, "one string or a list of passages")
     passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
-    return _bound_knowledge(tuple(passage for passage in passages if passage.strip()), options)
+    return _bound_knowledge(tuple(passage for passage in passages if not is_blank(passage)), options)
 
 
 def make_history(history: Any, options: Options) -> tuple[str, ...]:
@@ -86,7 +87,7 @@ def _triple(name: str, value: Any) -> Triple:
         raise InvalidRequest(f"{name} has {len(parts)} parts; pass (subject, predicate, object).")
     texts = [_text(f"{name}.{part}", text) for part, text in zip(Triple.__struct_fields__, parts, strict=True)]
     for part, text in zip(Triple.__struct_fields__, texts, strict=True):
-        if not text.strip():
+        if is_blank(text):
             raise InvalidRequest(f"{name} has an empty {part}; leave the triple out.")
     return Triple(*texts)
 

@@ -33,6 +33,8 @@ from tests.support.fakes import world
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"response": ""}, "response is empty"),
     ({"response": " \n\t\u2003"}, "response is empty"),
+    ({"response": "\u200b"}, "response is empty"),
+    ({"response": " \u200b\u200d\ufeff\u00ad\u2060\ufe0f\u3164\u2800\n"}, "response is empty"),
     ({"response": None}, "response is NoneType"),
     ({"response": b"bytes"}, "response is bytes"),
     ({"response": 3}, "response is int"),
@@ -41,6 +43,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"response": "x" * 1_000_000}, "response has 1000000 characters; allowed are 20000"),
     ({"knowledge": ""}, "knowledge is empty"),
     ({"knowledge": []}, "knowledge is empty"),
+    ({"knowledge": ["\u200b", "\ufeff "]}, "knowledge is empty"),
+    ({"triples": [("a", "\u200b", "c")]}, r"triples\[0\] has an empty predicate"),
     ({"knowledge": ["  ", ""]}, "knowledge is empty"),
     ({"knowledge": ["fine", 3]}, r"knowledge\[1\] is int"),
     ({"knowledge": None}, "knowledge is NoneType"),
@@ -66,7 +70,8 @@ def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["שלום עולם", "珈琲は酸っぱい", "🙂👩‍👩‍👧", "a</s>[SEP]b", "\u202ereversed", "e\u0301"]
+    "text",
+    [".", "7", "…", "\u200bא", "שלום עולם", "珈琲は酸っぱい", "🙂👩‍👩‍👧", "a</s>[SEP]b", "\u202ereversed", "e\u0301"],
 )
 def test_any_writing_is_fine(text: str) -> None:
     assert make_request(text, [text, text], (text,)) == Request(text, (text, text), (text,))
