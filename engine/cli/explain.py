@@ -67,8 +67,8 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
     console = display.output_console()
     verdict = score.verdict
     if verdict.threshold is not None:
-        note = f"(consistent from {verdict.threshold:.2f}, profile {verdict.profile})"
-        console.print(f"verdict: {display.format_verdict(score)} [dim]{note}[/]")
+        note = f"(consistent from {verdict.threshold:.2f}, profile {verdict.profile}) {verdict.message}".rstrip()
+        console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(note)}[/]")
     elif has_verdict:
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")
     for warning in score.warnings:
