@@ -20,6 +20,7 @@ from ..jsonl.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
 from ..jsonl.reading import NEEDED, Line, read_lines
 from ..metrics import GROUPS, METRICS, check_names
 from ..metrics.detector import PREFIX
+from ..schema.base import MAX_DEADLINE_MS
 from ..schema.options import Options, Q2Options
 
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
@@ -77,7 +78,10 @@ PersonalOption = Annotated[
     bool, typer.Option(help="Keep Q²'s questions about the speakers themselves (for personal dialogue).")
 ]
 DeadlineOption = Annotated[
-    float | None, typer.Option(help="Time limit for one response, in milliseconds.", min=1.0, max=1e9)
+    float | None,
+    typer.Option(
+        help="Time limit for one response, in milliseconds; one that takes longer gets the status deadline.", min=1.0
+    ),
 ]
 ColumnsOption = Annotated[
     str | None,
@@ -186,6 +190,11 @@ def make_options(
         raise typer.BadParameter(f"{decoding} is unknown; use {', '.join(decodings)}.", param_hint="--decoding")
     if questions not in (None, "single", "all"):
         raise typer.BadParameter(f"{questions} is unknown; use single or all.", param_hint="--questions")
+    if deadline_ms is not None and not deadline_ms <= MAX_DEADLINE_MS:
+        raise typer.BadParameter(
+            f"{deadline_ms} is not a number up to {MAX_DEADLINE_MS:g}; leave it out to wait without limit.",
+            param_hint="--deadline-ms",
+        )
     q2 = Q2Options(
         decoding=decodings[decoding or "beam"],
         questions="all" if questions == "all" else "single",

@@ -14,7 +14,7 @@ from groundwire.runtime.errors import GroundwireError
 from ..text.shown import shown
 from . import bundle, display, doctor, explain, generate, refine, score
 
-HELP = """Check dialogue responses against their knowledge: score them, mark the words it does not support, repair them.
+HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
 
 Score a file of responses with the embedded models, as a table or as JSON Lines:
 
@@ -30,11 +30,11 @@ Find and replace names that a knowledge graph does not support:
     groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv
     groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
 
-Generate a response that rests on its knowledge, with a generator of your own:
+Generate a response that rests on its knowledge, with a generator that `groundwire export generator` made:
 
     groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
 
-Measure on labelled responses how far to trust the verdict, and fit it to them:
+Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 
     groundwire evaluate examples/labelled.jsonl --out runs/labelled
     groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json

@@ -156,6 +156,12 @@ def score_file(
             "*: no valid question, so the whole response was classified.[/]"
         )
     if output is None:
+        if engine.calibration is not None and counts["scored"]:
+            point = engine.calibration.profile(request_options.profile)
+            display.output_console().print(
+                "[dim]Verdict: the probability that the knowledge supports the response; consistent from "
+                f"{point.threshold:.2f} on (profile {request_options.profile}).[/]"
+            )
         table.print_warnings()
     display.finish(counts)
 

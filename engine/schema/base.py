@@ -15,8 +15,10 @@ from groundwire.runtime.errors import InvalidRequest
 R = TypeVar("R", bound="Record")
 
 Probability: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Milliseconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-"""Above 0, up to about twelve days."""
+MAX_DEADLINE_MS = 1e9
+"""About twelve days."""
+Milliseconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=MAX_DEADLINE_MS)]
+"""Above 0, up to ``MAX_DEADLINE_MS``."""
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
 """1 or more."""
 

@@ -262,6 +262,17 @@ def test_the_exit_code_says_whether_every_line_has_a_result(tmp_path: Path, monk
     assert "The input has no lines." in empty.output
 
 
+def test_a_table_says_what_the_numbers_of_the_verdict_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write(tmp_path / "in.jsonl", GOOD)
+    legend = "Verdict: the probability that the knowledge supports the response"
+    assert legend not in run("score", str(source), "--table").output
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=CALIBRATION)))
+    threshold = CALIBRATION.profiles["strict"].threshold
+    shown = " ".join(run("score", str(source), "--table", "--profile", "strict").output.split())
+    assert f"{legend}; consistent from {threshold:.2f} on (profile strict)." in shown
+    assert legend not in run("score", str(source), "--json").output
+
+
 def test_a_table_says_the_verdict_first_and_the_metrics_that_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,7 +355,7 @@ def test_bytes_that_are_not_text_are_a_bad_line(tmp_path: Path) -> None:
         (("--decoding", "psychic"), "for --decoding: psychic is unknown"),
         (("--questions", "some"), "for --questions: some is unknown"),
         (("--profile", "kind"), "for --profile: kind is unknown; use balanced, strict, lenient"),
-        (("--deadline-ms", "inf"), "'--deadline-ms'"),
+        (("--deadline-ms", "inf"), "for --deadline-ms: inf is not a number up to 1e+09"),
         (("--deadline-ms", "nan"), "'--deadline-ms'"),
         (("--threads", "0"), "'--threads'"),
         (("--calibration", "absent.json"), "'--calibration'"),
