@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Never, Self
 
+from groundwire.runtime.arguments import check_integer, check_number, check_path, check_sequence
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import InvalidRequest, ModelError
@@ -21,7 +22,7 @@ from .generation.pipeline import GenerationPipeline, GenerationStream
 from .generation.records import Generation
 from .generation.settings import Settings, make_settings
 from .kg import KnowledgeGraph
-from .many import Item, Window, ascore_in_order, score_in_order
+from .many import Item, Window, ascore_in_order, check_items, score_in_order
 from .nph.pipeline import NphPipeline
 from .nph.records import Critique, Refinement
 from .nph.steps import RefineOptions
@@ -62,10 +63,12 @@ class Engine:
         ``calibration`` replaces the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_bytes`` the
         memory of cached model calls and their results.
         """
-        if max_waiting < 1 or cache_bytes < 0:
-            raise InvalidRequest(
-                f"max_waiting={max_waiting} and cache_bytes={cache_bytes}; allowed are 1 and above, and 0 and above."
-            )
+        if isinstance(runtime, str | Path):
+            raise InvalidRequest(f"runtime is {str(runtime)!r}; pass a runtime, or open a bundle with Engine.load.")
+        if not isinstance(calibration, Calibration | None):
+            raise InvalidRequest(f"calibration is {type(calibration).__name__}; pass a Calibration, or None.")
+        max_waiting = check_integer("max_waiting", max_waiting, 1)
+        cache_bytes = check_integer("cache_bytes", cache_bytes, 0)
         self._runtime = runtime
         self._calibration = calibration or runtime.calibration
         self._max_waiting = max_waiting
@@ -99,10 +102,9 @@ class Engine:
         file with its digest first, about a second for each gigabyte; without it the signature says ``unverified``.
         Raises BundleError, DeviceError or InvalidRequest.
         """
-        for name, value in (("bundle", bundle), ("calibration", calibration or "")):
-            if not isinstance(value, str | Path):
-                raise InvalidRequest(f"{name} is {type(value).__name__}; pass a name or a path.")
-        chosen = None if calibration is None else Calibration.load(Path(calibration))
+        max_waiting = check_integer("max_waiting", max_waiting, 1)  # before a bundle is loaded for seconds
+        cache_bytes = check_integer("cache_bytes", cache_bytes, 0)
+        chosen = None if calibration is None else Calibration.load(check_path("calibration", calibration))
         runtime = LocalRuntime.load(bundle, device, precision, threads, extra, verify=verify)
         return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_bytes=cache_bytes)
 
@@ -195,7 +197,9 @@ class Engine:
         ``progress`` is called with the number of scores yielded so far.
         """
         plan = self._plan(metrics, options)  # a wrong name raises before the first item is read
-        return self._score_many(items, plan, progress)
+        if progress is not None and not callable(progress):
+            raise InvalidRequest(f"progress is {type(progress).__name__}; pass a function of the number of scores.")
+        return self._score_many(check_items(items), plan, progress)
 
     def _score_many(self, items: Iterable[Item], plan: Plan, progress: Callable[[int], None] | None) -> Iterator[Score]:
         window = self._open_window(plan)
@@ -218,7 +222,9 @@ class Engine:
         """``score_many`` for asyncio, of an iterable or an asynchronous one."""
         window = self._open_window(self._plan(metrics, options))
         try:
-            async for score in ascore_in_order(items, window):
+            async for score in ascore_in_order(
+                items if isinstance(items, AsyncIterable) else check_items(items), window
+            ):
                 yield score
         finally:
             for pending in window.clear():
@@ -244,8 +250,9 @@ class Engine:
         document and the history, which the language model reads a single time. ``knowledge`` and ``triples`` are those
         of ``score``. Ties keep their order. Raises InvalidRequest for unusable input, as ``score`` does.
         """
-        if isinstance(candidates, str) or not candidates:
-            raise InvalidRequest("candidates is one string or empty; pass a list of responses.")
+        candidates = check_sequence("candidates", candidates, "a list of responses")
+        if not candidates:
+            raise InvalidRequest("candidates is empty; pass a list of responses.")
         plan = self._plan((metric,), options)
         requests = [make_request(candidate, knowledge, history, plan.options, triples) for candidate in candidates]
         if len(plan.metrics) > 1:
@@ -385,6 +392,8 @@ class Engine:
         Unfinished requests end with status ``cancelled``: at once, or with ``drain`` after ``timeout_ms`` (None: all of
         them finish). In a forked process it does nothing: threads and models belong to the process that loaded them.
         """
+        if timeout_ms is not None:
+            timeout_ms = check_number("timeout_ms", timeout_ms, 0)
         self._scheduler.close(drain=drain, timeout_ms=timeout_ms)
         if not self._scheduler.is_forked:
             self._runtime.close()

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
+from groundwire.runtime.arguments import check_iterable
 from groundwire.runtime.errors import InvalidRequest, Overloaded
 
 from .plan import Plan
@@ -65,6 +66,12 @@ class Window:
             pending = self._pending.popleft()
             if isinstance(pending, PendingScore):
                 yield pending
+
+
+def check_items(items: Any) -> Iterable[Any]:
+    """``items``, when they can be scored one after another: no set, and no single item."""
+    allowed = "a list, or another iterable, of Request, (response, knowledge) or mappings"
+    return check_iterable("items", items, allowed)
 
 
 def score_in_order(items: Iterable[Any], window: Window) -> Iterator[Score]:

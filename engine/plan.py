@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.decoding.search import check_decoding
 from groundwire.runtime.errors import InvalidRequest
@@ -77,9 +78,11 @@ def _names(metrics: Sequence[str] | str | None, calibration: Calibration | None)
     if metrics is None:
         return calibration.metrics if calibration else DEFAULT_METRICS
     if not isinstance(metrics, str):
-        names = tuple(metrics) if isinstance(metrics, Iterable) else ()
-        if not isinstance(metrics, Iterable) or not all(isinstance(name, str) for name in names):
-            raise InvalidRequest(f"metrics is {metrics!r}; pass a list of names, or one of {', '.join(GROUPS)}.")
+        allowed = f"a list of names, or one of {', '.join(GROUPS)}"
+        names = check_sequence("metrics", metrics, allowed)
+        for name in names:
+            if not isinstance(name, str):
+                raise InvalidRequest(f"metrics has {name!r}, which is no name; pass {allowed}.")
         return names
     if metrics not in GROUPS:
         raise InvalidRequest(f"metrics={metrics!r} is one string; pass a list of names, or one of {', '.join(GROUPS)}.")

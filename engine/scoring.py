@@ -24,7 +24,7 @@ class PendingScore(NamedTuple):
 
     def build(self, finished: Finished[MetricResult]) -> Score:
         """The score, when ``job.future`` has given ``finished``."""
-        return fold_outcomes(self.request.response, finished.outcomes, finished.timings, self.plan)
+        return fold_outcomes(self.request, finished.outcomes, finished.timings, self.plan)
 
 
 def start(request: Request, plan: Plan, runtime: Runtime, scheduler: Scheduler) -> PendingScore:
@@ -50,10 +50,12 @@ def start_all(
     return scheduler.submit(tasks, plan.options.max_windows, deadline, plan.options.priority)
 
 
-def fold_outcomes(response: str, outcomes: Sequence[MetricResult | Unfinished], timings: Timings, plan: Plan) -> Score:
-    """The score of ``response`` from one outcome per metric of the plan."""
+def fold_outcomes(
+    request: Request, outcomes: Sequence[MetricResult | Unfinished], timings: Timings, plan: Plan
+) -> Score:
+    """The score of ``request`` from one outcome per metric of the plan."""
     results = results_of(plan.metrics, outcomes)
-    return build_score(response, results, timings, plan.calibration, plan.options, plan.signature)
+    return build_score(request, results, timings, plan.calibration, plan.options, plan.signature)
 
 
 def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfinished]) -> tuple[MetricResult, ...]:

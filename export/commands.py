@@ -127,23 +127,26 @@ def export(
     ] = False,
 ) -> None:
     """Export one role, or all roles of a preset; the user reads ``help`` above."""
-    roles = _read_roles(
-        what,
-        precision.value,
-        source=source,
-        revision=revision,
-        replacements=replace or [],
-        labels=_split_list(labels),
-        supported=_split_list(supported),
-        unit="sentence" if by_sentence else "response",
-        template=_read_template(template, template_second),
-        prompt=tuple(prompt) if prompt else None,
-        strip_prefix=strip_prefix,
-        shortlist=shortlist,
-        max_tokens=max_tokens,
-        layer=layer,
-        allow_unverified=allow_unverified,
-    )
+    try:
+        roles = _read_roles(
+            what,
+            precision.value,
+            source=source,
+            revision=revision,
+            replacements=replace or [],
+            labels=_split_list(labels),
+            supported=_split_list(supported),
+            unit="sentence" if by_sentence else "response",
+            template=_read_template(template, template_second),
+            prompt=tuple(prompt) if prompt else None,
+            strip_prefix=strip_prefix,
+            shortlist=shortlist,
+            max_tokens=max_tokens,
+            layer=layer,
+            allow_unverified=allow_unverified,
+        )
+    except ExportError as error:
+        raise typer.BadParameter(str(error)) from error
     try:
         require()
     except ImportError as error:

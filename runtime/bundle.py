@@ -163,6 +163,12 @@ def embedded() -> tuple[str, ...]:
     return tuple(sorted({*in_checkout, *(entry.name for entry in entry_points(group=ENTRY_POINTS))}))
 
 
+def check_exists(where: str | Path) -> None:
+    """Raise BundleError unless ``where`` names a directory or an embedded bundle; the hub is not asked."""
+    if not str(where).startswith(hub.PREFIX):
+        locate(where)
+
+
 def locate(where: str | Path) -> Path:
     """The directory ``where`` names: an embedded bundle's name, a path, or ``hf://org/name@revision`` on the hub."""
     if isinstance(where, str) and where.startswith(hub.PREFIX):

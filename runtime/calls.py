@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import OptionRecord
 from .triples import Triple
 
 AnswerRule: TypeAlias = Literal["independent", "joint"]
@@ -27,7 +28,7 @@ class TextSpan(msgspec.Struct, frozen=True):
     """Where it comes from: ``ent:LABEL``, ``noun_chunk``, or ``given`` by the caller."""
 
 
-class BeamSearch(msgspec.Struct, frozen=True, tag="beam_search"):
+class BeamSearch(OptionRecord, frozen=True, tag="beam_search"):
     """Beam search. Defaults are those of the Q² authors' code."""
 
     num_beams: int = 5
@@ -43,7 +44,7 @@ class BeamSearch(msgspec.Struct, frozen=True, tag="beam_search"):
     min_new_tokens: int = 0
 
 
-class Greedy(msgspec.Struct, frozen=True, tag="greedy"):
+class Greedy(OptionRecord, frozen=True, tag="greedy"):
     """The most probable token at every step: one sequence. The Q² greedy variant blocks no n-grams."""
 
     no_repeat_ngram_size: int = 0
@@ -51,7 +52,7 @@ class Greedy(msgspec.Struct, frozen=True, tag="greedy"):
     min_new_tokens: int = 0
 
 
-class Sampling(msgspec.Struct, frozen=True, tag="sampling"):
+class Sampling(OptionRecord, frozen=True, tag="sampling"):
     """Seeded sampling. Defaults are those of the Q² authors' code."""
 
     num_return_sequences: int = 5
@@ -67,7 +68,7 @@ class Sampling(msgspec.Struct, frozen=True, tag="sampling"):
     min_new_tokens: int = 0
 
 
-class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
+class BeamSampling(OptionRecord, frozen=True, tag="beam_sampling"):
     """Beam search whose continuations are drawn instead of taken from the top: transformers' ``num_beams`` with
     ``do_sample``. At every step a source draws twice as many as it has beams, without replacement, by their
     accumulated scores, and continues the best of those. Seeded like ``Sampling``."""
@@ -89,7 +90,7 @@ class BeamSampling(msgspec.Struct, frozen=True, tag="beam_sampling"):
     min_new_tokens: int = 0
 
 
-class DelayedBeamSearch(msgspec.Struct, frozen=True, tag="delayed_beam_search"):
+class DelayedBeamSearch(OptionRecord, frozen=True, tag="delayed_beam_search"):
     """Beam search from a start that is drawn: top-k sampling for the first tokens, then beams (Massarelli et al. 2020).
 
     Defaults are those of "Rome was built in 1776" (Santhanam et al. 2021). Seeded like ``Sampling``."""

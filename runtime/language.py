@@ -1,15 +1,21 @@
-"""Whether a text in Latin letters is English, by its function words: a cheap guard, for a warning and no more.
+"""Whether a text is English, by its script and its function words: a cheap guard, for a warning and no more.
 
 The embedded models were trained on English. They give a number for a German sentence all the same, because they know
-its letters and some of its words.
+its letters and some of its words. What their tokenizers do not read at all, ``unread`` finds.
 """
 
 from __future__ import annotations
 
 import re
 
+from .unread import script_of
+
 MIN_WORDS = 6
 """Fewer lower-case words say nothing about a language."""
+MIN_LETTERS = 2
+"""A single letter of another script, such as π, says nothing either."""
+MAX_CHARACTERS = 20_000
+"""Characters of a text that are looked at, from its beginning."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 _ENGLISH_WORDS = """
@@ -44,16 +50,25 @@ OTHERS = frozenset(_OTHER_WORDS.split()) - ENGLISH
 
 
 def looks_foreign(text: str) -> bool:
-    """Whether ``text`` is clearly in another language than English; takes time in proportion to its length.
+    """Whether ``text`` is clearly in another language than English, by its first 20,000 characters.
 
-    Clear means that among six or more lower-case words, those of other languages are twice as many as those of
-    English, or that twelve or more have none of either. Names do not count, so a list of them is never foreign.
+    Clear means that most of its letters are of another script than Latin; or that among six or more lower-case words,
+    those of other languages are twice as many as those of English; or that twelve or more have none of either. Names do
+    not count, so a list of them in Latin letters is never foreign.
 
     >>> looks_foreign("Die Frist beträgt 60 Tage und kann nicht verlängert werden.")
     True
     >>> looks_foreign("Elvis Presley and Priscilla Beaulieu met in Bad Nauheim in der Grafenstraße.")
     False
+    >>> looks_foreign("탑의 높이는 324미터입니다.")
+    True
     """
+    text = text[:MAX_CHARACTERS]
+    if not text.isascii():
+        scripts = [script for character in text if (script := script_of(character))]
+        others = sum(script != "LATIN" for script in scripts)
+        if others >= MIN_LETTERS and others > len(scripts) / 2:
+            return True
     words = [word for word in _WORD.findall(text) if word.islower()]
     if len(words) < MIN_WORDS:
         return False

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from .arguments import check_integer, check_path, check_sequence
 from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
@@ -68,10 +69,13 @@ class LocalRuntime:
         file with its digest first, about a second per gigabyte; without it, the identity says ``unverified``. Raises
         BundleError, also when two bundles have the same role, or DeviceError.
         """
-        if isinstance(extra, str | Path):
-            raise InvalidRequest(f"extra={str(extra)!r} is one bundle; pass a list of bundles.")
-        if threads is not None and threads < 1:
-            raise InvalidRequest(f"threads={threads}; give 1 or more, or None for all usable processors.")
+        extra = check_sequence("extra", extra, "a list of bundles")
+        for name, source in (("bundle", bundle), *((f"extra[{i}]", source) for i, source in enumerate(extra))):
+            check_path(name, source)
+        if threads is not None:
+            threads = check_integer("threads", threads, 1)
+        if not isinstance(precision, str | None):
+            raise InvalidRequest(f"precision is {type(precision).__name__}; pass a name such as int8, or None.")
         first, *others = bundles = [Bundle.open(source) for source in (bundle, *extra)]
         if verify:
             for opened in bundles:

@@ -51,7 +51,9 @@ def explain(
     request_options = options.make_options(decoding, questions, personal, deadline_ms, profile)
     names = options.parse_metrics(metrics)
     with options.load_engine(bundle, device, threads, extra, calibration) as engine:
-        score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
+        names = options.choose_metrics(engine, names)
+        with options.refuse_value():
+            score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
         has_verdict = engine.calibration is not None
     if prints_tables(json):
         with translate_write_errors(STDOUT):
@@ -65,8 +67,8 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
     console = display.output_console()
     verdict = score.verdict
     if verdict.threshold is not None:
-        note = f"(consistent from {verdict.threshold:.2f}, profile {verdict.profile})"
-        console.print(f"verdict: {display.format_verdict(score)} [dim]{note}[/]")
+        note = f"(consistent from {verdict.threshold:.2f}, profile {verdict.profile}) {verdict.message}".rstrip()
+        console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(note)}[/]")
     elif has_verdict:
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")
     for warning in score.warnings:

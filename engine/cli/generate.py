@@ -19,8 +19,8 @@ from groundwire.runtime.errors import InvalidRequest
 from ..api import Engine
 from ..generation.options import METHODS, GenerationOptions, Method
 from ..generation.records import GeneratedResponse, Generation
-from ..jsonl.columns import parse_columns
-from ..jsonl.reading import Line, UntilError, read_lines
+from ..generation.settings import resolve_decoding
+from ..jsonl.reading import Line, UntilError
 from ..jsonl.results_file import ResultsFile
 from ..jsonl.resuming import digest_fields, is_final
 from ..schema.options import Options
@@ -149,10 +149,19 @@ def generate(
         groundwire generate dialogues.jsonl --generator my-generator --n-candidates 4 --metrics pmi --out out.jsonl
     """
     if (source is None) == (knowledge is None and history is None):
-        raise InvalidRequest("Pass a file of dialogues, or one dialogue with --knowledge and --history.")
+        raise typer.BadParameter("pass a file of dialogues, or one dialogue with --knowledge and --history.")
     if stream and (source is not None or json is not None):
-        raise InvalidRequest("--stream prints the text of one dialogue: use it with --knowledge and --history only.")
+        raise typer.BadParameter(
+            "it prints the text of one dialogue: use it with --knowledge and --history only.", param_hint="--stream"
+        )
+    if stream and (n > 1 or n_candidates is not None or metrics is not None):
+        raise typer.BadParameter(
+            "it prints one response without checking it; leave -n, --n-candidates and --metrics out.",
+            param_hint="--stream",
+        )
     generation = GenerationOptions(alpha, pmi_top_p, _parse_method(method), n, n_candidates, seed, max_new_tokens)
+    with options.refuse_value():
+        resolve_decoding(generation)
     request_options = options.make_options(deadline_ms=deadline_ms, profile=profile)
     settings = RunSettings(generation, options.parse_metrics(metrics), request_options)
     # Scoring needs --bundle; plain generation needs only the generator's bundle.
@@ -166,17 +175,22 @@ def generate(
     with contextlib.ExitStack() as stack:
         output = None
         if source is not None:
-            lines = stack.enter_context(read_lines(source, frozenset({"knowledge"}), parse_columns(columns)))
+            needed = frozenset({"knowledge"} if alpha else ())
+            lines = stack.enter_context(options.open_lines(source, columns, needed))
             output = open_output(out, GenerationEntry, source, json)
             if output is not None:
                 stack.callback(output.close)
         engine = stack.enter_context(options.load_engine(first, device, threads, others, calibration))
+        if settings.metrics is not None:
+            options.choose_metrics(engine, settings.metrics)
         if source is not None:
             _generate_file(engine, source, lines, settings, output)
         elif stream:
-            _print_stream(engine, knowledge or (), history or (), settings)
+            with options.refuse_value():
+                _print_stream(engine, knowledge or (), history or (), settings)
         else:
-            record = settings.generate(engine, knowledge or (), history or ())
+            with options.refuse_value():
+                record = settings.generate(engine, knowledge or (), history or ())
             if prints_tables(json):
                 _print_generation(record)
             else:
@@ -188,14 +202,10 @@ def _parse_method(name: str) -> Method:
     for method in get_args(Method):
         if name == method:
             return method  # type: ignore[no-any-return]
-    raise InvalidRequest(f"--method {name} is unknown; use {', '.join(METHODS)}.")
+    raise typer.BadParameter(f"{name} is unknown; use {', '.join(METHODS)}.", param_hint="--method")
 
 
 def _print_stream(engine: Engine, knowledge: Sequence[str], history: Sequence[str], settings: RunSettings) -> None:
-    if settings.generation.n > 1 or settings.generation.n_candidates is not None or settings.metrics is not None:
-        raise InvalidRequest(
-            "--stream prints one response without checking it; leave -n, --n-candidates and --metrics out."
-        )
     for piece in engine.generate_stream(knowledge, history, settings.generation):
         sys.stdout.write(shown(piece) if sys.stdout.isatty() else piece)
         sys.stdout.flush()

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 
+from groundwire.runtime.bundle import check_exists
 from groundwire.runtime.calibration import ProfileName
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
-from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.errors import BundleError, InvalidRequest
 from groundwire.runtime.ort.session import DeviceChoice
 
 from ..api import Engine
-from ..jsonl.columns import ALIASES
-from ..metrics import GROUPS, METRICS
+from ..jsonl.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
+from ..jsonl.reading import NEEDED, Line, read_lines
+from ..metrics import GROUPS, METRICS, check_names
 from ..metrics.detector import PREFIX
+from ..schema.base import MAX_DEADLINE_MS
 from ..schema.options import Options, Q2Options
 
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
@@ -41,7 +44,11 @@ ExtraOption = Annotated[
 ]
 CalibrationOption = Annotated[
     Path | None,
-    typer.Option(help="Draw the verdict with this file of `groundwire calibrate` instead of the bundle's calibration."),
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        help="Draw the verdict with this file of `groundwire calibrate` instead of the bundle's calibration.",
+    ),
 ]
 ProfileOption = Annotated[
     str,
@@ -70,7 +77,12 @@ StoredQuestionsOption = Annotated[str | None, _QUESTIONS]
 PersonalOption = Annotated[
     bool, typer.Option(help="Keep Q²'s questions about the speakers themselves (for personal dialogue).")
 ]
-DeadlineOption = Annotated[float | None, typer.Option(help="Time limit for one response, in milliseconds.", min=1.0)]
+DeadlineOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Time limit for one response, in milliseconds; one that takes longer gets the status deadline.", min=1.0
+    ),
+]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
@@ -94,11 +106,41 @@ JsonOption = Annotated[
 ]
 
 
+@contextlib.contextmanager
+def refuse_value(option: str | None = None) -> Iterator[None]:
+    """Raise what is wrong with the value of ``option``, None for several, as wrong usage: exit code 2."""
+    try:
+        yield
+    except (InvalidRequest, BundleError) as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
 def load_engine(
     bundle: str | Path, device: str, threads: int | None, extra: Sequence[str | Path] | None, calibration: Path | None
 ) -> Engine:
     """Load the engine that the options describe."""
-    return Engine.load(bundle, parse_device(device), threads=threads, extra=tuple(extra or ()), calibration=calibration)
+    choice = parse_device(device)
+    with refuse_absent_bundles(bundle, extra):
+        return Engine.load(bundle, choice, threads=threads, extra=tuple(extra or ()), calibration=calibration)
+
+
+@contextlib.contextmanager
+def refuse_absent_bundles(bundle: str | Path | None, extra: Sequence[str | Path] | None) -> Iterator[None]:
+    """Raise an error of loading as wrong usage if a value of --bundle or --extra names no bundle."""
+    try:
+        yield
+    except BundleError:
+        for option, name in (("--bundle", bundle), *(("--extra", name) for name in extra or ())):
+            if name is not None:
+                with refuse_value(option):
+                    check_exists(name)
+        raise
+
+
+def choose_metrics(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The metrics that the engine computes for a --metrics value."""
+    with refuse_value("--metrics"):
+        return engine.metric_names(names)
 
 
 def parse_device(name: str) -> DeviceChoice:
@@ -106,12 +148,25 @@ def parse_device(name: str) -> DeviceChoice:
     for choice in ("auto", "cpu", "cuda", "tensorrt"):
         if name == choice:
             return choice
-    raise InvalidRequest(f"--device {name} is unknown; use auto, cpu, cuda or tensorrt.")
+    raise typer.BadParameter(f"{name} is unknown; use auto, cpu, cuda or tensorrt.", param_hint="--device")
 
 
 def parse_metrics(value: str | None) -> tuple[str, ...] | None:
-    """Split a --metrics value into names; None leaves the choice to the bundle."""
-    return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
+    """The metrics that a --metrics value names; None leaves the choice to the bundle."""
+    names = split_names(value)
+    with refuse_value("--metrics"):
+        check_names(names or ())
+    return names
+
+
+def split_names(value: str | None) -> tuple[str, ...] | None:
+    """Split a --metrics value into names, whatever they are."""
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    if not names:
+        raise typer.BadParameter(f"{value!r} names no metric; leave it out for the default.", param_hint="--metrics")
+    return names
 
 
 def parse_profile(name: str) -> ProfileName:
@@ -119,7 +174,7 @@ def parse_profile(name: str) -> ProfileName:
     for choice in get_args(ProfileName):
         if name == choice:
             return choice  # type: ignore[no-any-return]
-    raise InvalidRequest(f"--profile {name} is unknown; use {', '.join(get_args(ProfileName))}.")
+    raise typer.BadParameter(f"{name} is unknown; use {', '.join(get_args(ProfileName))}.", param_hint="--profile")
 
 
 def make_options(
@@ -132,14 +187,35 @@ def make_options(
     """Build the Options of a request from the command line's values; None is the default."""
     decodings: dict[str, Decoding] = {"beam": BeamSearch(), "greedy": Greedy(), "sampling": Sampling()}
     if decoding is not None and decoding not in decodings:
-        raise InvalidRequest(f"--decoding {decoding} is unknown; use {', '.join(decodings)}.")
+        raise typer.BadParameter(f"{decoding} is unknown; use {', '.join(decodings)}.", param_hint="--decoding")
     if questions not in (None, "single", "all"):
-        raise InvalidRequest(f"--questions {questions} is unknown; use single or all.")
-    if deadline_ms is not None and not math.isfinite(deadline_ms):
-        raise InvalidRequest(f"--deadline-ms {deadline_ms} is not a time; leave it out to wait without limit.")
+        raise typer.BadParameter(f"{questions} is unknown; use single or all.", param_hint="--questions")
+    if deadline_ms is not None and not deadline_ms <= MAX_DEADLINE_MS:
+        raise typer.BadParameter(
+            f"{deadline_ms} is not a number up to {MAX_DEADLINE_MS:g}; leave it out to wait without limit.",
+            param_hint="--deadline-ms",
+        )
     q2 = Q2Options(
         decoding=decodings[decoding or "beam"],
         questions="all" if questions == "all" else "single",
         personal_filter=not personal,
     )
     return Options(q2=q2, deadline_ms=deadline_ms, profile=parse_profile(profile))
+
+
+def parse_column_names(value: str | None, fields: Collection[str] = FIELDS) -> dict[str, str]:
+    """The names in a --columns value, by field."""
+    with refuse_value("--columns"):
+        return parse_columns(value, fields)
+
+
+@contextlib.contextmanager
+def open_lines(source: Path, columns: str | None, needed: Set[str] = NEEDED) -> Iterator[Iterator[Line]]:
+    """``read_lines`` with a --columns value; wrong usage if the input does not have these columns."""
+    names = parse_column_names(columns)
+    with contextlib.ExitStack() as stack:
+        try:
+            lines = stack.enter_context(read_lines(source, needed, names))
+        except UnknownColumns as error:
+            raise typer.BadParameter(str(error), param_hint="--columns" if names else str(source)) from error
+        yield lines

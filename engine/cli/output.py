@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..jsonl.results_file import Entry, ResultsFile, translate_write_errors
+from .options import refuse_value
 
 E = TypeVar("E", bound=Entry)
 STDOUT = "standard output"
@@ -64,9 +65,12 @@ def open_output(
         return None if prints_tables(json) else JsonStream()
     if str(out) == "-" or _is_stdout(out):
         return JsonStream()
-    if out.exists() and not out.is_file() and not out.is_dir():
+    with translate_write_errors(out):
+        is_stream = out.exists() and not out.is_file() and not out.is_dir()
+    if is_stream:
         return JsonStream(out)
-    return ResultsFile(out, kind, source)
+    with refuse_value("--out"):
+        return ResultsFile(out, kind, source)
 
 
 def prints_tables(json: bool | None) -> bool:

@@ -14,7 +14,7 @@ from groundwire.runtime.errors import GroundwireError
 from ..text.shown import shown
 from . import bundle, display, doctor, explain, generate, refine, score
 
-HELP = """Check dialogue responses against their knowledge: score them, mark the words it does not support, repair them.
+HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
 
 Score a file of responses with the embedded models, as a table or as JSON Lines:
 
@@ -30,22 +30,25 @@ Find and replace names that a knowledge graph does not support:
     groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv
     groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
 
-Generate a response that rests on its knowledge, with a generator of your own:
+Generate a response that rests on its knowledge, with a generator that `groundwire export generator` made:
 
     groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
 
-Measure on labelled responses how far to trust the verdict, and fit it to them:
+Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 
     groundwire evaluate examples/labelled.jsonl --out runs/labelled
     groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
 
 Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
 and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
-result (it cannot be read, ran out of time, or failed), 4 `compare --fail-below` found a regression, 130 interrupted.
+result (it cannot be read, ran out of time, or failed) or there is no line, 4 `compare --fail-below` found a regression,
+130 interrupted, 141 the reader of the output closed it (as `head` does).
 """
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+CLOSED_PIPE = 141
+"""Exit code when the program that reads the output has closed it, as shells report it of other programs (SIGPIPE)."""
 
 app = typer.Typer(
     name="groundwire",
@@ -95,4 +98,6 @@ def main() -> None:
     except SystemExit as stopped:
         if stopped.code == INTERRUPTED:
             display.error_console().print("Interrupted. With --out, the same command continues the run.")
+        if stopped.code == 1 and isinstance(stopped.__context__, BrokenPipeError):  # from typer or rich
+            sys.exit(CLOSED_PIPE)
         raise

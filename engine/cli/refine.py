@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -17,8 +17,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, readable
 
 from ..api import Engine
-from ..jsonl.columns import parse_columns
-from ..jsonl.reading import Line, read_lines
+from ..jsonl.reading import Line
 from ..kg import KnowledgeGraph
 from ..nph.records import Alternative, Change, Critique, Refinement
 from ..text.shown import shown
@@ -49,6 +48,8 @@ GraphOption = Annotated[
     typer.Option(
         "--graph",
         "-g",
+        exists=True,
+        dir_okay=False,
         help="Knowledge graph: .tsv or .txt (subject, predicate and object, separated by tabs), .jsonl, or "
         "OpenDialKG's .csv, each also with .gz. Lines that have triples need no graph.",
     ),
@@ -171,8 +172,7 @@ def refine_file(
         )
 
     bundles = tuple(dict.fromkeys((*(("compact",) if feqa else ()), bundle, *(extra or ()))))
-    names = parse_columns(columns)
-    counts = _process_lines(source, names, graph, bundles, device, threads, "refining", refine_row, show, show_table)
+    counts = _process_lines(source, columns, graph, bundles, device, threads, "refining", refine_row, show, show_table)
     if show_table and counts.total() > counts["invalid"]:
         unchanged = ", ".join(f"{counts[status]} {name}" for status, name in UNCHANGED.items() if counts[status])
         display.output_console().print(
@@ -220,15 +220,16 @@ def critique_file(
         cell = Text(shown(names)) if is_checked else _format_status(critique.status, critique.message)
         table.add_row(str(line.number), display.mark_ranges(line.row["response"], ranges, "bold red"), cell)
 
-    names = parse_columns(columns)
     bundles = (bundle, *(extra or ()))
-    counts = _process_lines(source, names, graph, bundles, device, threads, "checking", critique_row, show, show_table)
+    counts = _process_lines(
+        source, columns, graph, bundles, device, threads, "checking", critique_row, show, show_table
+    )
     display.finish(counts)
 
 
 def _process_lines(
     source: Path,
-    columns: Mapping[str, str],
+    columns: str | None,
     graph_path: Path | None,
     bundles: tuple[str, ...],
     device: str,
@@ -243,7 +244,7 @@ def _process_lines(
     graph = None if graph_path is None else _load_graph(graph_path, errors)
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        source_lines = stack.enter_context(read_lines(source, frozenset({"response"}), columns))
+        source_lines = stack.enter_context(options.open_lines(source, columns, frozenset({"response"})))
         first, *extra = bundles
         engine = stack.enter_context(options.load_engine(first, device, threads, extra, None))
         advance = stack.enter_context(display.show_progress(source, label, hidden=shows_rows))

@@ -14,8 +14,7 @@ from rich.text import Text
 
 from groundwire.runtime.errors import InvalidRequest
 
-from ..jsonl.columns import parse_columns
-from ..jsonl.reading import Line, UntilError, read_lines
+from ..jsonl.reading import Line, UntilError
 from ..jsonl.results_file import translate_write_errors
 from ..jsonl.resuming import digest_request, is_final
 from ..schema.options import Options
@@ -111,14 +110,15 @@ def score_file(
     """
     errors = display.error_console()
     request_options = options.make_options(decoding, questions, personal, deadline_ms, profile)
+    metric_names = options.parse_metrics(metrics)
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        lines = stack.enter_context(read_lines(source, columns=parse_columns(columns)))
+        lines = stack.enter_context(options.open_lines(source, columns))
         output = open_output(out, ScoreEntry, source, json)
         if output is not None:
             stack.callback(output.close)
         engine = stack.enter_context(options.load_engine(bundle, device, threads, extra, calibration))
-        names = engine.metric_names(options.parse_metrics(metrics))
+        names = options.choose_metrics(engine, metric_names)
         resume = Resume(output, source, errors)
         resume.check(engine.signature(names, request_options))
         # Without --metrics the verdict says what all metrics together say, and none of them has a column.
@@ -156,6 +156,12 @@ def score_file(
             "*: no valid question, so the whole response was classified.[/]"
         )
     if output is None:
+        if engine.calibration is not None and counts["scored"]:
+            point = engine.calibration.profile(request_options.profile)
+            display.output_console().print(
+                "[dim]Verdict: the probability that the knowledge supports the response; consistent from "
+                f"{point.threshold:.2f} on (profile {request_options.profile}).[/]"
+            )
         table.print_warnings()
     display.finish(counts)
 

@@ -6,10 +6,12 @@ which the language model reads a single time.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import msgspec
 
+from groundwire.runtime.blank import is_blank
 from groundwire.runtime.calls import Generate
 
 from ..plan import Plan
@@ -34,24 +36,28 @@ def make_requests(responses: Sequence[GeneratedResponse], call: Generate, option
     return [
         make_request(response.text, call.knowledge, call.history, options)
         for response in responses
-        if response.text.strip()
+        if not is_blank(response.text)
     ]
 
 
 def rank_responses(
-    responses: Sequence[GeneratedResponse], finished: Finished[MetricResult], plan: Plan
+    responses: Sequence[GeneratedResponse],
+    requests: Sequence[Request],
+    finished: Finished[MetricResult],
+    plan: Plan,
 ) -> list[GeneratedResponse]:
     """Return the responses with their Scores, the most faithful first.
 
-    ``finished`` has the outcomes of ``make_requests`` under ``plan``. The order is by the verdict's probability;
-    without one by the first metric's value; without that by decoding score. Responses without a Score come last.
+    ``requests`` are those of ``make_requests``, and ``finished`` has their outcomes under ``plan``. The order is by the
+    verdict's probability; without one by the first metric's value; without that by decoding score. Responses without a
+    Score come last.
     """
-    checked, start = [], 0
+    checked, waiting, outcomes = [], iter(requests), iter(finished.outcomes)
     for response in responses:
-        if response.text.strip():
-            end = start + len(plan.metrics)
-            score = fold_outcomes(response.text, finished.outcomes[start:end], finished.timings, plan)
-            response, start = msgspec.structs.replace(response, check=score), end
+        if not is_blank(response.text):
+            of_response = tuple(itertools.islice(outcomes, len(plan.metrics)))
+            score = fold_outcomes(next(waiting), of_response, finished.timings, plan)
+            response = msgspec.structs.replace(response, check=score)
         checked.append(response)
     return sorted(checked, key=_sort_key)
 

@@ -111,7 +111,7 @@ class GenerationPipeline:
                 left_ms = None if options.deadline_ms is None else max(0.0, options.deadline_ms - timings.total_ms)
                 checked = yield start_all(requests, plan, self._runtime, self._scheduler, left_ms)
                 timings = _add_timings(timings, checked.timings)
-                responses = candidates.rank_responses(responses, checked, plan)
+                responses = candidates.rank_responses(responses, requests, checked, plan)
         best = tuple(responses[: settings.options.n])
         return _make_generation("generated", best, settings, metrics, timings, sign)
 

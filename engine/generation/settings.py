@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from groundwire.runtime.arguments import OptionRecord, check_integer
+from groundwire.runtime.blank import is_blank
 from groundwire.runtime.calls import (
     FAITHFUL,
     BeamSampling,
@@ -18,6 +20,7 @@ from groundwire.runtime.calls import (
 )
 from groundwire.runtime.errors import InvalidRequest
 
+from ..schema.base import check_record
 from ..schema.options import Options
 from ..schema.validation import make_history, make_passages
 from .options import MAX_NEW_TOKENS, MAX_RESPONSES, METHODS, NUCLEUS_TOP_P, GenerationOptions
@@ -41,11 +44,10 @@ def make_settings(
     """
     if not isinstance(generation, GenerationOptions):
         raise InvalidRequest(f"generation is {type(generation).__name__}; pass GenerationOptions(alpha=0.5, …).")
+    decoding, n_candidates = resolve_decoding(generation)
     passages, turns = make_passages(knowledge, options), make_history(history, options)
-    alpha, pmi_top_p = generation.alpha, generation.pmi_top_p
-    _check_range("alpha", alpha, 0 <= _number("alpha", alpha) <= 1, "0 (plain decoding) to 1 (CPMI alone)")
-    _check_range("pmi_top_p", pmi_top_p, 0 < _number("pmi_top_p", pmi_top_p) <= 1, "above 0 up to 1 (all tokens)")
-    has_history = any(turn.strip() for turn in turns)
+    alpha = generation.alpha
+    has_history = not all(map(is_blank, turns))
     if not has_history and not passages:
         raise InvalidRequest("history and knowledge are empty; pass the utterances to answer and the text to use.")
     if not has_history:
@@ -56,14 +58,24 @@ def make_settings(
         )
     if (has_metrics or generation.n_candidates is not None) and not passages:
         raise InvalidRequest("knowledge is empty; pass the text that metrics should check responses against.")
-    n = _integer("n", generation.n, 1, MAX_RESPONSES)
-    n_candidates = n
+    call = Generate(passages, turns, decoding, float(alpha), float(generation.pmi_top_p))
+    return Settings(call, generation, n_candidates)
+
+
+def resolve_decoding(generation: GenerationOptions) -> tuple[Decoding, int]:
+    """The decoding record of the options, and how many responses it generates; InvalidRequest for a value out of
+    range."""
+    alpha, pmi_top_p = generation.alpha, generation.pmi_top_p
+    _check_range("alpha", alpha, 0 <= _number("alpha", alpha) <= 1, "0 (plain decoding) to 1 (CPMI alone)")
+    _check_range("pmi_top_p", pmi_top_p, 0 < _number("pmi_top_p", pmi_top_p) <= 1, "above 0 up to 1 (all tokens)")
+    n_candidates = n = check_integer("n", generation.n, 1, MAX_RESPONSES)
     if generation.n_candidates is not None:
-        n_candidates = _integer("n_candidates", generation.n_candidates, n, MAX_RESPONSES)
-    seed = _integer("seed", generation.seed, 0, 2**63 - 1)
-    max_new_tokens = _integer("max_new_tokens", generation.max_new_tokens, 1, MAX_NEW_TOKENS)
-    decoding = make_decoding(generation.method, n_candidates, seed, max_new_tokens)
-    return Settings(Generate(passages, turns, decoding, float(alpha), float(pmi_top_p)), generation, n_candidates)
+        n_candidates = check_integer("n_candidates", generation.n_candidates, n, MAX_RESPONSES)
+    seed = check_integer("seed", generation.seed, 0, 2**63 - 1)
+    max_new_tokens = check_integer("max_new_tokens", generation.max_new_tokens, 1, MAX_NEW_TOKENS)
+    if isinstance(generation.method, OptionRecord):
+        check_record(generation, GenerationOptions)
+    return make_decoding(generation.method, n_candidates, seed, max_new_tokens), n_candidates
 
 
 def make_decoding(method: Any, n_candidates: int, seed: int, max_new_tokens: int) -> Decoding:
@@ -118,9 +130,3 @@ def _number(name: str, value: Any) -> float:
 def _check_range(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
     if not is_allowed:
         raise InvalidRequest(f"{name}={value}; allowed is {allowed}.")
-
-
-def _integer(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidRequest(f"{name}={value!r}; allowed are whole numbers from {low} to {high}.")
-    return value

@@ -25,6 +25,10 @@ class AmbiguousColumns(ValueError):
     """A field is there under several names."""
 
 
+class UnknownColumns(InvalidRequest):
+    """The input lacks a column that is needed, or that the caller names."""
+
+
 def parse_columns(value: str | None, fields: Collection[str] = FIELDS) -> dict[str, str]:
     """The names in a value of ``--columns``, by field; InvalidRequest when it is not ``FIELD=NAME,…``.
 
@@ -36,7 +40,7 @@ def parse_columns(value: str | None, fields: Collection[str] = FIELDS) -> dict[s
         field, equals, name = (piece.strip() for piece in part.partition("="))
         if not equals or not name or field not in fields or field in columns:
             raise InvalidRequest(
-                f"--columns {value}: {part.strip()!r} is not FIELD=NAME with a field named once. "
+                f"{part.strip()!r} is not FIELD=NAME with a field named once. "
                 f"Fields are {', '.join(fields)}; an example is --columns response=text,knowledge=passages."
             )
         columns[field] = name
@@ -60,6 +64,14 @@ def find_columns(names: Collection[str], columns: Mapping[str, str]) -> dict[str
         if present:
             where[field] = present[0]
     return where
+
+
+def suggest_columns(absent: Collection[str], columns: Mapping[str, str]) -> str:
+    """What to do about fields that an input does not have."""
+    named, unnamed = sorted(set(absent) & set(columns)), sorted(set(absent) - set(columns))
+    if named:
+        return f"Correct --columns {named[0]}={columns[named[0]]}."
+    return f"If {unnamed[0]} has another name, say so: --columns {unnamed[0]}=NAME."
 
 
 def rename_fields(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import msgspec
 
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
 
-from .columns import AmbiguousColumns, find_columns, rename_fields
+from .columns import AmbiguousColumns, UnknownColumns, find_columns, rename_fields, suggest_columns
 from .json_text import MalformedText, decode_json
 from .rows import check_header, split_rows
 from .sources import MAX_LINE, open_source, read_parquet, split_lines, strip_gzip, translate_read_errors
@@ -34,6 +35,8 @@ class Line(NamedTuple):
 
 NEEDED = frozenset({"response", "knowledge"})
 """Columns that a table of responses must have, by default. Triples are knowledge too."""
+LINES_BEFORE_COLUMN = 100
+"""Lines that may come before the first one that has a field which ``needed`` or ``columns`` names."""
 
 
 class UntilError(Iterator[T]):
@@ -67,15 +70,40 @@ def read_lines(
     ``.csv`` is a table with a header, ``.parquet`` needs the extra of that name, and every other file is JSON Lines or
     one JSON array; standard input that does not begin like JSON is CSV. Each may be compressed by gzip. ``needed`` are
     the columns that a table must have, ``columns`` their names where these are neither Groundwire's own nor an alias.
-    A line that cannot be read is a problem, and the others go on. Raises InvalidRequest, also while lines are read, if
-    the file cannot be read or a column is missing; ``UntilError`` puts that off.
+    A line that cannot be read is a problem, and the others go on. Raises UnknownColumns if the header of a table lacks
+    one of these columns, or if no line among the first hundred has it; and InvalidRequest, also while lines are read,
+    if the file cannot be read; ``UntilError`` puts that off.
     """
     if strip_gzip(source) == ".parquet":
         rows = enumerate(read_parquet(source), 1)
-        yield (_check_row(number, row, columns) for number, row in rows)
+        yield _check_columns((_check_row(number, row, columns) for number, row in rows), needed, columns)
         return
     with open_source(source) as stream:
-        yield _translate(source, _read_stream(source, stream, needed, columns))
+        lines = _translate(source, _read_stream(source, stream, needed, columns))
+        yield _check_columns(lines, needed, columns)
+
+
+def _check_columns(lines: Iterator[Line], needed: Set[str], columns: Mapping[str, str]) -> Iterator[Line]:
+    """The same lines; UnknownColumns when none of the first ones has a field of ``needed`` or of ``columns``.
+
+    One line is read ahead, and more only while a field has not been seen.
+    """
+    absent, seen, first = {*needed, *columns}, dict[str, None](), list[Line]()
+    for line in itertools.islice(lines, LINES_BEFORE_COLUMN):
+        first.append(line)
+        if line.row is not None:
+            seen |= dict.fromkeys(line.row)
+            absent -= line.row.keys() | ({"knowledge"} - columns.keys() if "triples" in line.row else set())
+        if not absent:
+            break
+    if absent and any(line.row is not None for line in first):
+        names = " and no line has ".join(columns.get(field, field) for field in sorted(absent))
+        some = f"the first {LINES_BEFORE_COLUMN} lines" if len(first) == LINES_BEFORE_COLUMN else "the input"
+        raise UnknownColumns(
+            f"No line has {names}; other fields of {some} are {', '.join(map(str, seen)) or 'none'}. "
+            f"{suggest_columns(absent, columns)}"
+        )
+    return itertools.chain(first, lines)
 
 
 def _translate(source: Path, lines: Iterator[Line]) -> Iterator[Line]:
@@ -128,13 +156,14 @@ def _read_table(stream: io.BufferedReader[Any], needed: Set[str], columns: Mappi
     except AmbiguousColumns as error:
         raise InvalidRequest(f"The CSV has no clear columns: {error}.") from error
     used = {name: where.get(name, name) for name in (*needed, *where)}
-    absent = {name for name in needed if used[name] not in header}
-    if "triples" in header:
+    absent = {name for name in (*needed, *columns) if used.get(name, columns.get(name)) not in header}
+    if "triples" in header and "knowledge" not in columns:
         absent.discard("knowledge")
     if absent or first.problem:
-        raise InvalidRequest(
-            f"The CSV has no column {' and no column '.join(sorted(absent))}; it has {', '.join(header)}. "
-            f"{first.problem or f'If it has another name, say so: --columns {min(absent)}=NAME.'}"
+        names = " and no column ".join(columns.get(field, field) for field in sorted(absent))
+        raise UnknownColumns(
+            f"The CSV has no column {names}; it has {', '.join(header)}. "
+            f"{first.problem or suggest_columns(absent, columns)}"
         )
     if problem := check_header(header, used.values()):
         raise InvalidRequest(f"The CSV cannot be read: {problem}.")

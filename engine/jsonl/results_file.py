@@ -51,12 +51,15 @@ class ResultsFile(Generic[E]):
 
     def __init__(self, path: Path, kind: type[E], source: Path | None = None) -> None:
         self.path = path.resolve()
+        with translate_write_errors(path):  # such as a name that is too long
+            self._is_new = not self.path.exists()
+        if self.path.is_dir():
+            raise InvalidRequest(f"{path} is a directory; name a file in it, such as {path / 'results.jsonl'}.")
         if not self.path.parent.is_dir():
             raise InvalidRequest(f"{path}: the directory {self.path.parent} does not exist; create it.")
-        if source is not None and self.path.exists() and source.exists() and self.path.samefile(source):
+        if source is not None and not self._is_new and source.exists() and self.path.samefile(source):
             raise InvalidRequest(f"{path} is the input; choose another file for the results.")
         self._kind = kind
-        self._is_new = not self.path.exists()
         self._file = self._open()
         self._synced = time.monotonic()
         try:

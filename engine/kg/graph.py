@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from groundwire.runtime.arguments import check_integer, check_iterable, check_path, check_sequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
@@ -70,7 +70,7 @@ class KnowledgeGraph:
         ``aliases`` are other names of entities, for ``link``. Raises InvalidRequest for the first malformed triple.
         """
         table, rows = TripleTable(), []
-        for number, triple in enumerate(triples):
+        for number, triple in enumerate(check_iterable("triples", triples, "a list of triples")):
             fields = (triple.subject, triple.predicate, triple.object) if isinstance(triple, Triple) else triple
             if not isinstance(fields, tuple | list) or len(fields) != 3:
                 raise InvalidRequest(
@@ -94,7 +94,7 @@ class KnowledgeGraph:
         A line without a triple is left out and added to ``problems``. Raises InvalidRequest for a file that cannot be
         read, is damaged, or has no triple at all.
         """
-        return cls._read(choose_reader(Path(path)), path, aliases)
+        return cls._read(choose_reader(check_path("path", path)), path, aliases)
 
     @classmethod
     def from_tsv(cls, path: str | PathLike[str], *, aliases: Aliases | None = None) -> KnowledgeGraph:
@@ -109,13 +109,13 @@ class KnowledgeGraph:
     @classmethod
     def from_opendialkg(cls, path: str | PathLike[str], *, aliases: Aliases | None = None) -> KnowledgeGraph:
         """Read ``opendialkg_triples.txt``, or the paths of ``opendialkg.csv``; otherwise like ``load``."""
-        is_csv = ".csv" in (suffix.lower() for suffix in Path(path).suffixes[-2:])
+        is_csv = ".csv" in (suffix.lower() for suffix in check_path("path", path).suffixes[-2:])
         return cls._read(read_opendialkg_csv if is_csv else read_tsv, path, aliases)
 
     @classmethod
     def _read(cls, reader: TripleReader, path: str | PathLike[str], aliases: Aliases | None) -> KnowledgeGraph:
         table = TripleTable()
-        for block in reader(Path(path)):
+        for block in reader(check_path("path", path)):
             for line, what in block.broken:
                 table.add_problem(line, what)
             table.add(block.lines, block.rows)
@@ -165,12 +165,10 @@ class KnowledgeGraph:
         ``hops`` away. With ``hops`` 0 it has the entities alone; without entities it is empty. At most ``limit``
         triples are returned, nearest first, which bounds the result around hubs; None returns all.
         """
-        if isinstance(entities, str):
-            raise InvalidRequest("entities is one string; pass a list of entities.")
-        if isinstance(hops, bool) or not isinstance(hops, int) or hops < 0:
-            raise InvalidRequest(f"hops is {hops!r}; allowed are whole numbers from 0.")
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise InvalidRequest(f"limit is {limit!r}; allowed are whole numbers from 1, or None for all triples.")
+        entities = check_sequence("entities", entities, "a list of entities")
+        hops = check_integer("hops", hops, 0)
+        if limit is not None:
+            limit = check_integer("limit", limit, 1)
         start = np.array(list(dict.fromkeys(map(self._index, entities))), dtype=np.int64)
         result = self._adjacency.search(start, hops, limit)
         return Subgraph(

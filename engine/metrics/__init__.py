@@ -11,12 +11,13 @@ import importlib.util
 import pkgutil
 from collections.abc import Iterable, Sequence
 
+from groundwire.runtime.arguments import suggest
 from groundwire.runtime.errors import InvalidRequest
 
 from .base import GROUPS, Details, Metric
 from .detector import detector_metric, is_detector
 
-__all__ = ["GROUPS", "METRICS", "Details", "Metric", "available", "find", "register", "select"]
+__all__ = ["GROUPS", "METRICS", "Details", "Metric", "available", "check_names", "find", "register", "select"]
 
 
 def _discover() -> dict[str, Metric]:
@@ -64,11 +65,25 @@ def select(names: Sequence[str], roles: Iterable[str]) -> tuple[Metric, ...]:
     return tuple(selected.values())
 
 
-def _require(name: str, roles: frozenset[str]) -> Metric:
+def check_names(names: Iterable[str]) -> None:
+    """InvalidRequest for a name that is no metric of any bundle, and no group."""
+    for name in names:
+        if name not in GROUPS:
+            _require_known(name, (name,))
+
+
+def _require_known(name: str, roles: Iterable[str]) -> Metric:
     metric = find(name)
     if metric is None or (is_detector(name) and name not in roles):
         known = (*METRICS, *sorted(filter(is_detector, roles)))
-        raise InvalidRequest(f"Unknown metric {name!r}; known are {', '.join(known)}, and {', '.join(GROUPS)}.")
+        raise InvalidRequest(
+            f"Unknown metric {name!r}{suggest(name, known)}; known are {', '.join(known)}, and {', '.join(GROUPS)}."
+        )
+    return metric
+
+
+def _require(name: str, roles: frozenset[str]) -> Metric:
+    metric = _require_known(name, roles)
     missing = metric.roles - roles
     if missing:
         raise InvalidRequest(

@@ -20,6 +20,7 @@ from functools import partial
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+from groundwire.runtime.blank import is_blank
 from groundwire.runtime.calls import MeasureTexts, ScoreText, TextScored
 from groundwire.runtime.errors import InvalidRequest, TooLong, Unreadable
 
@@ -47,7 +48,7 @@ class Prompts(NamedTuple):
 def pmi(request: Request, options: Options, role_info: RoleInfos, name: Name = "pmi") -> Steps[MetricResult]:
     """The mean difference of the response's log-probabilities, in nats per token; above 0 the knowledge supports it."""
     settings = options.pmi
-    turns = [turn for turn in request.history if turn.strip()] if name == "pmi" else []
+    turns = [turn for turn in request.history if not is_blank(turn)] if name == "pmi" else []
     history = (fill_prompt(settings.history, "history", settings.between_turns.join(turns)),) if turns else ()
     prompts = Prompts(settings.document, history, fill_prompt(settings.response, "response", request.response))
     left_out: tuple[PassageRange, ...] = ()

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from groundwire.runtime.arguments import check_integer
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime
 
@@ -121,8 +122,7 @@ class NphPipeline:
 
 def _make_context(response: Any, history: Any, triples: Any, graph: Any, hops: int, options: Options) -> Context:
     text, turns = make_response(response, options), make_history(history, options)
-    if isinstance(hops, bool) or not isinstance(hops, int) or hops < 1:
-        raise InvalidRequest(f"hops is {hops!r}; allowed are whole numbers from 1.")
+    hops = check_integer("hops", hops, 1)
     if (triples is None) == (graph is None):
         raise InvalidRequest(f"Pass triples or a graph; {'neither' if graph is None else 'both'} of them is given.")
     if graph is not None and not isinstance(graph, KnowledgeGraph):
@@ -135,8 +135,7 @@ def _make_context(response: Any, history: Any, triples: Any, graph: Any, hops: i
 
 
 def _check_options(settings: RefineOptions) -> None:
-    if isinstance(settings.top, bool) or not isinstance(settings.top, int) or settings.top < 1:
-        raise InvalidRequest(f"top is {settings.top!r}; allowed are whole numbers from 1.")
+    check_integer("top", settings.top, 1)
     for name in ("type_aware", "mask_all", "veto"):
         if not isinstance(getattr(settings, name), bool):
             raise InvalidRequest(f"{name} is {getattr(settings, name)!r}; allowed are True and False.")

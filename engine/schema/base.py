@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from functools import lru_cache
+from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -15,8 +15,10 @@ from groundwire.runtime.errors import InvalidRequest
 R = TypeVar("R", bound="Record")
 
 Probability: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Milliseconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-"""Above 0, up to about twelve days."""
+MAX_DEADLINE_MS = 1e9
+"""About twelve days."""
+Milliseconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=MAX_DEADLINE_MS)]
+"""Above 0, up to ``MAX_DEADLINE_MS``."""
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
 """1 or more."""
 
@@ -31,7 +33,9 @@ class Record(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read ``to_json``'s form; InvalidRequest names the field that does not fit."""
-        return decode_json(text, cls, lambda reason: InvalidRequest(f"Not a {cls.__name__}: {reason}."))
+        if not isinstance(text, str | bytes):
+            raise InvalidRequest(f"The JSON form of {cls.__name__} is a string, not {type(text).__name__}.")
+        return decode_json(text, cls, lambda reason: InvalidRequest(f"Not the JSON form of {cls.__name__}: {reason}."))
 
 
 def check_record(value: Any, kind: type[R]) -> R:
@@ -42,35 +46,54 @@ def check_record(value: Any, kind: type[R]) -> R:
     if not isinstance(value, kind):
         raise InvalidRequest(f"{kind.__name__.lower()} is {type(value).__name__}; pass an instance of {kind.__name__}.")
     try:
-        checked: R = _check_cached(value)
-        return checked
-    except TypeError:  # a field holds something that has no hash
-        return _check(value)
-
-
-def _check(value: R) -> R:
-    kind = type(value)
-    try:
         with _LOCK:
-            return msgspec.convert(msgspec.to_builtins(value), kind)
+            checked: R = msgspec.convert(msgspec.to_builtins(value, enc_hook=_to_number), kind)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest(_explain(value, str(error))) from error
+    _check_kinds(value, checked, kind.__name__)
+    return checked
+
+
+def _to_number(value: Any) -> int | float:
+    """A number of another library, such as NumPy, as Python's own."""
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise TypeError(f"{value!r:.200} is no value of an option")
+
+
+def _check_kinds(value: Any, checked: Any, name: str) -> None:
+    """InvalidRequest if a record in ``value`` is of another kind than in ``checked``, its converted form: msgspec takes
+    a dictionary, or a record of any kind, for the record that has their fields."""
+    if isinstance(checked, msgspec.Struct):
+        if type(value) is not type(checked):
+            raise InvalidRequest(f"{name} is {value!r:.200}; pass an instance of {type(checked).__name__}.")
+        for field in checked.__struct_fields__:
+            _check_kinds(getattr(value, field), getattr(checked, field), f"{name}.{field}")
 
 
 def _explain(value: Record, error: str) -> str:
-    """What msgspec says about a field, with the field's name, what was given, and the allowed words."""
+    """What msgspec says about a field, with the field's name, what was given, and the allowed words or records."""
     name, location = type(value).__name__, _LOCATION.search(error)
     if location is None:
         return f"{name} is not usable: {error}."
     given: Any = value
-    allowed: tuple[Any, ...] = ()
+    allowed = ""
     for field in location[1].split("."):
         if isinstance(given, msgspec.Struct):
-            hint = get_type_hints(type(given)).get(field)
-            allowed = get_args(hint) if get_origin(hint) is Literal else ()
+            allowed = _list_allowed(get_type_hints(type(given)).get(field))
         given = getattr(given, field, given)
-    reason = f"use one of {', '.join(map(str, allowed))}" if allowed else error[: location.start()]
-    return f"{name}.{location[1]} is {given!r}; {reason}."
+    reason = allowed or error[: location.start()].replace("null", "None")
+    return f"{name}.{location[1]} is {given!r:.200}; {reason}."
+
+
+def _list_allowed(hint: Any) -> str:
+    """The words or the records that a type allows; empty for other types."""
+    if get_origin(hint) is Literal:
+        return f"use one of {', '.join(map(str, get_args(hint)))}"
+    kinds = [kind.__name__ for kind in (hint, *get_args(hint)) if isinstance(kind, type(msgspec.Struct))]
+    return f"pass an instance of {' or '.join(kinds)}" if kinds else ""
 
 
 _LOCATION = re.compile(r" - at `\$\.([\w.]+)[^`]*`$")
@@ -78,5 +101,3 @@ _LOCATION = re.compile(r" - at `\$\.([\w.]+)[^`]*`$")
 
 _LOCK = threading.Lock()
 """msgspec reads a type's annotations at its first use, and crashes when two threads do so at the same time."""
-_check_cached = lru_cache(64)(_check)
-"""The same options come with request after request."""

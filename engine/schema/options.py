@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from groundwire.runtime.arguments import OptionRecord
 from groundwire.runtime.calibration import ProfileName
 from groundwire.runtime.calls import AnswerRule, BeamSearch, Decoding
 
 from .base import Count, Milliseconds, Probability, Record
 
 
-class Q2Options(Record, frozen=True):
+class Q2Options(Record, OptionRecord, frozen=True):
     """How Q² asks and compares. Defaults: the setting of the paper's main tables, as in the authors' code."""
 
     decoding: Decoding = BeamSearch()
@@ -39,7 +40,7 @@ class Q2Options(Record, frozen=True):
     ``decoding`` returns the fewest rounds; the score is the same."""
 
 
-class NliOptions(Record, frozen=True):
+class NliOptions(Record, OptionRecord, frozen=True):
     """How the response is classified end to end. Defaults: the paper's baseline."""
 
     direction: Literal["forward", "backward", "both"] = "forward"
@@ -52,7 +53,7 @@ class NliOptions(Record, frozen=True):
     whole response all the same."""
 
 
-class DetectorOptions(Record, frozen=True):
+class DetectorOptions(Record, OptionRecord, frozen=True):
     """How detectors read a response."""
 
     unit: Literal["response", "sentence"] | None = None
@@ -62,31 +63,31 @@ class DetectorOptions(Record, frozen=True):
     """Classify each sentence too, to say which ones are not supported, when the unit is the response."""
 
 
-class TokenClassifierOptions(Record, frozen=True):
+class TokenClassifierOptions(Record, OptionRecord, frozen=True):
     """When a token of the response counts as unsupported."""
 
     threshold: Probability = 0.5
     """Probability, 0–1, from which a token is flagged."""
 
 
-class CriticOptions(Record, frozen=True):
+class CriticOptions(Record, OptionRecord, frozen=True):
     """When a token of the response counts as hallucinated."""
 
     threshold: Probability = 0.5
     """Probability, 0–1, of the labels for hallucinated tokens together, from which a token is flagged."""
 
 
-class FeqaOptions(Record, frozen=True):
+class FeqaOptions(Record, OptionRecord, frozen=True):
     """How FeQA asks."""
 
     decoding: Decoding | None = None
     """The best question of each span is asked. None: as ``Q2Options.decoding``, so that both share their questions;
-    the authors' code decodes with ``BeamSearch(beams=10, returned=1)``."""
+    the authors' code decodes with ``BeamSearch(num_beams=10, num_return_sequences=1)``."""
     rule: AnswerRule = "independent"
     """How the reader picks an answer."""
 
 
-class LexicalOptions(Record, frozen=True):
+class LexicalOptions(Record, OptionRecord, frozen=True):
     """How the word-matching metrics compare words."""
 
     rouge_stemmer: bool = True
@@ -97,7 +98,7 @@ class LexicalOptions(Record, frozen=True):
     which no package brings along."""
 
 
-class BertScoreOptions(Record, frozen=True):
+class BertScoreOptions(Record, OptionRecord, frozen=True):
     """How BERTScore weighs and rescales. Defaults: the Q² authors' code."""
 
     baseline: tuple[float, float, float] | Literal["role", "none"] = "role"
@@ -110,7 +111,7 @@ class BertScoreOptions(Record, frozen=True):
     """Lower-case the knowledge, and only that, as the papers' authors do."""
 
 
-class PmiOptions(Record, frozen=True):
+class PmiOptions(Record, OptionRecord, frozen=True):
     """How PMI-Faith puts its texts to the language model. Defaults: the authors' code.
 
     The three prompts are tokenized apart and joined; each has its field once, in braces.
@@ -135,7 +136,7 @@ class PmiOptions(Record, frozen=True):
     """Nats. Tokens whose log-probability the document changes by less than this are reported as unsupported."""
 
 
-class Options(Record, frozen=True):
+class Options(Record, OptionRecord, frozen=True):
     """Settings of one request."""
 
     q2: Q2Options = Q2Options()

@@ -84,7 +84,8 @@ class Verdict(Record, frozen=True):
 
     label: Label
     """``unverifiable``: it states nothing that knowledge could confirm. ``unknown``: a needed metric did not score, or
-    the bundle has no calibration; ``message`` says which."""
+    the bundle has no calibration; ``message`` says which. A text that models could not read is ``unknown``, whatever
+    else the response is."""
     probability: float | None = None
     """Of being consistent, 0–1; None when a number that it needs is missing (``unknown``, perhaps ``unverifiable``)."""
     profile: ProfileName = "balanced"
@@ -116,7 +117,7 @@ class Score(Record, frozen=True):
     """What determined the values: version, bundle digest, precision, device, options."""
     message: str = ""
     warnings: tuple[str, ...] = ()
-    """What makes the values doubtful although they were computed: a response that is not in English, say."""
+    """What makes the values doubtful although they were computed: a text that does not look like English, say."""
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain dictionaries and lists."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from groundwire.runtime.arguments import check_sequence
+from groundwire.runtime.blank import is_blank
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, linearise
 
@@ -33,7 +35,7 @@ def make_request(
 def make_response(response: Any, options: Options) -> str:
     """Check a response: a text with words, not longer than the options allow."""
     text = _text("response", response)
-    if not text.strip():
+    if is_blank(text):
         raise InvalidRequest("response is empty; pass the text to check, or do not score this turn.")
     if len(text) > options.max_response_chars:
         raise InvalidRequest(
@@ -45,16 +47,17 @@ def make_response(response: Any, options: Options) -> str:
 
 def make_passages(knowledge: Any, options: Options) -> tuple[str, ...]:
     """Check the knowledge, one string or several; passages without words are left out."""
-    passages = (knowledge,) if isinstance(knowledge, str) else _several("knowledge", knowledge, "one string or several")
+    passages: tuple[Any, ...] = (knowledge,)
+    if not isinstance(knowledge, str):
+        passages = check_sequence("knowledge", knowledge, "one string or a list of passages")
     passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
-    return _bound_knowledge(tuple(passage for passage in passages if passage.strip()), options)
+    return _bound_knowledge(tuple(passage for passage in passages if not is_blank(passage)), options)
 
 
 def make_history(history: Any, options: Options) -> tuple[str, ...]:
     """Check the utterances before a response, oldest first."""
-    if isinstance(history, str):
-        raise InvalidRequest("history is one string; pass a list of utterances, oldest first.")
-    turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(_several("history", history, "several")))
+    allowed = "a list of utterances, oldest first"
+    turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(check_sequence("history", history, allowed)))
     return _bounded("history", turns, options.max_history_chars, "Leave the oldest turns out")
 
 
@@ -64,10 +67,9 @@ def make_triples(triples: Any) -> tuple[Triple, ...]:
     >>> make_triples([("Alien", "directed by", "Ridley Scott")])
     (Triple(subject='Alien', predicate='directed by', object='Ridley Scott'),)
     """
-    if isinstance(triples, str):
-        raise InvalidRequest("triples is one string; pass a list of (subject, predicate, object).")
     return tuple(
-        _triple(f"triples[{i}]", triple) for i, triple in enumerate(_several("triples", triples, "several triples of"))
+        _triple(f"triples[{i}]", triple)
+        for i, triple in enumerate(check_sequence("triples", triples, "a list of (subject, predicate, object)"))
     )
 
 
@@ -79,15 +81,13 @@ def _triple(name: str, value: Any) -> Triple:
         if absent:
             raise InvalidRequest(f"{name} has no {' and no '.join(absent)}; it has {', '.join(map(str, value))}.")
         parts = tuple(value[part] for part in Triple.__struct_fields__)
-    elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        parts = tuple(value)
     else:
-        raise InvalidRequest(f"{name} is {type(value).__name__}; pass (subject, predicate, object).")
+        parts = check_sequence(name, value, "(subject, predicate, object)")
     if len(parts) != len(Triple.__struct_fields__):
         raise InvalidRequest(f"{name} has {len(parts)} parts; pass (subject, predicate, object).")
     texts = [_text(f"{name}.{part}", text) for part, text in zip(Triple.__struct_fields__, parts, strict=True)]
     for part, text in zip(Triple.__struct_fields__, texts, strict=True):
-        if not text.strip():
+        if is_blank(text):
             raise InvalidRequest(f"{name} has an empty {part}; leave the triple out.")
     return Triple(*texts)
 
@@ -103,12 +103,6 @@ def _bounded(name: str, texts: tuple[str, ...], limit: int, remedy: str) -> tupl
             f"{name} has {total} characters; allowed are {limit}. {remedy}, or raise Options.max_{name}_chars."
         )
     return texts
-
-
-def _several(name: str, value: Any, allowed: str) -> tuple[Any, ...]:
-    if not isinstance(value, Iterable) or isinstance(value, bytes | dict):
-        raise InvalidRequest(f"{name} is {type(value).__name__}; pass {allowed} strings.")
-    return tuple(value)
 
 
 def _text(name: str, value: Any) -> str:

@@ -7,13 +7,17 @@ Nothing fails open: without a number that the fusion needs there is no probabili
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from groundwire.runtime.calibration import Calibration, ProfileName
 
-from ..schema.results import Label, MetricResult, Verdict
-from .features import features
+from ..schema.results import Label, MetricResult, Status, Verdict
+from .features import features, find_feature
 from .threshold import is_consistent
+
+NOTHING_STATED = "The response states nothing that knowledge could confirm."
+STOPPED: frozenset[Status] = frozenset({"truncated", "deadline", "cancelled", "failed"})
+"""Statuses of metrics that could not look at the texts; ``nothing_to_verify`` is what a metric says about them."""
 
 
 def decide(results: Mapping[str, MetricResult], calibration: Calibration | None, profile: ProfileName) -> Verdict:
@@ -24,12 +28,17 @@ def decide(results: Mapping[str, MetricResult], calibration: Calibration | None,
     numbers = features(results)
     checkable = numbers.get("verifiability")
     unverifiable = calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable
-    missing = [feature.name for feature in calibration.features if feature.needed and feature.name not in numbers]
-    if missing and unverifiable:
+    missing = {
+        _name_metric(feature.name): None
+        for feature in calibration.features
+        if feature.needed and feature.name not in numbers
+    }
+    stopped = [results[name] for name in missing if name in results and results[name].status in STOPPED]
+    if missing and unverifiable and not stopped:
         # "Well, so it is!" has no word to look up either, so this verdict needs no number of the fusion.
-        return Verdict("unverifiable", None, profile, point.threshold)
+        return Verdict("unverifiable", None, profile, point.threshold, message=NOTHING_STATED)
     if missing:
-        return Verdict("unknown", profile=profile, message=_explain_missing(missing, results))
+        return Verdict("unknown", profile=profile, message=_explain_missing(list(missing), results))
     contributions = {
         feature.name: feature.weight * (numbers[feature.name] - feature.mean) / feature.deviation
         for feature in calibration.features
@@ -42,7 +51,7 @@ def decide(results: Mapping[str, MetricResult], calibration: Calibration | None,
     probability = sigmoid(logit)
     label: Label = "consistent" if is_consistent(probability, point.threshold, fitted=True) else "inconsistent"
     if unverifiable:
-        label = "unverifiable"
+        return Verdict("unverifiable", probability, profile, point.threshold, contributions, NOTHING_STATED)
     return Verdict(label, probability, profile, point.threshold, contributions)
 
 
@@ -54,8 +63,21 @@ def sigmoid(logit: float) -> float:
     return odds / (1 + odds)
 
 
-def _explain_missing(missing: list[str], results: Mapping[str, MetricResult]) -> str:
-    result = next((results[name] for name in results if f"{missing[0]}.".startswith(f"{name}.")), None)
-    if result is None:
-        return f"The verdict needs {', '.join(missing)}, which was not asked for; leave metrics out, or name it."
-    return f"The verdict needs {', '.join(missing)}; {result.name} ended with {result.status}: {result.message}"
+def _name_metric(feature: str) -> str:
+    """The name of the metric that a feature is a number of."""
+    known = find_feature(feature)
+    return feature if known is None else known[0].name
+
+
+def _explain_missing(missing: Sequence[str], results: Mapping[str, MetricResult]) -> str:
+    """Why the metrics ``missing`` have no numbers for the verdict, and what to do."""
+    asked = sorted((results[name] for name in missing if name in results), key=lambda result: result.value is not None)
+    if not asked:
+        which = "metrics" if len(missing) > 1 else "metric"
+        return f"The verdict needs the {which} {' and '.join(missing)}: name them too, or leave metrics out."
+    first, others = asked[0], [result.name for result in asked[1:] if result.value is None]
+    if first.value is not None:
+        return f"The verdict needs more of the metric {first.name} than its value; leave its options at their defaults."
+    also = f", as {' and '.join(others)} did" if others else ""
+    ended = f"which ended without a value ({first.status})"
+    return f"The verdict needs the metric {first.name}, {ended}{also}: {first.message}"

@@ -8,19 +8,19 @@ from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.language import looks_foreign
 
 from ..schema.options import Options
-from ..schema.results import MetricResult, Score, Timings
+from ..schema.results import MetricResult, Request, Score, Timings
 from .decision import decide
 from .span_fusion import fuse_spans
 from .threshold import decide_metrics
 
 FOREIGN = (
-    "The response does not look like English. The embedded bundles read English only, and their values and verdicts "
-    "mean nothing for other languages; with a bundle of models for its language, ignore this."
+    "The {} not look like English. The embedded bundles read English only, and their values and verdicts mean nothing "
+    "for other languages; with a bundle of models for its language, ignore this."
 )
 
 
 def build_score(
-    response: str,
+    request: Request,
     results: Sequence[MetricResult],
     timings: Timings,
     calibration: Calibration | None,
@@ -41,10 +41,21 @@ def build_score(
         value=first.value,
         verdict=verdict,
         metrics=by_name,
-        unsupported=() if verdict.label == "unverifiable" else fuse_spans(response, results),
+        unsupported=() if verdict.label == "unverifiable" else fuse_spans(request.response, results),
         coverage=min(coverages) if coverages else None,
         timings=timings,
         signature=signature,
         message=first.message,
-        warnings=(FOREIGN,) if looks_foreign(response) else (),
+        warnings=warn_of_language(request),
     )
+
+
+def warn_of_language(request: Request) -> tuple[str, ...]:
+    """A warning that names the texts of a request that do not look like English; none where all do."""
+    passages = () if request.triples else request.knowledge  # facts have no function words to go by
+    texts = {"response": (request.response,), "knowledge": passages, "history": request.history}
+    foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts))]
+    if not foreign:
+        return ()
+    names = ", the ".join(foreign[:-1]) + f" and the {foreign[-1]} do" if len(foreign) > 1 else f"{foreign[0]} does"
+    return (FOREIGN.format(names),)

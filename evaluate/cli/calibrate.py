@@ -78,10 +78,11 @@ def calibrate(
     from ..scores.scoring import Settings, score_sets
 
     if out is None and not save:
-        raise InvalidRequest("Say where the calibration goes: --out FILE, or --save for the bundle's own.")
+        raise typer.BadParameter("say where the calibration goes: --out FILE, or --save for the bundle's own.")
     directory = run or (out.with_suffix(".run") if out else None)
     if directory is None:
-        raise InvalidRequest("--save without --out needs --run DIR, where the scores are kept.")
+        raise typer.BadParameter("without --out it needs --run DIR, where the scores are kept.", param_hint="--save")
+    choice, names = options.parse_device(device), options.parse_metrics(metrics) or ("all",)
     tests = [example for path in apart_from or () for example in read_dataset(path)]
     sets = common.read_sets(list(data), columns)
     if tests:
@@ -90,11 +91,9 @@ def calibrate(
             sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
             _print_dropped(name, len(examples), len(sets[name]))
     with common.show_progress() as watch:
-        names = options.parse_metrics(metrics) or ("all",)
-        settings = Settings(
-            bundle, options.parse_device(device), threads, names, workers=workers, extra=tuple(extra or ())
-        )
-        scored = score_sets(sets, directory, settings, watch)
+        settings = Settings(bundle, choice, threads, names, workers=workers, extra=tuple(extra or ()))
+        with options.refuse_absent_bundles(bundle, extra):
+            scored = score_sets(sets, directory, settings, watch)
         watch("fitting", 0, 0)
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from groundwire.engine.cli import display
-from groundwire.engine.jsonl.columns import FIELDS, parse_columns
+from groundwire.engine.cli import display, options
+from groundwire.engine.jsonl.columns import FIELDS
 from groundwire.runtime.errors import InvalidRequest
 
 from .. import require
@@ -69,7 +69,7 @@ def read_sets(paths: list[Path], columns: str | None) -> dict[str, list[Example]
     """The examples of the sets by name; InvalidRequest for a set in which no example has a label of any kind."""
     from ..datasets import read_dataset
 
-    names = parse_columns(columns, LABELLED_FIELDS)
+    names = options.parse_column_names(columns, LABELLED_FIELDS)
     sets = {name: read_dataset(path, columns=names) for name, path in name_sets(paths).items()}
     for name, examples in sets.items():
         if not any(

@@ -52,7 +52,7 @@ def compare(
     comparison = compare_runs(
         Run.load(a, scores_a),
         Run.load(b, scores_b),
-        metrics=options.parse_metrics(metrics),
+        metrics=options.split_names(metrics),
         repeats=repeats,
         seed=seed,
     )

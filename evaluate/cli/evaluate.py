@@ -94,7 +94,8 @@ def evaluate(
     if random_knowledge:
         sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
     with common.show_progress() as watch:
-        scored = score_sets(sets, out, settings, watch)
+        with options.refuse_absent_bundles(bundle, extra):
+            scored = score_sets(sets, out, settings, watch)
         development = None
         if dev is not None:
             name = common.name_set(dev)

@@ -77,7 +77,7 @@ def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Devi
     quantized = any(p in ("int8", "mixed") for p in precisions)
     if choice == "auto":
         return "cuda" if PROVIDERS["cuda"] in available and not quantized else "cpu"
-    if choice not in PROVIDERS:
+    if not isinstance(choice, str) or choice not in PROVIDERS:
         raise DeviceError(f"device={choice!r} is unknown; use one of auto, {', '.join(PROVIDERS)}.")
     if PROVIDERS[choice] not in available:
         raise DeviceError(

@@ -43,6 +43,18 @@ def test_unreadable_text_has_no_verdict(engine: Engine, response: str, knowledge
         assert "unknown to the model's tokenizer" in score.metrics[name].message
 
 
+@pytest.mark.parametrize("response", ["That is great, thank you!", "Well, so it is!", "Paris."])
+def test_what_states_nothing_beside_unreadable_knowledge_is_unknown_too(engine: Engine, response: str) -> None:
+    score = engine.score(response, "파리는 프랑스의 수도입니다.")
+    assert (score.verdict.label, score.verdict.probability) == ("unknown", None)
+    assert "of the knowledge are unknown to the model's tokenizer" in score.verdict.message
+    assert score.warnings[0].startswith("The knowledge does not look like English.")
+    english = engine.score("That is great, thank you!", "Paris is the capital of France.")
+    assert english.verdict.label == "unverifiable"
+    assert english.verdict.message
+    assert english.warnings == ()
+
+
 def test_foreign_names_in_english_text_lower_the_coverage_alone(engine: Engine) -> None:
     knowledge = "Tokyo, officially the Tokyo Metropolis (東京都, Tōkyō-to), is the capital of Japan."
     score = engine.score("Tokyo (東京) is the capital of Japan.", knowledge, metrics="all")

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from groundwire.export.commands import app
 
 
-def command(*arguments: str) -> str:
+def usage_error(result: Result) -> str:
+    """What a command says of wrong usage, as one line without its frame."""
+    assert result.exit_code == 2, f"{result.exit_code}: {result.output} {result.exception}"
+    return " ".join(result.output.replace("│", " ").split())
+
+
+def invoke_export(*arguments: str) -> Result:
     """Run ``groundwire export`` as the command line mounts it."""
     parent = typer.Typer()
     parent.add_typer(app, name="export")
     parent.command("other")(lambda: None)
-    result = CliRunner().invoke(parent, ["export", *arguments], env={"COLUMNS": "200"})
+    return CliRunner().invoke(parent, ["export", *arguments], env={"COLUMNS": "200"})
+
+
+def command(*arguments: str) -> str:
+    """What ``groundwire export`` prints; raises what it raises."""
+    result = invoke_export(*arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.output

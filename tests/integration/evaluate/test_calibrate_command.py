@@ -13,6 +13,7 @@ from groundwire.engine import Engine
 from groundwire.engine.cli import app
 from groundwire.runtime.bundle import Bundle, embedded, locate
 from groundwire.runtime.calibration import Calibration
+from tests.support.commands import usage_error
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
 METRICS = "overlap,overlap_precision,rouge_l"
@@ -80,4 +81,4 @@ def test_into_the_bundle_and_without_the_knowledge_of_a_test_set(tmp_path: Path)
 )
 def test_a_destination_is_required(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     result = CliRunner().invoke(app, ["calibrate", str(labelled(tmp_path / "dev.jsonl")), *arguments])
-    assert message in str(result.exception)
+    assert message in usage_error(result)

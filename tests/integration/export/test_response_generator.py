@@ -21,6 +21,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import ResponseGeneratorRole, Template
 from tests.support import models
+from tests.support.commands import usage_error
 
 Folder = Callable[[str, str], Path]
 READ = Template("".join(PROMPT), "".join(PROMPT[1:]))
@@ -57,7 +58,7 @@ def test_options_that_a_response_generator_refuses(gpt2: Path, tmp_path: Path) -
     program = typer.Typer()
     program.add_typer(app, name="export")
     command = ["export", "nli", "--source", str(gpt2), "--out", str(tmp_path / "b"), "--prompt", "{history}"]
-    assert "--prompt belongs to the role generator" in str(CliRunner().invoke(program, command).exception)
+    assert "--prompt belongs to the role generator" in usage_error(CliRunner().invoke(program, command))
     with pytest.raises(ExportError, match="in pieces, not a template"):
         export_role("generator", RoleOptions(str(gpt2), template=Template("{knowledge}")), tmp_path / "b")
     with pytest.raises(ExportError, match="once each"):

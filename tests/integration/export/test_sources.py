@@ -49,12 +49,13 @@ def hub() -> Iterator[str]:
 
 
 def export(*arguments: str, **environment: str) -> list[str]:
-    """The last line that a process of ``groundwire export`` raises, and which large libraries it has imported."""
+    """What a process of ``groundwire export`` prints and raises, and which large libraries it has imported."""
     code = (
         "import sys\n"
         "from typer.testing import CliRunner\n"
         "from groundwire.export.commands import app\n"
-        f"print(repr(CliRunner().invoke(app, {list(arguments)!r}).exception))\n"
+        f"result = CliRunner().invoke(app, {list(arguments)!r})\n"
+        "print(*result.output.replace('│', ' ').split(), repr(result.exception))\n"
         "print(sorted({'torch', 'transformers', 'onnx'} & set(sys.modules)))\n"
     )
     run = subprocess.run(

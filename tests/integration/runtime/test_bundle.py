@@ -434,7 +434,7 @@ def test_another_precision_than_asked_for_is_refused(tiny_bundle: Path) -> None:
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_threads_below_one_are_refused(tiny_bundle: Path, threads: int) -> None:
-    with pytest.raises(InvalidRequest, match=f"threads={threads}; give 1 or more"):
+    with pytest.raises(InvalidRequest, match=f"threads is {threads}; allowed are whole numbers from 1"):
         load(tiny_bundle, threads=threads)
     assert load(tiny_bundle, threads=None).profile.threads == usable_cores()
 

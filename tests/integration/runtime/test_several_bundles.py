@@ -63,7 +63,7 @@ def test_a_role_in_two_bundles_is_refused_with_both_names(cut: Callable[..., Pat
 
 
 def test_extra_is_a_list_of_bundles_that_exist(cut: Callable[..., Path]) -> None:
-    with pytest.raises(InvalidRequest, match="is one bundle; pass a list"):
+    with pytest.raises(InvalidRequest, match="extra is one string; pass a list of bundles"):
         LocalRuntime.load(cut("one", "qa"), "cpu", threads=1, extra="other")
     with pytest.raises(BundleError, match="No bundle 'nowhere'"):
         Engine.load(cut("two", "qa"), "cpu", threads=1, extra=["nowhere"])

@@ -17,7 +17,8 @@ from typer.testing import CliRunner, Result
 
 from groundwire.engine import Engine, ModelError, Score
 from groundwire.engine.cli import app, main
-from groundwire.runtime.errors import OutputError
+from groundwire.runtime.errors import BundleError, OutputError
+from tests.support.commands import usage_error
 from tests.support.evaluation import CALIBRATION
 from tests.support.fakes import world
 
@@ -145,7 +146,7 @@ def test_what_did_not_score_is_tried_again(tmp_path: Path) -> None:
 def test_the_input_is_not_overwritten(tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", GOOD)
     before = source.read_text()
-    assert "is the input" in str(run("score", str(source), "--out", str(source)).exception)
+    assert "is the input" in usage_error(run("score", str(source), "--out", str(source)))
     assert source.read_text() == before
 
 
@@ -261,6 +262,17 @@ def test_the_exit_code_says_whether_every_line_has_a_result(tmp_path: Path, monk
     assert "The input has no lines." in empty.output
 
 
+def test_a_table_says_what_the_numbers_of_the_verdict_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write(tmp_path / "in.jsonl", GOOD)
+    legend = "Verdict: the probability that the knowledge supports the response"
+    assert legend not in run("score", str(source), "--table").output
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=CALIBRATION)))
+    threshold = CALIBRATION.profiles["strict"].threshold
+    shown = " ".join(run("score", str(source), "--table", "--profile", "strict").output.split())
+    assert f"{legend}; consistent from {threshold:.2f} on (profile strict)." in shown
+    assert legend not in run("score", str(source), "--json").output
+
+
 def test_a_table_says_the_verdict_first_and_the_metrics_that_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,10 +293,12 @@ def test_options_reach_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return cls(world(), calibration=CALIBRATION)
 
     monkeypatch.setattr(Engine, "load", classmethod(load))
-    given = ("--threads", "2", "--extra", "nph", "--extra", "mine", "--calibration", "mine.json", "--profile", "strict")
+    mine = tmp_path / "mine.json"
+    CALIBRATION.save(mine)
+    given = ("--threads", "2", "--extra", "nph", "--extra", "mine", "--calibration", str(mine), "--profile", "strict")
     texts = (str(write(tmp_path / "in.jsonl", GOOD)),) if command == "score" else ("Elvis.", "-k", "Elvis.")
     result = run(command, *texts, *given, "--bundle", "b", "--device", "cpu", "--json")
-    assert loaded == [(("b", "cpu"), {"threads": 2, "extra": ("nph", "mine"), "calibration": Path("mine.json")})]
+    assert loaded == [(("b", "cpu"), {"threads": 2, "extra": ("nph", "mine"), "calibration": mine})]
     record = json.loads(result.stdout)
     assert record.get("score", record)["verdict"]["profile"] == "strict"
 
@@ -310,7 +324,7 @@ def test_results_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
 def test_a_file_that_holds_something_else_is_not_touched(tmp_path: Path) -> None:
     out = write(tmp_path / "notes.txt", "my notes")
     result = run("score", str(write(tmp_path / "in.jsonl", GOOD)), "--out", str(out))
-    assert "not a file of results" in str(result.exception)
+    assert "not a file of results" in usage_error(result)
     assert out.read_text() == "my notes\n"
 
 
@@ -320,7 +334,7 @@ def test_csv_and_stdin(tmp_path: Path) -> None:
     assert "⟦1936⟧" in run("score", str(table), "--table").output
     assert "⟦1936⟧" in run("score", "-", "--table", text=json.dumps(WRONG)).output
     table.write_text("text,knowledge\na,b\n")
-    assert "no column response" in str(run("score", str(table)).exception)
+    assert "no column response" in usage_error(run("score", str(table)))
 
 
 def test_bytes_that_are_not_text_are_a_bad_line(tmp_path: Path) -> None:
@@ -334,19 +348,86 @@ def test_bytes_that_are_not_text_are_a_bad_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--metrics", "q3"), "Unknown metric 'q3'"),
-        (("--device", "abacus"), "--device abacus is unknown"),
-        (("--decoding", "psychic"), "--decoding psychic is unknown"),
-        (("--questions", "some"), "--questions some is unknown"),
-        (("--profile", "kind"), "--profile kind is unknown; use balanced, strict, lenient"),
-        (("--deadline-ms", "inf"), "--deadline-ms inf is not a time"),
-        (("--columns", "reply=text"), "is not FIELD=NAME"),
+        (("--metrics", "q3"), "for --metrics: Unknown metric 'q3'"),
+        (("--metrics", "pmi"), "for --metrics: Metric 'pmi' needs the roles lm"),
+        (("--metrics", " ,"), "for --metrics: ' ,' names no metric"),
+        (("--device", "abacus"), "for --device: abacus is unknown"),
+        (("--decoding", "psychic"), "for --decoding: psychic is unknown"),
+        (("--questions", "some"), "for --questions: some is unknown"),
+        (("--profile", "kind"), "for --profile: kind is unknown; use balanced, strict, lenient"),
+        (("--deadline-ms", "inf"), "for --deadline-ms: inf is not a number up to 1e+09"),
+        (("--deadline-ms", "nan"), "'--deadline-ms'"),
+        (("--threads", "0"), "'--threads'"),
+        (("--calibration", "absent.json"), "'--calibration'"),
+        (("--columns", "reply=text"), "for --columns: 'reply=text' is not FIELD=NAME"),
         (("--out", "/nowhere/at/all.jsonl"), "does not exist"),
+        (("--out", "/"), "for --out: / is a directory; name a file in it, such as /results.jsonl"),
+        (("--no-such-option",), "--no-such-option"),
     ],
 )
-def test_wrong_options_are_named(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
-    result = run("score", str(write(tmp_path / "in.jsonl", GOOD)), *args)
-    assert message in str(result.exception)
+def test_a_wrong_value_of_an_option_is_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
+    assert message in usage_error(run("score", str(write(tmp_path / "in.jsonl", GOOD)), *args))
+
+
+def test_a_bundle_that_is_not_there_is_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(cls: type[Engine], bundle: str, *args: Any, extra: tuple[str, ...], **kwargs: Any) -> Engine:
+        raise BundleError("damaged")
+
+    monkeypatch.setattr(Engine, "load", classmethod(load))
+    source, there = str(write(tmp_path / "in.jsonl", GOOD)), str(tmp_path)
+    assert "for --bundle: No bundle 'nowhere'" in usage_error(run("score", source, "--bundle", "nowhere"))
+    absent = run("score", source, "--bundle", there, "--extra", "nowhere")
+    assert "for --extra: No bundle 'nowhere'" in usage_error(absent)
+    assert str(run("score", source, "--bundle", there).exception) == "damaged"
+
+
+def test_texts_that_cannot_be_explained_are_wrong_usage() -> None:
+    assert "response is empty" in usage_error(run("explain", " ", "-k", "Elvis."))
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.csv"])
+def test_a_column_that_no_line_has_is_one_message_before_models_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: pytest.fail("loaded")))
+    source = tmp_path / name
+    rows = [{"text": "a", "passage": "b", "id": str(number)} for number in range(150)]
+    if name == "in.csv":
+        source.write_text("text,passage,id\n" + "a,b,c\n" * 150)
+    else:
+        source.write_text(json.dumps(rows) if name == "in.json" else "".join(json.dumps(row) + "\n" for row in rows))
+    for given, message in (
+        ("response=bar,knowledge=passage", "for --columns: "),
+        ("response=text,knowledge=passage,history=turns", "Correct --columns history=turns."),
+    ):
+        error = usage_error(run("score", str(source), "--columns", given))
+        assert message in error
+        assert error.count(" has no column " if name == "in.csv" else "No line has ") == 1
+    error = usage_error(run("score", str(source)))
+    assert "If knowledge has another name, say so: --columns knowledge=NAME." in error
+    assert "text, passage, id" in error
+
+
+def test_a_column_may_be_missing_in_the_first_lines(tmp_path: Path) -> None:
+    rows = [{"knowledge": "Elvis"}] * 99
+    source = write(tmp_path / "in.jsonl", *rows, "{", {"knowledge": "Elvis", "text": "Elvis."})
+    assert "No line has text" in usage_error(run("score", str(source), "--columns", "response=text"))
+    source = write(tmp_path / "in.jsonl", *rows, {"knowledge": "Elvis", "text": "Elvis."}, "{")
+    result = run("score", str(source), "--columns", "response=text")
+    assert result.exit_code == 3
+    assert "101 lines: 100 invalid, 1 scored." in result.output
+
+
+@pytest.mark.parametrize("arguments", [("--json",), ("--table",), ("--out", "-")])
+def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", *[GOOD] * 20)
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        result = run_process("score", str(source), *arguments, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (result.returncode, result.stderr) == (141, "")
 
 
 def test_a_missing_file_is_one_message_without_a_traceback(

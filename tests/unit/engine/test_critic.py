@@ -112,11 +112,11 @@ def test_other_triples_are_another_question() -> None:
     ("triples", "message"),
     [
         ("Alien", "triples is one string"),
-        (7, "triples is int; pass several triples"),
+        (7, "triples is int; pass a list of"),
         ([("Alien", "directed_by")], r"triples\[0\] has 2 parts"),
         ([("Alien", "directed_by", 5)], r"triples\[0\]\.object is int"),
         ([("Alien", " ", "Ridley Scott")], r"triples\[0\] has an empty predicate"),
-        ([("a", "b", "c"), "abc"], r"triples\[1\] is str; pass \(subject"),
+        ([("a", "b", "c"), "abc"], r"triples\[1\] is one string; pass \(subject"),
         ([{"subject": "a", "object": "b"}], r"triples\[0\] has no predicate; it has subject, object"),
         ([("a", "b\0", "c")], "NUL character"),
         ([("a", "b", "\ud800")], "lone surrogate"),
@@ -157,7 +157,7 @@ def test_a_file_of_responses_brings_triples(tmp_path: Path, monkeypatch: pytest.
     result = CliRunner().invoke(app, ["score", str(source), "--metrics", "critic", "--table"])
     assert "⟦James Cameron⟧" in result.output
     assert "line 2: The line has no knowledge" in result.output
-    assert "line 3: triples[0] is str" in result.output
+    assert "line 3: triples[0] is one string" in result.output
     assert result.exit_code == 3
 
 

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from groundwire import engine as door
-from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Q2Options, Request, Sampling, Score
+from groundwire.engine import (
+    BeamSearch,
+    DeviceError,
+    Engine,
+    GenerationOptions,
+    Greedy,
+    InvalidRequest,
+    KnowledgeGraph,
+    MetricResult,
+    NliOptions,
+    Options,
+    Q2Options,
+    Request,
+    Sampling,
+    Score,
+)
 from groundwire.engine.schema.validation import make_request
 from tests.support.fakes import world
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"response": ""}, "response is empty"),
     ({"response": " \n\t\u2003"}, "response is empty"),
+    ({"response": "\u200b"}, "response is empty"),
+    ({"response": " \u200b\u200d\ufeff\u00ad\u2060\ufe0f\u3164\u2800\n"}, "response is empty"),
     ({"response": None}, "response is NoneType"),
     ({"response": b"bytes"}, "response is bytes"),
     ({"response": 3}, "response is int"),
@@ -23,6 +43,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"response": "x" * 1_000_000}, "response has 1000000 characters; allowed are 20000"),
     ({"knowledge": ""}, "knowledge is empty"),
     ({"knowledge": []}, "knowledge is empty"),
+    ({"knowledge": ["\u200b", "\ufeff "]}, "knowledge is empty"),
+    ({"triples": [("a", "\u200b", "c")]}, r"triples\[0\] has an empty predicate"),
     ({"knowledge": ["  ", ""]}, "knowledge is empty"),
     ({"knowledge": ["fine", 3]}, r"knowledge\[1\] is int"),
     ({"knowledge": None}, "knowledge is NoneType"),
@@ -32,6 +54,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"history": "one string"}, "history is one string"),
     ({"history": ["fine", None]}, r"history\[1\] is NoneType"),
     ({"history": 3}, "history is int"),
+    ({"history": {"no", "order"}}, "history is a set, which has no order; pass a list of utterances"),
+    ({"knowledge": {"no", "order"}}, "knowledge is a set, which has no order"),
+    ({"knowledge": b"bytes"}, "knowledge is bytes"),
+    ({"triples": None}, "triples is NoneType"),
+    ({"triples": [{"no", "order", "here"}]}, r"triples\[0\] is a set"),
 ]
 
 
@@ -43,7 +70,8 @@ def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["שלום עולם", "珈琲は酸っぱい", "🙂👩‍👩‍👧", "a</s>[SEP]b", "\u202ereversed", "e\u0301"]
+    "text",
+    [".", "7", "…", "\u200bא", "שלום עולם", "珈琲は酸っぱい", "🙂👩‍👩‍👧", "a</s>[SEP]b", "\u202ereversed", "e\u0301"],
 )
 def test_any_writing_is_fine(text: str) -> None:
     assert make_request(text, [text, text], (text,)) == Request(text, (text, text), (text,))
@@ -86,11 +114,143 @@ def test_score_many_reads_no_further_ahead_than_it_must() -> None:
 
 @pytest.mark.parametrize(
     ("metrics", "message"),
-    [(["q3"], "Unknown metric 'q3'; known are q2"), ([], "metrics is empty"), ("q2", "one string")],
+    [
+        (["overlapp"], r"Unknown metric 'overlapp' \(did you mean overlap\?\); known are q2"),
+        (["psychic"], "Unknown metric 'psychic'; known are q2"),
+        ([], "metrics is empty"),
+        ("q2", "one string"),
+        ({"q2", "nli"}, "metrics is a set, which has no order; pass a list of names"),
+        ({"q2": 1}, "metrics is dict"),
+        (["q2", None], "metrics has None, which is no name"),
+        (3, "metrics is int"),
+    ],
 )
 def test_an_unknown_metric_is_named(metrics: Any, message: str) -> None:
     with Engine(world()) as engine, pytest.raises(InvalidRequest, match=message):
         engine.score("a", "b", metrics=metrics)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Options(deadline=3), r"Options has no field 'deadline' \(did you mean deadline_ms\?\)"),
+        (lambda: Options(abacus=3), "Options has no field 'abacus'. Its fields are q2, nli,"),
+        (
+            lambda: Greedy(1, 2, 3, 4),
+            "Greedy has other fields: Extra positional arguments provided. Its fields are no_",
+        ),
+        (lambda: Sampling(beams=3), "Sampling has no field 'beams'"),
+        (lambda: BeamSearch(beams=3), r"BeamSearch has no field 'beams' \(did you mean num_beams\?\)"),
+        (lambda: GenerationOptions(alfa=1), r"GenerationOptions has no field 'alfa' \(did you mean alpha\?\)"),
+        (lambda: Options.from_json('{"deadline": 3}'), "Object contains unknown field `deadline`"),
+        (lambda: Options.from_json(3), "JSON form of Options is a string, not int"),
+    ],
+)
+def test_an_unknown_option_is_named_with_the_nearest(make: Any, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"deadline_ms": 3}, "options is dict; pass an instance of Options"),
+        (Q2Options(), "options is Q2Options"),
+        (Options(3), "Options.q2 is 3; pass an instance of Q2Options"),
+        (Options(q2={"nli": False}), r"Options.q2 is {'nli': False}; pass an instance of Q2Options"),
+        (Options(q2={"absent": False}), "pass an instance of Q2Options"),
+        (Options(q2=NliOptions()), "pass an instance of Q2Options"),
+        (Options(q2=Q2Options(decoding={"type": "greedy"})), "Options.q2.decoding is .* pass an instance of Greedy"),
+        (Options(q2=Q2Options(decoding="greedy")), "pass an instance of BeamSearch or Greedy or Sampling"),
+        (Options(q2=Q2Options(decoding=BeamSearch(num_beams="3"))), "Options.q2.decoding.num_beams is '3'; Expected"),
+        (Options(q2=Q2Options(nli=1)), "Options.q2.nli is 1; Expected `bool`, got `int`"),
+        (Options(deadline_ms="3"), "Options.deadline_ms is '3'; Expected `float | None`"),
+        (Options(max_windows=object()), "<object object at .* is no value of an option"),
+    ],
+)
+def test_an_option_of_another_type_is_named(options: Any, message: str) -> None:
+    with Engine(world()) as engine, pytest.raises(InvalidRequest, match=message):
+        engine.score("a", "b", options=options)
+
+
+def test_numbers_may_come_from_numpy() -> None:
+    options = Options(deadline_ms=np.float32(1e6), max_windows=np.int64(9))
+    with Engine(world(), max_waiting=np.int64(3)) as engine:
+        assert engine.score("a", "b", options=options).status == "scored"
+        assert engine.signature(options=options).endswith("max_windows=9")
+
+
+LOAD: list[tuple[dict[str, Any], str]] = [
+    ({"threads": "2"}, "threads is '2'; allowed are whole numbers from 1"),
+    ({"threads": 2.5}, "threads is 2.5"),
+    ({"threads": True}, "threads is True"),
+    ({"precision": ["int8"]}, "precision is list"),
+    ({"extra": 3}, "extra is int; pass a list of bundles"),
+    ({"extra": None}, "extra is NoneType"),
+    ({"extra": [3]}, r"extra\[0\] is int; pass a string or a path"),
+    ({"bundle": 3}, "bundle is int; pass a string or a path"),
+    ({"calibration": 0}, "calibration is int"),
+    ({"max_waiting": "3"}, "max_waiting is '3'"),
+    ({"cache_bytes": None}, "cache_bytes is None; allowed are whole numbers from 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), LOAD, ids=[message for _, message in LOAD])
+def test_a_bad_argument_of_load_is_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        Engine.load(**arguments)
+
+
+def test_a_device_of_another_type_is_named() -> None:
+    with pytest.raises(DeviceError, match=r"device=\['cpu'\] is unknown"):
+        Engine.load(device=["cpu"])  # type: ignore[arg-type]
+
+
+def test_an_engine_is_made_of_a_runtime() -> None:
+    with pytest.raises(InvalidRequest, match=r"runtime is 'compact'; .* Engine\.load"):
+        Engine("compact")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="calibration is str; pass a Calibration"):
+        Engine(world(), calibration="mine.json")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        (None, "items is NoneType; pass a list"),
+        ("one", "items is one string"),
+        ({"response": "a", "knowledge": "b"}, "items is dict"),
+        ({("a", "b")}, "items is a set, which has no order"),
+        (Request("a", ("b",)), "items is Request"),
+    ],
+)
+def test_items_that_are_no_list_are_named_at_once(items: Any, message: str) -> None:
+    async def consume() -> None:
+        async for _ in engine.ascore_many(items):
+            raise AssertionError
+
+    with Engine(world()) as engine:
+        with pytest.raises(InvalidRequest, match=message):
+            engine.score_many(items)
+        with pytest.raises(InvalidRequest, match=message):
+            asyncio.run(consume())
+
+
+def test_other_arguments_of_another_type_are_named() -> None:
+    cases: list[tuple[Callable[[Engine], object], str]] = [
+        (lambda engine: engine.score_many([], progress=3), "progress is int; pass a function"),  # type: ignore[arg-type]
+        (lambda engine: engine.rank(3, "k", metric="q2"), "candidates is int; pass a list"),  # type: ignore[arg-type]
+        (lambda engine: engine.rank({"a", "b"}, "k", metric="q2"), "candidates is a set"),  # type: ignore[arg-type]
+        (lambda engine: engine.rank("abc", "k", metric="q2"), "candidates is one string"),
+        (lambda engine: engine.rank([], "k", metric="q2"), "candidates is empty"),
+        (lambda engine: engine.rank(["a"], "k", metric=None), "metrics has None"),  # type: ignore[arg-type]
+        (lambda engine: engine.close(timeout_ms="3"), "timeout_ms is '3'"),  # type: ignore[arg-type]
+        (lambda engine: KnowledgeGraph.load(3), "path is int"),  # type: ignore[arg-type]
+        (lambda engine: KnowledgeGraph.from_triples(None), "triples is NoneType"),  # type: ignore[arg-type]
+    ]
+    with Engine(world()) as engine:
+        for call, message in cases:
+            with pytest.raises(InvalidRequest, match=message):
+                call(engine)
 
 
 def test_a_metric_without_its_models_is_refused() -> None:
@@ -116,7 +276,7 @@ def test_records_survive_json() -> None:
         score = engine.score("Elvis was born in 1936.", "Elvis came in 1935.")
     assert Score.from_json(score.to_json()) == score
     assert msgspec.json.decode(score.to_json())["metrics"]["q2"]["explanation"]["type"] == "q2"
-    with pytest.raises(InvalidRequest, match="Not a Options"):
+    with pytest.raises(InvalidRequest, match="Not the JSON form of Options"):
         Options.from_json('{"deadline_ms": "soon"}')
 
 

@@ -127,14 +127,10 @@ def test_unusable_options_are_refused_and_the_engine_goes_on(options: Any, reaso
         assert engine.score(*ITEMS[0]).status == "scored"
 
 
-@pytest.mark.parametrize("metrics", [5, [5], [None], {"q2": 1}, object()])
+@pytest.mark.parametrize("metrics", [5, [5], [None], {"q2": 1}, {"q2"}, object()])
 def test_unusable_metrics_are_refused(metrics: Any) -> None:
-    with Engine(world()) as engine:
-        if metrics == {"q2": 1}:
-            assert engine.score(*ITEMS[0], metrics=metrics).status == "scored"
-            return
-        with pytest.raises(InvalidRequest):
-            engine.score(*ITEMS[0], metrics=metrics)
+    with Engine(world()) as engine, pytest.raises(InvalidRequest):
+        engine.score(*ITEMS[0], metrics=metrics)
 
 
 def test_a_long_history_is_refused() -> None:
@@ -198,7 +194,7 @@ def test_requests_with_a_higher_priority_are_served_first() -> None:
 
 @pytest.mark.parametrize("settings", [{"bundle": {}}, {"bundle": None}, {"calibration": 5}])
 def test_a_path_of_another_type_is_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequest, match="pass a name or a path"):
+    with pytest.raises(InvalidRequest, match="pass a string or a path"):
         Engine.load(**settings)
 
 
@@ -218,7 +214,7 @@ def test_the_environment_chooses_the_default_engine(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("settings", [{"max_waiting": 0}, {"cache_bytes": -1}])
 def test_bounds_out_of_range_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequest, match="allowed are 1 and above, and 0 and above"):
+    with pytest.raises(InvalidRequest, match="allowed are whole numbers from"):
         Engine(world(), **settings)
 
 

@@ -14,6 +14,7 @@ from groundwire.engine.cli import app
 from groundwire.runtime.calls import GeneratedQuestion, GenerateQuestions
 from groundwire.runtime.fake import FakeRuntime
 from tests.support import fakes
+from tests.support.commands import usage_error
 from tests.support.graph_world import FACTS, FILMS, critic, retriever, world
 
 WRONG = {"id": "w", "history": ["Do you know Alien?"], "response": "It was directed by James Cameron."}
@@ -126,7 +127,7 @@ def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: P
         2: "not JSON",
         3: "has no response; it has text",
         4: "response is empty",
-        5: "triples[0] is str",
+        5: "triples[0] is one string",
         6: "history is one string",
     }.items():
         assert f"line {number}: " in result.output
@@ -154,16 +155,14 @@ def test_broken_lines_of_the_graph_are_named_and_the_rest_is_used(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("absent.tsv", None, "cannot be read"),
         ("films.xml", "", "has no suffix that says its format"),
         ("e.tsv", "", "no triples"),
     ],
 )
 def test_a_graph_that_cannot_be_used_is_named(
-    loaded: list[tuple[Any, ...]], tmp_path: Path, name: str, text: str | None, message: str
+    loaded: list[tuple[Any, ...]], tmp_path: Path, name: str, text: str, message: str
 ) -> None:
-    if text is not None:
-        (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text)
     result = run("refine", write(tmp_path / "in.jsonl", WRONG), "--graph", tmp_path / name)
     assert message in str(result.exception)
     assert loaded == []
@@ -175,7 +174,8 @@ def test_csv_and_stdin(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Pat
     assert "⟦Ridley Scott⟧" in run("refine", table, "--graph", films, "--table").output
     assert "⟦Ridley Scott⟧" in run("refine", "-", "--graph", films, "--table", text=json.dumps(WRONG)).output
     table.write_text("text\na\n")
-    assert "no column response" in str(run("refine", table, "--graph", films).exception)
+    assert "no column response" in usage_error(run("refine", table, "--graph", films))
+    assert "'--graph'" in usage_error(run("refine", table, "--graph", tmp_path / "absent.tsv"))
 
 
 def test_options_reach_the_engine(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:

@@ -163,8 +163,10 @@ def test_a_full_disk_is_one_error_and_the_run_can_be_continued(tmp_path: Path) -
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(InvalidRequest, match=r"is a directory; name a file in it, such as .*results\.jsonl"):
         ResultsFile(tmp_path, Line)
+    with pytest.raises(OutputError, match="cannot be written"):
+        ResultsFile(tmp_path / ("x" * 300), Line)
 
 
 ENTRIES = [Line(number, text) for number, text in enumerate(["s", 'a"\\\n', "\u2028ß", "", "x" * 90], 1)]

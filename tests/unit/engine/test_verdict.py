@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Timings, UnsupportedSpan
+from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Request, Timings, UnsupportedSpan
 from groundwire.engine.verdict.decision import decide, sigmoid
 from groundwire.engine.verdict.features import find_feature
 from groundwire.engine.verdict.score import build_score
@@ -80,7 +80,7 @@ def test_without_calibration_or_needed_metric_the_verdict_is_unknown() -> None:
     assert decide(make_results(q2=1.0), None, "balanced").label == "unknown"
     verdict = decide(make_results(overlap=1.0), CALIBRATION, "balanced")
     assert (verdict.label, verdict.probability) == ("unknown", None)
-    assert "not asked for" in verdict.message
+    assert "needs the metric q2: name them too" in verdict.message
 
 
 def test_a_response_below_the_verifiability_threshold_is_unverifiable() -> None:
@@ -95,6 +95,48 @@ def test_the_verdict_unverifiable_needs_no_other_metric() -> None:
     verdict = decide(make_results(verifiability=0.4), CALIBRATION, "balanced")
     assert (verdict.label, verdict.probability) == ("unverifiable", None)
     assert decide(make_results(verifiability=0.6), CALIBRATION, "balanced").label == "unknown"
+
+
+@pytest.mark.parametrize("status", ["failed", "truncated", "deadline", "cancelled"])
+def test_a_response_to_texts_that_were_not_read_is_unknown_even_if_it_states_nothing(status: str) -> None:
+    stopped = {"q2": MetricResult("q2", status, message="Why not.")}  # type: ignore[arg-type]
+    verdict = decide(stopped | make_results(verifiability=0.1), CALIBRATION, "balanced")
+    assert (verdict.label, verdict.probability) == ("unknown", None)
+    assert verdict.message == f"The verdict needs the metric q2, which ended without a value ({status}): Why not."
+
+
+def test_a_response_that_states_nothing_is_unverifiable_with_a_message() -> None:
+    nothing = {"q2": MetricResult("q2", "nothing_to_verify", message="no words")}
+    for results in (nothing, make_results(q2=0.5), {}):
+        verdict = decide(results | make_results(verifiability=0.1), CALIBRATION, "balanced")
+        assert verdict.label == "unverifiable"
+        assert verdict.message == "The response states nothing that knowledge could confirm."
+
+
+def test_the_message_names_metrics_and_no_features() -> None:
+    names = ("nli.expected", "nli.worst", "detector.consistency", "q2")
+    features = tuple(Feature(name=name, mean=0.5, deviation=0.2, weight=1.0, needed=True) for name in names)
+    calibration = msgspec.structs.replace(CALIBRATION, features=features)
+
+    def explain(**results: MetricResult) -> str:
+        named = {result.name: result for result in results.values()}
+        return decide(named | make_results(overlap=1.0), calibration, "balanced").message
+
+    assert explain() == (
+        "The verdict needs the metrics nli and detector.consistency and q2: name them too, or leave metrics out."
+    )
+    nli = MetricResult("nli", "deadline", message="Late.")
+    assert explain(nli=nli) == "The verdict needs the metric nli, which ended without a value (deadline): Late."
+    q2 = MetricResult("q2", "failed", message="Broken.")
+    both = "The verdict needs the metric nli, which ended without a value (deadline), as q2 did: Late."
+    assert explain(nli=nli, q2=q2) == both
+    scored = MetricResult("nli", "scored", 1.0)
+    assert explain(nli=scored, q2=q2) == (
+        "The verdict needs the metric q2, which ended without a value (failed): Broken."
+    )
+    assert explain(nli=scored) == (
+        "The verdict needs more of the metric nli than its value; leave its options at their defaults."
+    )
 
 
 def test_the_engine_computes_the_metrics_that_the_calibration_reads(tmp_path: Path) -> None:
@@ -155,7 +197,7 @@ def test_a_response_that_states_nothing_has_no_unsupported_words() -> None:
             MetricResult("q2", "scored", 0.0, unsupported=(missing,)),
             MetricResult("verifiability", "scored", verifiability),
         ]
-        score = build_score(response, results, Timings(0.0, {}), CALIBRATION, Options(), "signature")
+        score = build_score(Request(response, ("k",)), results, Timings(0.0, {}), CALIBRATION, Options(), "signature")
         assert score.verdict.label == label
         assert [(span.text, span.start) for span in score.unsupported] == [(s.text, s.start) for s in spans]
 
@@ -176,7 +218,7 @@ SCALED = msgspec.structs.replace(
 )
 def test_a_metric_decides_by_its_threshold_in_the_calibration(value: float, decision: str) -> None:
     results = make_results(pmi=value, q2=1.0, verifiability=0.9)
-    score = build_score("a", list(results.values()), Timings(0.0, {}), SCALED, Options(), "signature")
+    score = build_score(Request("a", ("k",)), list(results.values()), Timings(0.0, {}), SCALED, Options(), "signature")
     assert score.metrics["pmi"].decision == decision
     # No threshold for q2, and verifiability says nothing about consistency.
     assert {score.metrics[name].decision for name in ("q2", "verifiability")} == {None}

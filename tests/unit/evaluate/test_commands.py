@@ -22,6 +22,7 @@ from groundwire.evaluate.scores.scoring import Settings
 from groundwire.evaluate.statistics.compare import Comparison
 from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
 from groundwire.runtime.calibration import Calibration, ProfileName
+from tests.support.commands import usage_error
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
 
@@ -231,14 +232,15 @@ def test_sets_need_different_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--device", "abacus"), "--device abacus is unknown"),
+        (("--device", "abacus"), "for --device: abacus is unknown"),
         (("--metrics", "q3"), "Unknown metric 'q3'"),
-        (("--decoding", "psychic"), "--decoding psychic is unknown"),
+        (("--columns", "label"), "for --columns: 'label' is not FIELD=NAME"),
+        (("--decoding", "psychic"), "for --decoding: psychic is unknown"),
     ],
 )
 def test_wrong_options_are_named(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
     result = run("evaluate", write(tmp_path / "in.jsonl", examples(1)), "--out", tmp_path / "run", *args)
-    assert message in str(result.exception)
+    assert message in usage_error(result)
 
 
 def changed(root: Path, to: Path, metric: str, by: float) -> Path:

@@ -8,8 +8,9 @@ import pytest
 
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Timings
-from groundwire.engine.verdict.score import FOREIGN, build_score
-from groundwire.runtime.language import ENGLISH, OTHERS, looks_foreign
+from groundwire.engine.schema.validation import make_request
+from groundwire.engine.verdict.score import build_score, warn_of_language
+from groundwire.runtime.language import ENGLISH, MAX_CHARACTERS, OTHERS, looks_foreign
 from tests.support.offline import ROOT
 
 FOREIGN_TEXTS = [
@@ -23,6 +24,10 @@ FOREIGN_TEXTS = [
     "Fristen är sextio dagar och kan inte förlängas av någon.",
     "Hà Nội là thủ đô của Việt Nam và là một thành phố lớn.",
     "Jakarta adalah ibu kota negara Indonesia dan kota yang paling besar.",
+    "탑의 높이는 324미터입니다.",
+    "도쿄는 Tokyo입니다.",
+    "Токио — столица Германии.",
+    "東京",
     "lorem ipsum dolor amet consectetur adipiscing elit eiusmod tempor incididunt labore dolore magna aliqua",
 ]
 ENGLISH_TEXTS = [
@@ -33,6 +38,9 @@ ENGLISH_TEXTS = [
     "I had a déjà vu in the café near the Champs de Mars in Paris.",
     "The Bundesverfassungsgericht ruled on the Verlängerung der Frist.",
     "honey never spoils, does it?",
+    "π",
+    "The ratio π of a circle's circumference to its diameter is 3.14 (東京, 2020).",
+    "1935 – 🎸🎸🎸",
     "Volkswagen und Porsche",
     "He played for Real Madrid, Paris Saint-Germain and LA Galaxy, then he retired.",
     "omg lol so cute",
@@ -60,11 +68,35 @@ def test_the_word_lists_are_disjoint() -> None:
 
 
 def test_a_score_of_another_language_has_a_warning_and_its_value() -> None:
-    def score(response: str) -> tuple[str, ...]:
+    def score(response: str, *knowledge: str, history: tuple[str, ...] = ()) -> tuple[str, ...]:
         results = [MetricResult("q2", "scored", 0.5)]
-        built = build_score(response, results, Timings(0.0, {}), None, Options(), "")
+        request = make_request(response, knowledge, history)
+        built = build_score(request, results, Timings(0.0, {}), None, Options(), "")
         assert built.value == 0.5
         return built.warnings
 
-    assert score(FOREIGN_TEXTS[0]) == (FOREIGN,)
-    assert score("Honey never spoils, as everybody knows.") == ()
+    english, foreign, korean = "Honey never spoils, as everybody knows.", FOREIGN_TEXTS[0], "탑의 높이는 324미터입니다."
+    assert score(english, english, history=(english,)) == ()
+    for given, what in (
+        (score(foreign, english), "The response does not look like English."),
+        (score(korean, english), "The response does not look like English."),
+        (score(english, english, korean), "The knowledge does not look like English."),
+        (score(english, foreign, history=(english,)), "The knowledge does not look like English."),
+        (score(english, english, history=("Hi!", korean)), "The history does not look like English."),
+        (score(korean, korean, history=(foreign,)), "The response, the knowledge and the history do not look like"),
+    ):
+        assert len(given) == 1
+        assert given[0].startswith(what)
+
+
+def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
+    assert looks_foreign(FOREIGN_TEXTS[0] + " " * MAX_CHARACTERS + "and the " * MAX_CHARACTERS)
+    assert not looks_foreign("and the " * MAX_CHARACTERS + FOREIGN_TEXTS[0] * 9)
+
+
+def test_facts_are_not_taken_for_a_language() -> None:
+    """A list of lower-case words without function words, which triples often are, says nothing."""
+    triples = [("salt", "ingredient", name) for name in ("flour", "butter", "sugar", "milk")]
+    request = make_request("Salt is an ingredient.", (), triples=triples)
+    assert looks_foreign(request.knowledge[0])
+    assert warn_of_language(request) == ()

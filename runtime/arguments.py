@@ -1,0 +1,90 @@
+"""Checks of what callers pass, with one typed error that says what was given, what is allowed and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from .errors import InvalidRequest
+
+T = TypeVar("T")
+
+
+class _Constructor(msgspec.StructMeta):
+    """Calls of a class of options: a field that does not exist is InvalidRequest, not TypeError."""
+
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __call__(cls, *values: Any, **fields: Any) -> Any:  # noqa: N805 - the methods of a metaclass
+            try:
+                return super().__call__(*values, **fields)
+            except TypeError as error:
+                names = cls.__struct_fields__
+                unknown = [name for name in fields if name not in names]
+                what = f"no field {unknown[0]!r}{suggest(unknown[0], names)}" if unknown else f"other fields: {error}"
+                raise InvalidRequest(f"{cls.__name__} has {what}. Its fields are {', '.join(names)}.") from error
+
+
+class OptionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Constructor):
+    """Base of the records that callers set options with: a field that does not exist is InvalidRequest, whether the
+    record is constructed or read from JSON. The values are checked where the record is used."""
+
+
+def suggest(name: str, names: Iterable[str]) -> str:
+    """A part of a sentence that names the nearest of ``names``; empty where none is near.
+
+    >>> suggest("deadline", ["priority", "deadline_ms"])
+    ' (did you mean deadline_ms?)'
+    >>> suggest("x", ["priority", "deadline_ms"])
+    ''
+    """
+    near = difflib.get_close_matches(name, list(names), 1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """``value`` when it is a whole number from ``low`` to ``high``; None is without limit."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or value < low or (high is not None and value > high):
+        limits = f"from {low}" if high is None else f"from {low} to {high}"
+        raise InvalidRequest(f"{name} is {value!r}; allowed are whole numbers {limits}.")
+    return int(value)
+
+
+def check_number(name: str, value: Any, low: float) -> float:
+    """``value`` when it is a number, ``low`` or more."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= low:
+        raise InvalidRequest(f"{name} is {value!r}; allowed are numbers from {low:g}.")
+    return float(value)
+
+
+def check_path(name: str, value: Any) -> Path:
+    """``value`` as a path, when it is a string or a path."""
+    if not isinstance(value, str | PathLike):
+        raise InvalidRequest(f"{name} is {type(value).__name__}; pass a string or a path.")
+    return Path(value)
+
+
+def check_sequence(name: str, value: Iterable[T], allowed: str) -> tuple[T, ...]:
+    """The items of ``value`` in their order; ``allowed`` says what to pass.
+
+    One string is no sequence of strings, and a set has no order.
+    """
+    return tuple(check_iterable(name, value, allowed))
+
+
+def check_iterable(name: str, value: Iterable[T], allowed: str) -> Iterable[T]:
+    """``value`` when ``check_sequence`` takes it; no item of it is read."""
+    if isinstance(value, set | frozenset):
+        raise InvalidRequest(f"{name} is a set, which has no order; pass {allowed}.")
+    if isinstance(value, str):
+        raise InvalidRequest(f"{name} is one string; pass {allowed}.")
+    if not isinstance(value, Iterable) or isinstance(value, bytes | Mapping):
+        raise InvalidRequest(f"{name} is {type(value).__name__}; pass {allowed}.")
+    return value
