@@ -25,7 +25,7 @@ MARGIN = 128
 """Characters at either end of those that are not compared: words are cut there, and WordPiece knows none of more than
 100 letters."""
 AGREED = 4
-"""Tokens before and after the place where two slices are joined that both must have, at least."""
+"""Tokens before and after a joint that both slices must have, at least."""
 KEPT_TOKENS = 500_000
 """Tokens of long texts that are kept for the next call about the same text: 6 MB."""
 
@@ -84,7 +84,7 @@ def read_slices(text: str, tokenize: Tokenize) -> Iterator[TextPart]:
 def find_joint(text: str, left: Tokens, right: Tokens, shared: tuple[int, int]) -> tuple[int, int] | None:
     """The token at which ``right`` continues what ``left`` has before it, by its index in both.
 
-    Both must have the same tokens inside the characters ``shared``; None if they do not. Of the places between two of
+    Both must have the same tokens inside the characters ``shared``; None if they do not. Of the joints between two of
     those tokens, the last one at a space is chosen, where no tokenizer's word goes on; without one, the last.
     """
     ours, theirs = (
@@ -96,13 +96,13 @@ def find_joint(text: str, left: Tokens, right: Tokens, shared: tuple[int, int]) 
         return None
     # A character may have several tokens, which stay together.
     apart = np.flatnonzero(offsets[:-1, 1] <= offsets[1:, 0]) + 1
-    places = apart[(apart >= AGREED) & (apart <= len(ours) - AGREED)].tolist()
-    if not places:
+    joints = apart[(apart >= AGREED) & (apart <= len(ours) - AGREED)].tolist()
+    if not joints:
         return None
     starts = offsets[:, 0].tolist()
-    at_spaces = [place for place in places if any(map(str.isspace, text[starts[place] - 1 : starts[place] + 1]))]
-    place = (at_spaces or places)[-1]
-    return int(ours[place]), int(theirs[place])
+    at_spaces = [joint for joint in joints if any(map(str.isspace, text[starts[joint] - 1 : starts[joint] + 1]))]
+    joint = (at_spaces or joints)[-1]
+    return int(ours[joint]), int(theirs[joint])
 
 
 class LongText:
