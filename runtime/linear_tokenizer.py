@@ -45,17 +45,21 @@ class LinearTokenizer:
         """Return the document of ``text``, whose own text is ``text``."""
         from spacy.tokens import Doc  # whoever has a tokenizer has imported spaCy already
 
-        docs = [doc for _, doc in self.read_parts(text)]
+        docs = [self.read(part) for _, part in self.cut(text)]
         # The norm of a token ("not" for "n't") is the one attribute that exceptions of the tokenizer set.
         return docs[0] if len(docs) == 1 else Doc.from_docs(docs, ensure_whitespace=False, attrs=["NORM"])
 
-    def read_parts(self, text: str) -> Iterator[tuple[int, Doc]]:
-        """Yield the parts of ``text``, each as its first character's offset and its document."""
+    def cut(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yield the parts of ``text``, each with its first character's offset."""
         start = 0
         for piece in cut_chunks(text):
             for part in cut_parts(piece, self.joined):
-                yield start, self._tokenizer(part)
+                yield start, part
                 start += len(part)
+
+    def read(self, part: str) -> Doc:
+        """The document of one part."""
+        return self._tokenizer(part)
 
 
 def cut_chunks(text: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.overlaps import find_overlaps
 from ..text.sentences import Sentence, sentences
 from .base import Details
 
@@ -37,9 +38,12 @@ def verifiability_calls(checked: Sequence[Sentence]) -> list[Classify]:
     return [Classify(VERIFIABILITY, (), sentence.text) for sentence in checked]
 
 
-def keep_overlapping(spans: Iterable[TextSpan], claims: Sequence[Sentence]) -> tuple[TextSpan, ...]:
+def keep_overlapping(spans: Sequence[TextSpan], claims: Sequence[Sentence]) -> tuple[TextSpan, ...]:
     """Those spans that overlap one of the sentences."""
-    return tuple(span for span in spans if any(claim.start < span.end and span.start < claim.end for claim in claims))
+    ordered = sorted(spans, key=lambda span: span.start)
+    overlaps = find_overlaps([(span.start, span.end) for span in ordered], claims)
+    kept = {span for span, of_span in zip(ordered, overlaps, strict=True) if of_span}
+    return tuple(span for span in spans if span in kept)
 
 
 def join_claims(request: Request, claims: Sequence[Sentence]) -> str:

@@ -7,7 +7,7 @@ et al., noun phrases of stop words alone are not asked about, and F1 counts ever
 
 from __future__ import annotations
 
-from groundwire.runtime.calls import Answer, GenerateQuestions, TextSpan
+from groundwire.runtime.calls import Answer, TextSpan
 from groundwire.runtime.triples import linearise
 
 from ..nph.context import format_document
@@ -19,7 +19,7 @@ from ..text.words import words
 from .base import Details, Metric, RoleInfos
 from .claims import find_claims, nothing_to_verify
 from .overlap import bag_f1
-from .q2 import find_spans
+from .q2 import find_spans, generate_questions
 
 SUPPORTED = 0.5
 """A phrase whose answer scores below this is reported as unsupported."""
@@ -34,7 +34,7 @@ def feqa(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metr
         return nothing_to_verify("feqa")
     spans = yield from find_spans(request, options.q2.spans, claims)
     spans = tuple(span for span in spans if not _is_empty_phrase(span))
-    beams = yield [GenerateQuestions(span.text, request.response, decoding) for span in spans]
+    beams = yield from generate_questions(request, spans, decoding)
     questions = [(span, beam[0].text) for span, beam in zip(spans, beams, strict=True) if beam]
     if not questions:
         return MetricResult(

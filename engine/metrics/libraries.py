@@ -8,6 +8,7 @@ space into the one reference that these metrics take.
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any, Literal
 
 from groundwire.runtime.errors import InvalidRequest, TooLong
@@ -18,8 +19,11 @@ from ..schema.results import MetricResult, Request
 from ..text.words import check_words, words
 from .base import Metric, RoleInfos, without_calls
 
+MAX_BLEU_WORDS = 250_000
+"""BLEU: words of response and knowledge, which sacrebleu counts in three seconds."""
 MAX_CELLS = 4_000_000
 """ROUGE-L: words of the response times words of the knowledge; its table is filled in plain Python, in a second."""
+_ROUGE_WORD = re.compile("[a-z0-9]+")
 MAX_WORDS = 50_000
 """METEOR: words of response and knowledge, which plain Python stems in a second."""
 
@@ -28,11 +32,13 @@ def bleu(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metr
     """BLEU of the response with the knowledge as its reference, **0 to 100**, as sacrebleu and the papers print it.
 
     sacrebleu's ``corpus_bleu`` with its defaults; the knowledge is lower-cased, the response is not (authors' code of
-    Q² and of PMI-Faith). A response that sacrebleu finds no token in has nothing to verify.
+    Q² and of PMI-Faith). A response that sacrebleu finds no token in has nothing to verify; texts beyond
+    ``MAX_BLEU_WORDS`` are ``truncated``.
     """
     sacrebleu = _import("bleu", "sacrebleu")
 
     def result() -> MetricResult:
+        check_words((request.response, *request.knowledge), MAX_BLEU_WORDS, "BLEU")
         bleu_score = sacrebleu.corpus_bleu([request.response], [[reference(request).lower()]])
         return MetricResult("bleu", "scored", bleu_score.score) if bleu_score.sys_len else _nothing("bleu")
 
@@ -48,9 +54,7 @@ def rouge_l(request: Request, options: Options, role_info: RoleInfos) -> Steps[M
     scorers, tokenizers = _import("rouge_l", "rouge_score.rouge_scorer"), _import("rouge_l", "rouge_score.tokenizers")
 
     def result() -> MetricResult:
-        # Stemming changes no word count, and counting comes before the expensive part.
-        count = tokenizers.DefaultTokenizer(use_stemmer=False).tokenize
-        ours, theirs = len(count(request.response)), len(count(reference(request)))
+        ours, theirs = count_rouge_words(request.response), count_rouge_words(reference(request))
         if not ours:
             return _nothing("rouge_l")
         if ours * theirs > MAX_CELLS:
@@ -63,6 +67,11 @@ def rouge_l(request: Request, options: Options, role_info: RoleInfos) -> Steps[M
         return MetricResult("rouge_l", "scored", scorer.score(reference(request), request.response)["rougeL"].fmeasure)
 
     return without_calls(result)
+
+
+def count_rouge_words(text: str) -> int:
+    """As many words as rouge-score's tokenizer returns, which reads a long text without giving others a turn."""
+    return sum(1 for _ in _ROUGE_WORD.finditer(text.lower()))
 
 
 def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:

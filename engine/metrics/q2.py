@@ -16,6 +16,7 @@ from groundwire.runtime.calls import (
     Answered,
     Classified,
     Classify,
+    Decoding,
     FindSpans,
     GeneratedQuestion,
     GenerateQuestions,
@@ -34,6 +35,8 @@ from .base import Cell, Details, Metric, RoleInfos
 from .claims import find_claims, join_claims, keep_overlapping, nothing_to_verify
 from .nli import LABEL_VALUE
 
+LONG_RESPONSE = 2_000
+"""Characters from which one question is generated before the others: many models cannot read such a response."""
 SUPPORTED = 0.5
 """A span whose questions score below this on average is reported as unsupported."""
 
@@ -65,7 +68,7 @@ def q2(
     if not claims:
         return nothing_to_verify(name)
     spans = yield from find_spans(request, settings.spans, claims)
-    beams = yield [GenerateQuestions(span.text, request.response, settings.decoding) for span in spans]
+    beams = yield from generate_questions(request, spans, settings.decoding)
     questions = yield from ask_response(request, spans, beams, settings)
     kept = [question for question in questions if not question.discarded]
     if not kept:
@@ -94,6 +97,16 @@ def find_spans(
                 "the length of the response in characters."
             )
     return tuple(TextSpan(request.response[start:end], start, end) for start, end in given)
+
+
+def generate_questions(
+    request: Request, spans: Sequence[TextSpan], decoding: Decoding
+) -> Steps[list[tuple[GeneratedQuestion, ...]]]:
+    """The questions of each span, best first; a long response that the model cannot read is refused once."""
+    calls = [GenerateQuestions(span.text, request.response, decoding) for span in spans]
+    alone = 1 if len(request.response) > LONG_RESPONSE else 0
+    first = (yield calls[:alone]) if alone else []
+    return [*first, *(yield calls[alone:])]
 
 
 def ask_response(

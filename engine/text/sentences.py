@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from groundwire.runtime.linear_tokenizer import LinearTokenizer
-
-from .words import RECENT, SHORT
+from .words import RECENT, SHORT, read_tokens
 
 if TYPE_CHECKING:
-    from spacy.language import Language
+    from spacy.tokens import Token
 
 
 class Sentence(NamedTuple):
@@ -30,43 +28,67 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     >>> [sentence.text for sentence in sentences("me too! it’s by Dr. Dre, no?")]
     ['me too!', 'it’s by Dr. Dre, no?']
     """
-    return _recent(text) if len(text) <= SHORT else _split(text)
+    return _recent(text) if len(text) <= SHORT else tuple(_read(text))
 
 
-def _split(text: str) -> tuple[Sentence, ...]:
-    result: list[Sentence] = []
+def read_sentences(text: str) -> Iterator[Sentence]:
+    """Yield what ``sentences`` returns, reading a long text as far as somebody asks."""
+    return iter(sentences(text)) if len(text) <= SHORT else _read(text)
+
+
+def _read(text: str) -> Iterator[Sentence]:
+    any_word = False
     offset = 0
     for line in text.splitlines(keepends=True):
-        result += [
-            _strip(text, offset + start, offset + end)
-            for start, end in _find_bounds(line)
-            if any(character.isalnum() for character in line[start:end])
-        ]
+        for start, end in _find_bounds(line):
+            if any(map(str.isalnum, line[start:end])):
+                any_word = True
+                yield _strip(text, offset + start, offset + end)
         offset += len(line)
-    return tuple(result) or (_strip(text, 0, len(text)),)
+    if not any_word:
+        yield _strip(text, 0, len(text))
 
 
-_recent = lru_cache(RECENT)(_split)
-_lock = threading.Lock()
+@lru_cache(RECENT)
+def _recent(text: str) -> tuple[Sentence, ...]:
+    return tuple(_read(text))
+
+
+def _find_bounds(line: str) -> Iterator[tuple[int, int]]:
+    """The sentences of spaCy's sentencizer: one begins with the first token that is no punctuation after a full stop.
+
+    Unlike a pipeline, this reads a long line part by part.
+    """
+    begin = end = 0
+    after_stop = False
+    for mark in read_tokens(line, _mark_token):
+        if after_stop and not mark.punctuation and not mark.stop:
+            yield begin, end
+            begin, after_stop = mark.start, False
+        after_stop = after_stop or mark.stop
+        end = mark.end
+    if begin < end:
+        yield begin, end
+
+
+class _Mark(NamedTuple):
+    start: int
+    end: int
+    stop: bool
+    """Whether it ends a sentence."""
+    punctuation: bool
+
+
+def _mark_token(token: Token, offset: int) -> _Mark:
+    start = offset + token.idx
+    return _Mark(start, start + len(token), token.text in _stops(), token.is_punct)
 
 
 @cache
-def _pipeline() -> Language:
-    import spacy  # on first use, as in ``words``
+def _stops() -> frozenset[str]:
+    from spacy.pipeline import Sentencizer  # on first use, as in ``words``
 
-    nlp = spacy.blank("en")
-    nlp.tokenizer = LinearTokenizer(nlp.tokenizer)
-    nlp.add_pipe("sentencizer")
-    nlp.max_length = 1 << 30  # callers limit their texts; these rules need little memory
-    return nlp
-
-
-def _find_bounds(line: str) -> list[tuple[int, int]]:
-    # spaCy does not promise that a pipeline is thread-safe. The memory zone frees the strings of this line.
-    with _lock:
-        nlp = _pipeline()
-        with nlp.memory_zone():
-            return [(span.start_char, span.end_char) for span in nlp(line).sents]
+    return frozenset(Sentencizer.default_punct_chars)
 
 
 def _strip(text: str, start: int, end: int) -> Sentence:

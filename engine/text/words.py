@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.linear_tokenizer import LinearTokenizer
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spacy.vocab import Vocab
 
 
+T = TypeVar("T")
 WORD = re.compile(r"\w+(?:['’.,\-]\w+)*")
 """A word with its apostrophes, hyphens and the points of numbers: what is marked in a response as a whole."""
 
@@ -42,6 +43,27 @@ def words(text: str) -> tuple[Word, ...]:
     return _recent(text) if len(text) <= SHORT else _split(text)
 
 
+def read_words(text: str) -> Iterator[Word]:
+    """Yield what ``words`` returns, reading the text as far as somebody asks."""
+    return (word for word in read_tokens(text, _make_word) if word is not None)
+
+
+def read_tokens(text: str, build: Callable[[Token, int], T]) -> Iterator[T]:
+    """Yield ``build(token, offset)`` of each token of ``text``; the token's ``idx`` counts from ``offset``.
+
+    Between two parts of a long text, whoever else waits for the tokenizer has a turn. What ``build`` returns may
+    have nothing of spaCy.
+    """
+    # spaCy does not promise that a tokenizer is thread-safe. The memory zone frees the strings of this part, so the
+    # memory of a service does not grow with the words it has seen.
+    vocabulary, tokenizer = _tokenizer()
+    parts = tokenizer.cut(text)
+    for start, part in parts:
+        with _lock, vocabulary.memory_zone():
+            built = [build(token, start) for token in tokenizer.read(part)]
+        yield from built
+
+
 def check_words(texts: Iterable[str], limit: int, title: str) -> None:
     """Raise TooLong if ``texts`` have more than ``limit`` words together, for a metric that is called ``title``.
 
@@ -64,17 +86,14 @@ RECENT = 128
 
 
 def _split(text: str) -> tuple[Word, ...]:
-    # spaCy does not promise that a tokenizer is thread-safe. The memory zone frees the strings of this text, so the
-    # memory of a service does not grow with the words it has seen.
-    with _lock:
-        vocabulary, tokenizer = _tokenizer()
-        with vocabulary.memory_zone():
-            return tuple(
-                Word(token.text, start + token.idx, start + token.idx + len(token), token.lower_, _is_content(token))
-                for start, doc in tokenizer.read_parts(text)
-                for token in doc
-                if not token.is_space
-            )
+    return tuple(read_words(text))
+
+
+def _make_word(token: Token, offset: int) -> Word | None:
+    if token.is_space:
+        return None
+    start = offset + token.idx
+    return Word(token.text, start, start + len(token), token.lower_, not token.is_stop and not token.is_punct)
 
 
 _recent = lru_cache(RECENT)(_split)
@@ -87,7 +106,3 @@ def _tokenizer() -> tuple[Vocab, LinearTokenizer]:
 
     nlp = spacy.blank("en")
     return nlp.vocab, LinearTokenizer(nlp.tokenizer)
-
-
-def _is_content(token: Token) -> bool:
-    return not token.is_stop and not token.is_punct

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bundle import Bundle
 from ..calls import Classified, Classify, Read
-from ..errors import BundleError, GroundwireError, ModelError, TooLong
+from ..errors import BundleError, GroundwireError, ModelError
 from ..manifest import ClassifierRole
 from ..numerics import softmax
 from ..ort.session import DeviceProfile, Session
@@ -100,14 +100,12 @@ class Classifier:
                 encoded = [self._encoder.encode(first)]
                 response = encoded[0].unread[0]
             else:
-                encoded = self._encoder.encode_windows(first, second, windowed, self._role.stride)
+                encoded = self._encoder.encode_windows(
+                    first, second, windowed, self._role.stride, max_windows, len(windows)
+                )
                 response, knowledge = encoded[0].unread[1 - windowed], knowledge.join(encoded[0].unread[windowed])
             windows += encoded
-            if len(windows) > max_windows:
-                raise TooLong(
-                    f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
-                    "Retrieve fewer passages, or raise Options.max_windows."
-                )
+            self._encoder.check_windows(len(windows), max_windows)
         length = len(call.hypothesis)
         if template.second is None and not alone:
             length += max(map(len, call.premises))  # both are in one text

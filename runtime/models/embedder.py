@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..bundle import Bundle
 from ..calls import CountTokens, Embed, Embedded, Read, TokenCounts
-from ..errors import GroundwireError, ModelError, TooLong
+from ..errors import GroundwireError, ModelError
 from ..manifest import EmbedderRole
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Session
@@ -83,12 +83,7 @@ class Embedder:
         return TokenCounts(len(call.texts), dict(counts))
 
     def _split_text(self, call: Embed, max_windows: int) -> list[OwnedWindow]:
-        parts = self._encoder.encode_parts(call.text, self._role.stride)
-        if len(parts) > max_windows:
-            raise TooLong(
-                f"A text of {len(call.text)} characters makes {len(parts)} windows of {self._encoder.max_tokens} "
-                f"tokens; allowed are {max_windows}. Retrieve fewer or shorter passages, or raise Options.max_windows."
-            )
+        parts = self._encoder.encode_parts(call.text, self._role.stride, max_windows)
         check_readable("text", parts[0].window.unread[0], len(call.text))
         return parts
 

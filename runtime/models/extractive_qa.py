@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import _native
 from ..bundle import Bundle
 from ..calls import Answer, Answered, AnswerRule, Read
-from ..errors import GroundwireError, ModelError, TooLong
+from ..errors import GroundwireError, ModelError
 from ..manifest import ExtractiveQARole
 from ..ort.forward import forward
 from ..ort.session import Array, DeviceProfile, Session
@@ -101,14 +101,11 @@ class ExtractiveQA:
         windows: list[PassageWindow] = []
         unread = NOTHING
         for passage_index, passage in enumerate(call.passages):
-            for window in self._encoder.encode_windows(call.question, passage, 1, self._role.stride):
-                windows.append(PassageWindow(question, passage_index, window))
+            encoded = self._encoder.encode_windows(
+                call.question, passage, 1, self._role.stride, max_windows, len(windows)
+            )
+            windows += [PassageWindow(question, passage_index, window) for window in encoded]
             unread = unread.join(windows[-1].window.unread[1])
-            if len(windows) > max_windows:
-                raise TooLong(
-                    f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
-                    "Retrieve fewer passages, or raise Options.max_windows."
-                )
         check_readable("passages", unread, sum(map(len, call.passages)))
         return windows
 

@@ -116,7 +116,7 @@ class LanguageModel:
         parts = []
         for part in (*call.prefix, call.text):
             if part not in windows:
-                windows[part] = self._encoder.encode_plain(part)
+                windows[part] = self._encode(part)
             parts.append(windows[part])
             check_readable("text", windows[part].unread[0], len(part))
         text = parts.pop()
@@ -137,6 +137,13 @@ class LanguageModel:
         if prefix:
             return ScoringInput(tuple(prefix[:-1]), [prefix[-1], *text.ids[:-1]], text.ids, text, read)
         return ScoringInput((), text.ids[:-1], text.ids[1:], text, read)
+
+    def _encode(self, text: str) -> Window:
+        try:
+            return self._encoder.encode_plain(text, must_fit=True)
+        except TooLong:
+            check_readable("text", self._encoder.find_foreign(text), len(text))
+            raise
 
     def _build_result(self, scored: ScoringInput, values: NDArray[np.float32]) -> TextScored | GroundwireError:
         if not np.isfinite(values).all():

@@ -180,7 +180,7 @@ class ResponseGenerator:
     def _tokenize_prompt(self, pieces: Sequence[str], max_new_tokens: int) -> list[int]:
         if not self._role.causal:
             return self._text.encode("".join(pieces)).ids
-        ids = [index for piece in pieces for index in self._text.encode_plain(piece).ids]
+        ids = [index for piece in pieces for index in self._text.encode_plain(piece, must_fit=True).ids]
         if not ids:
             raise InvalidRequest("The prompt has no tokens: give a history, or export the model with a longer prompt.")
         limit = self._text.max_tokens

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bundle import Bundle
 from ..calls import ClassifiedToken, ClassifiedTokens, ClassifyTokens, Read
-from ..errors import BundleError, GroundwireError, ModelError, TooLong
+from ..errors import BundleError, GroundwireError, ModelError
 from ..manifest import TokenClassifierRole
 from ..numerics import softmax
 from ..ort.session import DeviceProfile, Session
@@ -96,13 +96,8 @@ class TokenClassifier:
                     f"The template of {call.role!r} must have the classified text alone as its second text: "
                     "{hypothesis}."
                 )
-            encoded = self._encoder.encode_windows(first, second, 0, self._role.stride)
+            encoded = self._encoder.encode_windows(first, second, 0, self._role.stride, max_windows, len(windows))
             windows += encoded
             response, knowledge = encoded[0].unread[1], knowledge.join(encoded[0].unread[0])
-            if len(windows) > max_windows:
-                raise TooLong(
-                    f"The knowledge makes more than {max_windows} windows of {self._encoder.max_tokens} tokens. "
-                    "Retrieve fewer passages, or raise Options.max_windows."
-                )
         length = sum(map(len, call.premises))
         return SplitCall(windows, read_pair(response, len(call.text), knowledge, length, len(windows)))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nltk.corpus import wordnet
 from nltk.translate.meteor_score import meteor_score, single_meteor_score
 from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import DefaultTokenizer
 
 from groundwire.engine import Engine, InvalidRequest, LexicalOptions, Options, Score
 from groundwire.engine.metrics import libraries
@@ -92,10 +93,12 @@ def test_a_response_without_words_for_a_metric_has_nothing_to_verify() -> None:
     assert score("<skipped>", SENTENCES[0]).metrics["bleu"].status == "nothing_to_verify"
 
 
-@pytest.mark.parametrize(("name", "limit"), [("rouge_l", "MAX_CELLS"), ("meteor", "MAX_WORDS")])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("bleu", "MAX_BLEU_WORDS"), ("rouge_l", "MAX_CELLS"), ("meteor", "MAX_WORDS")]
+)
 def test_too_long_knowledge_is_truncated(monkeypatch: pytest.MonkeyPatch, name: str, limit: str) -> None:
-    # ROUGE-L counts pairs of words, METEOR those of both texts and the full stop.
-    maximum = {"rouge_l": 5 * 9, "meteor": 5 + 10}[name]
+    # ROUGE-L counts pairs of words, the others those of both texts and the full stop.
+    maximum = {"bleu": 5 + 10, "rouge_l": 5 * 9, "meteor": 5 + 10}[name]
     monkeypatch.setattr(libraries, limit, maximum)
     response = "Bob Ross was a painter"
     fits = score(response, "one two three four five six seven eight nine.", metrics=(name,))
@@ -103,6 +106,11 @@ def test_too_long_knowledge_is_truncated(monkeypatch: pytest.MonkeyPatch, name: 
     over = score(response, "one two three four five six seven eight nine ten.", metrics=(name,))
     assert (over.status, over.value) == ("truncated", None)
     assert f"up to {maximum}" in over.message
+
+
+@given(st.text(st.one_of(st.sampled_from("aZ0 -'İ\u212aſß\n"), st.characters(exclude_categories=["Cs"]))))
+def test_words_are_counted_as_rouge_score_has_them(text: str) -> None:
+    assert libraries.count_rouge_words(text) == len(DefaultTokenizer(use_stemmer=False).tokenize(text))
 
 
 def test_a_long_response_is_truncated_for_meteor_too(monkeypatch: pytest.MonkeyPatch) -> None:

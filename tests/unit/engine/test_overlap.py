@@ -9,11 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, OverlapExplanation, Score
-from groundwire.engine.metrics import overlap
+from groundwire.engine import Engine, MetricResult, Options, OverlapExplanation, Score
+from groundwire.engine.metrics import METRICS, overlap
 from groundwire.engine.metrics.overlap import split_words
+from groundwire.engine.schema.results import Request
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import RoleInfo
 from tests.reference import overlap as reference
 from tests.support.texts import sentences
 
@@ -188,3 +190,37 @@ def test_the_tokenizer_does_not_keep_the_words_it_has_seen() -> None:
     for index in range(200):
         words(f"word{index} other{index}")
     assert len(_tokenizer()[0].strings) <= before + 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_long_knowledge_is_read_in_steps_between_which_a_request_may_be_stopped(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passages = (KNOWLEDGE * 400, KNOWLEDGE, SENTENCES[0] * 300)
+    monkeypatch.setattr(overlap, "WORDS_AT_ONCE", 1_000)
+
+    def count_rounds(*knowledge: str) -> tuple[int, MetricResult]:
+        steps = METRICS[name].compute(Request(RESPONSE, knowledge), Options(), lambda role: RoleInfo())
+        rounds = 0
+        while True:
+            try:
+                assert steps.send(None if not rounds else []) == []
+            except StopIteration as end:
+                return rounds, end.value
+            rounds += 1
+
+    rounds, result = count_rounds(*passages)
+    assert rounds >= 5
+    assert count_rounds(KNOWLEDGE)[0] == 0
+    ours, theirs = (
+        [
+            split_words(text) if name == "unigram_f1" else [word.lower for word in words(text) if word.content]
+            for text in texts
+        ]
+        for texts in ((RESPONSE,), passages)
+    )
+    known = [word for of_passage in theirs for word in of_passage]
+    if name == "overlap_precision":
+        assert result.value == pytest.approx(sum(word in known for word in ours[0]) / len(ours[0]))
+    else:
+        assert result.value == pytest.approx(overlap.bag_f1(ours[0], known))

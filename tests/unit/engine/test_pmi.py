@@ -8,7 +8,10 @@ import pytest
 
 from groundwire.engine import Engine, MetricResult, Options, PmiExplanation, PmiOptions, Score
 from groundwire.engine.cli.display import format_reasons
+from groundwire.engine.metrics import pmi
 from groundwire.engine.schema.explanations import REASONS
+from groundwire.engine.text import relevance
+from groundwire.engine.text.relevance import count_shared_words
 from groundwire.runtime.calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
@@ -287,6 +290,30 @@ def test_of_knowledge_that_is_too_long_the_most_relevant_sentences_are_read(limi
     assert (score.coverage == 1.0) is whole
     assert (get_explanation(score).left_out == ()) is whole
     assert (score.message == "") is whole
+
+
+@pytest.mark.parametrize("limit", [27, 24, 18, 14])
+def test_the_sentences_that_are_read_do_not_depend_on_how_many_are_measured_at_once(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, apart = make_narrow_runtime(limit), make_narrow_runtime(limit)
+    expected = run("Elvis sang here", KNOWLEDGE, ("Who",), runtime=together)
+    monkeypatch.setattr(pmi, "SENTENCES_AT_ONCE", 1)
+    score = run("Elvis sang here", KNOWLEDGE, ("Who",), runtime=apart)
+    assert documents(apart)[-1] == documents(together)[-1]
+    assert get_explanation(score) == get_explanation(expected)
+
+
+def test_only_sentences_with_a_word_of_the_response_are_split_into_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    split: list[str] = []
+    original = relevance.words
+    monkeypatch.setattr(relevance, "words", lambda text: split.append(text) or original(text))
+    passages = ("ELVIS sang. Rain fell. He singed it.", "İstanbul is old. Elvises ate.")
+    shared = {
+        item.candidate.sentence.text: item.shared for item in count_shared_words(passages, "Elvis sang in İstanbul")
+    }
+    assert shared == {"ELVIS sang.": 2, "Rain fell.": 0, "He singed it.": 0, "İstanbul is old.": 1, "Elvises ate.": 0}
+    assert split == ["Elvis sang in İstanbul", "ELVIS sang.", "İstanbul is old.", "Elvises ate."]
 
 
 def test_what_was_left_out_is_said() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import BeamSearch, Engine, Options, Q2Explanation, Q2Options, Score
+from groundwire.engine.metrics import q2
+from groundwire.engine.metrics.claims import keep_overlapping
+from groundwire.engine.text.sentences import Sentence
 from groundwire.runtime.calls import (
     Answer,
     Answered,
@@ -13,8 +16,12 @@ from groundwire.runtime.calls import (
     GeneratedQuestion,
     GenerateQuestions,
     Read,
+    TextSpan,
 )
+from groundwire.runtime.errors import TooLong
+from groundwire.runtime.protocol import Outcome
 from tests.support.fakes import world
+from tests.support.work import count_steps
 
 
 def run(response: str, knowledge: str, options: Options | None = None, metric: str = "q2", **other: object) -> Score:
@@ -247,3 +254,36 @@ def test_neutral_inference_alone_keeps_the_token_f1(name: str, value: float) -> 
         qa=lambda call: answered(call, "Elvis" if call.passages == ("Elvis sang.",) else knowledge_answer),
     )
     assert score.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("metric", ["q2", "feqa"])
+def test_a_long_response_that_the_question_generator_cannot_read_is_refused_once(metric: str) -> None:
+    asked: list[GenerateQuestions] = []
+
+    def refuse(call: GenerateQuestions) -> Outcome:
+        asked.append(call)
+        return TooLong("A text of 3000 characters makes 700 tokens.")
+
+    with Engine(world(qg=refuse)) as engine:
+        score = engine.score(
+            " ".join(f"Elvis sang in {year}." for year in range(1900, 2050)), "Elvis.", metrics=[metric]
+        )
+    assert (score.status, len(asked)) == ("truncated", 1)
+
+
+def test_the_questions_about_a_long_response_are_those_of_all_spans() -> None:
+    response = " ".join(f"Elvis sang in {year}." for year in range(1900, 2050))
+    score = run(response, "Elvis came in 1935.")
+    spans = {comparison.span.start for comparison in get_explanation(score).questions}
+    assert len(spans) == 300
+    assert len(response) > q2.LONG_RESPONSE
+
+
+def test_the_work_of_leaving_spans_out_grows_linearly() -> None:
+    def count(number: int) -> int:
+        spans = [TextSpan("", start, start + 3, "") for start in range(0, 10 * number, 5)]
+        claims = [Sentence("", start, start + 4) for start in range(0, 10 * number, 10)]
+        assert keep_overlapping(spans, claims) == tuple(span for span in spans if span.start % 10 == 0)
+        return count_steps(lambda: keep_overlapping(spans, claims))
+
+    assert count(200) < 2.5 * count(100)
