@@ -65,7 +65,7 @@ class Runtime(Protocol):
         ...
 
     def batch_group(self, role: str) -> str:
-        """A role that stands for all whose calls may share a batch with this one's; itself when there is no other."""
+        """The name of the roles whose calls may share a batch with this one's: the first of them."""
         ...
 
     def batch(self, role: str) -> int:

@@ -10,7 +10,7 @@ from ..manifest import ClassifierRole, Role, TokenClassifierRole
 from ..ort.session import DeviceProfile, Session
 from .classifier import Classifier
 from .kinds import Model, kind_of
-from .shared_graph import Head, SharedGraph
+from .shared_graph import GraphHead, SharedGraph
 from .token_classifier import TokenClassifier
 
 
@@ -40,7 +40,7 @@ def load_group(names: tuple[str, ...], roles: Mapping[str, tuple[Role, Bundle]],
         ) from error
 
 
-def _load_head(role: Role, bundle: Bundle, profile: DeviceProfile, session: Session) -> Head:
+def _load_head(role: Role, bundle: Bundle, profile: DeviceProfile, session: Session) -> GraphHead:
     if isinstance(role, TokenClassifierRole):
         return TokenClassifier.load(bundle, role, profile, session)
     assert isinstance(role, ClassifierRole)

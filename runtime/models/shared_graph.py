@@ -23,7 +23,7 @@ class SplitCall(NamedTuple):
     read: Read
 
 
-class Head(Protocol):
+class GraphHead(Protocol):
     """A role that reads one output of an encoder graph."""
 
     @property
@@ -48,7 +48,7 @@ class Head(Protocol):
 class SharedGraph:
     """The model of all roles of one graph."""
 
-    def __init__(self, session: Graph, heads: Mapping[str, Head], profile: DeviceProfile) -> None:
+    def __init__(self, session: Graph, heads: Mapping[str, GraphHead], profile: DeviceProfile) -> None:
         if len({head.pad_id for head in heads.values()}) > 1:
             raise BundleError(f"The roles {', '.join(heads)} share a graph and pad differently; export them again.")
         self._session = session
@@ -61,7 +61,7 @@ class SharedGraph:
 
 
 def run_heads(
-    session: Graph, calls: Sequence[tuple[Head, Any]], max_windows: int, profile: DeviceProfile
+    session: Graph, calls: Sequence[tuple[GraphHead, Any]], max_windows: int, profile: DeviceProfile
 ) -> list[Outcome]:
     """One result or error per call of a head of ``session``'s graph. Windows of equal tokens are read once."""
     errors: dict[int, GroundwireError] = {}
@@ -94,7 +94,7 @@ def run_heads(
 
 
 def find_output(outputs: Sequence[str], wanted: str | None, graph: str) -> int:
-    """The position of the output ``wanted`` of a graph; None stands for its only one. BundleError if there is none."""
+    """The position of the output ``wanted`` of a graph; None: its only one. BundleError if there is none."""
     for index, output in enumerate(outputs):
         if output == wanted or (wanted is None and len(outputs) == 1):
             return index

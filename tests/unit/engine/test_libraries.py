@@ -19,6 +19,7 @@ from rouge_score.tokenizers import DefaultTokenizer
 from groundwire.engine import Engine, InvalidRequest, LexicalOptions, Options, Score
 from groundwire.engine.metrics import libraries
 from groundwire.engine.text.words import words
+from groundwire.runtime.blank import is_blank
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
 from tests.support.texts import sentences
@@ -192,7 +193,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0
 
 @given(TEXTS, TEXTS)
 def test_any_text_has_a_value_in_range_or_a_status(response: str, knowledge: str) -> None:
-    assume(response.strip() and knowledge.strip())
+    assume(not is_blank(response) and not is_blank(knowledge))
     for result in score(response, knowledge).metrics.values():
         if result.status == "scored":
             assert result.value is not None

@@ -27,12 +27,12 @@ def take(pending: PendingCalls, *jobs: Job[Any], limit: int = 64, free: int = 1)
 
 def test_what_roles_ask_about_one_text_is_taken_together() -> None:
     pending, job = PendingCalls(), make_job()
-    one = [Classify("nli", ("p",), "a"), Classify("detector.a", ("P",), "a"), ClassifyTokens("tokens", ("P",), "a")]
-    two = [Classify("nli", ("p",), "b"), Classify("detector.a", ("P",), "b")]
-    ask(pending, job, one[0], two[0], one[1], two[1], one[2])
+    first = [Classify("nli", ("p",), "a"), Classify("detector.a", ("P",), "a"), ClassifyTokens("tokens", ("P",), "a")]
+    second = [Classify("nli", ("p",), "b"), Classify("detector.a", ("P",), "b")]
+    ask(pending, job, first[0], second[0], first[1], second[1], first[2])
     # Two texts and two threads: one text each.
-    assert take(pending, job, free=2) == one
-    assert take(pending, job, free=1) == two
+    assert take(pending, job, free=2) == first
+    assert take(pending, job, free=1) == second
     assert pending.next_group([job], ["group"]) is None
 
 
@@ -64,8 +64,8 @@ def test_only_calls_with_the_same_number_of_windows_share_a_batch() -> None:
 
 def test_a_job_that_is_over_leaves_the_calls_of_others() -> None:
     pending, first, second = PendingCalls(), make_job(1), make_job(2)
-    shared, own = Classify("nli", ("p",), "a"), Classify("detector.a", ("p",), "a")
-    ask(pending, first, shared, own)
+    shared = Classify("nli", ("p",), "a")
+    ask(pending, first, shared, Classify("detector.a", ("p",), "a"))
     ask(pending, second, shared)
     pending.forget(first)
     assert list(pending.waiting_keys()) == [Key(shared, 8)]
