@@ -15,7 +15,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import DetectorExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from .base import Details, Metric, RoleInfos
+from .base import Details, Metric, RoleInfos, within
 from .claims import (
     VERIFIABILITY,
     classified_span,
@@ -72,6 +72,7 @@ def detector_metric(role: str) -> Metric:
         roles=frozenset({role}),
         groups=frozenset({"paper", "fast"}),
         features=_features,
+        part=_part,
         evidence=("", "worst"),
         details=_details,
     )
@@ -79,6 +80,13 @@ def detector_metric(role: str) -> Metric:
 
 def _features(explanation: DetectorExplanation) -> dict[str, float]:
     return {"worst": min(span.supported for span in explanation.sentences)} if explanation.sentences else {}
+
+
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    if not isinstance(result.explanation, DetectorExplanation):
+        return {}
+    found = within((*result.explanation.sentences, *result.explanation.scored), start, end)
+    return {"": found[0].supported} if found else {}
 
 
 def _details(result: MetricResult) -> Details | None:
