@@ -107,8 +107,8 @@ class Metric:
     features: Callable[[Any], Mapping[str, float]] = no_features
     """Further numbers in its explanation; the fusion knows each as ``name.key``, and the value as ``name``."""
     part: Callable[[MetricResult, int, int], Mapping[str, float]] = no_part
-    """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by the
-    keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
+    """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
+    the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
     evidence: tuple[str, ...] = ()
     """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
     another metric (Q² without inference, UPMI) have none."""

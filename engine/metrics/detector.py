@@ -46,7 +46,10 @@ def detector(request: Request, options: Options, role_info: RoleInfos, role: str
     spans = [classified_span(bounds, answer) for (bounds, _), answer in zip((*main, *further), answers, strict=True)]
     scored, others = tuple(spans[: len(main)]), tuple(spans[len(main) :])
     consistent = all(span.label in info.supported for span in scored)
-    wrong = [span for span in others or scored if span.label not in info.supported]
+    doubted, by_itself = (
+        [span for span in of_unit if span.label not in info.supported] for of_unit in (scored, others)
+    )
+    wrong = by_itself or doubted  # a response may be doubted as a whole where no sentence is
     return MetricResult(
         role,
         "scored",
@@ -85,8 +88,8 @@ def _features(explanation: DetectorExplanation) -> dict[str, float]:
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     if not isinstance(result.explanation, DetectorExplanation):
         return {}
-    found = within((*result.explanation.sentences, *result.explanation.scored), start, end)
-    return {"": found[0].supported} if found else {}
+    inside = within((*result.explanation.sentences, *result.explanation.scored), start, end)
+    return {"": inside[0].supported} if inside else {}
 
 
 def _details(result: MetricResult) -> Details | None:

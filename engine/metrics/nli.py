@@ -89,8 +89,8 @@ def _features(explanation: NliExplanation) -> dict[str, float]:
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     if not isinstance(result.explanation, NliExplanation):
         return {}
-    found = within((*result.explanation.sentences, result.explanation.response), start, end)
-    return _features(NliExplanation(found[0])) if found else {}
+    inside = within((*result.explanation.sentences, result.explanation.response), start, end)
+    return _features(NliExplanation(inside[0])) if inside else {}
 
 
 def _details(result: MetricResult) -> Details | None:

@@ -121,11 +121,11 @@ def _features(explanation: OverlapExplanation) -> dict[str, float]:
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     if not isinstance(result.explanation, OverlapExplanation):
         return {}
-    found = within(result.explanation.words, start, end)
-    missing = sum(not word.in_knowledge for word in found)
+    inside = within(result.explanation.words, start, end)
+    missing = sum(not word.in_knowledge for word in inside)
     numbers = {"missing": float(missing)}
-    if found and result.name == "overlap_precision":
-        numbers[""] = 1 - missing / len(found)
+    if inside and result.name == "overlap_precision":
+        numbers[""] = 1 - missing / len(inside)
     return numbers
 
 

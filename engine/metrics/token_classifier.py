@@ -55,8 +55,8 @@ def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     if not isinstance(result.explanation, TokenClassifierExplanation):
         return {}
-    found = within(result.explanation.tokens, start, end)
-    return {"": 1.0 - max(flag.probability for flag in found)} if found else {}
+    inside = within(result.explanation.tokens, start, end)
+    return {"": 1.0 - max(flag.probability for flag in inside)} if inside else {}
 
 
 METRICS = (

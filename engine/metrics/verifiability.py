@@ -34,8 +34,8 @@ def verifiability(request: Request, options: Options, role_info: RoleInfos) -> S
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     if not isinstance(result.explanation, VerifiabilityExplanation):
         return {}
-    found = within(result.explanation.sentences, start, end)
-    return {"": max(span.supported for span in found)} if found else {}
+    inside = within(result.explanation.sentences, start, end)
+    return {"": max(span.supported for span in inside)} if inside else {}
 
 
 METRICS = (

@@ -54,7 +54,7 @@ def test_each_sentence_has_its_own_numbers(engine: Engine) -> None:
 
 
 def test_evidence_about_sentences_is_named_as_evidence() -> None:
-    """Every metric whose numbers a verdict reads by default says something about a sentence, or only about the whole."""
+    """Every metric whose numbers a verdict reads by default says something about a sentence."""
     for metric in METRICS.values():
         if metric.evidence and metric.name not in ("overlap", "critic"):
             assert metric.part.__name__ != "no_part", metric.name
