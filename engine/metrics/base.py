@@ -6,9 +6,9 @@ the verdict, the marked words, tables and reports take what they say about a met
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from groundwire.runtime.protocol import RoleInfo
 
@@ -24,6 +24,18 @@ GROUPS: dict[Group, str] = {
     "fast": "those that generate no text: one or two forward passes each",
 }
 """Names of sets of metrics, and what is in them."""
+
+
+class HasRange(Protocol):
+    """A part of a text, in characters."""
+
+    @property
+    def start(self) -> int: ...  # noqa: D102
+    @property
+    def end(self) -> int: ...  # noqa: D102
+
+
+Ranged = TypeVar("Ranged", bound=HasRange)
 RoleInfos: TypeAlias = Callable[[str], RoleInfo]
 """What the bundle says about a role, by the role's name: ``Runtime.role_info``."""
 Cell: TypeAlias = str | float
@@ -48,6 +60,11 @@ def spans_of_result(result: MetricResult) -> tuple[UnsupportedSpan, ...]:
 
 def no_features(explanation: Any) -> Mapping[str, float]:
     """No numbers besides the metric's value."""
+    return {}
+
+
+def no_part(result: MetricResult, start: int, end: int) -> Mapping[str, float]:
+    """Nothing to say about a part of the response."""
     return {}
 
 
@@ -89,6 +106,9 @@ class Metric:
     """The spans of a scored result that count as evidence."""
     features: Callable[[Any], Mapping[str, float]] = no_features
     """Further numbers in its explanation; the fusion knows each as ``name.key``, and the value as ``name``."""
+    part: Callable[[MetricResult, int, int], Mapping[str, float]] = no_part
+    """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
+    the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
     evidence: tuple[str, ...] = ()
     """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
     another metric (Q² without inference, UPMI) have none."""
@@ -108,6 +128,11 @@ class Metric:
     def weight(self, span: UnsupportedSpan) -> float:
         """Weight of one of its spans as evidence, from 0; 1 marks a word alone."""
         return self.word_weight if self.word_weight is not None else SENTENCE_WEIGHTS.get(span.reason, 0.4)
+
+
+def within(items: Iterable[Ranged], start: int, end: int) -> tuple[Ranged, ...]:
+    """Those of ``items`` that lie in the characters ``start`` to ``end``."""
+    return tuple(item for item in items if start <= item.start and item.end <= end)
 
 
 def without_calls(build: Callable[[], MetricResult]) -> Steps[MetricResult]:

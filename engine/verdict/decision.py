@@ -55,6 +55,26 @@ def decide(results: Mapping[str, MetricResult], calibration: Calibration | None,
     return Verdict(label, probability, profile, point.threshold, contributions)
 
 
+def decide_sentence(numbers: Mapping[str, float], calibration: Calibration, profile: ProfileName) -> Verdict:
+    """The verdict on the numbers about one sentence of several; ``unknown`` when most evidence says nothing of it.
+
+    Nothing is needed by name: a sentence may have no question of Q², and a response's other sentences have it.
+    """
+    point = calibration.profile(profile)
+    known = [feature for feature in calibration.features if feature.name in numbers]
+    checkable = numbers.get("verifiability")
+    if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
+        return Verdict("unverifiable", None, profile, point.threshold)
+    if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in calibration.features):
+        return Verdict("unknown", profile=profile, message="The metrics say too little about this sentence.")
+    contributions = {
+        feature.name: feature.weight * (numbers[feature.name] - feature.mean) / feature.deviation for feature in known
+    }
+    probability = sigmoid(calibration.intercept + sum(contributions.values()))
+    label: Label = "consistent" if is_consistent(probability, point.threshold, fitted=True) else "inconsistent"
+    return Verdict(label, probability, profile, point.threshold, contributions)
+
+
 def sigmoid(logit: float) -> float:
     """1 / (1 + exp(−logit)), without overflow."""
     if logit >= 0:
