@@ -1,0 +1,196 @@
+"""Finds names by their capitals: a capital at the beginning of a sentence says nothing, unless the word has one elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence, Set
+
+from groundwire.runtime.language import ENGLISH
+
+from ..kg.normalization import FUNCTION_WORDS, fold_word
+from .dates import MONTHS
+from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
+from .quantities import stem
+from .records import Name, Value
+from .tokens import Token
+
+_CONNECTING = frozenset("of the de la le du des del della di da do dos van von der den el al bin ibn y".split())
+_TITLES = frozenset(
+    "mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess president emperor pope saint st "
+    "captain general senator governor minister chancellor".split()
+)
+_NOT_NAMES = frozenset(
+    "i i'm i'd i've i'll ok okay tv dvd cd cds dvds pc lol omg btw imo imho am pm ad bc bce ce dj mc diy faq asap eg ie "
+    "yes yeah no well hi hello hey oh wow thanks thank please sorry god mom dad internet earth moon sun".split()
+)
+PLACES = frozenset(
+    "city river lake mountain mountains island islands sea ocean county state states street avenue park valley bay "
+    "desert coast peninsula province village town bridge square castle beach forest canyon mount".split()
+)
+ORGANISATIONS = frozenset(
+    "inc ltd llc co corp corporation company university college school institute records studios studio pictures "
+    "entertainment bank association federation league club party army navy orchestra band museum foundation group "
+    "church society council committee union press".split()
+)
+_AT = frozenset({"in", "at", "near", "from", "to"})
+_PREPOSITIONS = frozenset("in at near from to by with of for as is was are were like called named".split())
+PHRASES = {
+    ("united", "states"): ["america"],
+    ("united", "states", "america"): ["america"],
+    ("united", "kingdom"): ["britain"],
+    ("great", "britain"): ["britain"],
+}
+"""Names of two words for a country that has another."""
+_MAX_WORDS = 8
+"""Words of a name; a longer run of capitals is a heading."""
+
+
+def fold_name(word: str) -> str:
+    """A word of a name without case, accents and possessive; the country of a nationality.
+
+    >>> fold_name("Beyoncé's"), fold_name("French"), fold_name("Germans")
+    ('beyonce', 'france', 'germany')
+    """
+    folded = fold_word(word.replace("’", "'"))
+    folded = folded.removesuffix("'s").rstrip("'").replace("'", "")
+    return COUNTRY_OF.get(folded, folded)
+
+
+def split_by_case(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
+    """The words that have a capital although they begin no sentence, and those without, in lower case."""
+    capitalised: set[str] = set()
+    lower: set[str] = set()
+    for token in tokens:
+        if token.text[0].islower():
+            lower.add(token.lower)
+        elif not token.opens and token.text[0].isupper():
+            capitalised.add(token.lower.removesuffix("'s"))
+    return capitalised, lower
+
+
+def find_names(
+    tokens: Sequence[Token], taken: Collection[int], capitalised: Set[str], lower: Set[str] = frozenset()
+) -> list[Value]:
+    """The names in a text, in order.
+
+    ``taken``: indices of tokens that are part of other values. ``capitalised``: words with a capital inside a sentence,
+    here or in the other text. ``lower``: words that are written without one.
+    """
+    headings = _find_headings(tokens)
+    names: list[Value] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if index in taken or not token.text[0].isalpha() or token.sentence in headings:
+            index += 1
+        elif token.lower in SAFE_IN_LOWER_CASE and token.text[0].islower():
+            names.append(_make(tokens, index, index + 1, False))
+            index += 1
+        elif _is_capital(token):
+            end = _find_end(tokens, index, taken)
+            start, optional = _choose_start(tokens, index, end, capitalised, lower)
+            if start < end and end - start <= 2 * _MAX_WORDS:
+                name = _make(tokens, start, end, optional)
+                if isinstance(name.content, Name) and name.content.words:
+                    names.append(name)
+            index = max(end, index + 1)
+        else:
+            index += 1
+    return names
+
+
+def _find_headings(tokens: Sequence[Token]) -> set[int]:
+    """Sentences in capitals, or of capitalised words alone, in which a capital says nothing."""
+    words: dict[int, list[int]] = {}
+    for token in tokens:
+        if token.text[0].isalpha() and token.lower not in FUNCTION_WORDS:
+            counts = words.setdefault(token.sentence, [0, 0])
+            counts[token.text[0].isupper()] += 1
+    return {sentence for sentence, (small, capital) in words.items() if not small and capital > 4}
+
+
+def _is_capital(token: Token) -> bool:
+    return token.text[0].isupper() and token.lower not in _NOT_NAMES
+
+
+def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> int:
+    """The index after the name that begins at ``index``."""
+    end = index + 1
+    while end < len(tokens):
+        at, last = end, tokens[end - 1]
+        if last.lower.endswith(("'s", "s'")):
+            break
+        if tokens[at].text == "." and tokens[at].start == last.end and (len(last.text) == 1 or last.lower in _TITLES or last.lower == "jr"):
+            at += 1  # J. R. R. Tolkien, Dr. Dre
+        elif tokens[at].text in "-&" and at + 1 < len(tokens):
+            at += 1
+        connected = at
+        while connected < len(tokens) and connected - at < 2 and tokens[connected].lower in _CONNECTING and tokens[connected].text[0].islower():
+            connected += 1
+        if connected >= len(tokens) or connected in taken or tokens[connected].sentence != last.sentence:
+            break
+        initial = len(tokens[connected].text) == 1 and tokens[connected].text.isupper()
+        if not (_is_capital(tokens[connected]) or initial) or (initial and _is_compound(tokens, connected)):
+            break
+        end = connected + 1
+    return end
+
+
+def _is_compound(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a hyphen and something else follow without a space: F-35."""
+    following = tokens[index + 1 : index + 2]
+    return bool(following) and following[0].text == "-" and following[0].start == tokens[index].end
+
+
+def _choose_start(
+    tokens: Sequence[Token], index: int, end: int, capitalised: Set[str], lower: Set[str]
+) -> tuple[int, bool]:
+    """Where a run of capitals begins as a name, and whether its first word may be none; ``end`` when it is no name."""
+    token = tokens[index]
+    plain = token.lower.removesuffix("'s")
+    if plain in FUNCTION_WORDS or plain in MONTHS or (token.opens and plain in ENGLISH and plain not in COUNTRY_OF):
+        at = index + 1
+        while at < end and not _is_capital(tokens[at]):
+            at += 1
+        return at, False
+    if not token.opens:
+        return index, False
+    if plain in COUNTRY_OF or (plain in capitalised and plain not in lower):
+        return index, False
+    if end - index > 1:
+        return index, not set(tokens[index + 1].text) <= set("IVX.")  # Henry II, J. K.
+    return end, False
+
+
+def _make(tokens: Sequence[Token], start: int, end: int, optional: bool) -> Value:
+    inner = [token for token in tokens[start:end] if token.text[0].isalnum()]
+    titles = [token for token in inner if token.lower in _TITLES]
+    words = [fold_name(token.text) for token in inner if token.lower not in _CONNECTING and token.lower not in _TITLES]
+    words = PHRASES.get(tuple(words), words)
+    if not words:
+        words = [fold_name(token.text) for token in titles] if len(inner) > 1 else []
+    before = tokens[start - 1].lower if start and tokens[start - 1].sentence == tokens[start].sentence else ""
+    back = start - 1
+    while back >= 0 and back > start - 5 and tokens[back].lower in FUNCTION_WORDS and tokens[back].sentence == tokens[start].sentence:
+        back -= 1
+    anchor = tokens[back].lower if 0 <= back < start and tokens[back].sentence == tokens[start].sentence else ""
+    preposition = next((token.lower for token in tokens[back + 1 : start] if token.lower in _PREPOSITIONS), "")
+    kind = _find_type([token.lower for token in inner], bool(titles) and len(inner) > 1, words, preposition, before)
+    last = tokens[end - 1]
+    stop = last.end - (2 if last.lower.endswith("'s") else 1 if last.lower.endswith("'") else 0)
+    role = (preposition, stem(anchor) if anchor[:1].isalpha() else "")
+    second = next((token.start for token in inner[1:] if _is_capital(token)), None) if optional else None
+    skip = 0 if second is None else second - tokens[start].start
+    opens = tokens[start].opens or (start > 0 and tokens[start - 1].opens)
+    return Value("name", tokens[start].start, stop, tokens[start].sentence, Name(tuple(words), kind, role, skip, opens))
+
+
+def _find_type(lower: Sequence[str], titled: bool, words: Sequence[str], preposition: str, before: str) -> str:
+    if len(words) == 1 and words[0] in COUNTRY_OF.values():
+        return "nationality"
+    if lower[-1] in ORGANISATIONS:
+        return "organisation"
+    if lower[-1] in PLACES or lower[0] in PLACES:
+        return "place"
+    if titled:
+        return "person"
+    return "place" if preposition in _AT and before in _AT else "other"

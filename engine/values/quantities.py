@@ -1,0 +1,233 @@
+"""Reads amounts: numbers with their unit, currency or counted noun, percentages, ordinals, ages, and their hedges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..kg.normalization import FUNCTION_WORDS
+from .numbers import PLURAL_SCALES, SCALES, Number, read_fraction, read_number, read_ordinal
+from .records import Hedge, Measure, ValueKind
+from .tokens import Token
+from .units import AREAS, CURRENCY_SIGNS, MONEY, ONE_LETTER, PER_HOUR, UNITS, VOLUMES, Unit, cube, square
+
+_HEDGES: dict[tuple[str, ...], Hedge] = {
+    ("more", "than"): "more", ("over",): "more", ("above",): "more", ("exceeding",): "more", ("beyond",): "more",
+    ("at", "least"): "at_least", ("no", "fewer", "than"): "at_least", ("no", "less", "than"): "at_least",
+    ("minimum", "of"): "at_least", ("less", "than"): "less", ("fewer", "than"): "less", ("under",): "less",
+    ("below",): "less", ("at", "most"): "at_most", ("up", "to"): "at_most", ("no", "more", "than"): "at_most",
+    ("maximum", "of"): "at_most", ("about",): "about", ("around",): "about", ("approximately",): "about",
+    ("approx",): "about", ("roughly",): "about", ("some",): "about", ("circa",): "about", ("~",): "about",
+    ("≈",): "about", ("estimated",): "about", ("close", "to"): "about", ("almost",): "almost", ("nearly",): "almost",
+    ("just", "under"): "almost", ("not", "quite"): "almost", ("just", "over"): "about",
+}  # fmt: skip
+_LAST_WORDS = frozenset(words[-1] for words in _HEDGES)
+_SOFT = frozenset({"a", "an", "the", "an estimated"})
+_DETERMINERS = frozenset("the his her its their our my your a an this that only".split())
+_NOT_RANKS = frozenset("time times of half , . ! ? ; :".split())
+_AGE_BEFORE = frozenset({"aged", "age"})
+STEM = 5
+"""Letters of a word that must agree for it to be the same noun or content word: "found" and "founded" do."""
+
+
+class ReadMeasure(NamedTuple):
+    """An amount, its kind, and the index after its last token."""
+
+    kind: ValueKind
+    measure: Measure
+    end: int
+    first: int
+    """Index of its first token: a currency's sign may precede the number."""
+
+
+def stem(word: str) -> str:
+    """The beginning of a lower-case word, by which words are compared: "string" for "strings".
+
+    >>> stem("founded") == stem("foundation"), stem("cat") == stem("cats"), stem("six")
+    (True, True, 'six')
+    """
+    return word[:STEM] if len(word) > STEM else word.rstrip("s") or word
+
+
+def read_measure(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
+    """The amount that begins at ``tokens[index]``, or None."""
+    token = tokens[index]
+    if token.lower in PLURAL_SCALES:
+        return _read_plural_scale(tokens, index)
+    fraction = read_fraction(tokens, index)
+    if fraction is not None:
+        return ReadMeasure("percentage", Measure("share", fraction[0], 0.0, _find_hedge(tokens, index)), fraction[1], index)
+    ordinal = read_ordinal(tokens, index)
+    if ordinal is not None:
+        return _read_ordinal(tokens, index, *ordinal)
+    number = read_number(tokens, index)
+    if number is None or not _may_count(tokens, index, number):
+        return None
+    return _read_with_unit(tokens, index, number)
+
+
+def _read_plural_scale(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
+    """Hundreds of thousands of people: at least that many."""
+    factor, at = PLURAL_SCALES[tokens[index].lower], index + 1
+    while _lower(tokens, at) == "of" and _lower(tokens, at + 1) in PLURAL_SCALES:
+        factor, at = factor * PLURAL_SCALES[_lower(tokens, at + 1)], at + 2
+    if _lower(tokens, at) != "of":
+        return None
+    return ReadMeasure("number", Measure("count", float(factor), float(factor), "at_least", _read_nouns(tokens, at + 1)), at, index)
+
+
+def _read_ordinal(tokens: Sequence[Token], index: int, rank: int, end: int) -> ReadMeasure | None:
+    """An ordinal that ranks something: "the second album", but not "the first time" or "secondly"."""
+    spelled = not tokens[index].text[0].isdecimal()
+    before = _lower(tokens, index - 1)
+    determined = before in _DETERMINERS or before.endswith(("'s", "s'")) or before == "'"
+    if spelled and (not determined or before in ("a", "an") and rank == 2):
+        return None
+    if spelled and _lower(tokens, end) in _NOT_RANKS and not (rank > 2 and _lower(tokens, end) == "of"):
+        return None
+    return ReadMeasure("ordinal", Measure("rank", float(rank), 0.0, "exact", _read_nouns(tokens, end)), end, index)
+
+
+def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
+    """Whether a number is an amount and no part of a word, a name or a list."""
+    token = tokens[index]
+    before = tokens[index - 1] if index else None
+    if token.lower == "one" and number.end == index + 1:
+        return _lower(tokens, number.end) in UNITS and not _lower(tokens, number.end) == "second"
+    if before is not None and before.end == token.start and (before.text.isalpha() or before.text in "#/_@"):
+        return False  # U2, 24/7, #1
+    if before is not None and before.text == "-" and before.start == tokens[index - 2].end and tokens[index - 2].text.isalpha():
+        return before.end != token.start or tokens[index - 2].lower in ("mid", "pre", "post") or token.text.isalpha()
+    if number.end < len(tokens):
+        following = tokens[number.end]
+        if following.start == tokens[number.end - 1].end and following.text in "/_":
+            return False
+        if token.opens and following.text in ".)" and number.end == index + 1 and token.text.isdecimal() and len(token.text) < 3:
+            return number.end + 1 == len(tokens) or tokens[number.end + 1].sentence != token.sentence  # "1. A list"
+    # "Two" inside a name: World War Two.
+    return token.opens or not (token.text[0].isupper() and token.text.isalpha() and _is_capital(before))
+
+
+def _is_capital(token: Token | None) -> bool:
+    return token is not None and token.text[0].isupper()
+
+
+def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> ReadMeasure:
+    before = tokens[index - 1] if index else None
+    hedge = _find_hedge(tokens, index)
+    if before is not None and before.text in CURRENCY_SIGNS:
+        unit, first = UNITS[before.text], index - 1
+        first -= index > 1 and tokens[index - 2].end == before.start and tokens[index - 2].lower in ("us", "a", "c", "nz")
+        value, step, end = number.value, number.step, number.end
+        following = tokens[end] if end < len(tokens) else None
+        if following is not None and following.lower in ("m", "mn", "b") and following.start == tokens[end - 1].end:
+            factor = 1e9 if following.lower == "b" else 1e6
+            value, step, end = value * factor, step * factor, end + 1
+        return ReadMeasure("money", Measure(unit.measure, value, step, _find_hedge(tokens, first)), _skip_code(tokens, end), first)
+    unit_end = _read_unit(tokens, number.end)
+    if unit_end is not None:
+        unit, end = unit_end
+        kind: ValueKind = "quantity"
+        if unit.measure == "share":
+            kind = "percentage"
+        elif unit.measure in MONEY:
+            kind = "money"
+        elif unit.measure == "duration":
+            kind, end = _read_age(tokens, index, end)
+        amount = number.value * unit.factor + unit.offset
+        return ReadMeasure(kind, Measure(unit.measure, amount, number.step * unit.factor, _hedge_after(tokens, end, hedge), factor=unit.factor), end, index)
+    if before is not None and (before.lower in _AGE_BEFORE or before.lower == "of" and _lower(tokens, index - 2) == "age"):
+        year = UNITS["year"].factor
+        return ReadMeasure("age", Measure("duration", number.value * year, year, hedge), number.end, index)
+    nouns = _read_nouns(tokens, number.end)
+    hedge = _hedge_after(tokens, number.end, hedge)
+    return ReadMeasure("number", Measure("count", number.value, number.step, hedge, nouns), number.end, index)
+
+
+def _read_unit(tokens: Sequence[Token], at: int) -> tuple[Unit, int] | None:
+    """The unit that begins at a token, and the index after it."""
+    if at >= len(tokens):
+        return None
+    at += tokens[at].text == "-" and tokens[at].start == tokens[at - 1].end and at + 1 < len(tokens)
+    token = tokens[at]
+    if token.lower in AREAS or token.lower in VOLUMES:
+        side = UNITS.get(_lower(tokens, at + 1))
+        power = None if side is None else square(side) if token.lower in AREAS else cube(side)
+        return (power, at + 2) if power else None
+    if token.lower == "per" and _lower(tokens, at + 1) == "cent":
+        return UNITS["percent"], at + 2
+    if token.lower in ("us", "american", "canadian", "australian") and _lower(tokens, at + 1) in ("dollars", "dollar", "$"):
+        return UNITS["dollars"], at + 2
+    unit = UNITS.get(token.lower)
+    if unit is None:
+        return None
+    if len(token.text) == 1 and token.text.isalpha() and not (token.text in ONE_LETTER and tokens[at - 1].text[-1].isdecimal()):
+        return None
+    if token.lower in PER_HOUR and (_lower(tokens, at + 1), _lower(tokens, at + 2)) in (("per", "hour"), ("an", "hour"), ("/", "h")):
+        return PER_HOUR[token.lower], at + 3
+    if unit.measure == "degree":
+        scale = {"c": "celsius", "f": "fahrenheit"}.get(_lower(tokens, at + 1), _lower(tokens, at + 1))
+        if scale in ("celsius", "fahrenheit"):
+            return UNITS[scale], at + 2
+    if unit.measure == "pound" and _lower(tokens, at + 1) == "sterling":
+        return UNITS["£"], at + 2
+    if token.lower == "percentage" and _lower(tokens, at + 1) in ("point", "points"):
+        return unit, at + 2
+    return unit, at + 1
+
+
+def _read_age(tokens: Sequence[Token], index: int, end: int) -> tuple[ValueKind, int]:
+    """Whether a duration is an age ("34 years old", "a 34-year-old"), and the index after it."""
+    at = end + (_lower(tokens, end) == "-")
+    if _lower(tokens, at) in ("old", "olds"):
+        return "age", at + 1
+    if _lower(tokens, at) == "of" and _lower(tokens, at + 1) == "age":
+        return "age", at + 2
+    return "duration", end
+
+
+def _skip_code(tokens: Sequence[Token], end: int) -> int:
+    return end + (_lower(tokens, end) in ("usd", "eur", "gbp", "dollars", "euros"))
+
+
+def _read_nouns(tokens: Sequence[Token], at: int) -> frozenset[str]:
+    """Stems of up to three content words that follow a number without a break."""
+    nouns: list[str] = []
+    at += at < len(tokens) and tokens[at].text == "-"
+    if _lower(tokens, at) == "and" and _lower(tokens, at + 1) in ("final", "last", "only", "most"):
+        at += 2  # the seventh and final season
+    while at < len(tokens) and len(nouns) < 3:
+        token = tokens[at]
+        if not token.text[0].isalpha() or token.lower in FUNCTION_WORDS or (token.text[0].isupper() and not token.opens):
+            break
+        nouns.append(stem(token.lower))
+        at += 1
+    return frozenset(nouns)
+
+
+def _find_hedge(tokens: Sequence[Token], index: int) -> Hedge:
+    at = index - 1
+    if at >= 0 and tokens[at].lower in _SOFT:
+        at -= 1
+    if at < 0 or tokens[at].lower not in _LAST_WORDS:
+        return "exact"
+    for length in (3, 2, 1):
+        words = tuple(token.lower for token in tokens[at - length + 1 : at + 1]) if at + 1 >= length else ()
+        if words in _HEDGES:
+            return _HEDGES[words]
+    return "exact"
+
+
+def _hedge_after(tokens: Sequence[Token], end: int, hedge: Hedge) -> Hedge:
+    if hedge != "exact" or end >= len(tokens):
+        return hedge
+    following = (_lower(tokens, end), _lower(tokens, end + 1))
+    if following in (("or", "more"), ("and", "above"), ("and", "over")) or (following[0] == "+" and tokens[end].start == tokens[end - 1].end):
+        return "at_least"
+    if following in (("or", "less"), ("or", "fewer")):
+        return "at_most"
+    return "about" if following == ("or", "so") else hedge
+
+
+def _lower(tokens: Sequence[Token], index: int) -> str:
+    return tokens[index].lower if 0 <= index < len(tokens) else ""
