@@ -10,7 +10,7 @@ from math import inf
 from typing import Literal, TypeAlias
 
 from .records import Clock, Content, Date, Hedge, Measure
-from .units import OTHER_READINGS
+from .units import AMBIGUOUS
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
 _ABOUT = 0.1
@@ -43,9 +43,12 @@ def compare(ours: Content, theirs: Content) -> Relation | None:
 
 def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
     if ours.measure != theirs.measure:
-        if theirs.measure in OTHER_READINGS.get(ours.measure, ()) or ours.measure in OTHER_READINGS.get(theirs.measure, ()):
-            # "20 pounds" are money or a weight: the amounts as they were written are compared.
-            return "supports" if ours.amount / ours.factor == theirs.amount / theirs.factor else None
+        readings = [
+            *(_compare_measures(reading, theirs) for reading in _list_readings(ours, theirs.measure)),
+            *(_compare_measures(ours, reading) for reading in _list_readings(theirs, ours.measure)),
+        ]
+        if readings:
+            return "supports" if "supports" in readings else readings[0]
         return "supports" if _is_same_number(ours, theirs) else None
     if ours.measure == "rank":
         return "supports" if ours.amount == theirs.amount else "differs"
@@ -53,13 +56,27 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
         return "supports" if _agree_hedges(ours.hedge, theirs.hedge) else "compatible"
     low, high = _find_interval(ours)
     their_low, their_high = _find_interval(theirs)
-    if low <= their_low and their_high <= high and not (ours.hedge == "exact"):
+    if low <= their_low and their_high <= high and ours.hedge != "exact":
         return "supports"
     if low <= their_high and their_low <= high:
         return "compatible"
     if theirs.span is not None and theirs.span[0] <= ours.amount <= theirs.span[1]:
         return "compatible"
     return "differs"
+
+
+def _list_readings(ambiguous: Measure, measure: str) -> list[Measure]:
+    """What "20 pounds" or "40 degrees" is as a ``measure``."""
+    return [
+        ambiguous._replace(
+            measure=measure,
+            amount=ambiguous.amount * unit.factor + unit.offset,
+            step=ambiguous.step * unit.factor,
+            factor=unit.factor,
+        )
+        for unit in AMBIGUOUS.get(ambiguous.measure, ())
+        if unit.measure == measure
+    ]
 
 
 def _is_same_number(ours: Measure, theirs: Measure) -> bool:
@@ -106,7 +123,11 @@ def _is_close(left: float, right: float, share: float) -> bool:
 
 
 def _compare_dates(ours: Date, theirs: Date) -> Relation | None:
-    relations = [_compare_years(ours, theirs), _compare_parts(ours.month, theirs.month), _compare_parts(ours.day, theirs.day)]
+    relations = [
+        _compare_years(ours, theirs),
+        _compare_parts(ours.month, theirs.month),
+        _compare_parts(ours.day, theirs.day),
+    ]
     known = [relation for relation in relations if relation is not None]
     if "differs" in known:
         return "differs"

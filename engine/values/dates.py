@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 from .numbers import ONES, TENS, read_number, read_ordinal
 from .records import Clock, Date
-from .tokens import Token
+from .tokens import Token, split_words, text_at
 
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = split_words("january february march april may june july august september october november december")
 MONTHS = {name: number for number, name in enumerate(_MONTHS, 1)}
 MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
 _WORDS_TOO = frozenset({"may", "march", "mar", "jan", "jun", "dec", "sep"})
 """Names of months that are other words too, and count with a capital only."""
 _BEFORE_YEAR = frozenset(
-    "in since by from to until till of after before between during circa c ca around and about early late mid year "
-    "summer winter spring fall autumn through - – — ( , / '".split()
+    split_words("""
+    in since by from to until till of after before between during circa c ca around and about early late mid year
+    summer winter spring fall autumn through - – — ( , / '
+""")
 )
 _ERAS = {"bc": -1, "bce": -1, "ad": 1, "ce": 1}
 _DECADES = {word[:-1] + "ies": number for word, number in TENS.items()}
@@ -37,7 +39,7 @@ def read_date(tokens: Sequence[Token], index: int) -> ReadDate | None:
 
     >>> from .tokens import tokenize
     >>> [read_date(tokenize(text), 0).date[:4] for text in ("12 May 1887", "May 1887", "1880s", "19th century")]
-    [(1887, 1887, 5, 12), (1887, 1887, 5, None), (1880, 1889, None, None), (1801, 1900, None, None)]
+    [(1887, 1887, 5, 12), (1887, 1887, 5, None), (1880, 1889, None, None), (1800, 1899, None, None)]
     """
     token = tokens[index]
     if token.text[0].isdecimal():
@@ -52,7 +54,7 @@ def read_date(tokens: Sequence[Token], index: int) -> ReadDate | None:
         return _read_month_first(tokens, index)
     if token.lower in _DECADES:
         first = 1900 + _DECADES[token.lower]
-        before = _lower(tokens, index - 1)
+        before = text_at(tokens, index - 1)
         return ReadDate(Date(first, first + 9), index + 1) if before in ("the", "early", "late", "mid", "-") else None
     if token.lower in ONES or token.lower in TENS or token.lower.endswith(("th", "st", "nd", "rd")):
         century = _read_century(tokens, index)
@@ -60,7 +62,7 @@ def read_date(tokens: Sequence[Token], index: int) -> ReadDate | None:
             return century
         number = read_number(tokens, index)
         year = number is not None and (number.spelled_year or 2000 <= number.value < 2100)
-        if number is not None and year and _lower(tokens, index - 1) in _BEFORE_YEAR:
+        if number is not None and year and text_at(tokens, index - 1) in _BEFORE_YEAR:
             return ReadDate(Date(int(number.value), int(number.value)), number.end)
     return None
 
@@ -79,15 +81,15 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     if hour is None or hour > 24:
         return None
     at, minutes, certain = index + 1, 0, False
-    if token.text.isdecimal() and _lower(tokens, at) == ":" and _is_minutes(tokens, at + 1):
+    if token.text.isdecimal() and text_at(tokens, at) == ":" and _is_minutes(tokens, at + 1):
         minutes, at, certain = int(tokens[at + 1].text), at + 2, True
-        if _lower(tokens, at) == ":":  # hours, minutes and seconds, as of a race
+        if text_at(tokens, at) == ":":  # hours, minutes and seconds, as of a race
             return None
-    half = _lower(tokens, at)
-    if half in ("a", "p") and _lower(tokens, at + 1) == "." and _lower(tokens, at + 2) == "m":
-        half, at = half + "m", at + 2 + (_lower(tokens, at + 3) == ".")
+    half = text_at(tokens, at)
+    if half in ("a", "p") and text_at(tokens, at + 1) == "." and text_at(tokens, at + 2) == "m":
+        half, at = half + "m", at + 2 + (text_at(tokens, at + 3) == ".")
     if half in ("am", "pm") and 0 < hour <= 12:
-        if token.lower in ONES or half == "am" and tokens[at].text == "am" and _lower(tokens, at - 1) == "i":
+        if token.lower in ONES or (half == "am" and tokens[at].text == "am" and text_at(tokens, at - 1) == "i"):
             return None
         return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minutes, True), at + 1
     if half == "o'clock":
@@ -98,7 +100,7 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
 def _read_day_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
     """12 May 1887, 12th of May, 1887."""
     day, at = _read_day(tokens, index)
-    at += _lower(tokens, at) == "of"
+    at += text_at(tokens, at) == "of"
     month = _find_month(tokens, at)
     if not day or month is None:
         return None
@@ -110,16 +112,23 @@ def _read_month_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
     """May 12, 1887; May 1887; May."""
     month = MONTHS[tokens[index].lower]
     at = _skip_point(tokens, index + 1)
-    at += _lower(tokens, at) == "the"
+    at += text_at(tokens, at) == "the"
     day, after_day = _read_day(tokens, at)
     if day:
         year, end = _read_year_after(tokens, after_day)
         return ReadDate(Date(year, year, month, day), end)
-    year, end = _read_year_after(tokens, _skip_point(tokens, index + 1) + (_lower(tokens, index + 1) == "of"))
+    year, end = _read_year_after(tokens, _skip_point(tokens, index + 1) + (text_at(tokens, index + 1) == "of"))
     if year is not None:
         return ReadDate(Date(year, year, month), end)
-    alone = len(tokens[index].lower) > 3 or _lower(tokens, index - 1) in ("in", "since", "until", "by", "of")
-    may = tokens[index].lower not in _WORDS_TOO or _lower(tokens, index - 1) in ("in", "since", "until", "by", "early", "late")
+    alone = len(tokens[index].lower) > 3 or text_at(tokens, index - 1) in ("in", "since", "until", "by", "of")
+    may = tokens[index].lower not in _WORDS_TOO or text_at(tokens, index - 1) in (
+        "in",
+        "since",
+        "until",
+        "by",
+        "early",
+        "late",
+    )
     return ReadDate(Date(None, None, month), index + 1) if alone and may else None
 
 
@@ -136,7 +145,7 @@ def _read_day(tokens: Sequence[Token], index: int) -> tuple[int, int]:
 
 def _read_year_after(tokens: Sequence[Token], at: int) -> tuple[int | None, int]:
     """The year after a day or month, and the index after it; None and ``at`` for none."""
-    number = at + (_lower(tokens, at) in (",", "of"))
+    number = at + (text_at(tokens, at) in (",", "of"))
     if number < len(tokens) and _FULL.fullmatch(tokens[number].text):
         return int(tokens[number].text), number + 1
     return None, at
@@ -148,11 +157,14 @@ def _read_numeric(tokens: Sequence[Token], index: int) -> ReadDate | None:
     parts = text.split(".")
     if len(parts) == 3 and all(part.isdecimal() and len(part) <= 4 for part in parts):
         return _check_date(int(parts[2]), int(parts[1]), int(parts[0]), index + 1)
-    sign = _lower(tokens, index + 1)
-    if sign not in ("-", "/", "–") or _lower(tokens, index + 3) != sign or index + 4 >= len(tokens):
+    sign = text_at(tokens, index + 1)
+    if sign not in ("-", "/", "–") or text_at(tokens, index + 3) != sign or index + 4 >= len(tokens):
         return None
     texts = [tokens[index + offset].text for offset in (0, 2, 4)]
-    if not all(part.isdecimal() and len(part) <= 4 for part in texts) or tokens[index + 4].end - tokens[index].start > 10:
+    if (
+        not all(part.isdecimal() and len(part) <= 4 for part in texts)
+        or tokens[index + 4].end - tokens[index].start > 10
+    ):
         return None
     first, second, third = map(int, texts)
     if first > 999:
@@ -176,10 +188,10 @@ def _read_decade(tokens: Sequence[Token], index: int) -> ReadDate | None:
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     if following is None or not token.text.isdecimal():
         return None
-    if following.start != token.end and (following.text, _lower(tokens, index + 2)) != ("'", "s"):  # "the 1970 's"
+    if following.start != token.end and (following.text, text_at(tokens, index + 2)) != ("'", "s"):  # "the 1970 's"
         return None
     end = index + 2
-    if following.lower in ("'", "’") and _lower(tokens, index + 2) == "s":
+    if following.lower in ("'", "’") and text_at(tokens, index + 2) == "s":
         end = index + 3
     elif following.lower != "s":
         return None
@@ -192,22 +204,24 @@ def _read_decade(tokens: Sequence[Token], index: int) -> ReadDate | None:
 
 
 def _read_century(tokens: Sequence[Token], index: int) -> ReadDate | None:
+    """19th century, as people count: 1800 to 1899."""
     ordinal = read_ordinal(tokens, index)
     if ordinal is None or ordinal[0] > 30:
         return None
-    at = ordinal[1] + (_lower(tokens, ordinal[1]) == "-")
-    if _lower(tokens, at) not in ("century", "centuries"):
+    at = ordinal[1] + (text_at(tokens, ordinal[1]) == "-")
+    if text_at(tokens, at) not in ("century", "centuries"):
         return None
-    era = _ERAS.get(_lower(tokens, at + 1), 0)
-    first = 100 * (ordinal[0] - 1) + 1
+    era = _ERAS.get(text_at(tokens, at + 1), 0)
+    first = max(100 * (ordinal[0] - 1), 1)
+    last = 100 * ordinal[0] - 1
     if era < 0:
-        return ReadDate(Date(-first - 99, -first), at + 2)
-    return ReadDate(Date(first, first + 99), at + 1 + bool(era))
+        return ReadDate(Date(-last, -first), at + 2)
+    return ReadDate(Date(first, last), at + 1 + bool(era))
 
 
 def _read_year(tokens: Sequence[Token], index: int) -> ReadDate | None:
     token = tokens[index]
-    before, following = _lower(tokens, index - 1), _lower(tokens, index + 1)
+    before, following = text_at(tokens, index - 1), text_at(tokens, index + 1)
     era = _ERAS.get(following, 0)
     if era and token.text.isdecimal() and len(token.text) <= 4:
         year = era * int(token.text)
@@ -218,31 +232,34 @@ def _read_year(tokens: Sequence[Token], index: int) -> ReadDate | None:
         return None
     year = int(token.text)
     preceded = before in _BEFORE_YEAR or (before in MONTHS)
-    counted = following.isalpha() and following.endswith("s") and following not in _NOT_COUNTED
+    counted = following in _COUNTED or (following.isalpha() and following[-1] == "s" and following not in _NOT_COUNTED)
     return ReadDate(Date(year, year), index + 1) if preceded or not counted else None
 
 
-_NOT_COUNTED = frozenset("was is as has his this us its does".split())
+_NOT_COUNTED = frozenset(split_words("was is as has his this us its does"))
 """Words in s that are no plural, so that a number before them is a year."""
+_COUNTED = frozenset({"of", "people", "men", "women", "children", "thousand", "million", "billion", "percent", "%"})
 
 
 def _find_month(tokens: Sequence[Token], index: int) -> int | None:
     if index >= len(tokens):
         return None
     token = tokens[index]
-    return None if token.lower == "may" and not token.text[0].isupper() and _lower(tokens, index - 1) != "of" else MONTHS.get(token.lower)
+    return (
+        None
+        if token.lower == "may" and not token.text[0].isupper() and text_at(tokens, index - 1) != "of"
+        else MONTHS.get(token.lower)
+    )
 
 
 def _skip_point(tokens: Sequence[Token], index: int) -> int:
     """The index after the point of an abbreviated month."""
     short = 0 < index <= len(tokens) and len(tokens[index - 1].text) <= 4
-    return index + (short and _lower(tokens, index) == "." and index + 1 < len(tokens) and tokens[index + 1].text[0].isdecimal())
+    return index + (
+        short and text_at(tokens, index) == "." and index + 1 < len(tokens) and tokens[index + 1].text[0].isdecimal()
+    )
 
 
 def _is_minutes(tokens: Sequence[Token], index: int) -> bool:
-    text = _lower(tokens, index)
+    text = text_at(tokens, index)
     return len(text) == 2 and text.isdecimal() and int(text) < 60 and tokens[index].start == tokens[index - 1].end
-
-
-def _lower(tokens: Sequence[Token], index: int) -> str:
-    return tokens[index].lower if 0 <= index < len(tokens) else ""

@@ -30,7 +30,9 @@ for _entry in _COUNTRIES.replace("\n", " ").split("|"):
     _country, _, _names = _entry.strip().partition(": ")
     COUNTRY_OF |= dict.fromkeys((_country, *_names.split()), _country)
 SAFE_IN_LOWER_CASE = frozenset(
-    name for name, country in COUNTRY_OF.items() if name != country and name not in ("us", "polish", "uk", "dane", "roman")
+    name
+    for name, country in COUNTRY_OF.items()
+    if name != country and name not in ("us", "polish", "uk", "dane", "roman")
 )
 """Nationalities that are no other word, so that they count without a capital."""
 REGIONS = frozenset({"africa", "asia", "europe", "britain", "england", "scotland", "wales", "rome"})

@@ -20,7 +20,9 @@ _STARTS = frozenset({*ONES, *TENS, *ORDINALS, *DENOMINATORS, *PLURAL_SCALES, *MO
 _RANGE_SIGNS = frozenset({"-", "–", "—", "to", "and", "until", "till", "through"})
 
 
-def find_values(tokens: Sequence[Token], capitalised: Set[str] = frozenset(), lower: Set[str] = frozenset()) -> list[Value]:
+def find_values(
+    tokens: Sequence[Token], capitalised: Set[str] = frozenset(), lower: Set[str] = frozenset()
+) -> list[Value]:
     """The values that a text states, in order and disjoint; takes time in proportion to the number of its tokens.
 
     ``capitalised`` and ``lower``: words that are, and are not, written as names elsewhere (``find_names``).
@@ -83,7 +85,13 @@ def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) 
     if isinstance(low, Measure) and isinstance(high, Measure):
         if low.measure == "count" and not low.nouns and high.measure != "rank":
             factor = high.factor
-            low = low._replace(measure=high.measure, amount=low.amount * factor, step=low.step * factor, nouns=high.nouns, factor=factor)
+            low = low._replace(
+                measure=high.measure,
+                amount=low.amount * factor,
+                step=low.step * factor,
+                nouns=high.nouns,
+                factor=factor,
+            )
             left = left._replace(kind=right.kind)
         if low.measure != high.measure or low.amount >= high.amount:
             return None
@@ -101,4 +109,3 @@ def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) 
         years = (low.first, high.last)
         return left._replace(content=low._replace(span=years)), right._replace(content=high._replace(span=years))
     return None
-

@@ -1,4 +1,4 @@
-"""Finds names by their capitals: a capital at the beginning of a sentence says nothing, unless the word has one elsewhere."""
+"""Finds names by their capitals; one at the beginning of a sentence says nothing, unless the word has one elsewhere."""
 
 from __future__ import annotations
 
@@ -11,28 +11,36 @@ from .dates import MONTHS
 from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
 from .quantities import stem
 from .records import Name, Value
-from .tokens import Token
+from .tokens import Token, split_words
 
-_CONNECTING = frozenset("of the de la le du des del della di da do dos van von der den el al bin ibn y".split())
+_CONNECTING = frozenset(split_words("of the de la le du des del della di da do dos van von der den el al bin ibn y"))
 _TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess president emperor pope saint st "
-    "captain general senator governor minister chancellor".split()
+    split_words("""
+    mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess president emperor pope saint st
+    captain general senator governor minister chancellor
+""")
 )
 _NOT_NAMES = frozenset(
-    "i i'm i'd i've i'll ok okay tv dvd cd cds dvds pc lol omg btw imo imho am pm ad bc bce ce dj mc diy faq asap eg ie "
-    "yes yeah no well hi hello hey oh wow thanks thank please sorry god mom dad internet earth moon sun".split()
+    split_words("""
+    i i'm i'd i've i'll ok okay tv dvd cd cds dvds pc lol omg btw imo imho am pm ad bc bce ce dj mc diy faq asap eg
+    ie yes yeah no well hi hello hey oh wow thanks thank please sorry god mom dad internet earth moon sun
+""")
 )
 PLACES = frozenset(
-    "city river lake mountain mountains island islands sea ocean county state states street avenue park valley bay "
-    "desert coast peninsula province village town bridge square castle beach forest canyon mount".split()
+    split_words("""
+    city river lake mountain mountains island islands sea ocean county state states street avenue park valley bay
+    desert coast peninsula province village town bridge square castle beach forest canyon mount
+""")
 )
 ORGANISATIONS = frozenset(
-    "inc ltd llc co corp corporation company university college school institute records studios studio pictures "
-    "entertainment bank association federation league club party army navy orchestra band museum foundation group "
-    "church society council committee union press".split()
+    split_words("""
+    inc ltd llc co corp corporation company university college school institute records studios studio pictures
+    entertainment bank association federation league club party army navy orchestra band museum foundation group
+    church society council committee union press
+""")
 )
 _AT = frozenset({"in", "at", "near", "from", "to"})
-_PREPOSITIONS = frozenset("in at near from to by with of for as is was are were like called named".split())
+_PREPOSITIONS = frozenset(split_words("in at near from to by with of for as is was are were like called named"))
 PHRASES = {
     ("united", "states"): ["america"],
     ("united", "states", "america"): ["america"],
@@ -50,8 +58,7 @@ def fold_name(word: str) -> str:
     >>> fold_name("Beyoncé's"), fold_name("French"), fold_name("Germans")
     ('beyonce', 'france', 'germany')
     """
-    folded = fold_word(word.replace("’", "'"))
-    folded = folded.removesuffix("'s").rstrip("'").replace("'", "")
+    folded = fold_word(word.replace("’", "'").removesuffix("'s")).replace("'", "")
     return COUNTRY_OF.get(folded, folded)
 
 
@@ -119,12 +126,21 @@ def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> in
         at, last = end, tokens[end - 1]
         if last.lower.endswith(("'s", "s'")):
             break
-        if tokens[at].text == "." and tokens[at].start == last.end and (len(last.text) == 1 or last.lower in _TITLES or last.lower == "jr"):
+        if (
+            tokens[at].text == "."
+            and tokens[at].start == last.end
+            and (len(last.text) == 1 or last.lower in _TITLES or last.lower == "jr")
+        ):
             at += 1  # J. R. R. Tolkien, Dr. Dre
         elif tokens[at].text in "-&" and at + 1 < len(tokens):
             at += 1
         connected = at
-        while connected < len(tokens) and connected - at < 2 and tokens[connected].lower in _CONNECTING and tokens[connected].text[0].islower():
+        while (
+            connected < len(tokens)
+            and connected - at < 2
+            and tokens[connected].lower in _CONNECTING
+            and tokens[connected].text[0].islower()
+        ):
             connected += 1
         if connected >= len(tokens) or connected in taken or tokens[connected].sentence != last.sentence:
             break
@@ -170,7 +186,12 @@ def _make(tokens: Sequence[Token], start: int, end: int, optional: bool) -> Valu
         words = [fold_name(token.text) for token in titles] if len(inner) > 1 else []
     before = tokens[start - 1].lower if start and tokens[start - 1].sentence == tokens[start].sentence else ""
     back = start - 1
-    while back >= 0 and back > start - 5 and tokens[back].lower in FUNCTION_WORDS and tokens[back].sentence == tokens[start].sentence:
+    while (
+        back >= 0
+        and back > start - 5
+        and tokens[back].lower in FUNCTION_WORDS
+        and tokens[back].sentence == tokens[start].sentence
+    ):
         back -= 1
     anchor = tokens[back].lower if 0 <= back < start and tokens[back].sentence == tokens[start].sentence else ""
     preposition = next((token.lower for token in tokens[back + 1 : start] if token.lower in _PREPOSITIONS), "")

@@ -6,17 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .tokens import Token
+from .tokens import Token, split_words, text_at
 
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_ORDINALS = (
-    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-    "fifteenth sixteenth seventeenth eighteenth nineteenth"
-).split()
+_ONES = split_words("""
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen
+""")
+_TENS = split_words("twenty thirty forty fifty sixty seventy eighty ninety")
+_ORDINALS = split_words("""
+    zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
+    fifteenth sixteenth seventeenth eighteenth nineteenth
+""")
 ONES = {word: number for number, word in enumerate(_ONES)}
 TENS = {word: 10 * number for number, word in enumerate(_TENS, 2)}
 SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
@@ -50,7 +50,8 @@ def read_number(tokens: Sequence[Token], index: int) -> Number | None:
     """The cardinal number that begins at ``tokens[index]``, or None.
 
     >>> from .tokens import tokenize
-    >>> [read_number(tokenize(text), 0).value for text in ("3,000", "two hundred and fifty", "a dozen", "half a million")]
+    >>> texts = ("3,000", "two hundred and fifty", "a dozen", "half a million")
+    >>> [read_number(tokenize(text), 0).value for text in texts]
     [3000.0, 250.0, 12.0, 500000.0]
     """
     token = tokens[index]
@@ -59,12 +60,12 @@ def read_number(tokens: Sequence[Token], index: int) -> Number | None:
     if token.lower in _SIGNS:
         return Number(_SIGNS[token.lower], 0.0, index + 1)
     if token.lower in ("a", "an"):
-        following = _lower(tokens, index + 1)
+        following = text_at(tokens, index + 1)
         if following in SCALES or following in ("hundred", "dozen"):
             return _multiply(tokens, Number(1, 1, index + 1))
         return None
-    if token.lower == "half" and _lower(tokens, index + 1) in ("a", "an"):
-        scale = _lower(tokens, index + 2)
+    if token.lower == "half" and text_at(tokens, index + 1) in ("a", "an"):
+        scale = text_at(tokens, index + 2)
         factor = 12 if scale == "dozen" else SCALES.get(scale)
         return Number(factor / 2, factor / 10, index + 3) if factor else None
     if token.lower in PLURAL_SCALES:
@@ -90,7 +91,7 @@ def read_ordinal(tokens: Sequence[Token], index: int) -> tuple[int, int] | None:
         return (int(token.text), index + 2) if adjacent else None
     if token.lower in TENS:
         ones = index + 2 if following.text == "-" else index + 1
-        ordinal = ORDINALS.get(_lower(tokens, ones), 0)
+        ordinal = ORDINALS.get(text_at(tokens, ones), 0)
         return (TENS[token.lower] + ordinal, ones + 1) if 0 < ordinal < 10 else None
     return None
 
@@ -104,20 +105,21 @@ def read_fraction(tokens: Sequence[Token], index: int) -> tuple[float, int] | No
     """
     lower = tokens[index].lower
     if lower == "half":
-        return (0.5, index + 1) if _lower(tokens, index + 1) in ("of", "the", "its", "their", "all") else None
+        return (0.5, index + 1) if text_at(tokens, index + 1) in ("of", "the", "its", "their", "all") else None
     at = index + 1
-    if _lower(tokens, at) == "/":
-        below = _lower(tokens, at + 1)
+    if text_at(tokens, at) == "/":
+        below = text_at(tokens, at + 1)
         parts = lower.isdecimal() and below.isdecimal() and len(lower) == 1 and len(below) == 1
         return (int(lower) / int(below), at + 2) if parts and 0 < int(lower) < int(below) else None
-    numerator = 1 if lower in ("a", "one") else ONES.get(lower) or (int(lower) if len(lower) == 1 and lower.isdecimal() else 0)
+    digit = int(lower) if len(lower) == 1 and lower.isdecimal() else 0
+    numerator = 1 if lower == "a" else ONES.get(lower) or digit
     if not numerator:
         return None
-    at += _lower(tokens, at) == "-"
-    denominator = DENOMINATORS.get(_lower(tokens, at))
+    at += text_at(tokens, at) == "-"
+    denominator = DENOMINATORS.get(text_at(tokens, at))
     if denominator is None or numerator >= denominator:
         return None
-    if numerator == 1 and _lower(tokens, at + 1) != "of":
+    if numerator == 1 and text_at(tokens, at + 1) != "of":
         return None
     return numerator / denominator, at + 1
 
@@ -129,7 +131,7 @@ def _read_digits(tokens: Sequence[Token], index: int) -> Number | None:
     elif not _PLAIN.fullmatch(text):
         return None
     number = Number(float(text), _find_step(text), index + 1)
-    fraction = _SIGNS.get(_lower(tokens, index + 1))
+    fraction = _SIGNS.get(text_at(tokens, index + 1))
     if fraction and tokens[index + 1].start == tokens[index].end:
         number = Number(number.value + fraction, fraction, index + 2)
     return _multiply(tokens, number)
@@ -138,7 +140,7 @@ def _read_digits(tokens: Sequence[Token], index: int) -> Number | None:
 def _multiply(tokens: Sequence[Token], number: Number) -> Number:
     """``number`` times the scales and the dozen that follow it."""
     at = number.end
-    factor = SCALES.get(_lower(tokens, at)) or {"hundred": 100, "dozen": 12}.get(_lower(tokens, at))
+    factor = SCALES.get(text_at(tokens, at)) or {"hundred": 100, "dozen": 12}.get(text_at(tokens, at))
     at += 1
     if factor is None and number.end < len(tokens):
         following = tokens[number.end]
@@ -147,10 +149,10 @@ def _multiply(tokens: Sequence[Token], number: Number) -> Number:
         factor = SUFFIXES.get(following.lower) if adjacent and following.lower in ("k", "bn", "tn") else None
     if factor is None:
         return number
-    if factor == 100 and _lower(tokens, at) in SCALES:
-        factor *= SCALES[_lower(tokens, at)]
+    if factor == 100 and text_at(tokens, at) in SCALES:
+        factor *= SCALES[text_at(tokens, at)]
         at += 1
-    return Number(number.value * factor, number.step * factor, at)
+    return Number(float(number.value * factor), float(number.step * factor), at)
 
 
 def _read_words(tokens: Sequence[Token], index: int) -> Number | None:
@@ -163,11 +165,11 @@ def _read_words(tokens: Sequence[Token], index: int) -> Number | None:
         word = tokens[at].lower
         after = at
         if used:
-            if word == "-" and at + 1 < len(tokens) and tokens[at].end == tokens[at + 1].start:
+            if (word == "-" and at + 1 < len(tokens) and tokens[at].end == tokens[at + 1].start) or (
+                word == "and" and last in (100, 1000)
+            ):
                 after += 1
-            elif word == "and" and last in (100, 1000):
-                after += 1
-            word = _lower(tokens, after)
+            word = text_at(tokens, after)
         small = ONES.get(word, TENS.get(word))
         if small is not None:
             fits = not used or (last == 10 and 0 < small < 10) or (last >= 100 and small > 0)
@@ -184,7 +186,7 @@ def _read_words(tokens: Sequence[Token], index: int) -> Number | None:
             total += group * SCALES[word]
             group, last, step = 0, 1000, SCALES[word]
         elif word == "dozen" and used and 0 < group < 10 and not total:
-            return Number(group * 12, 12, after + 1)
+            return Number(group * 12.0, 12, after + 1)
         else:
             break
         used = True
@@ -200,11 +202,11 @@ def _read_words(tokens: Sequence[Token], index: int) -> Number | None:
 
 def _read_second_pair(tokens: Sequence[Token], at: int) -> tuple[int, int] | None:
     """The last two digits of a year in words ("eighty-four"), and the index after them."""
-    word = _lower(tokens, at)
+    word = text_at(tokens, at)
     if word not in TENS:
         return (ONES[word], at + 1) if ONES.get(word, 0) >= 10 else None
-    ones = at + 2 if _lower(tokens, at + 1) == "-" else at + 1
-    digit = ONES.get(_lower(tokens, ones), 0)
+    ones = at + 2 if text_at(tokens, at + 1) == "-" else at + 1
+    digit = ONES.get(text_at(tokens, ones), 0)
     return (TENS[word] + digit, ones + 1) if 0 < digit < 10 else (TENS[word], at + 1)
 
 
@@ -212,7 +214,3 @@ def _find_step(text: str) -> float:
     if "." in text:
         return 10.0 ** -len(text.partition(".")[2])
     return 10.0 ** (len(text) - len(text.rstrip("0")) if text.strip("0") else 0)
-
-
-def _lower(tokens: Sequence[Token], index: int) -> str:
-    return tokens[index].lower if index < len(tokens) else ""

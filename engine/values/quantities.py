@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..kg.normalization import FUNCTION_WORDS
-from .numbers import PLURAL_SCALES, SCALES, Number, read_fraction, read_number, read_ordinal
-from .records import Hedge, Measure, ValueKind
-from .tokens import Token
+from ..schema.explanations import ValueKind
+from .numbers import PLURAL_SCALES, Number, read_fraction, read_number, read_ordinal
+from .records import Hedge, Measure
+from .tokens import Token, split_words, text_at
 from .units import AREAS, CURRENCY_SIGNS, MONEY, ONE_LETTER, PER_HOUR, UNITS, VOLUMES, Unit, cube, square
 
 _HEDGES: dict[tuple[str, ...], Hedge] = {
@@ -23,8 +24,8 @@ _HEDGES: dict[tuple[str, ...], Hedge] = {
 }  # fmt: skip
 _LAST_WORDS = frozenset(words[-1] for words in _HEDGES)
 _SOFT = frozenset({"a", "an", "the", "an estimated"})
-_DETERMINERS = frozenset("the his her its their our my your a an this that only".split())
-_NOT_RANKS = frozenset("time times of half , . ! ? ; :".split())
+_DETERMINERS = frozenset(split_words("the his her its their our my your a an this that only"))
+_NOT_RANKS = frozenset(split_words("time times of half , . ! ? ; :"))
 _AGE_BEFORE = frozenset({"aged", "age"})
 STEM = 5
 """Letters of a word that must agree for it to be the same noun or content word: "found" and "founded" do."""
@@ -56,7 +57,9 @@ def read_measure(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
         return _read_plural_scale(tokens, index)
     fraction = read_fraction(tokens, index)
     if fraction is not None:
-        return ReadMeasure("percentage", Measure("share", fraction[0], 0.0, _find_hedge(tokens, index)), fraction[1], index)
+        return ReadMeasure(
+            "percentage", Measure("share", fraction[0], 0.0, _find_hedge(tokens, index)), fraction[1], index
+        )
     ordinal = read_ordinal(tokens, index)
     if ordinal is not None:
         return _read_ordinal(tokens, index, *ordinal)
@@ -69,21 +72,23 @@ def read_measure(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
 def _read_plural_scale(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
     """Hundreds of thousands of people: at least that many."""
     factor, at = PLURAL_SCALES[tokens[index].lower], index + 1
-    while _lower(tokens, at) == "of" and _lower(tokens, at + 1) in PLURAL_SCALES:
-        factor, at = factor * PLURAL_SCALES[_lower(tokens, at + 1)], at + 2
-    if _lower(tokens, at) != "of":
+    if text_at(tokens, at) == "of" and text_at(tokens, at + 1) in PLURAL_SCALES:
+        factor, at = factor * PLURAL_SCALES[text_at(tokens, at + 1)], at + 2
+    if text_at(tokens, at) != "of":
         return None
-    return ReadMeasure("number", Measure("count", float(factor), float(factor), "at_least", _read_nouns(tokens, at + 1)), at, index)
+    return ReadMeasure(
+        "number", Measure("count", float(factor), float(factor), "at_least", _read_nouns(tokens, at + 1)), at, index
+    )
 
 
 def _read_ordinal(tokens: Sequence[Token], index: int, rank: int, end: int) -> ReadMeasure | None:
     """An ordinal that ranks something: "the second album", but not "the first time" or "secondly"."""
     spelled = not tokens[index].text[0].isdecimal()
-    before = _lower(tokens, index - 1)
+    before = text_at(tokens, index - 1)
     determined = before in _DETERMINERS or before.endswith(("'s", "s'")) or before == "'"
-    if spelled and (not determined or before in ("a", "an") and rank == 2):
+    if spelled and (not determined or (before in ("a", "an") and rank == 2)):
         return None
-    if spelled and _lower(tokens, end) in _NOT_RANKS and not (rank > 2 and _lower(tokens, end) == "of"):
+    if spelled and text_at(tokens, end) in _NOT_RANKS and not (rank > 2 and text_at(tokens, end) == "of"):
         return None
     return ReadMeasure("ordinal", Measure("rank", float(rank), 0.0, "exact", _read_nouns(tokens, end)), end, index)
 
@@ -93,16 +98,27 @@ def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
     token = tokens[index]
     before = tokens[index - 1] if index else None
     if token.lower == "one" and number.end == index + 1:
-        return _lower(tokens, number.end) in UNITS and not _lower(tokens, number.end) == "second"
+        return text_at(tokens, number.end) in UNITS and text_at(tokens, number.end) != "second"
     if before is not None and before.end == token.start and (before.text.isalpha() or before.text in "#/_@"):
         return False  # U2, 24/7, #1
-    if before is not None and before.text == "-" and before.start == tokens[index - 2].end and tokens[index - 2].text.isalpha():
+    if (
+        before is not None
+        and before.text == "-"
+        and before.start == tokens[index - 2].end
+        and tokens[index - 2].text.isalpha()
+    ):
         return before.end != token.start or tokens[index - 2].lower in ("mid", "pre", "post") or token.text.isalpha()
     if number.end < len(tokens):
         following = tokens[number.end]
         if following.start == tokens[number.end - 1].end and following.text in "/_":
             return False
-        if token.opens and following.text in ".)" and number.end == index + 1 and token.text.isdecimal() and len(token.text) < 3:
+        if (
+            token.opens
+            and following.text in ".)"
+            and number.end == index + 1
+            and token.text.isdecimal()
+            and len(token.text) < 3
+        ):
             return number.end + 1 == len(tokens) or tokens[number.end + 1].sentence != token.sentence  # "1. A list"
     # "Two" inside a name: World War Two.
     return token.opens or not (token.text[0].isupper() and token.text.isalpha() and _is_capital(before))
@@ -117,13 +133,17 @@ def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> Read
     hedge = _find_hedge(tokens, index)
     if before is not None and before.text in CURRENCY_SIGNS:
         unit, first = UNITS[before.text], index - 1
-        first -= index > 1 and tokens[index - 2].end == before.start and tokens[index - 2].lower in ("us", "a", "c", "nz")
+        first -= (
+            index > 1 and tokens[index - 2].end == before.start and tokens[index - 2].lower in ("us", "a", "c", "nz")
+        )
         value, step, end = number.value, number.step, number.end
         following = tokens[end] if end < len(tokens) else None
         if following is not None and following.lower in ("m", "mn", "b") and following.start == tokens[end - 1].end:
             factor = 1e9 if following.lower == "b" else 1e6
             value, step, end = value * factor, step * factor, end + 1
-        return ReadMeasure("money", Measure(unit.measure, value, step, _find_hedge(tokens, first)), _skip_code(tokens, end), first)
+        return ReadMeasure(
+            "money", Measure(unit.measure, value, step, _find_hedge(tokens, first)), _skip_code(tokens, end), first
+        )
     unit_end = _read_unit(tokens, number.end)
     if unit_end is not None:
         unit, end = unit_end
@@ -135,10 +155,19 @@ def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> Read
         elif unit.measure == "duration":
             kind, end = _read_age(tokens, index, end)
         amount = number.value * unit.factor + unit.offset
-        return ReadMeasure(kind, Measure(unit.measure, amount, number.step * unit.factor, _hedge_after(tokens, end, hedge), factor=unit.factor), end, index)
-    if before is not None and (before.lower in _AGE_BEFORE or before.lower == "of" and _lower(tokens, index - 2) == "age"):
+        return ReadMeasure(
+            kind,
+            Measure(
+                unit.measure, amount, number.step * unit.factor, _hedge_after(tokens, end, hedge), factor=unit.factor
+            ),
+            end,
+            index,
+        )
+    if before is not None and (
+        before.lower in _AGE_BEFORE or (before.lower == "of" and text_at(tokens, index - 2) == "age")
+    ):
         year = UNITS["year"].factor
-        return ReadMeasure("age", Measure("duration", number.value * year, year, hedge), number.end, index)
+        return ReadMeasure("age", Measure("duration", number.value * year, year, hedge, factor=year), number.end, index)
     nouns = _read_nouns(tokens, number.end)
     hedge = _hedge_after(tokens, number.end, hedge)
     return ReadMeasure("number", Measure("count", number.value, number.step, hedge, nouns), number.end, index)
@@ -151,54 +180,70 @@ def _read_unit(tokens: Sequence[Token], at: int) -> tuple[Unit, int] | None:
     at += tokens[at].text == "-" and tokens[at].start == tokens[at - 1].end and at + 1 < len(tokens)
     token = tokens[at]
     if token.lower in AREAS or token.lower in VOLUMES:
-        side = UNITS.get(_lower(tokens, at + 1))
+        side = UNITS.get(text_at(tokens, at + 1))
         power = None if side is None else square(side) if token.lower in AREAS else cube(side)
         return (power, at + 2) if power else None
-    if token.lower == "per" and _lower(tokens, at + 1) == "cent":
+    if token.lower == "per" and text_at(tokens, at + 1) == "cent":
         return UNITS["percent"], at + 2
-    if token.lower in ("us", "american", "canadian", "australian") and _lower(tokens, at + 1) in ("dollars", "dollar", "$"):
+    if token.lower in ("us", "american", "canadian", "australian") and text_at(tokens, at + 1) in (
+        "dollars",
+        "dollar",
+        "$",
+    ):
         return UNITS["dollars"], at + 2
     unit = UNITS.get(token.lower)
     if unit is None:
         return None
-    if len(token.text) == 1 and token.text.isalpha() and not (token.text in ONE_LETTER and tokens[at - 1].text[-1].isdecimal()):
+    if (
+        len(token.text) == 1
+        and token.text.isalpha()
+        and not (token.text in ONE_LETTER and tokens[at - 1].text[-1].isdecimal())
+    ):
         return None
-    if token.lower in PER_HOUR and (_lower(tokens, at + 1), _lower(tokens, at + 2)) in (("per", "hour"), ("an", "hour"), ("/", "h")):
+    if token.lower in PER_HOUR and (text_at(tokens, at + 1), text_at(tokens, at + 2)) in (
+        ("per", "hour"),
+        ("an", "hour"),
+        ("/", "h"),
+    ):
         return PER_HOUR[token.lower], at + 3
     if unit.measure == "degree":
-        scale = {"c": "celsius", "f": "fahrenheit"}.get(_lower(tokens, at + 1), _lower(tokens, at + 1))
+        scale = {"c": "celsius", "f": "fahrenheit"}.get(text_at(tokens, at + 1), text_at(tokens, at + 1))
         if scale in ("celsius", "fahrenheit"):
             return UNITS[scale], at + 2
-    if unit.measure == "pound" and _lower(tokens, at + 1) == "sterling":
+    if unit.measure == "pound" and text_at(tokens, at + 1) == "sterling":
         return UNITS["£"], at + 2
-    if token.lower == "percentage" and _lower(tokens, at + 1) in ("point", "points"):
+    if token.lower == "percentage" and text_at(tokens, at + 1) in ("point", "points"):
         return unit, at + 2
     return unit, at + 1
 
 
 def _read_age(tokens: Sequence[Token], index: int, end: int) -> tuple[ValueKind, int]:
     """Whether a duration is an age ("34 years old", "a 34-year-old"), and the index after it."""
-    at = end + (_lower(tokens, end) == "-")
-    if _lower(tokens, at) in ("old", "olds"):
+    at = end + (text_at(tokens, end) == "-")
+    if text_at(tokens, at) in ("old", "olds"):
         return "age", at + 1
-    if _lower(tokens, at) == "of" and _lower(tokens, at + 1) == "age":
+    if text_at(tokens, at) == "of" and text_at(tokens, at + 1) == "age":
         return "age", at + 2
     return "duration", end
 
 
 def _skip_code(tokens: Sequence[Token], end: int) -> int:
-    return end + (_lower(tokens, end) in ("usd", "eur", "gbp", "dollars", "euros"))
+    return end + (text_at(tokens, end) in ("usd", "eur", "gbp", "dollars", "euros"))
 
 
 def _read_nouns(tokens: Sequence[Token], at: int) -> frozenset[str]:
     """Stems of up to three content words that follow a number without a break."""
     nouns: list[str] = []
     at += at < len(tokens) and tokens[at].text == "-"
-    if _lower(tokens, at) == "and" and _lower(tokens, at + 1) in ("final", "last", "only", "most"):
+    if text_at(tokens, at) == "and" and text_at(tokens, at + 1) in ("final", "last", "only", "most"):
         at += 2  # the seventh and final season
     while at < len(tokens) and len(nouns) < 3:
         token = tokens[at]
-        if not token.text[0].isalpha() or token.lower in FUNCTION_WORDS or (token.text[0].isupper() and not token.opens):
+        if (
+            not token.text[0].isalpha()
+            or token.lower in FUNCTION_WORDS
+            or (token.text[0].isupper() and not token.opens)
+        ):
             break
         nouns.append(stem(token.lower))
         at += 1
@@ -221,13 +266,11 @@ def _find_hedge(tokens: Sequence[Token], index: int) -> Hedge:
 def _hedge_after(tokens: Sequence[Token], end: int, hedge: Hedge) -> Hedge:
     if hedge != "exact" or end >= len(tokens):
         return hedge
-    following = (_lower(tokens, end), _lower(tokens, end + 1))
-    if following in (("or", "more"), ("and", "above"), ("and", "over")) or (following[0] == "+" and tokens[end].start == tokens[end - 1].end):
+    following = (text_at(tokens, end), text_at(tokens, end + 1))
+    if following in (("or", "more"), ("and", "above"), ("and", "over")) or (
+        following[0] == "+" and tokens[end].start == tokens[end - 1].end
+    ):
         return "at_least"
     if following in (("or", "less"), ("or", "fewer")):
         return "at_most"
     return "about" if following == ("or", "so") else hedge
-
-
-def _lower(tokens: Sequence[Token], index: int) -> str:
-    return tokens[index].lower if 0 <= index < len(tokens) else ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
+from ..schema.explanations import ValueKind
+
 Hedge: TypeAlias = Literal["exact", "about", "almost", "more", "at_least", "less", "at_most"]
-ValueKind: TypeAlias = Literal[
-    "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time", "name"
-]
 
 
 class Measure(NamedTuple):

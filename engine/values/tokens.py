@@ -7,14 +7,23 @@ may cost; and values need digits apart from letters ("5km", "2nd").
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
+
+
+def split_words(words: str) -> list[str]:
+    """The words of a table that is written as text."""
+    return words.split()
+
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_](?:['’]?[^\W\d_]|[\u0300-\u036f])*|\S")
 _ENDS = frozenset(".!?…")
 _CLOSING = frozenset("\"'”’)]»")
 _ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st sr jr vs ca no vol inc ltd co corp gen col capt lt sgt rev hon gov sen rep mt ft etc eg ie "
-    "approx jan feb mar apr jun jul aug sept sep oct nov dec".split()
+    split_words("""
+    mr mrs ms dr prof st sr jr vs ca no vol inc ltd co corp gen col capt lt sgt rev hon gov sen rep mt ft etc eg ie
+    approx jan feb mar apr jun jul aug sept sep oct nov dec
+""")
 )
 
 
@@ -30,6 +39,11 @@ class Token(NamedTuple):
     """Number of its sentence in the text, from 0."""
     opens: bool
     """Whether it begins a sentence, or a quotation or line in it, where a capital says nothing."""
+
+
+def text_at(tokens: Sequence[Token], index: int) -> str:
+    """The token at ``index`` in lower case; empty before the first and after the last."""
+    return tokens[index].lower if 0 <= index < len(tokens) else ""
 
 
 def tokenize(text: str) -> list[Token]:
@@ -58,7 +72,7 @@ def tokenize(text: str) -> list[Token]:
             ended = False
         if token[0].isalnum():
             opens = False
-        elif token in "\"“‘«:*•-–—(" and (opens or token in "\"“«:"):
+        elif token in '"“‘«:*•-–—(' and (opens or token in '"“«:'):
             opens = True
         last_end, last_lower = end, lower
     return tokens

@@ -16,7 +16,7 @@ class Unit(NamedTuple):
     offset: float = 0.0
 
 
-_DAY = 86_400.0
+_DAY = 1.0
 _YEAR = 365.2425 * _DAY
 _TABLE: dict[str, dict[str, float]] = {
     "length": {
@@ -55,9 +55,9 @@ _TABLE: dict[str, dict[str, float]] = {
     },
     "speed": {"mph": 0.44704, "kmh kph": 1 / 3.6, "knot knots": 0.51444},
     "duration": {
-        "sec secs second seconds": 1,
-        "min mins minute minutes": 60,
-        "hr hrs hour hours": 3600,
+        "sec secs second seconds": _DAY / 86_400,
+        "min mins minute minutes": _DAY / 1440,
+        "hr hrs hour hours": _DAY / 24,
         "day days": _DAY,
         "week weeks": 7 * _DAY,
         "fortnight fortnights": 14 * _DAY,
@@ -91,11 +91,11 @@ AREAS, VOLUMES = ("square", "sq"), ("cubic",)
 CURRENCY_SIGNS = frozenset("$€£¥₹")
 MONEY = frozenset({"dollar", "euro", "sterling", "yen", "rupee", "franc"})
 """The measures that are money."""
-OTHER_READINGS = {"pound": frozenset({"mass", "sterling"}), "degree": frozenset({"temperature"})}
-"""What a unit of several meanings may be compared with, amount for amount."""
-PER_HOUR = {"miles": UNITS["mph"], "mile": UNITS["mph"]} | {
-    name: UNITS["kmh"] for name in ("km", "kilometres", "kilometers", "kilometre", "kilometer")
-}
+AMBIGUOUS = {"pound": (UNITS["lb"], UNITS["£"]), "degree": (UNITS["celsius"], UNITS["fahrenheit"])}
+"""What a unit of several meanings may be."""
+PER_HOUR = dict.fromkeys(("mile", "miles"), UNITS["mph"])
+PER_HOUR |= dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), UNITS["kmh"])
+"""Units of speed, by their first word."""
 ONE_LETTER = frozenset("mgl")
 """Units of one letter, which only count after digits and in lower case."""
 
