@@ -32,6 +32,14 @@ def find_values(
     >>> [(value.kind, text[value.start : value.end]) for value in find_values(tokenize(text))]
     [('date', 'May 1887'), ('quantity', '3,000 feet'), ('name', 'Bob Ross')]
     """
+    amounts, taken = find_amounts(tokens)
+    values = [*amounts, *find_names(tokens, taken, capitalised, lower)]
+    values.sort(key=lambda value: value.start)
+    return values
+
+
+def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
+    """The values that are no names, in order, and the indices of their tokens."""
     values: list[Value] = []
     taken: set[int] = set()
     index = 0
@@ -48,9 +56,7 @@ def find_values(
         values[-1:] = joined or (*values[-1:], value)
         taken.update(range(index, end))
         index = end
-    values += find_names(tokens, taken, capitalised, lower)
-    values.sort(key=lambda value: value.start)
-    return values
+    return values, taken
 
 
 def _read_value(tokens: Sequence[Token], index: int) -> tuple[Value | None, int]:

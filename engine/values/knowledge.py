@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
+from math import inf
 from typing import NamedTuple, TypeAlias
 
 from ..kg.normalization import FUNCTION_WORDS
 from .demonyms import COUNTRY_OF
-from .finding import find_values
-from .names import ORGANISATIONS, PHRASES, PLACES, fold_name
+from .finding import find_amounts
+from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .quantities import stem
 from .records import Name, Value
 from .tokens import Token, split_words
@@ -17,6 +19,8 @@ from .tokens import Token, split_words
 SentenceKey: TypeAlias = tuple[int, int]
 """Numbers of a passage and of a sentence in it."""
 _GENERIC = PLACES | ORGANISATIONS
+_IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
+"""Words that an acronym leaves out."""
 _PRONOUNS = frozenset(split_words("he she it they his her its their this these"))
 
 
@@ -35,25 +39,54 @@ class Location(NamedTuple):
 
 
 class Knowledge:
-    """What the passages state, and where."""
+    """What the passages state, and where. Words and names are read when they are first asked for."""
 
     def __init__(self, passages: Sequence[Sequence[Token]], capitalised: Set[str], lower: Set[str]) -> None:
-        """Read the tokens of each passage; ``capitalised`` and ``lower`` as for ``find_values``."""
-        self.values: list[tuple[Location, Value]] = []
+        """Read the amounts and dates of each passage; ``capitalised`` and ``lower`` as for ``find_values``."""
+        self._passages = passages
+        self._capitalised, self._lower = capitalised, lower
+        self._amounts = [find_amounts(tokens) for tokens in passages]
+        self.values = [
+            (Location(passage, value.start, value.end, value.sentence), value)
+            for passage, (amounts, _) in enumerate(self._amounts)
+            for value in amounts
+        ]
         """All values but names."""
-        self.names: list[tuple[Location, Name]] = []
-        self.content: dict[SentenceKey, Set[str]] = {}
-        """Stems of the content words of each sentence."""
+        self.sentences = sum(tokens[-1].sentence + 1 for tokens in passages if tokens)
+        """How many sentences there are."""
         self.opens_without_name = any(map(_opens_without_name, passages))
         """Whether a passage begins with whom it speaks of, but not by name: "she", "the film"."""
-        self._words: dict[str, dict[SentenceKey, Location]] = {}
-        self._initials: dict[str, Location] = {}
-        for passage, tokens in enumerate(passages):
-            values = find_values(tokens, capitalised, lower)
-            self.content |= {(passage, key): words for key, words in list_content(tokens, values).items()}
-            self._read_words(passage, tokens)
-            for value in values:
-                self._add(Location(passage, value.start, value.end, value.sentence), value)
+
+    @cached_property
+    def names(self) -> list[tuple[Location, Name]]:
+        """All names, and the nationality that one begins with: "Chinese BAFTA nominee"."""
+        names: list[tuple[Location, Name]] = []
+        for passage, (tokens, (_, taken)) in enumerate(zip(self._passages, self._amounts, strict=True)):
+            for value in find_names(tokens, taken, self._capitalised, self._lower):
+                location, name = Location(passage, value.start, value.end, value.sentence), value.content
+                assert isinstance(name, Name)
+                names.append((location, name))
+                if len(name.words) > 1 and name.words[0] in COUNTRY_OF:
+                    names.append((location, name._replace(words=name.words[:1], type="nationality")))
+        return names
+
+    @cached_property
+    def content(self) -> dict[SentenceKey, Set[str]]:
+        """Stems of the content words of each sentence."""
+        return {
+            (passage, sentence): words
+            for passage, (tokens, (amounts, _)) in enumerate(zip(self._passages, self._amounts, strict=True))
+            for sentence, words in list_content(tokens, amounts).items()
+        }
+
+    @cached_property
+    def _index(self) -> tuple[dict[str, dict[SentenceKey, Token]], dict[str, Location]]:
+        """Folded words, each with its first token in every sentence; and the acronyms of runs of capitals."""
+        words: dict[str, dict[SentenceKey, Token]] = {}
+        acronyms: dict[str, Location] = {}
+        for passage, tokens in enumerate(self._passages):
+            _index_words(passage, tokens, words, acronyms)
+        return words, acronyms
 
     def find_name(self, words: Sequence[str]) -> Location | None:
         """Where a sentence has all words of a name, or its acronym, or the name of which it is the acronym.
@@ -64,58 +97,60 @@ class Knowledge:
         by_word = [self._look_up(word) for word in specific or words]
         if by_word and all(by_word):
             for key in min(by_word, key=len):
-                if all(key in locations for locations in by_word):
-                    return by_word[-1][key]
+                if all(key in tokens for tokens in by_word):
+                    return _locate(key, by_word[-1][key])
         if len(words) == 1:
-            return self._initials.get(words[0])
-        acronym = self._words.get("".join(word[:1] for word in words), {})
-        return next(iter(acronym.values()), None)
+            return self._index[1].get(words[0])
+        acronym = self._index[0].get("".join(word[:1] for word in words), {})
+        return next((_locate(key, token) for key, token in acronym.items()), None)
 
-    def _look_up(self, word: str) -> Mapping[SentenceKey, Location]:
-        words = self._words
+    def _look_up(self, word: str) -> Mapping[SentenceKey, Token]:
+        words = self._index[0]
         return words.get(word) or words.get(word.removesuffix("s")) or words.get(f"{word}s") or {}
 
-    def _read_words(self, passage: int, tokens: Sequence[Token]) -> None:
-        previous = initials = ""
-        for token in tokens:
-            if token.text[0].isupper() and token.lower not in FUNCTION_WORDS:
-                initials += token.lower[0]
-                if 1 < len(initials) < 8:
-                    location = Location(passage, token.start, token.end, token.sentence)
-                    self._initials.setdefault(initials, location)
-            elif token.lower not in ("of", "the", "and", "for", "&"):
-                initials = ""
-            if token.text[0].isalnum():
-                word = fold_name(token.text)
-                location = Location(passage, token.start, token.end, token.sentence)
-                for key in (word, *PHRASES.get((previous, word), ())):
-                    self._words.setdefault(key, {}).setdefault(location.key, location)
-                previous = word
 
-    def _add(self, location: Location, value: Value) -> None:
-        name = value.content
-        if not isinstance(name, Name):
-            self.values.append((location, value))
-            return
-        self.names.append((location, name))
-        if len(name.words) > 1 and name.words[0] in COUNTRY_OF:
-            # "Chinese BAFTA nominee" has a nationality, too.
-            self.names.append((location, name._replace(words=name.words[:1], type="nationality")))
+def _index_words(
+    passage: int,
+    tokens: Sequence[Token],
+    words: dict[str, dict[SentenceKey, Token]],
+    acronyms: dict[str, Location],
+) -> None:
+    previous = initials = ""
+    key = (passage, 0)
+    for token in tokens:
+        first = token.text[0]
+        if key[1] != token.sentence:
+            key = (passage, token.sentence)
+        if first.isupper() and token.lower not in FUNCTION_WORDS:
+            initials += first.lower()
+            if 1 < len(initials) < 8 and initials not in acronyms:
+                acronyms[initials] = _locate(key, token)
+        elif initials and token.lower not in _IN_ACRONYMS:
+            initials = ""
+        if first.isalnum():
+            word = fold_name(token.text)
+            words.setdefault(word, {}).setdefault(key, token)
+            for part in PHRASES.get((previous, word), ()):
+                words.setdefault(part, {}).setdefault(key, token)
+            previous = word
+
+
+def _locate(key: SentenceKey, token: Token) -> Location:
+    return Location(key[0], token.start, token.end, key[1])
 
 
 def list_content(tokens: Sequence[Token], values: Sequence[Value]) -> Mapping[int, Set[str]]:
     """Stems of the content words of each sentence, without its amounts and dates."""
     content: dict[int, set[str]] = defaultdict(set)
-    amounts = [value for value in values if value.kind != "name"]
-    at = 0
+    bounds = iter([(value.start, value.end) for value in values if value.kind != "name"])
+    start, end = next(bounds, (inf, inf))
     for token in tokens:
-        while at < len(amounts) and amounts[at].end <= token.start:
-            at += 1
+        while end <= token.start:
+            start, end = next(bounds, (inf, inf))
         words = content[token.sentence]
-        if at < len(amounts) and amounts[at].start <= token.start:
-            continue
-        if token.text[0].isalpha() and len(token.text) > 2 and token.lower not in FUNCTION_WORDS:
-            words.add(stem(COUNTRY_OF.get(token.lower, token.lower)))
+        lower = token.lower
+        if token.start < start and len(lower) > 2 and lower[0].isalpha() and lower not in FUNCTION_WORDS:
+            words.add(stem(COUNTRY_OF.get(lower, lower)))
     return content
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
+from functools import lru_cache
 
 from groundwire.runtime.language import ENGLISH
 
@@ -52,6 +53,7 @@ _MAX_WORDS = 8
 """Words of a name; a longer run of capitals is a heading."""
 
 
+@lru_cache(maxsize=65_536)
 def fold_name(word: str) -> str:
     """A word of a name without case, accents and possessive; the country of a nationality.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from groundwire.runtime.errors import TooLong
@@ -14,10 +15,10 @@ from .finding import find_values
 from .knowledge import Knowledge, Location, SentenceKey, list_content
 from .names import split_by_case
 from .records import Measure, Name, Value
-from .tokens import split_words, tokenize
+from .tokens import Token, split_words, tokenize
 
 MAX_COMPARISONS = 500_000
-"""Values of the response times values and sentences of the knowledge, which plain Python compares in a second."""
+"""Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""
 _NEGATIONS = frozenset(
     split_words("""
     not never no nor neither without none cannot isn't wasn't aren't weren't don't doesn't didn't
@@ -50,18 +51,18 @@ def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, 
     if not values:
         return ()
     knowledge = Knowledge(passage_tokens, capitalised, lower)
-    known = len(knowledge.values) + len(knowledge.names) + len(knowledge.content)
+    known = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
     if len(values) * known > MAX_COMPARISONS:
         raise TooLong(
             f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
-            f"knowledge {known:,} values and sentences. Retrieve fewer passages, or leave this metric out."
+            f"knowledge {known:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
         )
-    content = list_content(tokens, values)
     negated: dict[int, int] = {}
     for token in tokens:
         if token.lower in _NEGATIONS:
             negated.setdefault(token.sentence, token.start)
-    checks = (_Context(knowledge, content[value.sentence]).check(value) for value in values)
+    sides = _Sides(tokens, values, knowledge)
+    checks = (sides.check(value) for value in values)
     return tuple(
         check
         for check in checks
@@ -81,16 +82,16 @@ def _is_checkable(value: Value, negated_from: int | None, knowledge: Knowledge) 
     return not (subject and knowledge.opens_without_name)
 
 
-class _Context:
-    """A sentence of the response, beside the knowledge."""
+class _Sides:
+    """A response and its knowledge."""
 
-    def __init__(self, knowledge: Knowledge, content: Set[str]) -> None:
+    def __init__(self, tokens: Sequence[Token], values: Sequence[Value], knowledge: Knowledge) -> None:
+        self._tokens, self._values = tokens, values
         self._knowledge = knowledge
-        self._content = content
-        self._shared: dict[SentenceKey, int] = {}
+        self._shared: dict[tuple[int, SentenceKey], int] = {}
 
     def check(self, value: Value) -> CheckedValue:
-        """What the knowledge says about a value of this sentence."""
+        """What the knowledge says about a value of the response."""
         if isinstance(value.content, Name):
             return self._check_name(value, value.content)
         supporting: list[Location] = []
@@ -108,12 +109,12 @@ class _Context:
                 compatible |= alike is not False
             elif value.kind == theirs.kind and alike:
                 differing.append(location)
-        role = [location for location in differing if self._count_shared(location) or not self._content]
+        role = [location for location in differing if self._share(value, location)]
         # "Six strings" is contradicted by "four strings and six pegs".
         if supporting and not (role and counts_others and len(supporting) == 1):
-            return CheckedValue(value, "supported", self._choose(supporting))
+            return CheckedValue(value, "supported", self._choose(value, supporting))
         if role and not compatible:
-            return CheckedValue(value, "contradicted", self._choose(role))
+            return CheckedValue(value, "contradicted", self._choose(value, role))
         return CheckedValue(value, "absent", None)
 
     def _check_name(self, value: Value, name: Name) -> CheckedValue:
@@ -126,22 +127,36 @@ class _Context:
         differing = [
             other
             for other, theirs in self._knowledge.names
-            if _have_one_role(name, theirs) and self._count_shared(other)
+            if _have_one_role(name, theirs) and self._share(value, other)
         ]
         if differing:
-            return CheckedValue(value, "contradicted", self._choose(differing))
+            return CheckedValue(value, "contradicted", self._choose(value, differing))
         return CheckedValue(value, "absent", None)
 
-    def _count_shared(self, location: Location) -> int:
-        """Content words that the sentence of a location shares with this one."""
-        key = location.key
+    @cached_property
+    def _content(self) -> Mapping[int, Set[str]]:
+        return list_content(self._tokens, self._values)
+
+    def _share(self, value: Value, location: Location) -> bool:
+        """Whether two sentences share a content word, or that of the response has none: "She is 43 years old"."""
+        return self._count_shared(value, location) > 0 or not self._content[value.sentence]
+
+    def _count_shared(self, value: Value, location: Location) -> int:
+        """Content words that the sentence of a value shares with that of a location."""
+        key = (value.sentence, location.key)
         if key not in self._shared:
-            self._shared[key] = len(self._content & self._knowledge.content[key])
+            self._shared[key] = len(self._content[value.sentence] & self._knowledge.content[location.key])
         return self._shared[key]
 
-    def _choose(self, locations: Sequence[Location]) -> Location:
-        """The location whose sentence shares the most content words with this one; the first of several."""
-        return max(locations, key=self._count_shared)
+    def _choose(self, value: Value, locations: Sequence[Location]) -> Location:
+        """The location whose sentence shares the most content words with the value's; the first of several."""
+        if len(locations) == 1:
+            return locations[0]
+        return max(locations, key=partial(self._count_shared, value))
+
+
+def _count_capitals(tokens: Sequence[Token]) -> int:
+    return sum(token.text[0].isupper() for token in tokens)
 
 
 def _count_alike(ours: Value, theirs: Value) -> bool | None:

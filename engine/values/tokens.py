@@ -18,6 +18,8 @@ def split_words(words: str) -> list[str]:
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_](?:['’]?[^\W\d_]|[\u0300-\u036f])*|\S")
 _ENDS = frozenset(".!?…")
+_OPENING = frozenset("'‘*•-–—(")
+_QUOTES = frozenset('"“«:')
 _CLOSING = frozenset("\"'”’)]»")
 _ABBREVIATIONS = frozenset(
     split_words("""
@@ -61,18 +63,16 @@ def tokenize(text: str) -> list[Token]:
         start, end = match.span()
         token = match[0]
         if start > last_end and (ended or "\n" in text[last_end:start]):
-            if tokens:
-                sentence += 1
+            sentence += bool(tokens)
             opens, ended = True, False
         lower = token.lower() if token.isascii() else token.lower().replace("’", "'")
         tokens.append(Token(token, lower, start, end, sentence, opens))
-        if token in _ENDS:
-            ended = ended or not (token == "." and (len(last_lower) == 1 or last_lower in _ABBREVIATIONS))
-        elif token not in _CLOSING:
-            ended = False
         if token[0].isalnum():
-            opens = False
-        elif token in '"“‘«:*•-–—(' and (opens or token in '"“«:'):
-            opens = True
+            ended = opens = False
+        elif token in _ENDS:
+            ended = ended or not (token == "." and (len(last_lower) == 1 or last_lower in _ABBREVIATIONS))
+        else:
+            ended = ended and token in _CLOSING
+            opens = (opens and token in _OPENING) or token in _QUOTES
         last_end, last_lower = end, lower
     return tokens
