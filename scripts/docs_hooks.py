@@ -211,6 +211,19 @@ def write_role_cost(roles: str) -> str:
     )
 
 
+def write_values_cost() -> str:
+    """Return one sentence: what ``values`` costs per response, beside word overlap."""
+    document = load_results("values")
+    row = document["results"][1]
+    machine = document["machine"]
+    return (
+        f"{row['values']['p50_ms']:.1f} ms of processor time per response with a paragraph of knowledge "
+        f"({row['characters']:.0f} characters; p95 {row['values']['p95_ms']:.1f} ms), against "
+        f"{row['overlap']['p50_ms']:.1f} ms of word overlap, on {machine['cores']} cores with a load of "
+        f"{machine['load_average']:.0f} ({machine['processor']}; [how it was measured](../benchmarks.md))."
+    )
+
+
 def write_nph_times() -> str:
     """Return the latency of critique and repair with the nph bundle."""
     document = load_results("nph")
@@ -323,6 +336,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "roles": write_role_times,
     "start": write_start,
     "targets": write_targets,
+    "values_cost": write_values_cost,
 }
 MARK = re.compile(r"\{\{ (\w+)(?: ([^}]+?))? \}\}")
 

@@ -41,6 +41,16 @@ def compare(ours: Content, theirs: Content) -> Relation | None:
     return None
 
 
+def gap(ours: Content, theirs: Content) -> tuple[int, float]:
+    """How far two values that differ are apart: parts of a date that differ, then the distance of years or amounts."""
+    if isinstance(ours, Measure) and isinstance(theirs, Measure):
+        return 0, abs(ours.amount - theirs.amount)
+    if isinstance(ours, Date) and isinstance(theirs, Date):
+        parts = (ours.month != theirs.month) + (ours.day != theirs.day)
+        return parts, abs((ours.first or 0) - (theirs.first or 0))
+    return 0, 0.0
+
+
 def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
     if ours.measure != theirs.measure:
         readings = [

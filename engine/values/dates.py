@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from .numbers import ONES, TENS, read_number, read_ordinal
 from .records import Clock, Date
-from .tokens import Token, split_words, text_at
+from .tokens import Token, read_table, text_at
 
-_MONTHS = split_words("january february march april may june july august september october november december")
+_MONTHS = read_table("january february march april may june july august september october november december")
 MONTHS = {name: number for number, name in enumerate(_MONTHS, 1)}
 MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
 _WORDS_TOO = frozenset({"may", "march", "mar", "jan", "jun", "dec", "sep"})
 """Names of months that are other words too, and count with a capital only."""
 _BEFORE_YEAR = frozenset(
-    split_words("""
+    read_table("""
     in since by from to until till of after before between during circa c ca around and about early late mid year
     summer winter spring fall autumn through - – — ( , / '
 """)
@@ -57,9 +57,9 @@ def read_date(tokens: Sequence[Token], index: int) -> ReadDate | None:
         before = text_at(tokens, index - 1)
         return ReadDate(Date(first, first + 9), index + 1) if before in ("the", "early", "late", "mid", "-") else None
     if token.lower in ONES or token.lower in TENS or token.lower.endswith(("th", "st", "nd", "rd")):
-        century = _read_century(tokens, index)
-        if century is not None:
-            return century
+        spelled = _read_century(tokens, index) or _read_day_first(tokens, index)
+        if spelled is not None:
+            return spelled
         number = read_number(tokens, index)
         year = number is not None and (number.spelled_year or 2000 <= number.value < 2100)
         if number is not None and year and text_at(tokens, index - 1) in _BEFORE_YEAR:
@@ -236,7 +236,7 @@ def _read_year(tokens: Sequence[Token], index: int) -> ReadDate | None:
     return ReadDate(Date(year, year), index + 1) if preceded or not counted else None
 
 
-_NOT_COUNTED = frozenset(split_words("was is as has his this us its does"))
+_NOT_COUNTED = frozenset(read_table("was is as has his this us its does"))
 """Words in s that are no plural, so that a number before them is a year."""
 _COUNTED = frozenset({"of", "people", "men", "women", "children", "thousand", "million", "billion", "percent", "%"})
 

@@ -14,14 +14,14 @@ from .finding import find_amounts
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .quantities import stem
 from .records import Name, Value
-from .tokens import Token, split_words
+from .tokens import Token, read_table
 
 SentenceKey: TypeAlias = tuple[int, int]
 """Numbers of a passage and of a sentence in it."""
 _GENERIC = PLACES | ORGANISATIONS
 _IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
 """Words that an acronym leaves out."""
-_PRONOUNS = frozenset(split_words("he she it they his her its their this these"))
+_PRONOUNS = frozenset(read_table("he she it they his her its their this these"))
 
 
 class Location(NamedTuple):
@@ -98,7 +98,7 @@ class Knowledge:
         if by_word and all(by_word):
             for key in min(by_word, key=len):
                 if all(key in tokens for tokens in by_word):
-                    return _locate(key, by_word[-1][key])
+                    return _locate_all(key, [tokens[key] for tokens in by_word])
         if len(words) == 1:
             return self._index[1].get(words[0])
         acronym = self._index[0].get("".join(word[:1] for word in words), {})
@@ -133,6 +133,13 @@ def _index_words(
             for part in PHRASES.get((previous, word), ()):
                 words.setdefault(part, {}).setdefault(key, token)
             previous = word
+
+
+def _locate_all(key: SentenceKey, tokens: Sequence[Token]) -> Location:
+    """The words of a name that are next to each other, else the last of them."""
+    start, end = min(token.start for token in tokens), max(token.end for token in tokens)
+    together = end - start <= sum(len(token.text) + 4 for token in tokens)
+    return Location(key[0], start, end, key[1]) if together else _locate(key, tokens[-1])
 
 
 def _locate(key: SentenceKey, token: Token) -> Location:

@@ -12,36 +12,36 @@ from .dates import MONTHS
 from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
 from .quantities import stem
 from .records import Name, Value
-from .tokens import Token, split_words
+from .tokens import Token, read_table
 
-_CONNECTING = frozenset(split_words("of the de la le du des del della di da do dos van von der den el al bin ibn y"))
+_CONNECTING = frozenset(read_table("of the de la le du des del della di da do dos van von der den el al bin ibn y"))
 _TITLES = frozenset(
-    split_words("""
+    read_table("""
     mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess president emperor pope saint st
     captain general senator governor minister chancellor
 """)
 )
 _NOT_NAMES = frozenset(
-    split_words("""
+    read_table("""
     i i'm i'd i've i'll ok okay tv dvd cd cds dvds pc lol omg btw imo imho am pm ad bc bce ce dj mc diy faq asap eg
     ie yes yeah no well hi hello hey oh wow thanks thank please sorry god mom dad internet earth moon sun
 """)
 )
 PLACES = frozenset(
-    split_words("""
+    read_table("""
     city river lake mountain mountains island islands sea ocean county state states street avenue park valley bay
     desert coast peninsula province village town bridge square castle beach forest canyon mount
 """)
 )
 ORGANISATIONS = frozenset(
-    split_words("""
+    read_table("""
     inc ltd llc co corp corporation company university college school institute records studios studio pictures
     entertainment bank association federation league club party army navy orchestra band museum foundation group
     church society council committee union press
 """)
 )
 _AT = frozenset({"in", "at", "near", "from", "to"})
-_PREPOSITIONS = frozenset(split_words("in at near from to by with of for as is was are were like called named"))
+_PREPOSITIONS = frozenset(read_table("in at near from to by with of for as is was are were like called named"))
 PHRASES = {
     ("united", "states"): ["america"],
     ("united", "states", "america"): ["america"],

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .tokens import Token, split_words, text_at
+from .tokens import Token, read_table, text_at
 
-_ONES = split_words("""
+_ONES = read_table("""
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen
 """)
-_TENS = split_words("twenty thirty forty fifty sixty seventy eighty ninety")
-_ORDINALS = split_words("""
+_TENS = read_table("twenty thirty forty fifty sixty seventy eighty ninety")
+_ORDINALS = read_table("""
     zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
     fifteenth sixteenth seventeenth eighteenth nineteenth
 """)

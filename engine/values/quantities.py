@@ -9,7 +9,7 @@ from ..kg.normalization import FUNCTION_WORDS
 from ..schema.explanations import ValueKind
 from .numbers import PLURAL_SCALES, Number, read_fraction, read_number, read_ordinal
 from .records import Hedge, Measure
-from .tokens import Token, split_words, text_at
+from .tokens import Token, read_table, text_at
 from .units import AREAS, CURRENCY_SIGNS, MONEY, ONE_LETTER, PER_HOUR, UNITS, VOLUMES, Unit, cube, square
 
 _HEDGES: dict[tuple[str, ...], Hedge] = {
@@ -24,8 +24,8 @@ _HEDGES: dict[tuple[str, ...], Hedge] = {
 }  # fmt: skip
 _LAST_WORDS = frozenset(words[-1] for words in _HEDGES)
 _SOFT = frozenset({"a", "an", "the", "an estimated"})
-_DETERMINERS = frozenset(split_words("the his her its their our my your a an this that only"))
-_NOT_RANKS = frozenset(split_words("time times of half , . ! ? ; :"))
+_DETERMINERS = frozenset(read_table("the his her its their our my your this that only"))
+_NOT_RANKS = frozenset(read_table("time times of half , . ! ? ; :"))
 _AGE_BEFORE = frozenset({"aged", "age"})
 STEM = 5
 """Letters of a word that must agree for it to be the same noun or content word: "found" and "founded" do."""
@@ -86,7 +86,7 @@ def _read_ordinal(tokens: Sequence[Token], index: int, rank: int, end: int) -> R
     spelled = not tokens[index].text[0].isdecimal()
     before = text_at(tokens, index - 1)
     determined = before in _DETERMINERS or before.endswith(("'s", "s'")) or before == "'"
-    if spelled and (not determined or (before in ("a", "an") and rank == 2)):
+    if spelled and not determined:
         return None
     if spelled and text_at(tokens, end) in _NOT_RANKS and not (rank > 2 and text_at(tokens, end) == "of"):
         return None

@@ -9,18 +9,18 @@ from typing import NamedTuple
 from groundwire.runtime.errors import TooLong
 
 from ..schema.explanations import ValueOutcome
-from .comparing import compare
+from .comparing import compare, gap
 from .demonyms import REGIONS
 from .finding import find_values
 from .knowledge import Knowledge, Location, SentenceKey, list_content
 from .names import split_by_case
 from .records import Measure, Name, Value
-from .tokens import Token, split_words, tokenize
+from .tokens import Token, read_table, tokenize
 
 MAX_COMPARISONS = 500_000
 """Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""
 _NEGATIONS = frozenset(
-    split_words("""
+    read_table("""
     not never no nor neither without none cannot isn't wasn't aren't weren't don't doesn't didn't
 """)
 )
@@ -95,7 +95,7 @@ class _Sides:
         if isinstance(value.content, Name):
             return self._check_name(value, value.content)
         supporting: list[Location] = []
-        differing: list[Location] = []
+        differing: list[tuple[Location, Value]] = []
         compatible = counts_others = False
         for location, theirs in self._knowledge.values:
             relation = compare(value.content, theirs.content)
@@ -108,8 +108,9 @@ class _Sides:
             elif relation == "compatible":
                 compatible |= alike is not False
             elif value.kind == theirs.kind and alike:
-                differing.append(location)
-        role = [location for location in differing if self._share(value, location)]
+                differing.append((location, theirs))
+        differing.sort(key=lambda other: gap(value.content, other[1].content))
+        role = [location for location, _ in differing if self._share(value, location)]
         # "Six strings" is contradicted by "four strings and six pegs".
         if supporting and not (role and counts_others and len(supporting) == 1):
             return CheckedValue(value, "supported", self._choose(value, supporting))

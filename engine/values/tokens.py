@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-def split_words(words: str) -> list[str]:
-    """The words of a table that is written as text."""
+def read_table(words: str) -> list[str]:
+    """The words of a table that is written as text with spaces."""
     return words.split()
 
 
@@ -22,7 +22,7 @@ _OPENING = frozenset("'‘*•-–—(")
 _QUOTES = frozenset('"“«:')
 _CLOSING = frozenset("\"'”’)]»")
 _ABBREVIATIONS = frozenset(
-    split_words("""
+    read_table("""
     mr mrs ms dr prof st sr jr vs ca no vol inc ltd co corp gen col capt lt sgt rev hon gov sen rep mt ft etc eg ie
     approx jan feb mar apr jun jul aug sept sep oct nov dec
 """)

@@ -56,7 +56,7 @@ NUMBERS = [
     ("The violin has six strings.", "The violin has 4 strings and 6 pegs.", ["-six"]),
     ("It has 12 songs.", "The album sold well.", ["?12"]),
     ("It has 12 songs.", "There are 14 rooms in the house.", ["?12"]),
-    ("No one told me, and it is the one I like.", "One.", []),
+    ("No one knew, and it is the one I like.", "One.", []),
     ("U2 and COVID-19 are names.", "Nothing.", ["?COVID"]),
     # hedges: intervals
     ("It has more than 20 rooms.", "The house has 23 rooms.", ["+20"]),
@@ -113,11 +113,13 @@ RANKS = [
     ("It is the second largest city.", "It is the 2nd largest city.", ["+second"]),
     ("It is the second largest city.", "It is the third largest city.", ["-second"]),
     ("He was the thirty-first president.", "He was the 31st president.", ["+thirty-first"]),
+    ("It is tuned a fifth apart.", "It is tuned in fifths.", []),
     ("Wait a second, at first I laughed.", "Nothing.", []),
 ]
 DATES = [
     ("He was born on 12 May 1887.", "He was born on May 12, 1887.", ["+12 May 1887"]),
     ("He was born on the 12th of May 1887.", "Born 1887-05-12.", ["+12th of May 1887"]),
+    ("Send it by the first of March.", "Send it by 1 March.", ["+first of March"]),
     ("He was born on May 13, 1887.", "He was born on 12 May 1887.", ["-May 13, 1887"]),
     ("He was born in May 1887.", "He was born on 12 May 1887.", ["+May 1887"]),
     ("He was born on 12 May 1887.", "He was born in May 1887.", ["?12 May 1887"]),
@@ -203,6 +205,14 @@ def test_the_result_names_each_value_its_normal_form_and_the_evidence() -> None:
     ]
 
 
+def test_the_nearest_value_of_the_best_sentence_contradicts() -> None:
+    result = measure(
+        "He died on 2 February 2013.", "Born on 8 April 1974, he died on 2 February 2014."
+    )
+    (span,) = result.unsupported
+    assert (span.text, span.knowledge_says) == ("2 February 2013", "2 February 2014")
+
+
 @pytest.mark.parametrize("response", ["I love it!", "Coffee is acidic.", "..."])
 def test_without_a_value_there_is_nothing_to_verify(response: str) -> None:
     result = measure(response, "Coffee has been drunk since 1500.")
@@ -218,10 +228,14 @@ def test_the_history_supports_nothing() -> None:
 
 def test_a_contradicted_value_is_marked_alone_and_an_absent_one_with_other_evidence() -> None:
     with Engine(FakeRuntime({})) as engine:
-        one = engine.score("He was born in 1968.", "He was born in 1958.", metrics=["values", "overlap", "bleu"])
-        two = engine.score("It was built by Ann.", "The house was built.", metrics=["values", "overlap"])
-    assert [(span.text, span.knowledge_says, span.metric) for span in one.unsupported] == [("1968", "1958", "values")]
-    assert [span.text for span in two.unsupported] == ["Ann"]
+        contradicted = engine.score(
+            "He was born in 1968.", "He was born in 1958.", metrics=["values", "overlap", "bleu"]
+        )
+        absent = engine.score("It was built by Ann.", "The house was built.", metrics=["values", "overlap"])
+    assert [(span.text, span.knowledge_says, span.metric) for span in contradicted.unsupported] == [
+        ("1968", "1958", "values")
+    ]
+    assert [span.text for span in absent.unsupported] == ["Ann"]
 
 
 NATURAL = st.integers(0, 999_999_999_999).filter(lambda number: number != 1)
