@@ -17,10 +17,11 @@ from ..schema.results import MetricResult, Request
 from ..text.words import check_words
 from ..values.normal_form import normalize
 from ..values.support import CheckedValue, check_values
+from ..values.tokens import TOKEN
 from .base import Details, Metric, RoleInfos, without_calls
 
-MAX_WORDS = 250_000
-"""Words of response and knowledge, which plain Python reads in a few seconds."""
+MAX_WORDS = 100_000
+"""Words, numbers and punctuation marks of response and knowledge, which plain Python reads in a second."""
 
 
 def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
@@ -33,7 +34,7 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
 
 
 def _values(request: Request) -> MetricResult:
-    check_words((request.response, *request.knowledge), MAX_WORDS, "Values")
+    check_words((request.response, *request.knowledge), MAX_WORDS, "Values", TOKEN)
     stated = tuple(_state(request, check) for check in check_values(request.response, request.knowledge))
     if not stated:
         message = "The response states no number, date or name that can be checked."

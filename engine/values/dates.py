@@ -186,7 +186,7 @@ def _read_decade(tokens: Sequence[Token], index: int) -> ReadDate | None:
     """1880s, 1880's, 80s; the 1800s are a century."""
     token = tokens[index]
     following = tokens[index + 1] if index + 1 < len(tokens) else None
-    if following is None or not token.text.isdecimal():
+    if following is None or not token.text.isdecimal() or len(token.text) > 4:
         return None
     if following.start != token.end and (following.text, text_at(tokens, index + 2)) != ("'", "s"):  # "the 1970 's"
         return None

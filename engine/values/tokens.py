@@ -16,7 +16,8 @@ def read_table(words: str) -> list[str]:
     return words.split()
 
 
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_](?:['’]?[^\W\d_]|[\u0300-\u036f])*|\S")
+TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_](?:['’]?[^\W\d_]|[\u0300-\u036f])*|\S")
+"""A number in digits, a word, or a single other character."""
 _ENDS = frozenset(".!?…")
 _OPENING = frozenset("'‘*•-–—(")
 _QUOTES = frozenset('"“«:')
@@ -59,7 +60,7 @@ def tokenize(text: str) -> list[Token]:
     tokens: list[Token] = []
     sentence, ended, opens, last_end = 0, False, True, 0
     last_lower = ""
-    for match in _TOKEN.finditer(text):
+    for match in TOKEN.finditer(text):
         start, end = match.span()
         token = match[0]
         if start > last_end and (ended or "\n" in text[last_end:start]):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, MetricResult, StatedValue, ValuesExplanation
+from groundwire.engine.metrics import values
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.values import support
 from groundwire.engine.values.finding import find_values
@@ -206,9 +207,7 @@ def test_the_result_names_each_value_its_normal_form_and_the_evidence() -> None:
 
 
 def test_the_nearest_value_of_the_best_sentence_contradicts() -> None:
-    result = measure(
-        "He died on 2 February 2013.", "Born on 8 April 1974, he died on 2 February 2014."
-    )
+    result = measure("He died on 2 February 2013.", "Born on 8 April 1974, he died on 2 February 2014.")
     (span,) = result.unsupported
     assert (span.text, span.knowledge_says) == ("2 February 2013", "2 February 2014")
 
@@ -276,6 +275,13 @@ def test_any_text_has_disjoint_values_in_order(response: str, knowledge: str) ->
         assert where is None or 0 <= where.start < where.end <= len(knowledge)
 
 
+@pytest.mark.parametrize("before", ["", "$", "May ", "in ", "the ", "1-", "AD "])
+@pytest.mark.parametrize("after", ["", "s", "th", " BC", " May", ":30", "/2", "%", ",000", ".5", "-2-2", " million"])
+def test_numbers_of_thousands_of_digits_are_read_or_left_out(before: str, after: str) -> None:
+    text = f"{before}{'9' * 5_000}{after}"
+    assert all(check.outcome == "supported" for check in check_values(text, [text]))
+
+
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_a_text_contradicts_no_value_of_its_own(text: str) -> None:
     assert all(check.outcome != "contradicted" for check in check_values(text, [text]))
@@ -310,8 +316,17 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", HOSTILE.split("|"))
 def test_reading_a_text_takes_calls_in_proportion_to_its_length(piece: str) -> None:
-    few, many = (count_calls(partial(read, (piece * size)[:size])) for size in (5_000, 20_000))
+    few, many = (count_calls(partial(read, (piece * size)[:size])) for size in (2_500, 10_000))
     assert many < 5 * few + 1_000
+
+
+def test_texts_with_too_many_words_are_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digits and letters without a space are as many tokens as they alternate."""
+    monkeypatch.setattr(values, "MAX_WORDS", 8)
+    assert measure("1 man", "a1b2c3").status == "scored"
+    result = measure("1 man", "a1b2c3d4")
+    assert result.status == "truncated"
+    assert "Values reads up to 8 words and punctuation marks; response and knowledge have 10" in result.message
 
 
 def test_too_many_comparisons_are_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
