@@ -52,9 +52,11 @@ def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
         if value is None:
             index += 1
             continue
+        if values and value.start < values[-1].end:  # "1$½": the sign belongs to the first
+            value = value._replace(start=token.start)
         joined = _join_range(tokens, values[-1], value, index) if values else None
         values[-1:] = joined or (*values[-1:], value)
-        taken.update(range(index, end))
+        taken.update(at for at in range(max(index - 2, 0), end) if tokens[at].start >= value.start)
         index = end
     return values, taken
 

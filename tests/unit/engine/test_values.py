@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, MetricResult, StatedValue, ValuesExplanation
@@ -263,6 +263,8 @@ _PIECES = (
 PIECES = st.sampled_from(_PIECES.split("|"))
 
 
+@example("1$½", "")
+@example("States A A$1999", "")
 @given(TEXTS | st.lists(PIECES, max_size=14).map("".join), TEXTS | st.lists(PIECES, max_size=14).map("".join))
 def test_any_text_has_disjoint_values_in_order(response: str, knowledge: str) -> None:
     at = 0
