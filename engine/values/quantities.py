@@ -99,6 +99,10 @@ def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
     before = tokens[index - 1] if index else None
     if token.lower == "one" and number.end == index + 1:
         return text_at(tokens, number.end) in UNITS and text_at(tokens, number.end) != "second"
+    if before is not None and before.lower in ("the", "these", "those") and token.text.isalpha():
+        following = text_at(tokens, number.end)
+        if not following[:1].isalpha() or following in FUNCTION_WORDS:
+            return False  # "the two": who was named before
     if before is not None and before.end == token.start and (before.text.isalpha() or before.text in "#/_@"):
         return False  # U2, 24/7, #1
     if (

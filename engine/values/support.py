@@ -61,7 +61,7 @@ def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, 
     for token in tokens:
         if token.lower in _NEGATIONS:
             negated.setdefault(token.sentence, token.start)
-    sides = _Sides(tokens, values, knowledge)
+    sides = _Sides(response, tokens, values, knowledge)
     checks = (sides.check(value) for value in values)
     return tuple(
         check
@@ -85,7 +85,8 @@ def _is_checkable(value: Value, negated_from: int | None, knowledge: Knowledge) 
 class _Sides:
     """A response and its knowledge."""
 
-    def __init__(self, tokens: Sequence[Token], values: Sequence[Value], knowledge: Knowledge) -> None:
+    def __init__(self, response: str, tokens: Sequence[Token], values: Sequence[Value], knowledge: Knowledge) -> None:
+        self._response = response
         self._tokens, self._values = tokens, values
         self._knowledge = knowledge
         self._shared: dict[tuple[int, SentenceKey], int] = {}
@@ -116,6 +117,11 @@ class _Sides:
             return CheckedValue(value, "supported", self._choose(value, supporting))
         if role and not compatible:
             return CheckedValue(value, "contradicted", self._choose(value, role))
+        if value.kind == "ordinal":
+            # "It was first made in Mexico" ranks nothing, but supports "the first".
+            words = tokenize(self._response[value.start : value.end])
+            location = self._knowledge.find_name([word.lower for word in words])
+            return CheckedValue(value, "supported" if location else "absent", location)
         return CheckedValue(value, "absent", None)
 
     def _check_name(self, value: Value, name: Name) -> CheckedValue:

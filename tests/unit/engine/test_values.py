@@ -55,6 +55,7 @@ NUMBERS = [
     ("The violin has six strings.", "The violin has four strings.", ["-six"]),
     ("The violin has four strings.", "The violin has 4 strings and 6 pegs.", ["+four"]),
     ("The violin has six strings.", "The violin has 4 strings and 6 pegs.", ["-six"]),
+    ("Is she the older of the two?", "One is.", []),
     ("It has 12 songs.", "The album sold well.", ["?12"]),
     ("It has 12 songs.", "There are 14 rooms in the house.", ["?12"]),
     ("No one knew, and it is the one I like.", "One.", []),
@@ -114,6 +115,7 @@ RANKS = [
     ("It is the second largest city.", "It is the 2nd largest city.", ["+second"]),
     ("It is the second largest city.", "It is the third largest city.", ["-second"]),
     ("He was the thirty-first president.", "He was the 31st president.", ["+thirty-first"]),
+    ("The first corn is old.", "Corn was first grown in Mexico.", ["+first"]),
     ("It is tuned a fifth apart.", "It is tuned in fifths.", []),
     ("Wait a second, at first I laughed.", "Nothing.", []),
 ]
