@@ -245,9 +245,10 @@ class PmiExplanation(Record, frozen=True, tag="pmi"):
 
 
 ValueKind: TypeAlias = Literal[
-    "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time", "name"
-]
-"""What a value is: a plain number, an amount with a unit, and so on."""
+    "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time",
+    "name", "person", "place", "organisation", "nationality",
+]  # fmt: skip
+"""What a value is. A ``name`` is one of which neither a title nor a word in it says what it names."""
 ValueOutcome: TypeAlias = Literal["supported", "contradicted", "absent"]
 
 

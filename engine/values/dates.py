@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .numbers import ONES, TENS, read_number, read_ordinal
 from .records import Clock, Date
-from .tokens import Token, read_table, text_at
+from .tokens import Token, read_table, text_at, touches
 
 _MONTHS = read_table("january february march april may june july august september october november december")
 MONTHS = {name: number for number, name in enumerate(_MONTHS, 1)}
@@ -21,6 +21,7 @@ _BEFORE_YEAR = frozenset(
     summer winter spring fall autumn through - – — ( , / '
 """)
 )
+_BEFORE_MONTH = frozenset({"in", "since", "until", "by", "early", "late", "last", "next"})
 _ERAS = {"bc": -1, "bce": -1, "ad": 1, "ce": 1}
 _DECADES = {word[:-1] + "ies": number for word, number in TENS.items()}
 _FULL = re.compile(r"[12]\d{3}|20\d\d")
@@ -89,8 +90,6 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     if half in ("a", "p") and text_at(tokens, at + 1) == "." and text_at(tokens, at + 2) == "m":
         half, at = half + "m", at + 2 + (text_at(tokens, at + 3) == ".")
     if half in ("am", "pm") and 0 < hour <= 12:
-        if token.lower in ONES or (half == "am" and tokens[at].text == "am" and text_at(tokens, at - 1) == "i"):
-            return None
         return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minutes, True), at + 1
     if half == "o'clock":
         return Clock(hour % 24 * 60, hour > 12), at + 1
@@ -120,16 +119,11 @@ def _read_month_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
     year, end = _read_year_after(tokens, _skip_point(tokens, index + 1) + (text_at(tokens, index + 1) == "of"))
     if year is not None:
         return ReadDate(Date(year, year, month), end)
-    alone = len(tokens[index].lower) > 3 or text_at(tokens, index - 1) in ("in", "since", "until", "by", "of")
-    may = tokens[index].lower not in _WORDS_TOO or text_at(tokens, index - 1) in (
-        "in",
-        "since",
-        "until",
-        "by",
-        "early",
-        "late",
-    )
-    return ReadDate(Date(None, None, month), index + 1) if alone and may else None
+    before = text_at(tokens, index - 1)
+    sure = len(tokens[index].lower) > 3 and tokens[index].lower not in _WORDS_TOO
+    if not sure and before not in _BEFORE_MONTH:
+        return None
+    return ReadDate(Date(None, None, month), index + 1)
 
 
 def _read_day(tokens: Sequence[Token], index: int) -> tuple[int, int]:
@@ -262,4 +256,4 @@ def _skip_point(tokens: Sequence[Token], index: int) -> int:
 
 def _is_minutes(tokens: Sequence[Token], index: int) -> bool:
     text = text_at(tokens, index)
-    return len(text) == 2 and text.isdecimal() and int(text) < 60 and tokens[index].start == tokens[index - 1].end
+    return len(text) == 2 and text.isdecimal() and int(text) < 60 and touches(tokens, index)

@@ -149,7 +149,7 @@ def _locate(key: SentenceKey, token: Token) -> Location:
 def list_content(tokens: Sequence[Token], values: Sequence[Value]) -> Mapping[int, Set[str]]:
     """Stems of the content words of each sentence, without its amounts and dates."""
     content: dict[int, set[str]] = defaultdict(set)
-    bounds = iter([(value.start, value.end) for value in values if value.kind != "name"])
+    bounds = iter([(value.start, value.end) for value in values if not isinstance(value.content, Name)])
     start, end = next(bounds, (inf, inf))
     for token in tokens:
         while end <= token.start:

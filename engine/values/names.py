@@ -11,8 +11,8 @@ from ..kg.normalization import FUNCTION_WORDS, fold_word
 from .dates import MONTHS
 from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
 from .quantities import stem
-from .records import Name, Value
-from .tokens import Token, read_table
+from .records import Name, NameType, Value
+from .tokens import Token, read_table, text_at, touches
 
 _CONNECTING = frozenset(read_table("of the de la le du des del della di da do dos van von der den el al bin ibn y"))
 _TITLES = frozenset(
@@ -40,8 +40,7 @@ ORGANISATIONS = frozenset(
     church society council committee union press
 """)
 )
-_AT = frozenset({"in", "at", "near", "from", "to"})
-_PREPOSITIONS = frozenset(read_table("in at near from to by with of for as is was are were like called named"))
+_PREPOSITIONS = frozenset(read_table("in at from to by with of for as is was are were called"))
 PHRASES = {
     ("united", "states"): ["america"],
     ("united", "states", "america"): ["america"],
@@ -124,39 +123,21 @@ def _is_capital(token: Token) -> bool:
 def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> int:
     """The index after the name that begins at ``index``."""
     end = index + 1
-    while end < len(tokens):
-        at, last = end, tokens[end - 1]
-        if last.lower.endswith(("'s", "s'")):
+    while end < len(tokens) and not tokens[end - 1].lower.endswith(("'s", "s'")):
+        last, at = tokens[end - 1], end
+        abbreviated = len(last.text) == 1 or last.lower in _TITLES or last.lower == "jr"
+        if tokens[at].text in ("-", "&") or (tokens[at].text == "." and touches(tokens, at) and abbreviated):
+            at += 1  # J. R. R. Tolkien, Dr. Dre, Jean-Luc
+        for _ in range(2):  # of the
+            at += text_at(tokens, at) in _CONNECTING and tokens[at].text[0].islower()
+        if at >= len(tokens) or at in taken or tokens[at].sentence != last.sentence:
             break
-        if (
-            tokens[at].text == "."
-            and tokens[at].start == last.end
-            and (len(last.text) == 1 or last.lower in _TITLES or last.lower == "jr")
-        ):
-            at += 1  # J. R. R. Tolkien, Dr. Dre
-        elif tokens[at].text in "-&" and at + 1 < len(tokens):
-            at += 1
-        connected = at
-        while (
-            connected < len(tokens)
-            and connected - at < 2
-            and tokens[connected].lower in _CONNECTING
-            and tokens[connected].text[0].islower()
-        ):
-            connected += 1
-        if connected >= len(tokens) or connected in taken or tokens[connected].sentence != last.sentence:
+        initial = len(tokens[at].text) == 1 and tokens[at].text.isupper()
+        model = initial and text_at(tokens, at + 1) == "-" and touches(tokens, at + 1)  # F-35
+        if model or not (initial or _is_capital(tokens[at])):
             break
-        initial = len(tokens[connected].text) == 1 and tokens[connected].text.isupper()
-        if not (_is_capital(tokens[connected]) or initial) or (initial and _is_compound(tokens, connected)):
-            break
-        end = connected + 1
+        end = at + 1
     return end
-
-
-def _is_compound(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a hyphen and something else follow without a space: F-35."""
-    following = tokens[index + 1 : index + 2]
-    return bool(following) and following[0].text == "-" and following[0].start == tokens[index].end
 
 
 def _choose_start(
@@ -180,40 +161,43 @@ def _choose_start(
 
 
 def _make(tokens: Sequence[Token], start: int, end: int, optional: bool) -> Value:
+    first, last = tokens[start], tokens[end - 1]
     inner = [token for token in tokens[start:end] if token.text[0].isalnum()]
-    titles = [token for token in inner if token.lower in _TITLES]
-    words = [fold_name(token.text) for token in inner if token.lower not in _CONNECTING and token.lower not in _TITLES]
-    words = PHRASES.get(tuple(words), words)
-    if not words:
-        words = [fold_name(token.text) for token in titles] if len(inner) > 1 else []
-    before = tokens[start - 1].lower if start and tokens[start - 1].sentence == tokens[start].sentence else ""
-    back = start - 1
-    while (
-        back >= 0
-        and back > start - 5
-        and tokens[back].lower in FUNCTION_WORDS
-        and tokens[back].sentence == tokens[start].sentence
-    ):
-        back -= 1
-    anchor = tokens[back].lower if 0 <= back < start and tokens[back].sentence == tokens[start].sentence else ""
-    preposition = next((token.lower for token in tokens[back + 1 : start] if token.lower in _PREPOSITIONS), "")
-    kind = _find_type([token.lower for token in inner], bool(titles) and len(inner) > 1, words, preposition, before)
-    last = tokens[end - 1]
-    stop = last.end - (2 if last.lower.endswith("'s") else 1 if last.lower.endswith("'") else 0)
-    role = (preposition, stem(anchor) if anchor[:1].isalpha() else "")
-    second = next((token.start for token in inner[1:] if _is_capital(token)), None) if optional else None
-    skip = 0 if second is None else second - tokens[start].start
-    opens = tokens[start].opens or (start > 0 and tokens[start - 1].opens)
-    return Value("name", tokens[start].start, stop, tokens[start].sentence, Name(tuple(words), kind, role, skip, opens))
+    titles = [fold_name(token.text) for token in inner if token.lower in _TITLES]
+    others = [token for token in inner if token.lower not in _CONNECTING and token.lower not in _TITLES]
+    folded = [fold_name(token.text) for token in others] or (titles if len(inner) > 1 else [])
+    words = tuple(PHRASES.get(tuple(folded), folded))
+    second = next((token.start for token in inner[1:] if _is_capital(token)), first.start)
+    name = Name(
+        words,
+        _find_type([token.lower for token in inner], bool(titles) and len(inner) > 1, words),
+        _find_role(tokens, start),
+        optional=second - first.start if optional else 0,
+        opens=first.opens or (start > 0 and tokens[start - 1].opens),
+    )
+    possessive = 2 if last.lower.endswith("'s") else 1 if last.lower.endswith("'") else 0
+    return Value(name.type, first.start, last.end - possessive, first.sentence, name)
 
 
-def _find_type(lower: Sequence[str], titled: bool, words: Sequence[str], preposition: str, before: str) -> str:
+def _find_role(tokens: Sequence[Token], start: int) -> tuple[str, str]:
+    """The preposition before a name, and the stem of the content word before that; empty for none."""
+    preposition = ""
+    for at in range(start - 1, max(start - 5, -1), -1):
+        token = tokens[at]
+        if token.sentence != tokens[start].sentence:
+            break
+        if token.lower not in FUNCTION_WORDS:
+            return preposition, stem(token.lower) if token.text[0].isalpha() else ""
+        if token.lower in _PREPOSITIONS:
+            preposition = token.lower
+    return preposition, ""
+
+
+def _find_type(lower: Sequence[str], titled: bool, words: Sequence[str]) -> NameType:
     if len(words) == 1 and words[0] in COUNTRY_OF.values():
         return "nationality"
     if lower[-1] in ORGANISATIONS:
         return "organisation"
     if lower[-1] in PLACES or lower[0] in PLACES:
         return "place"
-    if titled:
-        return "person"
-    return "place" if preposition in _AT and before in _AT else "other"
+    return "person" if titled else "name"

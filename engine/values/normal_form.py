@@ -21,7 +21,7 @@ def normalize(content: Content) -> str:
     ('≈ 5000 m', '09:30')
     >>> [normalize(date) for date in (Date(1887, 1887, 5), Date(1880, 1889), Date(None, None, 7, 4))]
     ['1887-05', '1880/1889', '--07-04']
-    >>> normalize(Name(("bob", "ross"), "other", ("", "")))
+    >>> normalize(Name(("bob", "ross"), "name", ("", "")))
     'bob ross'
     """
     if isinstance(content, Measure):

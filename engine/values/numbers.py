@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .tokens import Token, read_table, text_at
+from .tokens import Token, read_table, text_at, touches
 
 _ONES = read_table("""
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -132,7 +132,7 @@ def _read_digits(tokens: Sequence[Token], index: int) -> Number | None:
         return None
     number = Number(float(text), _find_step(text), index + 1)
     fraction = _SIGNS.get(text_at(tokens, index + 1))
-    if fraction and tokens[index + 1].start == tokens[index].end:
+    if fraction and touches(tokens, index + 1):
         number = Number(number.value + fraction, fraction, index + 2)
     return _multiply(tokens, number)
 
@@ -144,7 +144,7 @@ def _multiply(tokens: Sequence[Token], number: Number) -> Number:
     at += 1
     if factor is None and number.end < len(tokens):
         following = tokens[number.end]
-        adjacent = following.start == tokens[number.end - 1].end
+        adjacent = touches(tokens, number.end)
         # "5m" is a length, "$5m" money: ``read_quantity`` looks at that.
         factor = SUFFIXES.get(following.lower) if adjacent and following.lower in ("k", "bn", "tn") else None
     if factor is None:

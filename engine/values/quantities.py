@@ -9,7 +9,7 @@ from ..kg.normalization import FUNCTION_WORDS
 from ..schema.explanations import ValueKind
 from .numbers import PLURAL_SCALES, Number, read_fraction, read_number, read_ordinal
 from .records import Hedge, Measure
-from .tokens import Token, read_table, text_at
+from .tokens import Token, read_table, text_at, touches
 from .units import AREAS, CURRENCY_SIGNS, MONEY, ONE_LETTER, PER_HOUR, UNITS, VOLUMES, Unit, cube, square
 
 _HEDGES: dict[tuple[str, ...], Hedge] = {
@@ -26,7 +26,7 @@ _LAST_WORDS = frozenset(words[-1] for words in _HEDGES)
 _SOFT = frozenset({"a", "an", "the", "an estimated"})
 _DETERMINERS = frozenset(read_table("the his her its their our my your this that only"))
 _NOT_RANKS = frozenset(read_table("time times of half , . ! ? ; :"))
-_AGE_BEFORE = frozenset({"aged", "age"})
+_PER_HOUR = (("per", "hour"), ("an", "hour"), ("/", "h"))
 STEM = 5
 """Letters of a word that must agree for it to be the same noun or content word: "found" and "founded" do."""
 
@@ -95,59 +95,34 @@ def _read_ordinal(tokens: Sequence[Token], index: int, rank: int, end: int) -> R
 
 def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
     """Whether a number is an amount and no part of a word, a name or a list."""
-    token = tokens[index]
-    before = tokens[index - 1] if index else None
+    token, before, following = tokens[index], text_at(tokens, index - 1), text_at(tokens, number.end)
+    spelled = token.text.isalpha()
     if token.lower == "one" and number.end == index + 1:
-        return text_at(tokens, number.end) in UNITS and text_at(tokens, number.end) != "second"
-    if before is not None and before.lower in ("the", "these", "those") and token.text.isalpha():
-        following = text_at(tokens, number.end)
-        if not following[:1].isalpha() or following in FUNCTION_WORDS:
-            return False  # "the two": who was named before
-    if before is not None and before.end == token.start and (before.text.isalpha() or before.text in "#/_@"):
+        return following in UNITS and following != "second"
+    if spelled and before in ("the", "these", "those") and (not following[:1].isalpha() or following in FUNCTION_WORDS):
+        return False  # "the two": who was named before
+    if touches(tokens, index) and (before.isalpha() or before in ("#", "/", "_", "@")):
         return False  # U2, 24/7, #1
-    if (
-        before is not None
-        and before.text == "-"
-        and before.start == tokens[index - 2].end
-        and tokens[index - 2].text.isalpha()
-    ):
-        return before.end != token.start or tokens[index - 2].lower in ("mid", "pre", "post") or token.text.isalpha()
-    if number.end < len(tokens):
-        following = tokens[number.end]
-        if following.start == tokens[number.end - 1].end and following.text in "/_":
+    if before == "-" and touches(tokens, index - 1) and text_at(tokens, index - 2).isalpha():
+        # COVID-19, but mid-1980s and "ten-fifteen"
+        return spelled or not touches(tokens, index) or text_at(tokens, index - 2) in ("mid", "pre", "post")
+    if touches(tokens, number.end):
+        if following in ("/", "_"):
             return False
-        if (
-            token.opens
-            and following.text in ".)"
-            and number.end == index + 1
-            and token.text.isdecimal()
-            and len(token.text) < 3
-        ):
-            return number.end + 1 == len(tokens) or tokens[number.end + 1].sentence != token.sentence  # "1. A list"
+        if following in (".", ")") and token.opens and token.text.isdecimal() and len(token.text) < 3:
+            at = number.end + 1  # "1. A list"; a sentence may end with a number, too
+            return at == len(tokens) or tokens[at].sentence != token.sentence
     # "Two" inside a name: World War Two.
-    return token.opens or not (token.text[0].isupper() and token.text.isalpha() and _is_capital(before))
-
-
-def _is_capital(token: Token | None) -> bool:
-    return token is not None and token.text[0].isupper()
+    return token.opens or not (
+        spelled and token.text[0].isupper() and index > 0 and tokens[index - 1].text[0].isupper()
+    )
 
 
 def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> ReadMeasure:
-    before = tokens[index - 1] if index else None
+    before = text_at(tokens, index - 1)
+    if before in CURRENCY_SIGNS:
+        return _read_money(tokens, index, number)
     hedge = _find_hedge(tokens, index)
-    if before is not None and before.text in CURRENCY_SIGNS:
-        unit, first = UNITS[before.text], index - 1
-        first -= (
-            index > 1 and tokens[index - 2].end == before.start and tokens[index - 2].lower in ("us", "a", "c", "nz")
-        )
-        value, step, end = number.value, number.step, number.end
-        following = tokens[end] if end < len(tokens) else None
-        if following is not None and following.lower in ("m", "mn", "b") and following.start == tokens[end - 1].end:
-            factor = 1e9 if following.lower == "b" else 1e6
-            value, step, end = value * factor, step * factor, end + 1
-        return ReadMeasure(
-            "money", Measure(unit.measure, value, step, _find_hedge(tokens, first)), _skip_code(tokens, end), first
-        )
     unit_end = _read_unit(tokens, number.end)
     if unit_end is not None:
         unit, end = unit_end
@@ -157,31 +132,36 @@ def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> Read
         elif unit.measure in MONEY:
             kind = "money"
         elif unit.measure == "duration":
-            kind, end = _read_age(tokens, index, end)
-        amount = number.value * unit.factor + unit.offset
-        return ReadMeasure(
-            kind,
-            Measure(
-                unit.measure, amount, number.step * unit.factor, _hedge_after(tokens, end, hedge), factor=unit.factor
-            ),
-            end,
-            index,
-        )
-    if before is not None and (
-        before.lower in _AGE_BEFORE or (before.lower == "of" and text_at(tokens, index - 2) == "age")
-    ):
+            kind, end = _read_age(tokens, end)
+        amount, step = number.value * unit.factor + unit.offset, number.step * unit.factor
+        hedge = _hedge_after(tokens, end, hedge)
+        return ReadMeasure(kind, Measure(unit.measure, amount, step, hedge, factor=unit.factor), end, index)
+    if before in ("aged", "age") or (before == "of" and text_at(tokens, index - 2) == "age"):
         year = UNITS["year"].factor
         return ReadMeasure("age", Measure("duration", number.value * year, year, hedge, factor=year), number.end, index)
-    nouns = _read_nouns(tokens, number.end)
     hedge = _hedge_after(tokens, number.end, hedge)
+    nouns = _read_nouns(tokens, number.end)
     return ReadMeasure("number", Measure("count", number.value, number.step, hedge, nouns), number.end, index)
+
+
+def _read_money(tokens: Sequence[Token], index: int, number: Number) -> ReadMeasure:
+    """$25 million, US$25m, €20."""
+    first = index - 1
+    first -= touches(tokens, first) and text_at(tokens, first - 1) in ("us", "a", "c", "nz")
+    factor, end = 1.0, number.end
+    if touches(tokens, end) and text_at(tokens, end) in ("m", "mn", "b"):
+        factor, end = (1e9 if text_at(tokens, end) == "b" else 1e6), end + 1
+    amount, step = number.value * factor, number.step * factor
+    end += text_at(tokens, end) in ("usd", "eur", "gbp", "dollars", "euros")
+    measure = UNITS[tokens[index - 1].text].measure
+    return ReadMeasure("money", Measure(measure, amount, step, _find_hedge(tokens, first)), end, first)
 
 
 def _read_unit(tokens: Sequence[Token], at: int) -> tuple[Unit, int] | None:
     """The unit that begins at a token, and the index after it."""
     if at >= len(tokens):
         return None
-    at += tokens[at].text == "-" and tokens[at].start == tokens[at - 1].end and at + 1 < len(tokens)
+    at += tokens[at].text == "-" and touches(tokens, at) and at + 1 < len(tokens)
     token = tokens[at]
     if token.lower in AREAS or token.lower in VOLUMES:
         side = UNITS.get(text_at(tokens, at + 1))
@@ -189,39 +169,29 @@ def _read_unit(tokens: Sequence[Token], at: int) -> tuple[Unit, int] | None:
         return (power, at + 2) if power else None
     if token.lower == "per" and text_at(tokens, at + 1) == "cent":
         return UNITS["percent"], at + 2
-    if token.lower in ("us", "american", "canadian", "australian") and text_at(tokens, at + 1) in (
-        "dollars",
-        "dollar",
-        "$",
-    ):
+    following = text_at(tokens, at + 1)
+    if token.lower in ("us", "american", "canadian", "australian") and following in ("dollars", "dollar", "$"):
         return UNITS["dollars"], at + 2
     unit = UNITS.get(token.lower)
     if unit is None:
         return None
-    if (
-        len(token.text) == 1
-        and token.text.isalpha()
-        and not (token.text in ONE_LETTER and tokens[at - 1].text[-1].isdecimal())
-    ):
+    written = token.text in ONE_LETTER and tokens[at - 1].text[-1].isdecimal()
+    if len(token.text) == 1 and token.text.isalpha() and not written:
         return None
-    if token.lower in PER_HOUR and (text_at(tokens, at + 1), text_at(tokens, at + 2)) in (
-        ("per", "hour"),
-        ("an", "hour"),
-        ("/", "h"),
-    ):
+    if token.lower in PER_HOUR and (following, text_at(tokens, at + 2)) in _PER_HOUR:
         return PER_HOUR[token.lower], at + 3
     if unit.measure == "degree":
-        scale = {"c": "celsius", "f": "fahrenheit"}.get(text_at(tokens, at + 1), text_at(tokens, at + 1))
+        scale = {"c": "celsius", "f": "fahrenheit"}.get(following, following)
         if scale in ("celsius", "fahrenheit"):
             return UNITS[scale], at + 2
-    if unit.measure == "pound" and text_at(tokens, at + 1) == "sterling":
+    if unit.measure == "pound" and following == "sterling":
         return UNITS["£"], at + 2
-    if token.lower == "percentage" and text_at(tokens, at + 1) in ("point", "points"):
+    if token.lower == "percentage" and following in ("point", "points"):
         return unit, at + 2
     return unit, at + 1
 
 
-def _read_age(tokens: Sequence[Token], index: int, end: int) -> tuple[ValueKind, int]:
+def _read_age(tokens: Sequence[Token], end: int) -> tuple[ValueKind, int]:
     """Whether a duration is an age ("34 years old", "a 34-year-old"), and the index after it."""
     at = end + (text_at(tokens, end) == "-")
     if text_at(tokens, at) in ("old", "olds"):
@@ -229,10 +199,6 @@ def _read_age(tokens: Sequence[Token], index: int, end: int) -> tuple[ValueKind,
     if text_at(tokens, at) == "of" and text_at(tokens, at + 1) == "age":
         return "age", at + 2
     return "duration", end
-
-
-def _skip_code(tokens: Sequence[Token], end: int) -> int:
-    return end + (text_at(tokens, end) in ("usd", "eur", "gbp", "dollars", "euros"))
 
 
 def _read_nouns(tokens: Sequence[Token], at: int) -> frozenset[str]:
@@ -271,9 +237,8 @@ def _hedge_after(tokens: Sequence[Token], end: int, hedge: Hedge) -> Hedge:
     if hedge != "exact" or end >= len(tokens):
         return hedge
     following = (text_at(tokens, end), text_at(tokens, end + 1))
-    if following in (("or", "more"), ("and", "above"), ("and", "over")) or (
-        following[0] == "+" and tokens[end].start == tokens[end - 1].end
-    ):
+    plus = following[0] == "+" and touches(tokens, end)
+    if plus or following in (("or", "more"), ("and", "above"), ("and", "over")):
         return "at_least"
     if following in (("or", "less"), ("or", "fewer")):
         return "at_most"

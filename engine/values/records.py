@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ..schema.explanations import ValueKind
 
+NameType: TypeAlias = Literal["name", "person", "place", "organisation", "nationality"]
 Hedge: TypeAlias = Literal["exact", "about", "almost", "more", "at_least", "less", "at_most"]
 
 
@@ -51,8 +52,8 @@ class Name(NamedTuple):
 
     words: tuple[str, ...]
     """Folded, without titles and connecting words; a nationality is its country."""
-    type: str
-    """``person``, ``place``, ``organisation``, ``nationality`` or ``other``."""
+    type: NameType
+    """``name`` when neither a title nor a word in it says more."""
     role: tuple[str, str]
     """The preposition before it, and the stem of the content word before that; empty strings for none."""
     optional: int = 0

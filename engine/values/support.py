@@ -120,8 +120,8 @@ class _Sides:
         if value.kind == "ordinal":
             # "It was first made in Mexico" ranks nothing, but supports "the first".
             words = tokenize(self._response[value.start : value.end])
-            location = self._knowledge.find_name([word.lower for word in words])
-            return CheckedValue(value, "supported" if location else "absent", location)
+            word_location = self._knowledge.find_name([word.lower for word in words])
+            return CheckedValue(value, "supported" if word_location else "absent", word_location)
         return CheckedValue(value, "absent", None)
 
     def _check_name(self, value: Value, name: Name) -> CheckedValue:

@@ -49,6 +49,11 @@ def text_at(tokens: Sequence[Token], index: int) -> str:
     return tokens[index].lower if 0 <= index < len(tokens) else ""
 
 
+def touches(tokens: Sequence[Token], index: int) -> bool:
+    """Whether there is a token at ``index``, and one before it without a space between."""
+    return 0 < index < len(tokens) and tokens[index].start == tokens[index - 1].end
+
+
 def tokenize(text: str) -> list[Token]:
     """The tokens of ``text``, in order; takes time in proportion to its length.
 

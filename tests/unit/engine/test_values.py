@@ -185,7 +185,8 @@ def test_a_value_is_supported_contradicted_or_absent(response: str, knowledge: s
     [
         ("He paid $5 for 3 pens, 2 km away, on 4 May.", ["money", "number", "quantity", "date"]),
         ("At 9 am the second man, aged 30, ate 5% for ten days.", ["time", "ordinal", "age", "percentage", "duration"]),
-        ("I met Ann.", ["name"]),
+        ("I met Ann, Dr. Ross and a French man.", ["name", "person", "nationality"]),
+        ("We saw Yale University and Lake Tahoe.", ["organisation", "place"]),
     ],
 )
 def test_a_value_has_a_kind(response: str, kinds: list[str]) -> None:
