@@ -6,10 +6,10 @@ from collections.abc import Sequence, Set
 
 from .dates import MONTHS, read_clock, read_date
 from .names import find_names
-from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, TENS
+from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS
 from .quantities import ReadMeasure, read_measure
 from .records import Date, Measure, Value
-from .tokens import Token
+from .tokens import Token, text_at
 from .units import CURRENCY_SIGNS
 
 _DECADES = frozenset(f"{word[:-1]}ies" for word in TENS)
@@ -17,6 +17,7 @@ _STARTS = frozenset({*ONES, *TENS, *ORDINALS, *DENOMINATORS, *PLURAL_SCALES, *MO
     "a", "an", "half", "noon", "midnight", "½", "¼", "¾", "⅓", "⅔",
 }  # fmt: skip
 """Words that a number or date may begin with, in lower case."""
+_AFTER_ARTICLE = frozenset({"hundred", "dozen", *SCALES, *DENOMINATORS})
 _RANGE_SIGNS = frozenset({"-", "–", "—", "to", "and", "until", "till", "through"})
 
 
@@ -42,22 +43,21 @@ def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
     """The values that are no names, in order, and the indices of their tokens."""
     values: list[Value] = []
     taken: set[int] = set()
-    index = 0
-    while index < len(tokens):
+    end = 0
+    starts = [index for index, token in enumerate(tokens) if token.lower in _STARTS or token.text[0].isdecimal()]
+    for index in starts:
         token = tokens[index]
-        if not (token.text[0].isdecimal() or token.lower in _STARTS):
-            index += 1
+        article = token.lower in ("a", "an") and text_at(tokens, index + 1) not in _AFTER_ARTICLE
+        if index < end or article:
             continue
         value, end = _read_value(tokens, index)
         if value is None:
-            index += 1
             continue
         if values and value.start < values[-1].end:  # "1$½": the sign belongs to the first
             value = value._replace(start=token.start)
         joined = _join_range(tokens, values[-1], value, index) if values else None
         values[-1:] = joined or (*values[-1:], value)
         taken.update(at for at in range(max(index - 2, 0), end) if tokens[at].start >= value.start)
-        index = end
     return values, taken
 
 

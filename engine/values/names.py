@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence, Set
 from functools import lru_cache
 
@@ -85,14 +86,14 @@ def find_names(
     """
     headings = _find_headings(tokens)
     names: list[Value] = []
-    index = 0
-    while index < len(tokens):
-        token = tokens[index]
-        if index in taken or not token.text[0].isalpha() or token.sentence in headings:
-            index += 1
-        elif token.lower in SAFE_IN_LOWER_CASE and token.text[0].islower():
+    end = 0
+    for index, token in enumerate(tokens):
+        if index < end or not (token.text[0].isupper() or token.lower in SAFE_IN_LOWER_CASE):
+            continue
+        if index in taken or token.sentence in headings:
+            continue
+        if token.text[0].islower():
             names.append(_make(tokens, index, index + 1, False))
-            index += 1
         elif _is_capital(token):
             end = _find_end(tokens, index, taken)
             start, optional = _choose_start(tokens, index, end, capitalised, lower)
@@ -100,20 +101,16 @@ def find_names(
                 name = _make(tokens, start, end, optional)
                 if isinstance(name.content, Name) and name.content.words:
                     names.append(name)
-            index = max(end, index + 1)
-        else:
-            index += 1
     return names
 
 
 def _find_headings(tokens: Sequence[Token]) -> set[int]:
     """Sentences in capitals, or of capitalised words alone, in which a capital says nothing."""
-    words: dict[int, list[int]] = {}
-    for token in tokens:
-        if token.text[0].isalpha() and token.lower not in FUNCTION_WORDS:
-            counts = words.setdefault(token.sentence, [0, 0])
-            counts[token.text[0].isupper()] += 1
-    return {sentence for sentence, (small, capital) in words.items() if not small and capital > 4}
+    capitals = Counter([token.sentence for token in tokens if token.text[0].isupper()])
+    many = {sentence for sentence, count in capitals.items() if count > 4}
+    return many and many - {
+        token.sentence for token in tokens if token.text[0].islower() and token.lower not in FUNCTION_WORDS
+    }
 
 
 def _is_capital(token: Token) -> bool:
