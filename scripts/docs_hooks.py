@@ -214,13 +214,15 @@ def write_role_cost(roles: str) -> str:
 def write_values_cost() -> str:
     """Return one sentence: what ``values`` costs per response, beside word overlap."""
     document = load_results("values")
-    row, longer = document["results"][:2]
+    short, long = document["results"][:2]
     machine = document["machine"]
     return (
-        f"{row['values']['p50_ms']:.1f} ms of processor time per response ({row['characters']:.0f} characters with its "
-        f"knowledge; p95 {row['values']['p95_ms']:.1f} ms), {longer['values']['p50_ms']:.1f} ms with a further paragraph of "
-        f"knowledge; word overlap takes {row['overlap']['p50_ms']:.1f} and {longer['overlap']['p50_ms']:.1f} ms. Measured on {machine['cores']} cores with a load of "
-        f"{machine['load_average']:.0f} ({machine['processor']}; [how it was measured](../benchmarks.md))."
+        f"{short['values']['p50_ms']:.1f} ms of processor time per response (p50; p95 "
+        f"{short['values']['p95_ms']:.1f} ms) where it has {short['characters']:.0f} characters with its knowledge, "
+        f"{long['values']['p50_ms']:.1f} ms where they are {long['characters']:.0f}. Word overlap takes "
+        f"{short['overlap']['p50_ms']:.1f} and {long['overlap']['p50_ms']:.1f} ms. Measured on "
+        f"{machine['cores']} cores with a load of {machine['load_average']:.0f} ({machine['processor']}; "
+        "[how it was measured](../benchmarks.md))."
     )
 
 
