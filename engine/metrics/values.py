@@ -8,7 +8,6 @@ compared (docs/metrics/values.md). The history is not read, as in the other metr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, ValuesExplanation
@@ -16,9 +15,9 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.words import check_words
 from ..values.normal_form import normalize
-from ..values.support import CheckedValue, check_values
+from ..values.support import CheckedValue, check_in_steps
 from ..values.tokens import TOKEN
-from .base import Details, Metric, RoleInfos, without_calls
+from .base import Details, Metric, RoleInfos
 
 MAX_WORDS = 100_000
 """Words, numbers and punctuation marks of response and knowledge, which plain Python reads in a second."""
@@ -30,12 +29,9 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     A response that states no value which can be checked has nothing to verify. Texts beyond ``MAX_WORDS`` or
     ``MAX_COMPARISONS`` are ``truncated``.
     """
-    return without_calls(partial(_values, request))
-
-
-def _values(request: Request) -> MetricResult:
     check_words((request.response, *request.knowledge), MAX_WORDS, "Values", TOKEN)
-    stated = tuple(_state(request, check) for check in check_values(request.response, request.knowledge))
+    checked = yield from check_in_steps(request.response, request.knowledge)
+    stated = tuple(_state(request, check) for check in checked)
     if not stated:
         message = "The response states no number, date or name that can be checked."
         return MetricResult("values", "nothing_to_verify", message=message)

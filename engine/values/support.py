@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property, partial
+from itertools import islice
 from typing import NamedTuple
 
 from groundwire.runtime.errors import TooLong
 
+from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import compare, gap
 from .demonyms import REGIONS
@@ -15,10 +17,13 @@ from .finding import find_values
 from .knowledge import Knowledge, Location, SentenceKey, list_content
 from .names import split_by_case
 from .records import Measure, Name, Value
-from .tokens import Token, read_table, tokenize
+from .tokens import Token, read_table, read_tokens, tokenize
 
 MAX_COMPARISONS = 500_000
 """Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""
+COMPARISONS_AT_ONCE = 50_000
+TOKENS_AT_ONCE = 10_000
+"""Tokens that are read in one go, and comparisons that are made: about 100 ms."""
 _NEGATIONS = frozenset(
     read_table("""
     not never no nor neither without none cannot isn't wasn't aren't weren't don't doesn't didn't
@@ -45,7 +50,18 @@ def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, 
     Ann absent
     1999 supported
     """
-    tokens, passage_tokens = tokenize(response), [tokenize(passage) for passage in passages]
+    steps = check_in_steps(response, passages)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            checked: tuple[CheckedValue, ...] = end.value
+            return checked
+
+
+def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[CheckedValue, ...]]:
+    """The steps of ``check_values``: empty rounds, between which a request with long knowledge may be stopped."""
+    tokens, passage_tokens = yield from _tokenize((response, *passages))
     capitalised, lower = split_by_case([token for part in (tokens, *passage_tokens) for token in part])
     values = find_values(tokens, capitalised, lower)
     if not values:
@@ -62,12 +78,33 @@ def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, 
         if token.lower in _NEGATIONS:
             negated.setdefault(token.sentence, token.start)
     sides = _Sides(response, tokens, values, knowledge)
-    checks = (sides.check(value) for value in values)
-    return tuple(
-        check
-        for check in checks
-        if check.outcome == "supported" or _is_checkable(check.value, negated.get(check.value.sentence), knowledge)
-    )
+    checked: list[CheckedValue] = []
+    compared = 0
+    for value in values:
+        check = sides.check(value)
+        if check.outcome == "supported" or _is_checkable(check.value, negated.get(value.sentence), knowledge):
+            checked.append(check)
+        compared += known
+        if compared >= COMPARISONS_AT_ONCE:
+            compared = 0
+            yield []
+    return tuple(checked)
+
+
+def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]]]]:
+    """The tokens of the first text, and of each of the others."""
+    tokens: list[list[Token]] = []
+    count = 0
+    for text in texts:
+        tokens.append([])
+        reader = read_tokens(text)
+        while part := list(islice(reader, TOKENS_AT_ONCE)):
+            tokens[-1] += part
+            count += len(part)
+            if count >= TOKENS_AT_ONCE:
+                count = 0
+                yield []
+    return tokens[0], tokens[1:]
 
 
 def _is_checkable(value: Value, negated_from: int | None, knowledge: Knowledge) -> bool:

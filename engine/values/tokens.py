@@ -7,7 +7,7 @@ may cost; and values need digits apart from letters ("5km", "2nd").
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -62,17 +62,21 @@ def tokenize(text: str) -> list[Token]:
     [("It's", 0), ('5', 0), ('km', 0), ('.', 0), ('Dr', 1), ('.', 1), ('Dre', 1), ('ran', 1), ('1,000.5', 1),
      ('of', 1), ('them', 1), ('!', 1)]
     """
-    tokens: list[Token] = []
+    return list(read_tokens(text))
+
+
+def read_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of ``text``, reading it as far as they are asked for."""
     sentence, ended, opens, last_end = 0, False, True, 0
     last_lower = ""
     for match in TOKEN.finditer(text):
         start, end = match.span()
         token = match[0]
         if start > last_end and (ended or "\n" in text[last_end:start]):
-            sentence += bool(tokens)
+            sentence += last_end > 0
             opens, ended = True, False
         lower = token.lower() if token.isascii() else token.lower().replace("’", "'")
-        tokens.append(Token(token, lower, start, end, sentence, opens))
+        yield Token(token, lower, start, end, sentence, opens)
         if token[0].isalnum():
             ended = opens = False
         elif token in _ENDS:
@@ -81,4 +85,3 @@ def tokenize(text: str) -> list[Token]:
             ended = ended and token in _CLOSING
             opens = (opens and token in _OPENING) or token in _QUOTES
         last_end, last_lower = end, lower
-    return tokens

@@ -15,7 +15,7 @@ from groundwire.engine.metrics import values
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.values import support
 from groundwire.engine.values.finding import find_values
-from groundwire.engine.values.support import check_values
+from groundwire.engine.values.support import check_in_steps, check_values
 from groundwire.engine.values.tokens import tokenize
 from groundwire.runtime.fake import FakeRuntime
 from tests.reference.number_words import spell, spell_ordinal
@@ -323,6 +323,20 @@ HOSTILE = (
 def test_reading_a_text_takes_calls_in_proportion_to_its_length(piece: str) -> None:
     few, many = (count_calls(partial(read, (piece * size)[:size])) for size in (2_500, 10_000))
     assert many < 5 * few + 1_000
+
+
+def test_long_knowledge_is_read_in_steps_between_which_a_request_may_be_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    response, passages = "Ann has 3 cats and 4 dogs.", ["Ann has 3 cats. " * 100, "She has 5 dogs. " * 100]
+    expected = check_values(response, passages)
+    assert list(check_in_steps(response, passages)) == []
+    monkeypatch.setattr(support, "TOKENS_AT_ONCE", 100)
+    monkeypatch.setattr(support, "COMPARISONS_AT_ONCE", 400)
+    rounds = list(check_in_steps(response, passages))
+    assert len(rounds) == 1_000 // 100 + 2, "the tokens of the passages, and two values"
+    assert not any(rounds)
+    assert check_values(response, passages) == expected
 
 
 def test_texts_with_too_many_words_are_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
