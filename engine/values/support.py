@@ -17,7 +17,7 @@ from .finding import find_values
 from .knowledge import Knowledge, Location, SentenceKey, list_content
 from .names import split_by_case
 from .records import Measure, Name, Value
-from .tokens import Token, read_table, read_tokens, tokenize
+from .tokens import Token, iterate_tokens, read_table, tokenize
 
 MAX_COMPARISONS = 500_000
 """Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""
@@ -97,7 +97,7 @@ def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]
     count = 0
     for text in texts:
         tokens.append([])
-        reader = read_tokens(text)
+        reader = iterate_tokens(text)
         while part := list(islice(reader, TOKENS_AT_ONCE)):
             tokens[-1] += part
             count += len(part)

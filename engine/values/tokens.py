@@ -62,10 +62,10 @@ def tokenize(text: str) -> list[Token]:
     [("It's", 0), ('5', 0), ('km', 0), ('.', 0), ('Dr', 1), ('.', 1), ('Dre', 1), ('ran', 1), ('1,000.5', 1),
      ('of', 1), ('them', 1), ('!', 1)]
     """
-    return list(read_tokens(text))
+    return list(iterate_tokens(text))
 
 
-def read_tokens(text: str) -> Iterator[Token]:
+def iterate_tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of ``text``, reading it as far as they are asked for."""
     sentence, ended, opens, last_end = 0, False, True, 0
     last_lower = ""
