@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from groundwire.runtime.protocol import RoleInfo
 
 from ..scheduling.steps import Steps
-from ..schema.explanations import UnsupportedSpan
+from ..schema.explanations import Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 
@@ -97,9 +97,9 @@ class Metric:
     # What the verdict and the marked words make of it.
     family: str = ""
     """Metrics of one family agree by construction, so as evidence about words they count once. Empty: its own name."""
-    word_weight: float | None = None
-    """Weight of its evidence about the words it points at; from 1 on a word is marked by it alone. None: it points at
-    whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
+    word_weight: float | Mapping[Reason, float] | None = None
+    """Weight of its evidence about the words it points at, perhaps by reason; from 1 on a word is marked by it alone.
+    None: it points at whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
     pinpoints: bool = False
     """Whether its evidence is about these very words, so that a sentence with such a word marks no others."""
     spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
@@ -127,6 +127,8 @@ class Metric:
 
     def weight(self, span: UnsupportedSpan) -> float:
         """Weight of one of its spans as evidence, from 0; 1 marks a word alone."""
+        if isinstance(self.word_weight, Mapping):
+            return self.word_weight[span.reason]
         return self.word_weight if self.word_weight is not None else SENTENCE_WEIGHTS.get(span.reason, 0.4)
 
 
