@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from groundwire.runtime.protocol import RoleInfo
 
@@ -73,6 +73,16 @@ def no_details(result: MetricResult) -> Details | None:
     return None
 
 
+class Refutes(NamedTuple):
+    """How sure a metric is of spans that it marks for one reason."""
+
+    reason: Reason
+    feature: str
+    """The key of ``Metric.features`` that counts such spans."""
+    probability: float
+    """Of a sentence being consistent that has such a span, at most."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """A metric and its facts. A new metric needs a record of this kind, and nothing anywhere else."""
@@ -109,6 +119,8 @@ class Metric:
     part: Callable[[MetricResult, int, int], Mapping[str, float]] = no_part
     """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
     the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
+    refutes: Refutes | None = None
+    """Spans that are no evidence among others but proof; None: it has none."""
     evidence: tuple[str, ...] = ()
     """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
     another metric (Q² without inference, UPMI) have none."""
