@@ -24,7 +24,7 @@ from .multitask_examples import (
     make_grounded_example,
     make_public_example,
 )
-from .multitask_model import HEADS, IGNORED, TOKEN_HEAD, MultitaskNLI, load_multitask_nli
+from .multitask_model import HEADS, IGNORED, TOKEN_HEAD, MultitaskNLI, list_untrained_heads, load_multitask_nli
 
 Logits = dict[str, list[np.ndarray[Any, Any]]]
 """The logits of the rows by head: [C], those of the token head [T, C]."""
@@ -33,9 +33,14 @@ DEVELOPMENT = ("fever_symmetric_dev", "begin_wow_dev")
 
 
 def measure_multitask_nli(source: Path, data: Path, bench: Path | None, count: int) -> dict[str, Any]:
-    """The figures of a run or of its checkpoints: its heads on held-out examples, and on the sets in ``bench``."""
+    """The figures of a run or of its checkpoints: its heads on held-out examples, and on the sets in ``bench``.
+
+    The figures of the heads in ``untrained``, which the checkpoints lack, are those of one random head: from the states
+    of a trained backbone it can reach any ROC-AUC, far from 0.5 on either side, and says nothing about the model.
+    """
+    torch.manual_seed(0)
     model, examples = load_multitask_nli(source), MultitaskExamples.read(data, "dev")
-    report = measure_heads(model, examples, count)
+    report = {"untrained": list_untrained_heads(source), **measure_heads(model, examples, count)}
     return report if bench is None else {**report, **measure_development_sets(model, examples, bench)}
 
 
@@ -118,15 +123,15 @@ def measure_minimal_pairs(
 def measure_development_sets(model: MultitaskNLI, examples: MultitaskExamples, bench: Path) -> dict[str, Any]:
     """ROC-AUC of every head on the labelled sets of ``DEVELOPMENT`` in ``bench``.
 
-    Rows of begin_wow_dev whose knowledge is in begin_wow_test are left out.
+    Rows of begin_wow_dev whose knowledge is in begin_wow_test are left out; case and spaces are ignored.
     """
     report: dict[str, Any] = {}
     for name in DEVELOPMENT:
         data = list(read_rows(bench / f"{name}.jsonl"))
         test = bench / f"{name.replace('_dev', '_test')}.jsonl"
         if name.startswith("begin"):
-            known = {row["knowledge"] for row in read_rows(test)}
-            data = [row for row in data if row["knowledge"] not in known]
+            known = {_normalize(row["knowledge"]) for row in read_rows(test)}
+            data = [row for row in data if _normalize(row["knowledge"]) not in known]
         rows = _encode(examples, (Example(row["knowledge"], row["response"], name, {}, ()) for row in data))
         logits = compute_logits(model, rows)
         labels = [row["label"] for row in data]
@@ -160,6 +165,10 @@ def compute_logits(model: MultitaskNLI, rows: Sequence[Row], batch: int = 32) ->
             for index, values in zip(chosen, table.float().cpu().numpy(), strict=True):
                 out[name][index] = values[: len(rows[index]["input_ids"])] if name == TOKEN_HEAD else values
     return {name: [values[index] for index in range(len(rows))] for name, values in out.items()}
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.lower().split())
 
 
 def _encode(examples: MultitaskExamples, chosen: Iterable[Example]) -> list[Row]:

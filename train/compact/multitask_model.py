@@ -113,6 +113,14 @@ def load_multitask_nli(source: Path) -> MultitaskNLI:
     return model.eval()
 
 
+def list_untrained_heads(source: Path) -> list[str]:
+    """The heads that ``load_multitask_nli`` makes anew because ``source`` has no checkpoint of them."""
+    if (source / "checkpoint.pt").is_file():
+        return []
+    trained = _find_heads(source)
+    return [name for name in (*HEADS, TOKEN_HEAD) if name not in trained]
+
+
 def _find_heads(start: Path) -> dict[str, Path]:
     """The checkpoints in ``start`` by head, the inference head first; ValueError when that is missing."""
     if (start / "config.json").is_file():

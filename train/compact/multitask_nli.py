@@ -16,8 +16,12 @@ from typing import Any
 import torch
 
 from ..common import backbone
+from ..common.corpus import Squad
 from ..common.loop import ParameterGroup, Schedule, fit, make_group_batches, write_report
 from ..synthesis import pairs
+from ..synthesis.chat_style import ChatStyle
+from ..synthesis.pairs import ConsistencyPairs
+from ..synthesis.verifiability import VerifiabilitySentences
 from . import multitask_measure
 from .multitask_examples import FILL, MultitaskExamples
 from .multitask_model import build_multitask_nli, multitask_loss
@@ -59,7 +63,9 @@ def make_labelled_pairs(data: Path, count: int, seed: int = 7) -> Iterator[dict[
     A model that was trained on such pairs is more confident on them than on what people write, so calibrate on other
     sets too.
     """
-    consistency = MultitaskExamples.read(data, "dev").consistency
+    squad = Squad.read(data / "squad1_dev.jsonl.gz")
+    style = ChatStyle(VerifiabilitySentences.read(data, squad).non_verifiable)
+    consistency = ConsistencyPairs.read(data, squad, style, "dev")
     for index in range(count):
         pair = consistency.draw(random.Random(seed * 1_000_003 + index))
         yield {
