@@ -271,3 +271,9 @@ def build_in(tiny_backbone: Path) -> MultitaskNLI:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backbone, "PATH", tiny_backbone)
         return build_multitask_nli()
+
+
+def test_the_tokenizer_gives_token_types_whatever_transformers_defaults_to(small: Path) -> None:
+    tokens = backbone.load_tokenizer()
+    assert tuple(tokens.model_input_names) == backbone.INPUTS
+    assert set(tokens("It is hot.", "It is cold.")["token_type_ids"]) == {0, 1}
