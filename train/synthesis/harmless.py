@@ -1,7 +1,7 @@
 """Responses that claim nothing about their knowledge: opinions, questions, greetings, refusals, "I don't know".
 
 A detector that was trained on claims alone calls them unsupported, because their words are in no knowledge. They are
-consistent with any knowledge here, whatever they mention.
+not unsupported here, whatever they mention.
 """
 
 from __future__ import annotations
