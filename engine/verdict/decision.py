@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from groundwire.runtime.calibration import Calibration, ProfileName
 
+from ..operating_point import find_operating_point
 from ..schema.results import Label, MetricResult, Status, Verdict
-from .features import features, find_feature
+from .features import features, name_metric
+from .fusions import choose_fusion
 from .threshold import is_consistent
 
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
@@ -20,39 +24,61 @@ STOPPED: frozenset[Status] = frozenset({"truncated", "deadline", "cancelled", "f
 """Statuses of metrics that could not look at the texts; ``nothing_to_verify`` is what a metric says about them."""
 
 
-def decide(results: Mapping[str, MetricResult], calibration: Calibration | None, profile: ProfileName) -> Verdict:
-    """The verdict on the metrics' results; InvalidRequest when the calibration lacks the profile."""
+def decide(
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> Verdict:
+    """The verdict on the metrics' results, by the fusion for these metrics (``choose_fusion``).
+
+    ``max_false_positive_rate`` takes the profile's place. InvalidRequest when the calibration lacks the profile, or
+    cannot promise the rate.
+    """
     if calibration is None:
-        return Verdict("unknown", profile=profile, message="The bundle has no calibration; load one with it.")
-    point = calibration.profile(profile)
+        message = "The bundle has no calibration; load one with it."
+        return Verdict("unknown", profile=profile if max_false_positive_rate is None else None, message=message)
+    fusion = choose_fusion(calibration, results)
+    point = find_operating_point(fusion, profile, max_false_positive_rate)
     numbers = features(results)
+    absent = tuple(feature.name for feature in fusion.features if feature.name not in numbers)
+    unknown = Verdict(
+        "unknown",
+        profile=point.profile,
+        max_false_positive_rate=point.max_false_positive_rate,
+        fusion=fusion.name,
+        absent=absent,
+    )
     checkable = numbers.get("verifiability")
     unverifiable = calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable
     missing = {
-        _name_metric(feature.name): None
-        for feature in calibration.features
-        if feature.needed and feature.name not in numbers
+        name_metric(feature.name): None for feature in fusion.features if feature.needed and feature.name in absent
     }
     stopped = [results[name] for name in missing if name in results and results[name].status in STOPPED]
     if missing and unverifiable and not stopped:
         # "Well, so it is!" has no word to look up either, so this verdict needs no number of the fusion.
-        return Verdict("unverifiable", None, profile, point.threshold, message=NOTHING_STATED)
+        return replace(unknown, label="unverifiable", threshold=point.threshold, message=NOTHING_STATED)
     if missing:
-        return Verdict("unknown", profile=profile, message=_explain_missing(list(missing), results))
+        return replace(unknown, message=_explain_missing(list(missing), results))
     contributions = {
         feature.name: feature.weight * (numbers[feature.name] - feature.mean) / feature.deviation
-        for feature in calibration.features
+        for feature in fusion.features
         if feature.name in numbers
     }
-    logit = calibration.intercept + sum(contributions.values())
+    logit = fusion.intercept + sum(contributions.values())
     if not math.isfinite(logit):
         message = "The numbers of the verdict do not add up to a finite one; check the calibration and the models."
-        return Verdict("unknown", profile=profile, message=message)
+        return replace(unknown, message=message)
     probability = sigmoid(logit)
     label: Label = "consistent" if is_consistent(probability, point.threshold, fitted=True) else "inconsistent"
-    if unverifiable:
-        return Verdict("unverifiable", probability, profile, point.threshold, contributions, NOTHING_STATED)
-    return Verdict(label, probability, profile, point.threshold, contributions)
+    return replace(
+        unknown,
+        label="unverifiable" if unverifiable else label,
+        probability=probability,
+        threshold=point.threshold,
+        contributions=contributions,
+        message=NOTHING_STATED if unverifiable else _explain_absent(absent),
+    )
 
 
 def sigmoid(logit: float) -> float:
@@ -63,10 +89,13 @@ def sigmoid(logit: float) -> float:
     return odds / (1 + odds)
 
 
-def _name_metric(feature: str) -> str:
-    """The name of the metric that a feature is a number of."""
-    known = find_feature(feature)
-    return feature if known is None else known[0].name
+def _explain_absent(absent: Sequence[str]) -> str:
+    """What the verdict says about features without a value; empty without any."""
+    if not absent:
+        return ""
+    values = "values of" if len(absent) > 1 else "value of"
+    count = "count as their means" if len(absent) > 1 else "counts as its mean"
+    return f"The {values} {', '.join(absent)} {'are' if len(absent) > 1 else 'is'} absent and {count}."
 
 
 def _explain_missing(missing: Sequence[str], results: Mapping[str, MetricResult]) -> str:

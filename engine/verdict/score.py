@@ -34,7 +34,7 @@ def build_score(
     results = decide_metrics(results, calibration)
     by_name = {result.name: result for result in results}
     first = results[0]
-    verdict = decide(by_name, calibration, options.profile)
+    verdict = decide(by_name, calibration, options.profile, options.max_false_positive_rate)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
         status=first.status,

@@ -267,9 +267,9 @@ def test_a_table_says_what_the_numbers_of_the_verdict_are(tmp_path: Path, monkey
     legend = "Verdict: the probability that the knowledge supports the response"
     assert legend not in run("score", str(source), "--table").output
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=CALIBRATION)))
-    threshold = CALIBRATION.profiles["strict"].threshold
+    threshold = CALIBRATION.fusions[0].profiles["strict"].threshold
     shown = " ".join(run("score", str(source), "--table", "--profile", "strict").output.split())
-    assert f"{legend}; consistent from {threshold:.2f} on (profile strict)." in shown
+    assert f"{legend}; consistent from {threshold:.2f} on, profile strict." in shown
     assert legend not in run("score", str(source), "--json").output
 
 

@@ -194,7 +194,7 @@ def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkey
     score = run("score", path, "--calibration", out, "--json").stdout.splitlines()[0]
     explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--calibration", out).stdout
     for verdict in (json.loads(score)["score"]["verdict"], json.loads(explained)["verdict"]):
-        assert verdict["threshold"] == fitted.profiles["balanced"].threshold
+        assert verdict["threshold"] == fitted.fusions[0].profiles["balanced"].threshold
 
 
 @pytest.mark.parametrize(("thresholds", "warns"), [((0.5, 0.5, 0.5), True), ((0.5, 0.6, 0.4), False)])
@@ -202,10 +202,11 @@ def test_profiles_that_are_one_are_a_warning(
     thresholds: tuple[float, ...], warns: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     profiles = {
-        name: msgspec.structs.replace(CALIBRATION.profiles["balanced"], threshold=threshold)
+        name: msgspec.structs.replace(CALIBRATION.fusions[0].profiles["balanced"], threshold=threshold)
         for name, threshold in zip(get_args(ProfileName), thresholds, strict=True)
     }
-    warn_of_few_examples(msgspec.structs.replace(CALIBRATION, profiles=profiles))
+    fusion = msgspec.structs.replace(CALIBRATION.fusions[0], profiles=profiles)
+    warn_of_few_examples(msgspec.structs.replace(CALIBRATION, fusions=(fusion,)))
     shown = " ".join(capsys.readouterr().err.split())
     assert ("all profiles have the threshold 0.500, because 100 examples are too few" in shown) is warns
 
