@@ -259,6 +259,13 @@ def test_rows_without_numbers_are_refused() -> None:
         fit_calibration([example._replace(features={}) for example in draw_examples(q2=0.5)], ("q2",))
 
 
+def test_features_that_tell_nothing_apart_are_refused_and_make_no_fast_fusion() -> None:
+    with pytest.raises(InvalidRequest, match="No value of pmi is higher for consistent examples"):
+        fit_calibration(draw_examples(200, 5, pmi=-0.5), ("pmi",))
+    calibration = fit_calibration(draw_examples(200, 5, q2=0.5, pmi=-0.5), ("q2", "pmi"))
+    assert [fusion.name for fusion in calibration.fusions] == ["full"]
+
+
 def test_the_size_of_the_weights_is_fitted_anew() -> None:
     examples = draw_examples(600, 6, q2=0.8, pmi=1.0)
     loose, tight = (fusion.rescale_model(fit_model(examples, ("q2", "pmi"), p), examples) for p in (0.0, 10.0))
