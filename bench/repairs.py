@@ -22,10 +22,10 @@ from rich.progress import track
 from groundwire.engine import Engine, KnowledgeGraph, Refinement
 from groundwire.engine.nph import steps
 from groundwire.runtime.triples import Triple
+from groundwire.train.common.phrases import list_originals
+from groundwire.train.common.triple_index import TripleIndex
 from groundwire.train.nph import critic
 from groundwire.train.nph.corruption import CorruptedDialogue
-from groundwire.train.nph.phrases import list_originals
-from groundwire.train.nph.triple_index import TripleIndex
 
 from . import common
 

@@ -54,7 +54,9 @@ from .schema.explanations import (
     PmiExplanation,
     PmiToken,
     Q2Explanation,
+    StatedValue,
     TokenClassifierExplanation,
+    ValuesExplanation,
     VerifiabilityExplanation,
 )
 from .schema.options import (
@@ -129,6 +131,7 @@ __all__ = [
     "Request",
     "Sampling",
     "Score",
+    "StatedValue",
     "Subgraph",
     "TextSpan",
     "Timings",
@@ -138,6 +141,7 @@ __all__ = [
     "Triple",
     "Unreadable",
     "UnsupportedSpan",
+    "ValuesExplanation",
     "Verdict",
     "VerifiabilityExplanation",
     "default_engine",

@@ -145,6 +145,15 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """The metrics of the first fusion: the default of ``Engine.score``."""
         return self.fusions[0].metrics
 
+    def fusion(self, name: str) -> Fusion:
+        """The fusion ``name``; InvalidRequest when the calibration lacks it."""
+        for fusion in self.fusions:
+            if fusion.name == name:
+                return fusion
+        raise InvalidRequest(
+            f"The calibration has no fusion {name!r}; it has {', '.join(f.name for f in self.fusions)}."
+        )
+
     @classmethod
     def load(cls, path: Path) -> Calibration:
         """Read a file that ``save`` wrote; BundleError when it is missing, damaged or newer."""

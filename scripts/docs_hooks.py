@@ -211,6 +211,21 @@ def write_role_cost(roles: str) -> str:
     )
 
 
+def write_values_cost() -> str:
+    """Return one sentence: what ``values`` costs per response, beside word overlap."""
+    document = load_results("values")
+    short, long = document["results"][:2]
+    machine = document["machine"]
+    return (
+        f"{short['values']['p50_ms']:.1f} ms of processor time per response (p50; p95 "
+        f"{short['values']['p95_ms']:.1f} ms) where it has {short['characters']:.0f} characters with its knowledge, "
+        f"{long['values']['p50_ms']:.1f} ms where they are {long['characters']:.0f}. Word overlap takes "
+        f"{short['overlap']['p50_ms']:.1f} and {long['overlap']['p50_ms']:.1f} ms. Measured on "
+        f"{machine['cores']} cores with a load of {machine['load_average']:.0f} ({machine['processor']}; "
+        "[how it was measured](../benchmarks.md))."
+    )
+
+
 def write_nph_times() -> str:
     """Return the latency of critique and repair with the nph bundle."""
     document = load_results("nph")
@@ -323,6 +338,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "roles": write_role_times,
     "start": write_start,
     "targets": write_targets,
+    "values_cost": write_values_cost,
 }
 MARK = re.compile(r"\{\{ (\w+)(?: ([^}]+?))? \}\}")
 

@@ -70,7 +70,7 @@ AREAS = (
 BASELINES = ("overlap", "overlap_precision")
 METRICS = (
     *("q2", "q2_no_nli", "nli", "detector.consistency", "verifiability", "overlap", "overlap_precision", "unigram_f1"),
-    *("bleu", "rouge_l", "meteor", "bertscore", "pmi"),
+    *("values", "bleu", "rouge_l", "meteor", "bertscore", "pmi"),
 )
 """All but FeQA and UPMI, which no verdict reads and which cost half of Q² and PMI again."""
 

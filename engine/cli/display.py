@@ -19,7 +19,7 @@ from ..jsonl.sources import strip_gzip
 from ..metrics import Details, find
 from ..operating_point import OperatingPoint
 from ..schema.explanations import REASONS, Q2Explanation
-from ..schema.results import MetricResult, Score
+from ..schema.results import MetricResult, Score, SentenceVerdict
 from ..text.shown import shown
 
 EXIT_UNSCORED = 3
@@ -104,7 +104,7 @@ def exit_without_result(status: str) -> None:
         raise typer.Exit(EXIT_UNSCORED)
 
 
-def format_verdict(score: Score) -> str:
+def format_verdict(score: Score | SentenceVerdict) -> str:
     """The verdict's label and probability, coloured."""
     verdict = score.verdict
     probability = "" if verdict.probability is None else f" {verdict.probability:.2f}"

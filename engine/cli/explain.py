@@ -74,6 +74,10 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(note)}[/]")
     elif has_verdict:
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")
+    if len(score.sentences) > 1:
+        for sentence in score.sentences:
+            text = shown(sentence.text)
+            console.print(Text.assemble("  ", Text.from_markup(display.format_verdict(sentence)), "  ", text))
     for warning in score.warnings:
         display.print_warning(console, warning)
     console.print(Panel(display.mark_unsupported(response, score), title="response", title_align="left"))

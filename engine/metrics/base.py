@@ -6,14 +6,14 @@ the verdict, the marked words, tables and reports take what they say about a met
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from groundwire.runtime.protocol import RoleInfo
 
 from ..scheduling.steps import Steps
-from ..schema.explanations import UnsupportedSpan
+from ..schema.explanations import Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 
@@ -24,6 +24,18 @@ GROUPS: dict[Group, str] = {
     "fast": "those that generate no text: one or two forward passes each",
 }
 """Names of sets of metrics, and what is in them."""
+
+
+class HasRange(Protocol):
+    """A part of a text, in characters."""
+
+    @property
+    def start(self) -> int: ...  # noqa: D102
+    @property
+    def end(self) -> int: ...  # noqa: D102
+
+
+Ranged = TypeVar("Ranged", bound=HasRange)
 RoleInfos: TypeAlias = Callable[[str], RoleInfo]
 """What the bundle says about a role, by the role's name: ``Runtime.role_info``."""
 Cell: TypeAlias = str | float
@@ -51,9 +63,24 @@ def no_features(explanation: Any) -> Mapping[str, float]:
     return {}
 
 
+def no_part(result: MetricResult, start: int, end: int) -> Mapping[str, float]:
+    """Nothing to say about a part of the response."""
+    return {}
+
+
 def no_details(result: MetricResult) -> Details | None:
     """Nothing to show besides the value."""
     return None
+
+
+class Refutes(NamedTuple):
+    """How sure a metric is of spans that it marks for one reason."""
+
+    reason: Reason
+    feature: str
+    """The key of ``Metric.features`` that counts such spans."""
+    probability: float
+    """Of a sentence being consistent that has such a span, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +107,20 @@ class Metric:
     # What the verdict and the marked words make of it.
     family: str = ""
     """Metrics of one family agree by construction, so as evidence about words they count once. Empty: its own name."""
-    word_weight: float | None = None
-    """Weight of its evidence about the words it points at; from 1 on a word is marked by it alone. None: it points at
-    whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
+    word_weight: float | Mapping[Reason, float] | None = None
+    """Weight of its evidence about the words it points at, perhaps by reason; from 1 on a word is marked by it alone.
+    None: it points at whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
     pinpoints: bool = False
     """Whether its evidence is about these very words, so that a sentence with such a word marks no others."""
     spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
     """The spans of a scored result that count as evidence."""
     features: Callable[[Any], Mapping[str, float]] = no_features
     """Further numbers in its explanation; the fusion knows each as ``name.key``, and the value as ``name``."""
+    part: Callable[[MetricResult, int, int], Mapping[str, float]] = no_part
+    """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
+    the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
+    refutes: Refutes | None = None
+    """Spans that are no evidence among others but proof; None: it has none."""
     evidence: tuple[str, ...] = ()
     """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
     another metric (Q² without inference, UPMI) have none."""
@@ -107,7 +139,14 @@ class Metric:
 
     def weight(self, span: UnsupportedSpan) -> float:
         """Weight of one of its spans as evidence, from 0; 1 marks a word alone."""
+        if isinstance(self.word_weight, Mapping):
+            return self.word_weight[span.reason]
         return self.word_weight if self.word_weight is not None else SENTENCE_WEIGHTS.get(span.reason, 0.4)
+
+
+def within(items: Iterable[Ranged], start: int, end: int) -> tuple[Ranged, ...]:
+    """Those of ``items`` that lie in the characters ``start`` to ``end``."""
+    return tuple(item for item in items if start <= item.start and item.end <= end)
 
 
 def without_calls(build: Callable[[], MetricResult]) -> Steps[MetricResult]:

@@ -24,7 +24,7 @@ from ..schema.explanations import BertScoreExplanation, MatchedWord
 from ..schema.options import BertScoreOptions, Options
 from ..schema.results import MetricResult, Request
 from ..text.words import words
-from .base import Metric, RoleInfos
+from .base import Metric, RoleInfos, within
 
 ROLE = "embedder"
 Triple: TypeAlias = tuple[float, float, float]
@@ -143,6 +143,17 @@ def _features(explanation: BertScoreExplanation) -> dict[str, float]:
     }
 
 
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    explanation = result.explanation
+    if not isinstance(explanation, BertScoreExplanation):
+        return {}
+    similarities = [word.similarity for word in within(explanation.words, start, end)]
+    if not similarities:
+        return {}
+    mean = sum(similarities) / len(similarities)
+    return {"precision": rescale((mean,) * 3, explanation.baseline)[0], "worst": min(similarities)}
+
+
 METRICS = (
     Metric(
         name="bertscore",
@@ -154,6 +165,7 @@ METRICS = (
         order=12,
         bounds=None,
         features=_features,
+        part=_part,
         evidence=("precision", "worst"),
     ),
 )

@@ -15,7 +15,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import DetectorExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from .base import Details, Metric, RoleInfos
+from .base import Details, Metric, RoleInfos, within
 from .claims import (
     VERIFIABILITY,
     classified_span,
@@ -46,7 +46,10 @@ def detector(request: Request, options: Options, role_info: RoleInfos, role: str
     spans = [classified_span(bounds, answer) for (bounds, _), answer in zip((*main, *further), answers, strict=True)]
     scored, others = tuple(spans[: len(main)]), tuple(spans[len(main) :])
     consistent = all(span.label in info.supported for span in scored)
-    wrong = [span for span in others or scored if span.label not in info.supported]
+    doubted, by_itself = (
+        [span for span in of_unit if span.label not in info.supported] for of_unit in (scored, others)
+    )
+    wrong = by_itself or doubted  # a response may be doubted as a whole where no sentence is
     return MetricResult(
         role,
         "scored",
@@ -72,6 +75,7 @@ def detector_metric(role: str) -> Metric:
         roles=frozenset({role}),
         groups=frozenset({"paper", "fast"}),
         features=_features,
+        part=_part,
         evidence=("", "worst"),
         details=_details,
     )
@@ -79,6 +83,13 @@ def detector_metric(role: str) -> Metric:
 
 def _features(explanation: DetectorExplanation) -> dict[str, float]:
     return {"worst": min(span.supported for span in explanation.sentences)} if explanation.sentences else {}
+
+
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    if not isinstance(result.explanation, DetectorExplanation):
+        return {}
+    inside = within((*result.explanation.sentences, *result.explanation.scored), start, end)
+    return {"": inside[0].supported} if inside else {}
 
 
 def _details(result: MetricResult) -> Details | None:

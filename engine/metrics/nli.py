@@ -12,7 +12,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import NliExplanation
 from ..schema.options import NliOptions, Options
 from ..schema.results import MetricResult, Request
-from .base import Details, Metric, RoleInfos
+from .base import Details, Metric, RoleInfos, within
 from .claims import (
     classified_span,
     describe_spans,
@@ -86,6 +86,13 @@ def _features(explanation: NliExplanation) -> dict[str, float]:
     }
 
 
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    if not isinstance(result.explanation, NliExplanation):
+        return {}
+    inside = within((*result.explanation.sentences, result.explanation.response), start, end)
+    return _features(NliExplanation(inside[0])) if inside else {}
+
+
 def _details(result: MetricResult) -> Details | None:
     if not isinstance(result.explanation, NliExplanation):
         return None
@@ -102,6 +109,7 @@ METRICS = (
         groups=frozenset({"paper", "fast"}),
         order=3,
         features=_features,
+        part=_part,
         evidence=("expected", "worst"),
         lower_is_better=("contradiction",),
         details=_details,

@@ -22,7 +22,7 @@ from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSp
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.words import Word, check_words, read_words, words
-from .base import Metric, RoleInfos
+from .base import Metric, RoleInfos, within
 
 MAX_WORDS = 250_000
 """Overlap: words of response and knowledge, which spaCy splits in four seconds."""
@@ -118,6 +118,17 @@ def _features(explanation: OverlapExplanation) -> dict[str, float]:
     return {"missing": float(sum(not word.in_knowledge for word in explanation.words))}
 
 
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    if not isinstance(result.explanation, OverlapExplanation):
+        return {}
+    inside = within(result.explanation.words, start, end)
+    missing = sum(not word.in_knowledge for word in inside)
+    numbers = {"missing": float(missing)}
+    if inside and result.name == "overlap_precision":
+        numbers[""] = 1 - missing / len(inside)
+    return numbers
+
+
 def _spans(result: MetricResult) -> tuple[UnsupportedSpan, ...]:
     explanation = result.explanation
     return explanation.unsupported if isinstance(explanation, OverlapExplanation) else result.unsupported
@@ -136,6 +147,7 @@ METRICS = (
         pinpoints=True,
         spans=_spans,
         features=_features,
+        part=_part,
         evidence=("missing",),
         lower_is_better=("missing",),
     ),
@@ -150,6 +162,7 @@ METRICS = (
         word_weight=0.5,
         spans=_spans,
         features=_features,
+        part=_part,
         evidence=("",),
         lower_is_better=("missing",),
     ),

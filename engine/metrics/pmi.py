@@ -225,6 +225,18 @@ def less_likely_ranges(response: str, tokens: Sequence[PmiToken], below: float) 
     return out
 
 
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    if not isinstance(result.explanation, PmiExplanation):
+        return {}
+    differences = [
+        token.difference
+        for token in result.explanation.tokens
+        if token.difference is not None and token.start is not None and token.end is not None
+        if start <= token.start and token.end <= end
+    ]
+    return {"": sum(differences) / len(differences)} if differences else {}
+
+
 METRICS = (
     Metric(
         name="pmi",
@@ -238,6 +250,7 @@ METRICS = (
         family="pmi",
         word_weight=0.4,
         pinpoints=True,
+        part=_part,
         evidence=("",),
     ),
     Metric(
@@ -252,5 +265,6 @@ METRICS = (
         family="pmi",
         word_weight=0.4,
         pinpoints=True,
+        part=_part,
     ),
 )

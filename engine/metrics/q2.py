@@ -276,6 +276,21 @@ def _features(explanation: Q2Explanation) -> dict[str, float]:
     }
 
 
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    explanation = result.explanation
+    if not isinstance(explanation, Q2Explanation):
+        return {}
+    kept = [
+        comparison
+        for comparison in explanation.questions
+        if comparison.kept and start <= comparison.span.start and comparison.span.end <= end
+    ]
+    if not kept:  # the fallback is about the whole response
+        return {}
+    value = sum(comparison.value or 0.0 for comparison in kept) / len(kept)
+    return {"": value, **_features(Q2Explanation((), tuple(kept)))}
+
+
 def _details(result: MetricResult) -> Details | None:
     explanation = result.explanation
     if not isinstance(explanation, Q2Explanation):
@@ -325,6 +340,7 @@ METRICS = (
         word_weight=1.0,
         pinpoints=True,
         features=_features,
+        part=_part,
         evidence=("", "no_answer"),
         lower_is_better=("no_answer",),
         uninformative=("asked",),
@@ -342,6 +358,7 @@ METRICS = (
         word_weight=1.0,
         pinpoints=True,
         features=_features,
+        part=_part,
         lower_is_better=("no_answer",),
         uninformative=("asked",),
         details=_details,

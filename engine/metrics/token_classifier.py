@@ -11,7 +11,7 @@ from ..schema.explanations import TokenClassifierExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.token_flags import flag_tokens
-from .base import Metric, RoleInfos
+from .base import Metric, RoleInfos, within
 
 ROLE = "token_classifier"
 
@@ -52,6 +52,13 @@ def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    if not isinstance(result.explanation, TokenClassifierExplanation):
+        return {}
+    inside = within(result.explanation.tokens, start, end)
+    return {"": 1.0 - max(flag.probability for flag in inside)} if inside else {}
+
+
 METRICS = (
     Metric(
         name="token_classifier",
@@ -63,5 +70,6 @@ METRICS = (
         word_weight=1.0,
         pinpoints=True,
         evidence=("",),
+        part=_part,
     ),
 )

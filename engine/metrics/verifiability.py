@@ -11,7 +11,7 @@ from ..schema.explanations import VerifiabilityExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.sentences import sentences
-from .base import Metric, RoleInfos
+from .base import Metric, RoleInfos, within
 from .claims import VERIFIABILITY, classified_span, verifiability_calls
 
 
@@ -31,6 +31,13 @@ def verifiability(request: Request, options: Options, role_info: RoleInfos) -> S
     )
 
 
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    if not isinstance(result.explanation, VerifiabilityExplanation):
+        return {}
+    inside = within(result.explanation.sentences, start, end)
+    return {"": max(span.supported for span in inside)} if inside else {}
+
+
 METRICS = (
     Metric(
         name="verifiability",
@@ -41,5 +48,6 @@ METRICS = (
         groups=frozenset({"paper", "fast"}),
         order=5,
         uninformative=("",),
+        part=_part,
     ),
 )

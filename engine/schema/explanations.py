@@ -244,6 +244,37 @@ class PmiExplanation(Record, frozen=True, tag="pmi"):
     """Sentences of the knowledge that the model's window had no room for, in order."""
 
 
+ValueKind: TypeAlias = Literal[
+    "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time",
+    "name", "person", "place", "organisation", "nationality",
+]  # fmt: skip
+"""What a value is. A ``name`` is one of which neither a title nor a word in it says what it names."""
+ValueOutcome: TypeAlias = Literal["supported", "contradicted", "absent"]
+
+
+class StatedValue(Record, frozen=True):
+    """A number, date or name of the response: ``text == response[start:end]``."""
+
+    kind: ValueKind
+    text: str
+    start: int
+    end: int
+    normalized: str
+    """The form in which it is compared: amounts in a base unit, dates as in ISO 8601, names without case."""
+    outcome: ValueOutcome
+    """``contradicted``: the knowledge has another value in the same role. ``absent``: it has none."""
+    knowledge_says: str = ""
+    """The value of the knowledge that supports or contradicts it, as it is written there; empty for an absent one."""
+    evidence: PassageRange | None = None
+    """Where in the knowledge that is; None for an absent one."""
+
+
+class ValuesExplanation(Record, frozen=True, tag="values"):
+    """Which values the response states, and which of them the knowledge has."""
+
+    values: tuple[StatedValue, ...]
+
+
 Explanation: TypeAlias = (
     Q2Explanation
     | NliExplanation
@@ -255,4 +286,5 @@ Explanation: TypeAlias = (
     | OverlapExplanation
     | BertScoreExplanation
     | PmiExplanation
+    | ValuesExplanation
 )

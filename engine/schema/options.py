@@ -59,7 +59,7 @@ class DetectorOptions(Record, OptionRecord, frozen=True):
     unit: Literal["response", "sentence"] | None = None
     """What is classified at once; with sentences the worst one counts. None: as the bundle says (MiniCheck reads
     sentences, the papers' detectors whole responses)."""
-    sentences: bool = False
+    sentences: bool = True
     """Classify each sentence too, to say which ones are not supported, when the unit is the response."""
 
 

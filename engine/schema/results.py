@@ -97,11 +97,25 @@ class Verdict(Record, frozen=True):
     message: str = ""
     max_false_positive_rate: float | None = None
     """The bound, 0–1, on the share of consistent responses that the threshold calls inconsistent, for responses like
-    those of the calibration. None where the calibration promises none."""
+    those of the calibration. None where the calibration promises none, and for a sentence of several, so for a response
+    that has the verdict of its worst sentence: the calibration's responses were decided as a whole."""
     fusion: str = ""
     """Which of the calibration's fusions drew the verdict: ``full``, ``fast``."""
     absent: tuple[str, ...] = ()
     """Features of the fusion without a value. In a probability each counts as its mean."""
+
+
+class SentenceVerdict(Record, frozen=True):
+    """What the engine says about one sentence of a response: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    verdict: Verdict
+    """By the numbers that metrics have about this sentence alone (``Metric.part``); for an only sentence, the verdict
+    of the response."""
+    unsupported: tuple[UnsupportedSpan, ...] = ()
+    """Those of ``Score.unsupported`` that begin in it."""
 
 
 class Score(Record, frozen=True):
@@ -116,14 +130,17 @@ class Score(Record, frozen=True):
     verdict: Verdict
     metrics: dict[str, MetricResult]
     unsupported: tuple[UnsupportedSpan, ...]
-    """What the metrics together take for unsupported: disjoint, in the order of the response.
-    Empty when the verdict is ``unverifiable``."""
+    """What the metrics together take for unsupported: disjoint, in the order of the response. A sentence whose verdict
+    is ``consistent`` or ``unverifiable`` has none."""
     coverage: float | None
     """The smallest of the metrics' coverages."""
     timings: Timings
     signature: str
     """What determined the values: version, bundle digest, precision, device, options."""
     message: str = ""
+    sentences: tuple[SentenceVerdict, ...] = ()
+    """The sentences of the response, in order, each with its verdict; empty when the response's verdict is ``unknown``.
+    A response of several is as consistent as the worst of those that state something."""
     warnings: tuple[str, ...] = ()
     """What makes the values doubtful although they were computed: a text that does not look like English, say."""
 

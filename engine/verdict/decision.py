@@ -81,6 +81,41 @@ def decide(
     )
 
 
+def decide_sentence(numbers: Mapping[str, float], calibration: Calibration, whole: Verdict) -> Verdict:
+    """The verdict on the numbers about one sentence of several; ``unknown`` when most evidence says nothing of it.
+
+    It has the fusion and the threshold of ``whole``, the verdict on the response. Nothing is needed by name: a sentence
+    may have no question of Q², and a response's other sentences have it. It promises no false positive rate: the
+    calibration's responses were decided as a whole.
+    """
+    fusion = calibration.fusion(whole.fusion)
+    known = [feature for feature in fusion.features if feature.name in numbers]
+    absent = tuple(feature.name for feature in fusion.features if feature.name not in numbers)
+    unknown = replace(
+        whole,
+        label="unknown",
+        probability=None,
+        contributions=None,
+        message="",
+        max_false_positive_rate=None,
+        absent=absent,
+    )
+    checkable = numbers.get("verifiability")
+    if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
+        return replace(unknown, label="unverifiable")
+    if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in fusion.features):
+        return replace(unknown, threshold=None, message="The metrics say too little about this sentence.")
+    contributions = {
+        feature.name: feature.weight * (numbers[feature.name] - feature.mean) / feature.deviation for feature in known
+    }
+    probability = sigmoid(fusion.intercept + sum(contributions.values()))
+    consistent = whole.threshold is not None and is_consistent(probability, whole.threshold, fitted=True)
+    label: Label = "consistent" if consistent else "inconsistent"
+    # Numbers that the response has and this sentence cannot have are no news.
+    message = _explain_absent(whole.absent)
+    return replace(unknown, label=label, probability=probability, contributions=contributions, message=message)
+
+
 def sigmoid(logit: float) -> float:
     """1 / (1 + exp(−logit)), without overflow."""
     if logit >= 0:

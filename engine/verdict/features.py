@@ -18,6 +18,20 @@ def features(results: Mapping[str, MetricResult]) -> dict[str, float]:
     return numbers
 
 
+def features_of_part(results: Mapping[str, MetricResult], start: int, end: int) -> dict[str, float]:
+    """Those numbers about the characters ``start`` to ``end`` of the response, a sentence of it.
+
+    Numbers that only a whole response has are left out, F1 with the knowledge for example.
+    """
+    numbers: dict[str, float] = {}
+    for name, result in results.items():
+        metric = find(name)
+        if metric is not None and result.value is not None:
+            of_part = metric.part(result, start, end)
+            numbers |= {f"{name}.{key}" if key else name: number for key, number in of_part.items()}
+    return numbers
+
+
 def find_feature(name: str) -> tuple[Metric, str] | None:
     """The metric of a feature and the feature's key in it (``""`` for its value); None for an unknown metric.
 

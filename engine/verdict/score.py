@@ -10,6 +10,7 @@ from groundwire.runtime.language import looks_foreign
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Timings
 from .decision import decide
+from .sentences import add_spans, choose_verdict, decide_sentences, keep_doubted
 from .span_fusion import fuse_spans
 from .threshold import decide_metrics
 
@@ -27,25 +28,28 @@ def build_score(
     options: Options,
     signature: str,
 ) -> Score:
-    """The first metric gives value and status, all of them together the verdict and the unsupported words.
+    """The first metric gives value and status, all of them together the verdicts and the unsupported words.
 
-    A response that states nothing leaves nothing unsupported, whatever single metrics miss in the knowledge.
+    A sentence that states nothing, or that is consistent, leaves nothing unsupported, whatever single metrics miss.
     """
     results = decide_metrics(results, calibration)
     by_name = {result.name: result for result in results}
     first = results[0]
-    verdict = decide(by_name, calibration, options.profile, options.max_false_positive_rate)
+    whole = decide(by_name, calibration, options.profile, options.max_false_positive_rate)
+    decided = decide_sentences(request.response, by_name, whole, calibration)
+    spans = keep_doubted(fuse_spans(request.response, results), decided)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
         status=first.status,
         value=first.value,
-        verdict=verdict,
+        verdict=choose_verdict(whole, decided),
         metrics=by_name,
-        unsupported=() if verdict.label == "unverifiable" else fuse_spans(request.response, results),
+        unsupported=spans,
         coverage=min(coverages) if coverages else None,
         timings=timings,
         signature=signature,
         message=first.message,
+        sentences=add_spans(decided, spans),
         warnings=warn_of_language(request),
     )
 

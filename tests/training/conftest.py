@@ -16,7 +16,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from groundwire.train.common import backbone
-from groundwire.train.compact import lm, multitask_nli
+from groundwire.train.compact import lm, multitask_measure
 from tests.support.models import word_pieces
 from tests.support.training_sets import CONLLU, INFERENCE, PARAGRAPHS, QUESTIONS, TURNS, write_gzipped
 
@@ -88,12 +88,12 @@ def small(tiny_backbone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def few_samples() -> Iterator[None]:
     """Recipes count tokens in 200 responses instead of 6000, and measure each head on 40 examples at most."""
-    measure = multitask_nli.measure_heads
+    measure = multitask_measure.measure_heads
 
     def measure_few(model: Any, examples: Any, count: int, **options: Any) -> dict[str, Any]:
         return measure(model, examples, min(count, 40), **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lm, "count_response_tokens", partial(lm.count_response_tokens, count=200))
-        patch.setattr(multitask_nli, "measure_heads", measure_few)
+        patch.setattr(multitask_measure, "measure_heads", measure_few)
         yield

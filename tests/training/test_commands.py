@@ -9,7 +9,7 @@ import pytest
 import spacy
 from transformers import BertForSequenceClassification, GPT2LMHeadModel
 
-from groundwire.train.compact.multitask_nli import HEADS
+from groundwire.train.compact.multitask_model import HEADS, TOKEN_HEAD
 from tests.support.training_commands import run
 from tests.support.training_sets import DIALOGUES, write_jsonl
 
@@ -41,8 +41,11 @@ def test_detector(tiny_backbone: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_multitask_nli_and_lm(sets: Path, small: Path, tmp_path: Path) -> None:
     run("multitask-nli", "--data", sets, "--out", tmp_path / "multitask_nli", "--steps", 1)
-    assert {path.name for path in (tmp_path / "multitask_nli").iterdir() if path.is_dir()} == set(HEADS)
+    assert {path.name for path in (tmp_path / "multitask_nli").iterdir() if path.is_dir()} == {*HEADS, TOKEN_HEAD}
     start = tmp_path / "multitask_nli" / "nli"
     run("multitask-nli", "--data", sets, "--out", tmp_path / "again", "--steps", 1, "--start", start)
+    report = tmp_path / "report.json"
+    run("measure-multitask-nli", "--source", start.parent, "--data", sets, "--count", 20, "--out", report)
+    assert json.loads(report.read_text())["untrained"] == []
     run("lm", "--data", sets, "--out", tmp_path / "lm", "--steps", 1)
     assert GPT2LMHeadModel.from_pretrained(tmp_path / "lm").config.n_layer == 4

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from groundwire.train.common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches
+from groundwire.train.common.loop import (
+    ParameterGroup,
+    Row,
+    Schedule,
+    collate,
+    fit,
+    make_batches,
+    make_group_batches,
+)
 
 SCHEDULE = Schedule(steps=6, batch=4, seed=3, autocast="off")
 
@@ -94,3 +102,45 @@ def test_lists_are_padded_to_eights_and_labels_become_a_vector() -> None:
     made = collate([{"a": [1, 2, 3], "b": [4]}, {"a": [5], "b": [6]}], {"a": 9, "b": 0})
     assert made["a"].tolist() == [[1, 2, 3, 9, 9, 9, 9, 9], [5, 9, 9, 9, 9, 9, 9, 9]]
     assert made["b"].tolist() == [4, 6]
+
+
+def make_pair(index: int, rng: random.Random) -> tuple[Row, Row]:
+    first, second = make(index, rng), make(index, rng)
+    return first | {"labels": [index]}, second | {"labels": [index]}
+
+
+def test_the_examples_of_a_group_stay_in_one_batch() -> None:
+    schedule = replace(SCHEDULE, steps=10)
+    fill = {"input_ids": 0, "labels": 0}
+    every = list(make_group_batches(20, make_pair, fill, schedule, size=2))
+    assert [len(batch["labels"]) for batch in every] == [4] * 10
+    for batch in every:
+        first, second, third, fourth = batch["labels"].tolist()
+        assert (first, third) == (second, fourth)
+    assert sorted(int(label) for batch in every for label in batch["labels"]) == sorted([*range(20)] * 2)
+    for late, early in zip(make_group_batches(20, make_pair, fill, schedule, 7, size=2), every[7:], strict=True):
+        assert all(torch.equal(late[name], early[name]) for name in fill)
+
+
+def test_a_batch_that_groups_do_not_fill_is_refused() -> None:
+    with pytest.raises(ValueError, match="A batch of 4 is no multiple of 3"):
+        next(make_group_batches(20, make_pair, {"input_ids": 0, "labels": 0}, SCHEDULE, size=3))
+
+
+def test_the_rate_falls_from_the_warm_up_on_or_at_the_end() -> None:
+    linear = Schedule(steps=100, warmup=0.1)
+    assert [linear.scale_rate(step) for step in (0, 9, 55, 99)] == pytest.approx([0.1, 1.0, 0.5, 1 / 90])
+    late = Schedule(steps=100, warmup_steps=10, decay=0.2)
+    assert [late.scale_rate(step) for step in (0, 9, 79, 80, 90, 99, 100)] == pytest.approx(
+        [0.1, 1.0, 1.0, 1.0, 0.5, 0.05, 0.0]
+    )
+
+
+def test_the_end_can_be_chosen_before_the_rate_falls() -> None:
+    """Batches and rates up to the fall do not depend on the number of steps."""
+    short, long = (Schedule(steps=steps, batch=4, seed=3, warmup_steps=2, decay=0.25) for steps in (8, 40))
+    assert [short.scale_rate(step) for step in range(7)] == [long.scale_rate(step) for step in range(7)]
+    assert short.scale_rate(7) < long.scale_rate(7)
+    fill = {"input_ids": 0, "labels": 0}
+    for first, second in zip(make_batches(40, make, fill, short), make_batches(40, make, fill, long), strict=False):
+        assert all(torch.equal(first[name], second[name]) for name in fill)

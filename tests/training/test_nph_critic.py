@@ -24,6 +24,7 @@ from groundwire.runtime.triples import Triple
 from groundwire.train.cli import app
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
+from groundwire.train.common.sentence_pieces import Mention
 from groundwire.train.nph import critic, small_talk
 from groundwire.train.nph.bundle import collect_nph_roles
 from groundwire.train.nph.corruption import LABELS, CorruptedDialogue, keep_clean
@@ -38,7 +39,7 @@ from groundwire.train.nph.critic import (
     measure_critic,
     score_outcomes,
 )
-from groundwire.train.nph.templates import GraphDialogue, Mention
+from groundwire.train.nph.templates import GraphDialogue
 from tests.support import graph_sets
 
 SCHEDULE = Schedule(steps=2, batch=4, seed=2, autocast="off")

@@ -13,6 +13,9 @@ pytest.importorskip("groundwire.train", reason="needs the train extra", exc_type
 
 from groundwire.engine.kg import KnowledgeGraph
 from groundwire.runtime.triples import Triple, linearise
+from groundwire.train.common.phrases import list_originals
+from groundwire.train.common.sentence_pieces import EntityPiece, Mention, fill_template, join_pieces
+from groundwire.train.common.triple_index import YEAR, TripleIndex, make_years, read_triples
 from groundwire.train.nph import opendialkg
 from groundwire.train.nph.corruption import (
     LABELS,
@@ -23,17 +26,11 @@ from groundwire.train.nph.corruption import (
     label_tokens,
     list_shown_entities,
 )
-from groundwire.train.nph.phrases import list_originals
 from groundwire.train.nph.templates import (
-    EntityPiece,
     GraphDialogue,
-    Mention,
     TemplateDialogues,
-    fill_template,
-    join_pieces,
     vary_surface,
 )
-from groundwire.train.nph.triple_index import YEAR, TripleIndex, make_years, read_triples
 from tests.support import graph_sets
 from tests.support.graph_sets import ACTED, BORN, DIRECTED, GENRE, SPOUSE
 

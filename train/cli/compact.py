@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from rich.console import Console
 from .. import spans
 from ..common import restore
 from ..compact import bundle as bundles
-from ..compact import evaluate, lm, multitask_nli, nli, qa, qa_evaluation, qg, shortlist
+from ..compact import evaluate, lm, multitask_measure, multitask_nli, nli, qa, qa_evaluation, qg, shortlist
 from .options import (
     Data,
     ExportPrecision,
@@ -25,6 +26,7 @@ from .options import (
     Threads,
     make_schedule,
     print_stage,
+    set_threads,
 )
 
 app = typer.Typer()
@@ -102,19 +104,72 @@ def _train_span_finder(data: Data, out: Out, steps: Steps = 3600, seed: Seed = 1
 def _train_multitask_nli(
     data: Data,
     out: Out,
-    steps: Steps = 1500,
+    steps: Steps = 8000,
     seed: Seed = 13,
     threads: Threads = 0,
     start: Annotated[
-        Path | None, typer.Option(help="Checkpoint of the recipe nli to start from; default MiniLM.", file_okay=False)
+        Path | None,
+        typer.Option(
+            help="What to start from: a checkpoint of the recipe nli, or a directory with a checkpoint per head; "
+            "default MiniLM.",
+            file_okay=False,
+        ),
     ] = None,
+    batch: Annotated[int, typer.Option(help="Examples per step; even.", min=2)] = 32,
+    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-4,
+    warmup_steps: Annotated[int, typer.Option(help="Steps over which the learning rate rises.", min=1)] = 200,
+    decay: Annotated[
+        float,
+        typer.Option(
+            help="Share of the steps over which the learning rate falls, at the end. Until it falls, a run may be "
+            "continued with other --steps.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = 0.15,
+    dropout: Annotated[float, typer.Option(help="Dropout of the backbone; 0 is faster.", min=0.0, max=0.9)] = 0.0,
+    checkpoint_s: Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0.0)] = 180.0,
 ) -> None:
-    """Train inference, consistency and verifiability: three heads on one backbone.
+    """Train inference, consistency, verifiability and token labels: four heads on one backbone.
 
     Data: squad1_train and squad1_dev, nli_train and nli_dev, topical_chat, query_wellformedness_train (.jsonl.gz),
-    ud_ewt_train and gum (.conllu.gz).
+    ud_ewt_train and gum (.conllu.gz). If they are there: fb15k237_train and fb15k237_dev, the name corpora in ner/, and
+    in more/ the plain texts text_* and the labelled pairs of compact/public_pairs.py.
     """
-    multitask_nli.train_multitask_nli(data, out, make_schedule(steps, seed, threads), start=start)
+    schedule = replace(
+        make_schedule(steps, seed, threads),
+        batch=batch,
+        warmup_steps=warmup_steps,
+        decay=decay,
+        checkpoint_s=checkpoint_s,
+    )
+    multitask_nli.train_multitask_nli(data, out, schedule, lr, start, dropout=dropout)
+
+
+@app.command("measure-multitask-nli")
+def _measure_multitask_nli(
+    source: Annotated[
+        Path,
+        typer.Option(help="Directory of a run, finished or not, or with a checkpoint per head.", file_okay=False),
+    ],
+    data: Data,
+    bench: Annotated[
+        Path | None,
+        typer.Option(help="Directory with fever_symmetric_dev, begin_wow_dev and begin_wow_test.", file_okay=False),
+    ] = None,
+    count: Annotated[int, typer.Option(help="Examples per head, and minimal pairs.", min=1)] = 600,
+    threads: Threads = 0,
+    out: Annotated[Path | None, typer.Option(help="Write the report here too.", dir_okay=False)] = None,
+) -> None:
+    """Measure the heads of the recipe multitask-nli on held-out examples and on development sets.
+
+    Data: as for multitask-nli.
+    """
+    set_threads(threads)
+    report = multitask_measure.measure_multitask_nli(source, data, bench, count)
+    if out is not None:
+        out.write_text(json.dumps(report, indent=1) + "\n")
+    Console().print_json(data=report)
 
 
 @app.command("lm")

@@ -25,6 +25,8 @@ def load_tokenizer() -> PreTrainedTokenizerFast:
         sep_token="[SEP]",
         mask_token="[MASK]",
         model_max_length=512,
+        # transformers 5 gives no token types unless they are named.
+        model_input_names=list(INPUTS),
     )
 
 

@@ -32,7 +32,13 @@ class Schedule:
     batch: int = 32
     """Examples per step."""
     warmup: float = 0.06
-    """Share of the steps over which the learning rate rises from 0; it then falls linearly to 0."""
+    """Share of the steps over which the learning rate rises from 0."""
+    decay: float = 1.0
+    """Share of the steps, at the end, over which the learning rate falls linearly to 0; it is constant before. With 1
+    it falls from the end of the warm-up on. With less the end can be chosen late: ``steps`` may change between two runs
+    as long as the fall has not begun (Hu et al. 2024, MiniCPM)."""
+    warmup_steps: int | None = None
+    """Steps of the warm-up; None takes the share ``warmup``, which depends on ``steps``."""
     weight_decay: float = 0.01
     clip: float = 1.0
     """Largest gradient norm."""
@@ -41,6 +47,12 @@ class Schedule:
     """Seconds between checkpoints."""
     autocast: str = "auto"
     """``bf16``, ``off`` or ``auto``: bf16 on a GPU and on a processor where it multiplies faster than float32."""
+
+    def scale_rate(self, step: int) -> float:
+        """The learning rate of a step, counted from 0, as a share of its peak."""
+        warmup = self.warmup_steps or max(1, int(self.steps * self.warmup))
+        fall = max(1, min(self.steps - warmup, round(self.steps * self.decay)))
+        return max(0.0, min((step + 1) / warmup, 1.0, (self.steps - step) / fall))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +88,43 @@ def make_batches(
     a batch. ``padding`` maps each id list to its padding value; a list of one number is a label. ValueError when there
     are fewer examples than a batch takes.
     """
-    if count < schedule.batch:
-        raise ValueError(f"{count} examples do not fill a batch of {schedule.batch}; give more, or a smaller batch.")
-    step, epoch, span = 0, 0, schedule.batch * 24
+    return make_group_batches(count, lambda index, rng: (make_row(index, rng),), padding, schedule, start)
+
+
+def make_group_batches(
+    count: int,
+    make_group: Callable[[int, random.Random], Sequence[Row]],
+    padding: dict[str, int],
+    schedule: Schedule,
+    start: int = 0,
+    size: int = 1,
+) -> Iterator[Batch]:
+    """``make_batches`` for groups of ``size`` examples that stay in one batch; ``count`` is the number of groups.
+
+    ValueError when a batch is no multiple of ``size``.
+    """
+    per_batch, rest = divmod(schedule.batch, size)
+    if rest:
+        raise ValueError(f"A batch of {schedule.batch} is no multiple of {size}, the examples of a group.")
+    if count < per_batch:
+        raise ValueError(f"{count} examples do not fill a batch of {per_batch}; give more, or a smaller batch.")
+    step, epoch, span = 0, 0, per_batch * 24
     while step < schedule.steps:
         order = list(range(count))
         random.Random(schedule.seed * 1_000_003 + epoch).shuffle(order)
-        for at in range(0, count - schedule.batch + 1, span):
+        for at in range(0, count - per_batch + 1, span):
             part = order[at : at + span]
-            size = len(part) // schedule.batch
-            if step + size > start:
-                rows = [make_row(i, random.Random(schedule.seed * 7_919 + epoch * 15_485_863 + i)) for i in part]
-                rows.sort(key=lambda row: len(row["input_ids"]))
-                plan = list(range(size))
+            batches = len(part) // per_batch
+            if step + batches > start:
+                groups = [make_group(i, random.Random(schedule.seed * 7_919 + epoch * 15_485_863 + i)) for i in part]
+                groups.sort(key=lambda group: max(len(row["input_ids"]) for row in group))
+                plan = list(range(batches))
                 random.Random(schedule.seed + step).shuffle(plan)
                 for batch_step, number in enumerate(plan, step):
                     if start <= batch_step < schedule.steps:
-                        yield collate(rows[number * schedule.batch : (number + 1) * schedule.batch], padding)
-            step += size
+                        chosen = groups[number * per_batch : (number + 1) * per_batch]
+                        yield collate([row for group in chosen for row in group], padding)
+            step += batches
             if step >= schedule.steps:
                 return
         epoch += 1
@@ -118,11 +149,7 @@ def fit(
     optimizer = torch.optim.AdamW(
         [{"params": g.parameters, "lr": g.lr} for g in groups], weight_decay=schedule.weight_decay, betas=(0.9, 0.98)
     )
-    warmup_steps = max(1, int(schedule.steps * schedule.warmup))
-    scheduler = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda s: min((s + 1) / warmup_steps, max(0.0, (schedule.steps - s) / max(1, schedule.steps - warmup_steps))),
-    )
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: schedule.scale_rate(s))
     state_path, step = out / "checkpoint.pt", 0
     if state_path.exists():
         state = torch.load(state_path, map_location=device, weights_only=True)

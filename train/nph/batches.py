@@ -21,9 +21,9 @@ from groundwire.runtime.tokenization import TextEncoder
 
 from ..common import backbone
 from ..common.loop import Schedule
+from ..common.triple_index import TripleIndex
 from .examples import RetrievalExample, RetrievalExamples
 from .templates import GraphDialogue
-from .triple_index import TripleIndex
 
 ENCODER_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 """Inputs of the masked language model, in the order of its arguments."""

@@ -24,9 +24,10 @@ import msgspec
 
 from groundwire.runtime.triples import Triple, linearise
 
-from .phrases import list_originals
-from .templates import GraphDialogue, Mention
-from .triple_index import TripleIndex
+from ..common.phrases import list_originals
+from ..common.sentence_pieces import Mention
+from ..common.triple_index import TripleIndex
+from .templates import GraphDialogue
 
 CorruptionKind: TypeAlias = Literal["clean", "extrinsic", "swapped", "misplaced", "unseen"]
 Span: TypeAlias = tuple[int, int]

@@ -29,6 +29,7 @@ from groundwire.runtime.triples import SEPARATOR, linearise
 from ..common import backbone
 from ..common.calls import run_calls
 from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
+from ..common.triple_index import Split
 from . import opendialkg, small_talk
 from .corruption import (
     LABELS,
@@ -42,7 +43,6 @@ from .corruption import (
 )
 from .dialogue_corpus import DialogueCorpus
 from .templates import GraphDialogue
-from .triple_index import Split
 
 ROLE = "critic"
 MAX_TOKENS = 144

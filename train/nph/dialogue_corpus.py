@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
+from ..common.triple_index import Split
 from . import opendialkg
 from .batches import DialogueSource
 from .templates import TemplateDialogues
-from .triple_index import Split
 
 
 class DialogueCorpus(StrEnum):

@@ -30,11 +30,11 @@ from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import DeviceProfile
 
 from ..common import backbone
+from ..common.triple_index import TripleIndex
 from .batches import DialogueSource, RetrieverBatcher, collate_examples
 from .corruption import Corruption, Corruptor
 from .examples import RetrievalExample, RetrievalExamples, select_answerable
 from .loss import RetrieverLoss, RetrieverRecipe
-from .triple_index import TripleIndex
 
 CORRUPTION = Corruption({"extrinsic": 0.6, "swapped": 0.4}, every=False)
 """The paper's proportions; mostly one name of a response is wrong."""

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.triples import Triple, upright
 
-from .templates import GraphDialogue, Mention
-from .triple_index import TripleIndex
+from ..common.sentence_pieces import Mention
+from ..common.triple_index import TripleIndex
+from .templates import GraphDialogue
 
 
 class RetrievalExample(NamedTuple):

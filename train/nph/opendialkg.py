@@ -20,9 +20,10 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
 from ..common.corpus import read_rows, read_triple_rows
+from ..common.sentence_pieces import Mention
+from ..common.triple_index import TripleIndex
 from ..synthesis import perturbations
-from .templates import DISTRACTORS, GraphDialogue, Mention
-from .triple_index import TripleIndex
+from .templates import DISTRACTORS, GraphDialogue
 
 TURNS = 3
 """Turns of history that are kept, as in the paper."""

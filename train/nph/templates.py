@@ -15,17 +15,17 @@ from __future__ import annotations
 import random
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
 from groundwire.runtime.triples import Triple, readable, upright
 
+from ..common.phrases import RelationPhrases, read_phrases
+from ..common.sentence_pieces import EntityPiece, Mention, Pieces, fill_template, join_pieces
+from ..common.triple_index import YEAR, Split, TripleIndex, make_years, read_triples
 from . import small_talk
-from .phrases import RelationPhrases, read_phrases
-from .triple_index import YEAR, Split, TripleIndex, make_years, read_triples
 
 FILM_SHARE, OTHER_SHARE, GENERIC_SHARE = 0.5, 0.4, 0.1
 """Shares of the dialogues: about relations of films, about others with hand-written phrases, and about the rest."""
@@ -33,16 +33,6 @@ DISTRACTORS = (0, 1, 2, 2, 3, 3, 4, 5, 6, 8, 8, 16)
 """Numbers of triples shown beside the stated ones, to draw from."""
 HELD_OUT = 5
 """One phrase of so many is kept for development and test."""
-
-
-class Mention(msgspec.Struct, frozen=True):
-    """An entity in a response: ``response[start:end]`` names ``entity``, perhaps in other words than the graph."""
-
-    start: int
-    end: int
-    entity: str
-    triples: tuple[Triple, ...] = ()
-    """Triples of the dialogue that the response states with the mention; empty when it states none."""
 
 
 class GraphDialogue(msgspec.Struct, frozen=True):
@@ -59,18 +49,6 @@ class GraphDialogue(msgspec.Struct, frozen=True):
     def stated_triples(self) -> tuple[Triple, ...]:
         """The triples that the response states, each once."""
         return tuple(dict.fromkeys(triple for mention in self.mentions for triple in mention.triples))
-
-
-class EntityPiece(msgspec.Struct, frozen=True):
-    """An entity in a sentence under construction."""
-
-    surface: str
-    entity: str
-    triples: tuple[Triple, ...]
-
-
-Pieces: TypeAlias = list["str | EntityPiece"]
-"""A text under construction: words and entities."""
 
 
 class TemplateDialogues:
@@ -364,40 +342,6 @@ def vary_surface(entity: str, kind: str, rng: random.Random) -> str:
     elif dice < 0.17:
         text = text.lower()
     return text or entity
-
-
-def fill_template(template: str, slots: Mapping[str, Sequence[str | EntityPiece]]) -> Pieces:
-    """The pieces of a template with its ``{name}`` slots filled and its articles (a, an, the) adapted."""
-    out: Pieces = []
-    for part in template.replace("{", "\0{").replace("}", "}\0").split("\0"):
-        if not (part.startswith("{") and part.endswith("}")):
-            last = out[-1] if out else ""
-            if isinstance(last, EntityPiece) and last.surface.lower().endswith("film") and part.startswith(" film"):
-                part = part.removeprefix(" film")
-            out += [part] if part else []
-            continue
-        filling = slots[part[1:-1]]
-        before, named = (out[-1] if out else ""), filling[0]
-        if isinstance(before, str) and isinstance(named, EntityPiece):
-            if before.endswith((" a ", "A ")) and named.surface[:1].lower() in "aeiou":
-                out[-1] = before[:-1] + "n "
-            elif before.lower().endswith("the ") and named.surface.lower().startswith("the "):
-                out[-1] = before[:-4]
-        out += filling
-    return out
-
-
-def join_pieces(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
-    """The text of some pieces, capitalised, and the mentions in it."""
-    text, mentions = "", []
-    for piece in pieces:
-        if isinstance(piece, str):
-            text += piece
-            continue
-        if piece.entity:
-            mentions.append(Mention(len(text), len(text) + len(piece.surface), piece.entity, piece.triples))
-        text += piece.surface
-    return text[:1].upper() + text[1:], tuple(mentions)
 
 
 def _capitalise(pieces: Pieces) -> Pieces:

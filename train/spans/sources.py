@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,8 @@ from typing import Any
 from spacy.language import Language
 from spacy.training import Example
 
-from ..common.corpus import read_triple_rows
-from ..common.treebanks import (
-    NAMES,
-    AnnotatedSentence,
-    list_names,
-    mark_unknown,
-    read_columns,
-    read_treebank,
-)
+from ..common.name_lists import collect_names
+from ..common.treebanks import AnnotatedSentence, mark_unknown, read_columns, read_treebank
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,7 @@ def read_sources(data: Path) -> SpanSources:
         held_out += rows[cut:]
     names += [*read_columns(ner / "wnut17_train.conll.gz", 0, -1), *read_columns(ner / "wnut17_dev.conll.gz", 0, -1)]
     held_out += read_columns(ner / "wnut17_test.conll.gz", 0, -1)
-    return SpanSources(trees, names, dev, test, held_out, _collect_swaps(names, data / "fb15k237_train.jsonl.gz"))
+    return SpanSources(trees, names, dev, test, held_out, collect_names(names, data / "fb15k237_train.jsonl.gz"))
 
 
 def make_spacy_example(nlp: Language, sentence: AnnotatedSentence) -> Example:
@@ -75,23 +68,3 @@ def _add_names(trees: list[AnnotatedSentence], named: Iterable[AnnotatedSentence
     """The trees with the names of the same sentences in ``named``; of another release, some words may differ."""
     names = {(other.key, other.words): other.names for other in named}
     return [replace(tree, names=mark_unknown(tree, names.get((tree.key, tree.words), tree.names))) for tree in trees]
-
-
-_FB_TYPES: dict[str, Callable[[str], bool]] = {
-    "PERSON": lambda relation: relation.startswith("/people/person/"),
-    "LOC": lambda relation: relation.startswith(("/location/location/", "/location/country/")),
-    "MISC": lambda relation: relation.startswith(("/film/film/", "/tv/tv_program/")),
-    "ORG": lambda relation: relation.startswith(("/education/educational_institution/", "/music/record_label/")),
-}
-
-
-def _collect_swaps(sentences: list[AnnotatedSentence], triples: Path) -> dict[str, list[str]]:
-    pools: dict[str, set[str]] = {label: set() for label in NAMES}
-    for sentence in sentences:
-        for start, end, label in list_names(sentence):
-            pools[label].add(" ".join(sentence.words[start:end]))
-    for subject, relation, _ in read_triple_rows(triples):
-        for label, holds in _FB_TYPES.items():
-            if holds(relation) and len(subject.split()) <= 6:
-                pools[label].add(subject)
-    return {label: sorted(pool) for label, pool in pools.items()}

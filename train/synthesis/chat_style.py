@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 APOSTROPHES = re.compile(r"[‘’´`]")
 
@@ -93,6 +93,22 @@ class StyleChances:
     """A sentence of chat after the response."""
 
 
+@dataclass(frozen=True, slots=True)
+class StyledClaim:
+    """A text in chat style, split where the claim begins and ends."""
+
+    before: str
+    claim: str
+    after: str
+    aside: bool = False
+    """Whether a sentence of chat is before or after the claim."""
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return self.before + self.claim + self.after
+
+
 class ChatStyle:
     """Rewrites texts in chat style, with asides from ``asides``: sentences of chat that state no facts."""
 
@@ -102,8 +118,27 @@ class ChatStyle:
 
     def style_sentence(self, text: str, rng: random.Random, *, claim: bool = True) -> str:
         """One sentence in chat style; only a ``claim`` without a question mark is reported ("i heard that")."""
+        return self._style_parts(text, rng, claim).text
+
+    def style_response(self, text: str, rng: random.Random) -> str:
+        """``text`` in chat style as a response, sometimes with asides before and after."""
+        return self.style_claim(text, rng).text
+
+    def style_claim(self, text: str, rng: random.Random) -> StyledClaim:
+        """``text`` as ``style_response`` gives it, in its parts."""
+        styled = self._style_parts(text, rng, claim=True)
+        if self._asides and rng.random() < self._chances.before:
+            aside = _end_sentence(rng.choice(self._asides))
+            styled = replace(styled, before=f"{aside} {styled.before}", aside=True)
+        if self._asides and rng.random() < self._chances.after:
+            stop = "" if styled.text.endswith((".", "!", "?")) else "."
+            styled = replace(styled, after=f"{styled.after}{stop} {rng.choice(self._asides)}", aside=True)
+        return styled
+
+    def _style_parts(self, text: str, rng: random.Random, claim: bool) -> StyledClaim:
         chances = self._chances
         text = APOSTROPHES.sub("'", text.strip())
+        before = after = ""
         if rng.random() < chances.contract:
             text = _SHORTEN.sub(lambda match: _SHORT[match.group().lower()], text)
         elif rng.random() < chances.lengthen:
@@ -111,25 +146,16 @@ class ChatStyle:
         dice = rng.random()
         claim &= "?" not in text
         if claim and dice < chances.ask:
-            text = f"{rng.choice(_ASKING)} {text.rstrip(' .!')}?"
+            before, text, after = f"{rng.choice(_ASKING)} ", text.rstrip(" .!"), "?"
         elif claim and dice < chances.ask + chances.open:
-            text = f"{rng.choice(_OPENINGS)} {text}"
+            before = f"{rng.choice(_OPENINGS)} "
         if rng.random() < chances.acknowledge:
-            text = f"{rng.choice(_ACKNOWLEDGEMENTS)}{rng.choice((', ', ' ', '! ', ', '))}{text}"
-        if rng.random() < chances.drop_stop and text.endswith("."):
+            before = f"{rng.choice(_ACKNOWLEDGEMENTS)}{rng.choice((', ', ' ', '! ', ', '))}{before}"
+        if rng.random() < chances.drop_stop and not after and text.endswith("."):
             text = text[:-1]
         if rng.random() < chances.split:
-            text = _SPLIT.sub(r"\1 \2", text)
-        return text
-
-    def style_response(self, text: str, rng: random.Random) -> str:
-        """``text`` in chat style as a response, sometimes with asides before and after."""
-        text = self.style_sentence(text, rng)
-        if self._asides and rng.random() < self._chances.before:
-            text = f"{_end_sentence(rng.choice(self._asides))} {text}"
-        if self._asides and rng.random() < self._chances.after:
-            text = f"{_end_sentence(text)} {rng.choice(self._asides)}"
-        return text
+            before, text = (_SPLIT.sub(r"\1 \2", part) for part in (before, text))
+        return StyledClaim(before, text, after)
 
 
 def _end_sentence(text: str) -> str:

@@ -289,7 +289,7 @@ class ConsistencyPairs:
 _ASIDE = re.compile(r" ?\([^()]*\)")
 _LEADING = re.compile(
     r"(?:However|In|On|At|By|For|From|During|After|Before|Since|As|With|Although|While|Thus|Also|Additionally|"
-    r"Furthermore|Moreover)\b[^,]{0,60}, (?=\w)"
+    r"Furthermore|Moreover)\b(?![^,]*\b(?:he|she|it|they|was|were|is|are|had)\b)[^,]{0,60}, (?=\w)"
 )
 _CLAUSE = re.compile(r"(?:,|;|,? (?=and|but|which|who|where|while|although|because|after|when)) ?(?=[a-z])")
 _SUBJECT = re.compile(

@@ -64,12 +64,14 @@ actor singer writer painter musician politician scientist lawyer
 book film song album play poem
 city village town island
 """
-_GROUPS: dict[str, list[str]] = {}
+GROUPS: dict[str, list[str]] = {}
+"""The other words of the sets of a word."""
 for _line in _SETS.strip().splitlines():
     for _word in _line.split():
-        _GROUPS.setdefault(_word, []).extend(other for other in _line.split() if other != _word)
-_MEMBER = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(_GROUPS, key=len, reverse=True))})(?![\w-])", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\d)")
+        GROUPS.setdefault(_word, []).extend(other for other in _line.split() if other != _word)
+_MEMBER = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(GROUPS, key=len, reverse=True))})(?![\w-])", re.IGNORECASE)
+NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\d)")
+"""A number in digits."""
 _NAME = re.compile(r"(?<=[\w,;] )(?!I\b)[A-Z][\w'’-]*(?:(?: of| of the| de| von| van)? [A-Z][\w'’-]*)*")
 
 
@@ -79,7 +81,7 @@ def replace_number(text: str, rng: random.Random) -> str | None:
     >>> replace_number("It opened in 1854.", random.Random(1))
     'It opened in 1837.'
     """
-    matches = list(_NUMBER.finditer(text))
+    matches = list(NUMBER.finditer(text))
     if not matches:
         return None
     chosen = rng.choice(matches)
@@ -108,7 +110,7 @@ def replace_word(text: str, rng: random.Random) -> str | None:
     if not matches:
         return None
     chosen = rng.choice(matches)
-    new = rng.choice(_GROUPS[chosen.group().lower()])
+    new = rng.choice(GROUPS[chosen.group().lower()])
     new = new.capitalize() if chosen.group()[:1].isupper() else new
     return text[: chosen.start()] + new + text[chosen.end() :]
 

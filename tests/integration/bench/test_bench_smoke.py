@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bench import batching, compact, decoding, language_model, models, native, paper_size
+from bench import values as values_benchmark
 from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
@@ -39,6 +40,19 @@ def test_native(tmp_path: Path) -> None:
 def test_native_refuses_to_time_a_wrong_answer() -> None:
     with pytest.raises(WrongAnswer, match="native gives 1, the reference implementation 2"):
         native.measure(Case("one", "", lambda: 1, lambda: 2, int), 1, 0.1)
+
+
+def test_values(tmp_path: Path) -> None:
+    values_benchmark.main(responses=10, tiny=True, out=tmp_path / "values.json")
+    rows = written(tmp_path / "values.json")["results"]
+    assert [row["characters"] < 1_000 for row in rows] == [True, True, False, False]
+    assert all(row["values"]["p50_ms"] > 0 and row["ratio"] > 0 for row in rows)
+
+
+def test_values_refuses_to_time_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values_benchmark, "EXPECTED", {"It opened in 1889.": ["absent"]})
+    with pytest.raises(WrongAnswer, match=r"gives \['supported'\], expected \['absent'\]"):
+        values_benchmark.main(tiny=True)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from typing import Literal
 
 from groundwire.runtime.triples import Triple
 
-from ..common.corpus import read_triple_rows
+from .corpus import read_triple_rows
 
 YEAR = "release_year"
 """Predicate of the invented years."""

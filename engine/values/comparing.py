@@ -1,0 +1,172 @@
+"""Compares two values: does one support the other, may both be true, or do they differ?
+
+Amounts are intervals ("more than 20", "almost 5,000"), dates are as coarse as they are written. A coarser value is
+supported by a finer one; a finer one is compatible with a coarser one, and not supported.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Literal, TypeAlias
+
+from .records import Clock, Content, Date, Hedge, Measure
+from .units import AMBIGUOUS
+
+Relation: TypeAlias = Literal["supports", "compatible", "differs"]
+_ABOUT = 0.1
+"""Share of an amount by which "about" may be off, if that is less than half of its last digit's place."""
+_ROUNDED = 0.005
+"""Share of an amount that may be rounded off without a hedge: 5,000 for 4,993."""
+_CONVERTED = 0.05
+"""Share of an amount that may be rounded off in another unit: 5 km for 3.1 miles."""
+
+
+def compare(ours: Content, theirs: Content) -> Relation | None:
+    """What ``theirs``, of the knowledge, says about ``ours``, of the response; None for values of different types.
+
+    Names are compared with the words of the knowledge instead (``support``).
+    """
+    if isinstance(ours, Measure) and isinstance(theirs, Measure):
+        return _compare_measures(ours, theirs)
+    if isinstance(ours, Date) and isinstance(theirs, Date):
+        return _compare_dates(ours, theirs)
+    if isinstance(ours, Clock) and isinstance(theirs, Clock):
+        return _compare_clocks(ours, theirs)
+    # A number that may be a year, and a year.
+    if isinstance(ours, Date) and isinstance(theirs, Measure):
+        ours, theirs = theirs, ours
+    if isinstance(ours, Measure) and isinstance(theirs, Date) and ours.measure == "count":
+        same = theirs.first == theirs.last == ours.amount and theirs.month is None
+        return "supports" if same else None
+    return None
+
+
+def gap(ours: Content, theirs: Content) -> tuple[int, float]:
+    """How far two values that differ are apart: parts of a date that differ, then the distance of years or amounts."""
+    if isinstance(ours, Measure) and isinstance(theirs, Measure):
+        return 0, abs(ours.amount - theirs.amount)
+    if isinstance(ours, Date) and isinstance(theirs, Date):
+        parts = (ours.month != theirs.month) + (ours.day != theirs.day)
+        return parts, abs((ours.first or 0) - (theirs.first or 0))
+    return 0, 0.0
+
+
+def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
+    if ours.measure != theirs.measure:
+        readings = [
+            *(_compare_measures(reading, theirs) for reading in _list_readings(ours, theirs.measure)),
+            *(_compare_measures(ours, reading) for reading in _list_readings(theirs, ours.measure)),
+        ]
+        if readings:
+            return "supports" if "supports" in readings else readings[0]
+        return "supports" if _is_same_number(ours, theirs) else None
+    if ours.measure == "rank":
+        return "supports" if ours.amount == theirs.amount else "differs"
+    if _is_equal(ours, theirs):
+        return "supports" if _agree_hedges(ours.hedge, theirs.hedge) else "compatible"
+    low, high = _find_interval(ours)
+    their_low, their_high = _find_interval(theirs)
+    if low <= their_low and their_high <= high and ours.hedge != "exact":
+        return "supports"
+    if low <= their_high and their_low <= high:
+        return "compatible"
+    if theirs.span is not None and theirs.span[0] <= ours.amount <= theirs.span[1]:
+        return "compatible"
+    return "differs"
+
+
+def _list_readings(ambiguous: Measure, measure: str) -> list[Measure]:
+    """What "20 pounds" or "40 degrees" is as a ``measure``."""
+    return [
+        ambiguous._replace(
+            measure=measure,
+            amount=ambiguous.amount * unit.factor + unit.offset,
+            step=ambiguous.step * unit.factor,
+            factor=unit.factor,
+        )
+        for unit in AMBIGUOUS.get(ambiguous.measure, ())
+        if unit.measure == measure
+    ]
+
+
+def _is_same_number(ours: Measure, theirs: Measure) -> bool:
+    """Whether one of two numbers has no unit and no noun, and both are written alike: 34, and 34 years."""
+    bare = next((side for side in (ours, theirs) if side.measure == "count" and not side.nouns), None)
+    return bare is not None and _is_close(ours.amount / ours.factor, theirs.amount / theirs.factor, 1e-9)
+
+
+def _is_equal(ours: Measure, theirs: Measure) -> bool:
+    """Whether two amounts are the same, rounded as they are written."""
+    gap = abs(ours.amount - theirs.amount)
+    if gap <= 1e-9 * max(abs(ours.amount), 1.0):
+        return True
+    largest = max(abs(ours.amount), abs(theirs.amount))
+    if ours.factor != theirs.factor:
+        return gap <= _CONVERTED * largest and gap <= 0.5 * max(ours.step, theirs.step)
+    fine = theirs.step <= abs(theirs.amount) / 1000
+    return fine and theirs.step < ours.step and gap <= 0.5 * ours.step and gap <= _ROUNDED * largest
+
+
+def _agree_hedges(ours: Hedge, theirs: Hedge) -> bool:
+    """Whether a number supports another of the same amount. A hedge may be left out, as people do, but not be added."""
+    if ours in ("exact", "about") or ours == theirs:
+        return True
+    if ours == "almost":
+        return theirs in ("exact", "about")
+    return (ours, theirs) in (("at_least", "more"), ("at_least", "exact"), ("at_most", "less"), ("at_most", "exact"))
+
+
+def _find_interval(measure: Measure) -> tuple[float, float]:
+    """Lowest and highest amount that a hedged number may have."""
+    amount, margin = measure.amount, min(_ABOUT * abs(measure.amount), 0.5 * measure.step or inf)
+    if measure.hedge in ("more", "at_least"):
+        return amount, inf
+    if measure.hedge in ("less", "at_most"):
+        return -inf, amount
+    if measure.hedge == "almost":
+        return amount - _ABOUT * abs(amount), amount
+    return (amount - margin, amount + margin) if measure.hedge == "about" else (amount, amount)
+
+
+def _is_close(left: float, right: float, share: float) -> bool:
+    return abs(left - right) <= share * max(abs(left), abs(right), 1.0)
+
+
+def _compare_dates(ours: Date, theirs: Date) -> Relation | None:
+    relations = [
+        _compare_years(ours, theirs),
+        _compare_parts(ours.month, theirs.month),
+        _compare_parts(ours.day, theirs.day),
+    ]
+    known = [relation for relation in relations if relation is not None]
+    if "differs" in known:
+        return "differs"
+    if not known:
+        return None
+    both = (ours.first is None or theirs.first is not None) and (ours.month is None or theirs.month is not None)
+    complete = both and (ours.day is None or theirs.day is not None)
+    return "supports" if complete and "compatible" not in known else "compatible"
+
+
+def _compare_years(ours: Date, theirs: Date) -> Relation | None:
+    if ours.first is None or ours.last is None or theirs.first is None or theirs.last is None:
+        return None
+    if ours.first <= theirs.first and theirs.last <= ours.last:
+        return "supports"
+    if ours.first <= theirs.last and theirs.first <= ours.last:
+        return "compatible"
+    inside = theirs.span is not None and theirs.span[0] <= ours.first and ours.last <= theirs.span[1]
+    return "compatible" if inside else "differs"
+
+
+def _compare_parts(ours: int | None, theirs: int | None) -> Relation | None:
+    if ours is None or theirs is None:
+        return None
+    return "supports" if ours == theirs else "differs"
+
+
+def _compare_clocks(ours: Clock, theirs: Clock) -> Relation:
+    if ours.minutes == theirs.minutes:
+        return "supports"
+    half = not (ours.half_known and theirs.half_known) and ours.minutes % 720 == theirs.minutes % 720
+    return "supports" if half else "differs"

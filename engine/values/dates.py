@@ -1,0 +1,259 @@
+"""Reads dates, as coarse as they are written ("May 1887", "the 1880s", "the 19th century"), and times of day."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .numbers import ONES, TENS, read_number, read_ordinal
+from .records import Clock, Date
+from .tokens import Token, read_table, text_at, touches
+
+_MONTHS = read_table("january february march april may june july august september october november december")
+MONTHS = {name: number for number, name in enumerate(_MONTHS, 1)}
+MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
+_WORDS_TOO = frozenset({"may", "march", "mar", "jan", "jun", "dec", "sep"})
+"""Names of months that are other words too, and count with a capital only."""
+_BEFORE_YEAR = frozenset(
+    read_table("""
+    in since by from to until till of after before between during circa c ca around and about early late mid year
+    summer winter spring fall autumn through - – — ( , / '
+""")
+)
+_BEFORE_MONTH = frozenset({"in", "since", "until", "by", "early", "late", "last", "next"})
+_ERAS = {"bc": -1, "bce": -1, "ad": 1, "ce": 1}
+_DECADES = {word[:-1] + "ies": number for word, number in TENS.items()}
+_FULL = re.compile(r"[12]\d{3}|20\d\d")
+_NOON = {"noon": 720, "midnight": 0}
+
+
+class ReadDate(NamedTuple):
+    """A date and the index after its last token."""
+
+    date: Date
+    end: int
+
+
+def read_date(tokens: Sequence[Token], index: int) -> ReadDate | None:
+    """The date that begins at ``tokens[index]``, or None.
+
+    >>> from .tokens import tokenize
+    >>> [read_date(tokenize(text), 0).date[:4] for text in ("12 May 1887", "May 1887", "1880s", "19th century")]
+    [(1887, 1887, 5, 12), (1887, 1887, 5, None), (1880, 1889, None, None), (1800, 1899, None, None)]
+    """
+    token = tokens[index]
+    if token.text[0].isdecimal():
+        return (
+            _read_numeric(tokens, index)
+            or _read_day_first(tokens, index)
+            or _read_decade(tokens, index)
+            or _read_century(tokens, index)
+            or _read_year(tokens, index)
+        )
+    if token.lower in MONTHS and (token.lower not in _WORDS_TOO or token.text[0].isupper()):
+        return _read_month_first(tokens, index)
+    if token.lower in _DECADES:
+        first = 1900 + _DECADES[token.lower]
+        before = text_at(tokens, index - 1)
+        return ReadDate(Date(first, first + 9), index + 1) if before in ("the", "early", "late", "mid", "-") else None
+    if token.lower in ONES or token.lower in TENS or token.lower.endswith(("th", "st", "nd", "rd")):
+        spelled = _read_century(tokens, index) or _read_day_first(tokens, index)
+        if spelled is not None:
+            return spelled
+        number = read_number(tokens, index)
+        year = number is not None and (number.spelled_year or 2000 <= number.value < 2100)
+        if number is not None and year and text_at(tokens, index - 1) in _BEFORE_YEAR:
+            return ReadDate(Date(int(number.value), int(number.value)), number.end)
+    return None
+
+
+def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
+    """The time of day that begins at ``tokens[index]`` and the index after it, or None.
+
+    >>> from .tokens import tokenize
+    >>> [read_clock(tokenize(text), 0)[0].minutes for text in ("7:30 pm", "9 a.m.", "17:45", "noon")]
+    [1170, 540, 1065, 720]
+    """
+    token = tokens[index]
+    if token.lower in _NOON:
+        return Clock(_NOON[token.lower], True), index + 1
+    hour = int(token.text) if token.text.isdecimal() and len(token.text) <= 2 else ONES.get(token.lower)
+    if hour is None or hour > 24:
+        return None
+    at, minutes, certain = index + 1, 0, False
+    if token.text.isdecimal() and text_at(tokens, at) == ":" and _is_minutes(tokens, at + 1):
+        minutes, at, certain = int(tokens[at + 1].text), at + 2, True
+        if text_at(tokens, at) == ":":  # hours, minutes and seconds, as of a race
+            return None
+    half = text_at(tokens, at)
+    if half in ("a", "p") and text_at(tokens, at + 1) == "." and text_at(tokens, at + 2) == "m":
+        half, at = half + "m", at + 2 + (text_at(tokens, at + 3) == ".")
+    if half in ("am", "pm") and 0 < hour <= 12:
+        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minutes, True), at + 1
+    if half == "o'clock":
+        return Clock(hour % 24 * 60, hour > 12), at + 1
+    return (Clock(hour % 24 * 60 + minutes, hour > 12), at) if certain else None
+
+
+def _read_day_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
+    """12 May 1887, 12th of May, 1887."""
+    day, at = _read_day(tokens, index)
+    at += text_at(tokens, at) == "of"
+    month = _find_month(tokens, at)
+    if not day or month is None:
+        return None
+    year, end = _read_year_after(tokens, _skip_point(tokens, at + 1))
+    return ReadDate(Date(year, year, month, day), end)
+
+
+def _read_month_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
+    """May 12, 1887; May 1887; May."""
+    month = MONTHS[tokens[index].lower]
+    at = _skip_point(tokens, index + 1)
+    at += text_at(tokens, at) == "the"
+    day, after_day = _read_day(tokens, at)
+    if day:
+        year, end = _read_year_after(tokens, after_day)
+        return ReadDate(Date(year, year, month, day), end)
+    year, end = _read_year_after(tokens, _skip_point(tokens, index + 1) + (text_at(tokens, index + 1) == "of"))
+    if year is not None:
+        return ReadDate(Date(year, year, month), end)
+    before = text_at(tokens, index - 1)
+    sure = len(tokens[index].lower) > 3 and tokens[index].lower not in _WORDS_TOO
+    if not sure and before not in _BEFORE_MONTH:
+        return None
+    return ReadDate(Date(None, None, month), index + 1)
+
+
+def _read_day(tokens: Sequence[Token], index: int) -> tuple[int, int]:
+    """A day of a month and the index after it; 0 for none."""
+    if index >= len(tokens):
+        return 0, index
+    ordinal = read_ordinal(tokens, index)
+    if ordinal is not None and 1 <= ordinal[0] <= 31:
+        return ordinal
+    text = tokens[index].text
+    return (int(text), index + 1) if text.isdecimal() and len(text) <= 2 and 1 <= int(text) <= 31 else (0, index)
+
+
+def _read_year_after(tokens: Sequence[Token], at: int) -> tuple[int | None, int]:
+    """The year after a day or month, and the index after it; None and ``at`` for none."""
+    number = at + (text_at(tokens, at) in (",", "of"))
+    if number < len(tokens) and _FULL.fullmatch(tokens[number].text):
+        return int(tokens[number].text), number + 1
+    return None, at
+
+
+def _read_numeric(tokens: Sequence[Token], index: int) -> ReadDate | None:
+    """1887-05-12, 12.5.1887, 12/05/1887."""
+    text = tokens[index].text
+    parts = text.split(".")
+    if len(parts) == 3 and all(part.isdecimal() and len(part) <= 4 for part in parts):
+        return _check_date(int(parts[2]), int(parts[1]), int(parts[0]), index + 1)
+    sign = text_at(tokens, index + 1)
+    if sign not in ("-", "/", "–") or text_at(tokens, index + 3) != sign or index + 4 >= len(tokens):
+        return None
+    texts = [tokens[index + offset].text for offset in (0, 2, 4)]
+    if (
+        not all(part.isdecimal() and len(part) <= 4 for part in texts)
+        or tokens[index + 4].end - tokens[index].start > 10
+    ):
+        return None
+    first, second, third = map(int, texts)
+    if first > 999:
+        return _check_date(first, second, third, index + 5)
+    if third < 1000:
+        return None
+    if first <= 12 and second <= 12 and first != second:
+        return ReadDate(Date(third, third), index + 5)  # day and month may be either
+    day, month = (first, second) if second <= 12 else (second, first)
+    return _check_date(third, month, day, index + 5)
+
+
+def _check_date(year: int, month: int, day: int, end: int) -> ReadDate | None:
+    valid = 1 <= month <= 12 and 1 <= day <= 31 and 1000 <= year < 3000
+    return ReadDate(Date(year, year, month, day), end) if valid else None
+
+
+def _read_decade(tokens: Sequence[Token], index: int) -> ReadDate | None:
+    """1880s, 1880's, 80s; the 1800s are a century."""
+    token = tokens[index]
+    following = tokens[index + 1] if index + 1 < len(tokens) else None
+    if following is None or not token.text.isdecimal() or len(token.text) > 4:
+        return None
+    if following.start != token.end and (following.text, text_at(tokens, index + 2)) != ("'", "s"):  # "the 1970 's"
+        return None
+    end = index + 2
+    if following.lower in ("'", "’") and text_at(tokens, index + 2) == "s":
+        end = index + 3
+    elif following.lower != "s":
+        return None
+    first = int(token.text)
+    if len(token.text) == 2 and first % 10 == 0 and first >= 20:
+        return ReadDate(Date(1900 + first, 1909 + first), end)
+    if len(token.text) != 4 or first % 10 or not 1000 <= first < 2100:
+        return None
+    return ReadDate(Date(first, first + (99 if first % 100 == 0 and first < 2000 else 9)), end)
+
+
+def _read_century(tokens: Sequence[Token], index: int) -> ReadDate | None:
+    """19th century, as people count: 1800 to 1899."""
+    ordinal = read_ordinal(tokens, index)
+    if ordinal is None or ordinal[0] > 30:
+        return None
+    at = ordinal[1] + (text_at(tokens, ordinal[1]) == "-")
+    if text_at(tokens, at) not in ("century", "centuries"):
+        return None
+    era = _ERAS.get(text_at(tokens, at + 1), 0)
+    first = max(100 * (ordinal[0] - 1), 1)
+    last = 100 * ordinal[0] - 1
+    if era < 0:
+        return ReadDate(Date(-last, -first), at + 2)
+    return ReadDate(Date(first, last), at + 1 + bool(era))
+
+
+def _read_year(tokens: Sequence[Token], index: int) -> ReadDate | None:
+    token = tokens[index]
+    before, following = text_at(tokens, index - 1), text_at(tokens, index + 1)
+    era = _ERAS.get(following, 0)
+    if era and token.text.isdecimal() and len(token.text) <= 4:
+        year = era * int(token.text)
+        return ReadDate(Date(year, year), index + 2)
+    if before == "ad" and token.text.isdecimal() and len(token.text) <= 4:
+        return ReadDate(Date(int(token.text), int(token.text)), index + 1)
+    if not _FULL.fullmatch(token.text) or int(token.text) >= 2100:
+        return None
+    year = int(token.text)
+    preceded = before in _BEFORE_YEAR or (before in MONTHS)
+    counted = following in _COUNTED or (following.isalpha() and following[-1] == "s" and following not in _NOT_COUNTED)
+    return ReadDate(Date(year, year), index + 1) if preceded or not counted else None
+
+
+_NOT_COUNTED = frozenset(read_table("was is as has his this us its does"))
+"""Words in s that are no plural, so that a number before them is a year."""
+_COUNTED = frozenset({"of", "people", "men", "women", "children", "thousand", "million", "billion", "percent", "%"})
+
+
+def _find_month(tokens: Sequence[Token], index: int) -> int | None:
+    if index >= len(tokens):
+        return None
+    token = tokens[index]
+    return (
+        None
+        if token.lower == "may" and not token.text[0].isupper() and text_at(tokens, index - 1) != "of"
+        else MONTHS.get(token.lower)
+    )
+
+
+def _skip_point(tokens: Sequence[Token], index: int) -> int:
+    """The index after the point of an abbreviated month."""
+    short = 0 < index <= len(tokens) and len(tokens[index - 1].text) <= 4
+    return index + (
+        short and text_at(tokens, index) == "." and index + 1 < len(tokens) and tokens[index + 1].text[0].isdecimal()
+    )
+
+
+def _is_minutes(tokens: Sequence[Token], index: int) -> bool:
+    text = text_at(tokens, index)
+    return len(text) == 2 and text.isdecimal() and int(text) < 60 and touches(tokens, index)

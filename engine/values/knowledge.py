@@ -1,0 +1,168 @@
+"""The passages of a request, read once: what they state, and which words their sentences have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
+from math import inf
+from typing import NamedTuple, TypeAlias
+
+from ..kg.normalization import FUNCTION_WORDS
+from .demonyms import COUNTRY_OF
+from .finding import find_amounts
+from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
+from .quantities import stem
+from .records import Name, Value
+from .tokens import Token, read_table
+
+SentenceKey: TypeAlias = tuple[int, int]
+"""Numbers of a passage and of a sentence in it."""
+_GENERIC = PLACES | ORGANISATIONS
+_IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
+"""Words that an acronym leaves out."""
+_PRONOUNS = frozenset(read_table("he she it they his her its their this these"))
+
+
+class Location(NamedTuple):
+    """Characters ``start`` to ``end`` of a passage, in one of its sentences."""
+
+    passage: int
+    start: int
+    end: int
+    sentence: int
+
+    @property
+    def key(self) -> SentenceKey:
+        """Its sentence."""
+        return self.passage, self.sentence
+
+
+class Knowledge:
+    """What the passages state, and where. Words and names are read when they are first asked for."""
+
+    def __init__(self, passages: Sequence[Sequence[Token]], capitalised: Set[str], lower: Set[str]) -> None:
+        """Read the amounts and dates of each passage; ``capitalised`` and ``lower`` as for ``find_values``."""
+        self._passages = passages
+        self._capitalised, self._lower = capitalised, lower
+        self._amounts = [find_amounts(tokens) for tokens in passages]
+        self.values = [
+            (Location(passage, value.start, value.end, value.sentence), value)
+            for passage, (amounts, _) in enumerate(self._amounts)
+            for value in amounts
+        ]
+        """All values but names."""
+        self.sentences = sum(tokens[-1].sentence + 1 for tokens in passages if tokens)
+        """How many sentences there are."""
+        self.opens_without_name = any(map(_opens_without_name, passages))
+        """Whether a passage begins with whom it speaks of, but not by name: "she", "the film"."""
+
+    @cached_property
+    def names(self) -> list[tuple[Location, Name]]:
+        """All names, and the nationality that one begins with: "Chinese BAFTA nominee"."""
+        names: list[tuple[Location, Name]] = []
+        for passage, (tokens, (_, taken)) in enumerate(zip(self._passages, self._amounts, strict=True)):
+            for value in find_names(tokens, taken, self._capitalised, self._lower):
+                location, name = Location(passage, value.start, value.end, value.sentence), value.content
+                assert isinstance(name, Name)
+                names.append((location, name))
+                if len(name.words) > 1 and name.words[0] in COUNTRY_OF:
+                    names.append((location, name._replace(words=name.words[:1], type="nationality")))
+        return names
+
+    @cached_property
+    def content(self) -> dict[SentenceKey, Set[str]]:
+        """Stems of the content words of each sentence."""
+        return {
+            (passage, sentence): words
+            for passage, (tokens, (amounts, _)) in enumerate(zip(self._passages, self._amounts, strict=True))
+            for sentence, words in list_content(tokens, amounts).items()
+        }
+
+    @cached_property
+    def _index(self) -> tuple[dict[str, dict[SentenceKey, Token]], dict[str, Location]]:
+        """Folded words, each with its first token in every sentence; and the acronyms of runs of capitals."""
+        words: dict[str, dict[SentenceKey, Token]] = {}
+        acronyms: dict[str, Location] = {}
+        for passage, tokens in enumerate(self._passages):
+            _index_words(passage, tokens, words, acronyms)
+        return words, acronyms
+
+    def find_name(self, words: Sequence[str]) -> Location | None:
+        """Where a sentence has all words of a name, or its acronym, or the name of which it is the acronym.
+
+        Words that only say of what kind something is are left out: Yale University is Yale.
+        """
+        specific = [word for word in words if word not in _GENERIC]
+        by_word = [self._look_up(word) for word in specific or words]
+        if by_word and all(by_word):
+            for key in min(by_word, key=len):
+                if all(key in tokens for tokens in by_word):
+                    return _locate_all(key, [tokens[key] for tokens in by_word])
+        if len(words) == 1:
+            return self._index[1].get(words[0])
+        acronym = self._index[0].get("".join(word[:1] for word in words), {})
+        return next((_locate(key, token) for key, token in acronym.items()), None)
+
+    def _look_up(self, word: str) -> Mapping[SentenceKey, Token]:
+        words = self._index[0]
+        return words.get(word) or words.get(word.removesuffix("s")) or words.get(f"{word}s") or {}
+
+
+def _index_words(
+    passage: int,
+    tokens: Sequence[Token],
+    words: dict[str, dict[SentenceKey, Token]],
+    acronyms: dict[str, Location],
+) -> None:
+    previous = initials = ""
+    key = (passage, 0)
+    for token in tokens:
+        first = token.text[0]
+        if key[1] != token.sentence:
+            key = (passage, token.sentence)
+        if first.isupper() and token.lower not in FUNCTION_WORDS:
+            initials += first.lower()
+            if 1 < len(initials) < 8 and initials not in acronyms:
+                acronyms[initials] = _locate(key, token)
+        elif initials and token.lower not in _IN_ACRONYMS:
+            initials = ""
+        if first.isalnum():
+            word = fold_name(token.text)
+            words.setdefault(word, {}).setdefault(key, token)
+            for part in PHRASES.get((previous, word), ()):
+                words.setdefault(part, {}).setdefault(key, token)
+            previous = word
+
+
+def _locate_all(key: SentenceKey, tokens: Sequence[Token]) -> Location:
+    """The words of a name that are next to each other, else the last of them."""
+    start, end = min(token.start for token in tokens), max(token.end for token in tokens)
+    together = end - start <= sum(len(token.text) + 4 for token in tokens)
+    return Location(key[0], start, end, key[1]) if together else _locate(key, tokens[-1])
+
+
+def _locate(key: SentenceKey, token: Token) -> Location:
+    return Location(key[0], token.start, token.end, key[1])
+
+
+def list_content(tokens: Sequence[Token], values: Sequence[Value]) -> Mapping[int, Set[str]]:
+    """Stems of the content words of each sentence, without its amounts and dates."""
+    content: dict[int, set[str]] = defaultdict(set)
+    bounds = iter([(value.start, value.end) for value in values if not isinstance(value.content, Name)])
+    start, end = next(bounds, (inf, inf))
+    for token in tokens:
+        while end <= token.start:
+            start, end = next(bounds, (inf, inf))
+        words = content[token.sentence]
+        lower = token.lower
+        if token.start < start and len(lower) > 2 and lower[0].isalpha() and lower not in FUNCTION_WORDS:
+            words.add(stem(COUNTRY_OF.get(lower, lower)))
+    return content
+
+
+def _opens_without_name(tokens: Sequence[Token]) -> bool:
+    if not tokens:
+        return False
+    described = tokens[0].lower == "the" and len(tokens) > 1 and tokens[1].text[0].islower()
+    return described or tokens[0].lower in _PRONOUNS

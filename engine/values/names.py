@@ -1,0 +1,200 @@
+"""Finds names by their capitals; one at the beginning of a sentence says nothing, unless the word has one elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence, Set
+from functools import lru_cache
+
+from groundwire.runtime.language import ENGLISH
+
+from ..kg.normalization import FUNCTION_WORDS, fold_word
+from .dates import MONTHS
+from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
+from .quantities import stem
+from .records import Name, NameType, Value
+from .tokens import Token, read_table, text_at, touches
+
+_CONNECTING = frozenset(read_table("of the de la le du des del della di da do dos van von der den el al bin ibn y"))
+_TITLES = frozenset(
+    read_table("""
+    mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess president emperor pope saint st
+    captain general senator governor minister chancellor
+""")
+)
+_NOT_NAMES = frozenset(
+    read_table("""
+    i i'm i'd i've i'll ok okay tv dvd cd cds dvds pc lol omg btw imo imho am pm ad bc bce ce dj mc diy faq asap eg
+    ie yes yeah no well hi hello hey oh wow thanks thank please sorry god mom dad internet earth moon sun
+""")
+)
+PLACES = frozenset(
+    read_table("""
+    city river lake mountain mountains island islands sea ocean county state states street avenue park valley bay
+    desert coast peninsula province village town bridge square castle beach forest canyon mount
+""")
+)
+ORGANISATIONS = frozenset(
+    read_table("""
+    inc ltd llc co corp corporation company university college school institute records studios studio pictures
+    entertainment bank association federation league club party army navy orchestra band museum foundation group
+    church society council committee union press
+""")
+)
+_PREPOSITIONS = frozenset(read_table("in at from to by with of for as is was are were called"))
+PHRASES = {
+    ("united", "states"): ["america"],
+    ("united", "states", "america"): ["america"],
+    ("united", "kingdom"): ["britain"],
+    ("great", "britain"): ["britain"],
+}
+"""Names of two words for a country that has another."""
+_MAX_WORDS = 8
+"""Words of a name; a longer run of capitals is a heading."""
+
+
+@lru_cache(maxsize=65_536)
+def fold_name(word: str) -> str:
+    """A word of a name without case, accents and possessive; the country of a nationality.
+
+    >>> fold_name("Beyoncé's"), fold_name("French"), fold_name("Germans")
+    ('beyonce', 'france', 'germany')
+    """
+    folded = fold_word(word.replace("’", "'").removesuffix("'s")).replace("'", "")
+    return COUNTRY_OF.get(folded, folded)
+
+
+def split_by_case(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
+    """The words that have a capital although they begin no sentence, and those without, in lower case."""
+    capitalised: set[str] = set()
+    lower: set[str] = set()
+    for token in tokens:
+        if token.text[0].islower():
+            lower.add(token.lower)
+        elif not token.opens and token.text[0].isupper():
+            capitalised.add(token.lower.removesuffix("'s"))
+    return capitalised, lower
+
+
+def find_names(
+    tokens: Sequence[Token], taken: Collection[int], capitalised: Set[str], lower: Set[str] = frozenset()
+) -> list[Value]:
+    """The names in a text, in order.
+
+    ``taken``: indices of tokens that are part of other values. ``capitalised``: words with a capital inside a sentence,
+    here or in the other text. ``lower``: words that are written without one.
+    """
+    headings = _find_headings(tokens)
+    names: list[Value] = []
+    end = 0
+    for index, token in enumerate(tokens):
+        if index < end or not (token.text[0].isupper() or token.lower in SAFE_IN_LOWER_CASE):
+            continue
+        if index in taken or token.sentence in headings:
+            continue
+        if token.text[0].islower():
+            names.append(_make(tokens, index, index + 1, False))
+        elif _is_capital(token):
+            end = _find_end(tokens, index, taken)
+            start, optional = _choose_start(tokens, index, end, capitalised, lower)
+            if start < end and end - start <= 2 * _MAX_WORDS:
+                name = _make(tokens, start, end, optional)
+                if isinstance(name.content, Name) and name.content.words:
+                    names.append(name)
+    return names
+
+
+def _find_headings(tokens: Sequence[Token]) -> set[int]:
+    """Sentences in capitals, or of capitalised words alone, in which a capital says nothing."""
+    capitals = Counter([token.sentence for token in tokens if token.text[0].isupper()])
+    many = {sentence for sentence, count in capitals.items() if count > 4}
+    return many and many - {
+        token.sentence for token in tokens if token.text[0].islower() and token.lower not in FUNCTION_WORDS
+    }
+
+
+def _is_capital(token: Token) -> bool:
+    return token.text[0].isupper() and token.lower not in _NOT_NAMES
+
+
+def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> int:
+    """The index after the name that begins at ``index``."""
+    end = index + 1
+    while end < len(tokens) and not tokens[end - 1].lower.endswith(("'s", "s'")):
+        last, at = tokens[end - 1], end
+        abbreviated = len(last.text) == 1 or last.lower in _TITLES or last.lower == "jr"
+        if tokens[at].text in ("-", "&") or (tokens[at].text == "." and touches(tokens, at) and abbreviated):
+            at += 1  # J. R. R. Tolkien, Dr. Dre, Jean-Luc
+        for _ in range(2):  # of the
+            at += text_at(tokens, at) in _CONNECTING and tokens[at].text[0].islower()
+        if at >= len(tokens) or at in taken or tokens[at].sentence != last.sentence:
+            break
+        initial = len(tokens[at].text) == 1 and tokens[at].text.isupper()
+        model = initial and text_at(tokens, at + 1) == "-" and touches(tokens, at + 1)  # F-35
+        if model or not (initial or _is_capital(tokens[at])):
+            break
+        end = at + 1
+    return end
+
+
+def _choose_start(
+    tokens: Sequence[Token], index: int, end: int, capitalised: Set[str], lower: Set[str]
+) -> tuple[int, bool]:
+    """Where a run of capitals begins as a name, and whether its first word may be none; ``end`` when it is no name."""
+    token = tokens[index]
+    plain = token.lower.removesuffix("'s")
+    if plain in FUNCTION_WORDS or plain in MONTHS or (token.opens and plain in ENGLISH and plain not in COUNTRY_OF):
+        at = index + 1
+        while at < end and not _is_capital(tokens[at]):
+            at += 1
+        return at, False
+    if not token.opens:
+        return index, False
+    if plain in COUNTRY_OF or (plain in capitalised and plain not in lower):
+        return index, False
+    if end - index > 1:
+        return index, not set(tokens[index + 1].text) <= set("IVX.")  # Henry II, J. K.
+    return end, False
+
+
+def _make(tokens: Sequence[Token], start: int, end: int, optional: bool) -> Value:
+    first, last = tokens[start], tokens[end - 1]
+    inner = [token for token in tokens[start:end] if token.text[0].isalnum()]
+    titles = [fold_name(token.text) for token in inner if token.lower in _TITLES]
+    others = [token for token in inner if token.lower not in _CONNECTING and token.lower not in _TITLES]
+    folded = [fold_name(token.text) for token in others] or (titles if len(inner) > 1 else [])
+    words = tuple(PHRASES.get(tuple(folded), folded))
+    second = next((token.start for token in inner[1:] if _is_capital(token)), first.start)
+    name = Name(
+        words,
+        _find_type([token.lower for token in inner], bool(titles) and len(inner) > 1, words),
+        _find_role(tokens, start),
+        optional=second - first.start if optional else 0,
+        opens=first.opens or (start > 0 and tokens[start - 1].opens),
+    )
+    possessive = 2 if last.lower.endswith("'s") else 1 if last.lower.endswith("'") else 0
+    return Value(name.type, first.start, last.end - possessive, first.sentence, name)
+
+
+def _find_role(tokens: Sequence[Token], start: int) -> tuple[str, str]:
+    """The preposition before a name, and the stem of the content word before that; empty for none."""
+    preposition = ""
+    for at in range(start - 1, max(start - 5, -1), -1):
+        token = tokens[at]
+        if token.sentence != tokens[start].sentence:
+            break
+        if token.lower not in FUNCTION_WORDS:
+            return preposition, stem(token.lower) if token.text[0].isalpha() else ""
+        if token.lower in _PREPOSITIONS:
+            preposition = token.lower
+    return preposition, ""
+
+
+def _find_type(lower: Sequence[str], titled: bool, words: Sequence[str]) -> NameType:
+    if len(words) == 1 and words[0] in COUNTRY_OF.values():
+        return "nationality"
+    if lower[-1] in ORGANISATIONS:
+        return "organisation"
+    if lower[-1] in PLACES or lower[0] in PLACES:
+        return "place"
+    return "person" if titled else "name"

@@ -1,0 +1,76 @@
+"""What a value in a text is: a measure, a date, a time of day or a name, with its range of characters."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from ..schema.explanations import ValueKind
+
+NameType: TypeAlias = Literal["name", "person", "place", "organisation", "nationality"]
+Hedge: TypeAlias = Literal["exact", "about", "almost", "more", "at_least", "less", "at_most"]
+
+
+class Measure(NamedTuple):
+    """An amount of something, exact or as a range."""
+
+    measure: str
+    """What is measured; "count" for a number without a unit."""
+    amount: float
+    """In the measure's base unit."""
+    step: float
+    """The place of the last digit that was written, in the base unit."""
+    hedge: Hedge = "exact"
+    nouns: frozenset[str] = frozenset()
+    """Stems of the words after a number or an ordinal: what is counted."""
+    span: tuple[float, float] | None = None
+    """Lowest and highest amount of the range that it is an end of."""
+    factor: float = 1.0
+    """Size of the unit that was written, in the base unit."""
+
+
+class Date(NamedTuple):
+    """A date as far as it is known: years from ``first`` to ``last`` (one, a decade, a century), month and day."""
+
+    first: int | None
+    last: int | None
+    month: int | None = None
+    day: int | None = None
+    span: tuple[int, int] | None = None
+    """First and last year of the period that it is an end of."""
+
+
+class Clock(NamedTuple):
+    """A time of day in minutes, 0 to 1439."""
+
+    minutes: int
+    half_known: bool
+    """Whether it is known to be before or after noon."""
+
+
+class Name(NamedTuple):
+    """A name as it is compared."""
+
+    words: tuple[str, ...]
+    """Folded, without titles and connecting words; a nationality is its country."""
+    type: NameType
+    """``name`` when neither a title nor a word in it says more."""
+    role: tuple[str, str]
+    """The preposition before it, and the stem of the content word before that; empty strings for none."""
+    optional: int = 0
+    """Characters before the second word, if the first begins a sentence and may be no part of the name."""
+    opens: bool = False
+    """Whether it begins its sentence, as its subject may."""
+
+
+Content: TypeAlias = Measure | Date | Clock | Name
+
+
+class Value(NamedTuple):
+    """A value that a text states: ``text[start:end]``."""
+
+    kind: ValueKind
+    start: int
+    end: int
+    sentence: int
+    """Number of its sentence in the text, from 0."""
+    content: Content

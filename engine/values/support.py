@@ -1,0 +1,223 @@
+"""What the knowledge says about each value of a response: it supports it, contradicts it, or does not have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property, partial
+from itertools import islice
+from typing import NamedTuple
+
+from groundwire.runtime.errors import TooLong
+
+from ..scheduling.steps import Steps
+from ..schema.explanations import ValueOutcome
+from .comparing import compare, gap
+from .demonyms import REGIONS
+from .finding import find_values
+from .knowledge import Knowledge, Location, SentenceKey, list_content
+from .names import split_by_case
+from .records import Measure, Name, Value
+from .tokens import Token, iterate_tokens, read_table, tokenize
+
+MAX_COMPARISONS = 500_000
+"""Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""
+COMPARISONS_AT_ONCE = 50_000
+TOKENS_AT_ONCE = 10_000
+"""Tokens that are read in one go, and comparisons that are made: about 100 ms."""
+_NEGATIONS = frozenset(
+    read_table("""
+    not never no nor neither without none cannot isn't wasn't aren't weren't don't doesn't didn't
+""")
+)
+
+
+class CheckedValue(NamedTuple):
+    """A value of a response and what the knowledge says about it."""
+
+    value: Value
+    outcome: ValueOutcome
+    evidence: Location | None
+    """What supports or contradicts it; None for an absent value."""
+
+
+def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, ...]:
+    """The values of ``response`` that can be checked, in order; TooLong beyond ``MAX_COMPARISONS``.
+
+    >>> text = "It has 3 strings, and Ann made it in 1999."
+    >>> for check in check_values(text, ["Made in 1999, it has four strings."]):
+    ...     print(text[check.value.start : check.value.end], check.outcome)
+    3 contradicted
+    Ann absent
+    1999 supported
+    """
+    steps = check_in_steps(response, passages)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            checked: tuple[CheckedValue, ...] = end.value
+            return checked
+
+
+def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[CheckedValue, ...]]:
+    """The steps of ``check_values``: empty rounds, between which a request with long knowledge may be stopped."""
+    tokens, passage_tokens = yield from _tokenize((response, *passages))
+    capitalised, lower = split_by_case([token for part in (tokens, *passage_tokens) for token in part])
+    values = find_values(tokens, capitalised, lower)
+    if not values:
+        return ()
+    knowledge = Knowledge(passage_tokens, capitalised, lower)
+    known = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
+    if len(values) * known > MAX_COMPARISONS:
+        raise TooLong(
+            f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
+            f"knowledge {known:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
+        )
+    negated: dict[int, int] = {}
+    for token in tokens:
+        if token.lower in _NEGATIONS:
+            negated.setdefault(token.sentence, token.start)
+    sides = _Sides(response, tokens, values, knowledge)
+    checked: list[CheckedValue] = []
+    compared = 0
+    for value in values:
+        check = sides.check(value)
+        if check.outcome == "supported" or _is_checkable(check.value, negated.get(value.sentence), knowledge):
+            checked.append(check)
+        compared += known
+        if compared >= COMPARISONS_AT_ONCE:
+            compared = 0
+            yield []
+    return tuple(checked)
+
+
+def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]]]]:
+    """The tokens of the first text, and of each of the others."""
+    tokens: list[list[Token]] = []
+    count = 0
+    for text in texts:
+        tokens.append([])
+        reader = iterate_tokens(text)
+        while part := list(islice(reader, TOKENS_AT_ONCE)):
+            tokens[-1] += part
+            count += len(part)
+            if count >= TOKENS_AT_ONCE:
+                count = 0
+                yield []
+    return tokens[0], tokens[1:]
+
+
+def _is_checkable(value: Value, negated_from: int | None, knowledge: Knowledge) -> bool:
+    """Whether the knowledge can be expected to have a value that it does not support.
+
+    That a value is not so ("it is not an album by Queen") needs no support. Nor is it known whose name is meant when a
+    passage begins with "she" or "the film".
+    """
+    if negated_from is not None and negated_from < value.start:
+        return False
+    subject = isinstance(value.content, Name) and value.content.opens
+    return not (subject and knowledge.opens_without_name)
+
+
+class _Sides:
+    """A response and its knowledge."""
+
+    def __init__(self, response: str, tokens: Sequence[Token], values: Sequence[Value], knowledge: Knowledge) -> None:
+        self._response = response
+        self._tokens, self._values = tokens, values
+        self._knowledge = knowledge
+        self._shared: dict[tuple[int, SentenceKey], int] = {}
+
+    def check(self, value: Value) -> CheckedValue:
+        """What the knowledge says about a value of the response."""
+        if isinstance(value.content, Name):
+            return self._check_name(value, value.content)
+        supporting: list[Location] = []
+        differing: list[tuple[Location, Value]] = []
+        compatible = counts_others = False
+        for location, theirs in self._knowledge.values:
+            relation = compare(value.content, theirs.content)
+            if relation is None:
+                continue
+            alike = _count_alike(value, theirs)
+            if relation == "supports":
+                supporting.append(location)
+                counts_others |= alike is False
+            elif relation == "compatible":
+                compatible |= alike is not False
+            elif value.kind == theirs.kind and alike:
+                differing.append((location, theirs))
+        differing.sort(key=lambda other: gap(value.content, other[1].content))
+        role = [location for location, _ in differing if self._share(value, location)]
+        # "Six strings" is contradicted by "four strings and six pegs".
+        if supporting and not (role and counts_others and len(supporting) == 1):
+            return CheckedValue(value, "supported", self._choose(value, supporting))
+        if role and not compatible:
+            return CheckedValue(value, "contradicted", self._choose(value, role))
+        if value.kind == "ordinal":
+            # "It was first made in Mexico" ranks nothing, but supports "the first".
+            words = tokenize(self._response[value.start : value.end])
+            word_location = self._knowledge.find_name([word.lower for word in words])
+            return CheckedValue(value, "supported" if word_location else "absent", word_location)
+        return CheckedValue(value, "absent", None)
+
+    def _check_name(self, value: Value, name: Name) -> CheckedValue:
+        location = self._knowledge.find_name(name.words)
+        if location is None and name.optional and len(name.words) > 1:
+            location = self._knowledge.find_name(name.words[1:])
+            value = value._replace(start=value.start + name.optional)
+        if location is not None:
+            return CheckedValue(value, "supported", location)
+        differing = [
+            other
+            for other, theirs in self._knowledge.names
+            if _have_one_role(name, theirs) and self._share(value, other)
+        ]
+        if differing:
+            return CheckedValue(value, "contradicted", self._choose(value, differing))
+        return CheckedValue(value, "absent", None)
+
+    @cached_property
+    def _content(self) -> Mapping[int, Set[str]]:
+        return list_content(self._tokens, self._values)
+
+    def _share(self, value: Value, location: Location) -> bool:
+        """Whether two sentences share a content word, or that of the response has none: "She is 43 years old"."""
+        return self._count_shared(value, location) > 0 or not self._content[value.sentence]
+
+    def _count_shared(self, value: Value, location: Location) -> int:
+        """Content words that the sentence of a value shares with that of a location."""
+        key = (value.sentence, location.key)
+        if key not in self._shared:
+            self._shared[key] = len(self._content[value.sentence] & self._knowledge.content[location.key])
+        return self._shared[key]
+
+    def _choose(self, value: Value, locations: Sequence[Location]) -> Location:
+        """The location whose sentence shares the most content words with the value's; the first of several."""
+        if len(locations) == 1:
+            return locations[0]
+        return max(locations, key=partial(self._count_shared, value))
+
+
+def _count_capitals(tokens: Sequence[Token]) -> int:
+    return sum(token.text[0].isupper() for token in tokens)
+
+
+def _count_alike(ours: Value, theirs: Value) -> bool | None:
+    """Whether two numbers count the same thing; None when one of them does not say what it counts.
+
+    Values with a unit, dates and times are alike.
+    """
+    nouns = [value.content.nouns for value in (ours, theirs) if isinstance(value.content, Measure)]
+    if len(nouns) < 2 or not any(nouns):
+        return True
+    return bool(nouns[0] & nouns[1]) if all(nouns) else None
+
+
+def _have_one_role(ours: Name, theirs: Name) -> bool:
+    """Whether two names say the same of something: both are nationalities, or follow the same words."""
+    if ours.words == theirs.words:
+        return False
+    if "nationality" in (ours.type, theirs.type):
+        return ours.type == theirs.type and not {*ours.words, *theirs.words} & REGIONS
+    return bool(ours.role[0] and ours.role[1]) and ours.role == theirs.role

@@ -1,0 +1,110 @@
+"""Units and currencies: what they measure, and the factor to the unit in which amounts of a measure are compared.
+
+Own tables and no library: pint's registry takes seconds to build and knows no currencies; docs/adr, nr 93.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Unit(NamedTuple):
+    """What a unit measures. An amount in it is ``amount * factor + offset`` in the measure's base unit."""
+
+    measure: str
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+_DAY = 1.0
+_YEAR = 365.2425 * _DAY
+_TABLE: dict[str, dict[str, float]] = {
+    "length": {
+        "mm millimetre millimetres millimeter millimeters": 0.001,
+        "cm centimetre centimetres centimeter centimeters": 0.01,
+        "m metre metres meter meters": 1,
+        "km kms kilometre kilometres kilometer kilometers": 1000,
+        "inch inches": 0.0254,
+        "ft foot feet": 0.3048,
+        "yd yard yards": 0.9144,
+        "mi mile miles": 1609.344,
+        "light-year light-years lightyear lightyears": 9.4607e15,
+    },
+    "area": {
+        "km² km2": 1e6,
+        "m² m2": 1,
+        "acre acres": 4046.856,
+        "ha hectare hectares": 10_000,
+    },
+    "volume": {
+        "ml millilitre millilitres milliliter milliliters": 0.001,
+        "l litre litres liter liters": 1,
+        "gallon gallons": 3.785,
+        "pint pints": 0.473,
+        "m³ m3": 1000,
+    },
+    "mass": {
+        "mg milligram milligrams": 1e-6,
+        "g gram grams gramme grammes": 0.001,
+        "kg kgs kilo kilos kilogram kilograms kilogramme kilogrammes": 1,
+        "tonne tonnes": 1000,
+        "ton tons": 1000,
+        "lb lbs": 0.45359,
+        "oz ounce ounces": 0.02835,
+        "stone": 6.35,
+    },
+    "speed": {"mph": 0.44704, "kmh kph": 1 / 3.6, "knot knots": 0.51444},
+    "duration": {
+        "sec secs second seconds": _DAY / 86_400,
+        "min mins minute minutes": _DAY / 1440,
+        "hr hrs hour hours": _DAY / 24,
+        "day days": _DAY,
+        "week weeks": 7 * _DAY,
+        "fortnight fortnights": 14 * _DAY,
+        "month months": _YEAR / 12,
+        "yr yrs year years": _YEAR,
+        "decade decades": 10 * _YEAR,
+        "century centuries": 100 * _YEAR,
+        "millennium millennia": 1000 * _YEAR,
+    },
+    "data": {"kb kilobyte kilobytes": 1e3, "mb megabyte megabytes": 1e6, "gb gigabyte gigabytes": 1e9, "tb": 1e12},
+    "power": {"watt watts": 1, "kw kilowatt kilowatts": 1e3, "mw megawatt megawatts": 1e6, "gw gigawatts": 1e9},
+    "energy": {"calorie calories": 1, "kcal": 1000, "joule joules": 0.239},
+    "frequency": {"hz hertz": 1, "khz kilohertz": 1e3, "mhz megahertz": 1e6, "ghz gigahertz": 1e9},
+    "pound": {"pound pounds": 1},
+    "degree": {"degree degrees °": 1},
+    "share": {"% percent pct percentage": 0.01},
+    "dollar": {"$ dollar dollars buck bucks usd": 1, "cent cents": 0.01},
+    "euro": {"€ euro euros eur": 1},
+    "sterling": {"£ gbp quid": 1},
+    "yen": {"¥ yen jpy": 1},
+    "rupee": {"₹ rupee rupees inr": 1},
+    "franc": {"franc francs chf": 1},
+}
+UNITS = {
+    name: Unit(measure, factor) for measure, rows in _TABLE.items() for names, factor in rows.items()
+    for name in names.split()
+}  # fmt: skip
+"""Units by their name or sign, in lower case."""
+UNITS |= {"celsius": Unit("temperature"), "fahrenheit": Unit("temperature", 5 / 9, -160 / 9)}
+AREAS, VOLUMES = ("square", "sq"), ("cubic",)
+CURRENCY_SIGNS = frozenset("$€£¥₹")
+MONEY = frozenset({"dollar", "euro", "sterling", "yen", "rupee", "franc"})
+"""The measures that are money."""
+AMBIGUOUS = {"pound": (UNITS["lb"], UNITS["£"]), "degree": (UNITS["celsius"], UNITS["fahrenheit"])}
+"""What a unit of several meanings may be."""
+PER_HOUR = dict.fromkeys(("mile", "miles"), UNITS["mph"])
+PER_HOUR |= dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), UNITS["kmh"])
+"""Units of speed, by their first word."""
+ONE_LETTER = frozenset("mgl")
+"""Units of one letter, which only count after digits and in lower case."""
+
+
+def square(unit: Unit) -> Unit | None:
+    """The area whose side is a unit of length; None for other units."""
+    return Unit("area", unit.factor**2) if unit.measure == "length" else None
+
+
+def cube(unit: Unit) -> Unit | None:
+    """The volume, in litres, whose side is a unit of length; None for other units."""
+    return Unit("volume", unit.factor**3 * 1000) if unit.measure == "length" else None

@@ -1,0 +1,61 @@
+"""The verdict of each sentence, and that of a response of several: as consistent as the worst of them.
+
+A long response with one invented sentence is inconsistent however well the others are supported, and one that says
+little beside a greeting is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from groundwire.runtime.calibration import Calibration
+
+from ..schema.results import MetricResult, SentenceVerdict, UnsupportedSpan, Verdict
+from ..text.sentences import sentences
+from .decision import decide_sentence
+from .features import features_of_part
+
+
+def decide_sentences(
+    response: str, results: Mapping[str, MetricResult], whole: Verdict, calibration: Calibration | None
+) -> tuple[SentenceVerdict, ...]:
+    """The sentences of a response with their verdicts; none when ``whole``, that on all its numbers, is unknown."""
+    if calibration is None or whole.label == "unknown":
+        return ()
+    parts = sentences(response)
+    if len(parts) == 1:
+        return (SentenceVerdict(*parts[0], whole),)
+    return tuple(
+        SentenceVerdict(
+            *sentence,
+            decide_sentence(features_of_part(results, sentence.start, sentence.end), calibration, whole),
+        )
+        for sentence in parts
+    )
+
+
+def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:
+    """The worst verdict of a sentence that states something; ``whole`` where sentences do not say more than it."""
+    verdicts = [sentence.verdict for sentence in decided if sentence.verdict.probability is not None]
+    if whole.probability is None or not verdicts or any(sentence.verdict.label == "unknown" for sentence in decided):
+        return whole
+    return min(verdicts, key=lambda verdict: verdict.probability or 0.0)
+
+
+def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVerdict]) -> tuple[UnsupportedSpan, ...]:
+    """The spans but for those in sentences that are consistent, or state nothing."""
+    trusted = [sentence for sentence in decided if sentence.verdict.label in ("consistent", "unverifiable")]
+    return tuple(span for span in spans if not any(sentence.start <= span.start < sentence.end for sentence in trusted))
+
+
+def add_spans(decided: Sequence[SentenceVerdict], spans: Sequence[UnsupportedSpan]) -> tuple[SentenceVerdict, ...]:
+    """The sentences, each with those of ``spans`` that begin in it."""
+    return tuple(
+        msgspec.structs.replace(
+            sentence,
+            unsupported=tuple(span for span in spans if sentence.start <= span.start < sentence.end),
+        )
+        for sentence in decided
+    )

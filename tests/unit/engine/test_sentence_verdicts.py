@@ -1,0 +1,165 @@
+"""Verdicts of sentences, and what a response of several makes of them."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+
+from groundwire.engine import InvalidRequest, MetricResult, Options, Request, Score, Timings, Verdict
+from groundwire.engine.schema.explanations import (
+    ClassifiedSpan,
+    NliExplanation,
+    UnsupportedSpan,
+    VerifiabilityExplanation,
+)
+from groundwire.engine.verdict.decision import decide_sentence
+from groundwire.engine.verdict.score import build_score
+from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+
+CALIBRATION = Calibration(
+    fitted_on=("dev",),
+    rows=100,
+    fusions=(
+        Fusion(
+            name="full",
+            metrics=("nli", "verifiability"),
+            intercept=0.0,
+            features=(
+                Feature(name="nli.expected", mean=0.5, deviation=0.25, weight=1.0, needed=True),
+                Feature(name="q2", mean=0.5, deviation=0.25, weight=0.5),
+            ),
+            profiles={
+                "balanced": Profile(
+                    threshold=0.5, max_false_positive_rate=0.2, false_positive_rate=0.1, false_negative_rate=0.1
+                )
+            },
+        ),
+    ),
+    scales={},
+)
+
+
+def with_features(*features: Feature) -> Calibration:
+    (fusion,) = CALIBRATION.fusions
+    return msgspec.structs.replace(CALIBRATION, fusions=(msgspec.structs.replace(fusion, features=features),))
+
+
+RESPONSE = "Hi there! Honey is sweet. Honey is blue."
+BOUNDS = ((0, 9), (10, 25), (26, 40))
+
+
+def classified(bounds: tuple[int, int], supported: float) -> ClassifiedSpan:
+    return ClassifiedSpan(
+        *bounds, "neutral", {"entailment": supported, "neutral": 0.0, "contradiction": 0.0}, supported
+    )
+
+
+def make_score(
+    supported: tuple[float, ...], verifiable: tuple[float, ...] | None, calibration: Calibration | None = CALIBRATION
+) -> Score:
+    """The score of ``RESPONSE`` with these numbers of its sentences; every word of it is doubted."""
+    whole = classified((0, 40), sum(supported) / 3)
+    parts = tuple(map(classified, BOUNDS, supported))
+    doubts = tuple(
+        UnsupportedSpan(RESPONSE[start:end], start, end, "detected", "", "token_classifier") for start, end in BOUNDS
+    )
+    results = [
+        MetricResult("nli", "scored", whole.supported, explanation=NliExplanation(whole, None, parts)),
+        MetricResult("token_classifier", "scored", 0.5, unsupported=doubts),
+    ]
+    if verifiable is not None:
+        checked = VerifiabilityExplanation(tuple(map(classified, BOUNDS, verifiable)))
+        results.append(MetricResult("verifiability", "scored", max(verifiable), explanation=checked))
+    request = Request(RESPONSE, ("Honey is sweet and golden.",))
+    return build_score(request, results, Timings(0.0, {}), calibration, Options(), "s")
+
+
+def probability(expected: float) -> float:
+    return 1 / (1 + math.exp(-(expected - 0.5) / 0.25))
+
+
+def test_a_response_is_as_consistent_as_its_worst_sentence_that_states_something() -> None:
+    score = make_score((0.1, 0.9, 0.3), (0.0, 1.0, 1.0))
+    assert [(part.text, part.verdict.label) for part in score.sentences] == [
+        ("Hi there!", "unverifiable"),
+        ("Honey is sweet.", "consistent"),
+        ("Honey is blue.", "inconsistent"),
+    ]
+    assert all(RESPONSE[part.start : part.end] == part.text for part in score.sentences)
+    assert [part.verdict.probability for part in score.sentences] == [
+        None,
+        pytest.approx(probability(0.9)),
+        pytest.approx(probability(0.3)),
+    ]
+    assert score.verdict == score.sentences[2].verdict
+
+
+def test_only_doubted_sentences_have_marked_words() -> None:
+    score = make_score((0.1, 0.9, 0.3), (0.0, 1.0, 1.0))
+    assert [span.text for span in score.unsupported] == ["Honey is blue."]
+    assert [part.unsupported for part in score.sentences] == [(), (), score.unsupported]
+    assert make_score((0.9, 0.9, 0.9), None).unsupported == ()
+
+
+def test_without_verifiability_every_sentence_counts() -> None:
+    score = make_score((0.1, 0.9, 0.3), None)
+    assert score.verdict.probability == pytest.approx(probability(0.1))
+    assert score.sentences[0].verdict.label == "inconsistent"
+
+
+def test_a_response_that_states_nothing_has_only_sentences_that_state_nothing() -> None:
+    score = make_score((0.1, 0.1, 0.1), (0.0, 0.1, 0.2))
+    assert {part.verdict.label for part in score.sentences} == {score.verdict.label} == {"unverifiable"}
+    assert score.unsupported == ()
+
+
+def test_without_a_verdict_there_are_no_sentences_and_all_doubts_show() -> None:
+    for calibration in (
+        None,
+        with_features(Feature(name="pmi", mean=0, deviation=1, weight=1, needed=True)),
+    ):
+        score = make_score((0.1, 0.9, 0.3), None, calibration)
+        assert score.verdict.label == "unknown"
+        assert score.sentences == ()
+        assert len(score.unsupported) == 3
+
+
+def test_a_sentence_that_most_evidence_passes_over_leaves_the_verdict_to_the_whole() -> None:
+    silent = Feature(name="overlap_precision", mean=0.5, deviation=0.25, weight=1.5)
+    score = make_score((0.1, 0.9, 0.3), None, with_features(CALIBRATION.fusions[0].features[0], silent))
+    assert {part.verdict.label for part in score.sentences} == {"unknown"}
+    assert "too little" in score.sentences[0].verdict.message
+    assert score.verdict.probability == pytest.approx(probability((0.1 + 0.9 + 0.3) / 3))
+
+
+def test_an_only_sentence_has_the_verdict_of_the_response() -> None:
+    results = [MetricResult("nli", "scored", 0.9, explanation=NliExplanation(classified((0, 15), 0.9)))]
+    score = build_score(Request("Honey is sweet.", ("x",)), results, Timings(0.0, {}), CALIBRATION, Options(), "s")
+    (sentence,) = score.sentences
+    assert sentence.verdict == score.verdict
+    assert sentence.text == "Honey is sweet."
+
+
+def test_contributions_of_a_sentence_add_up_to_its_logit() -> None:
+    numbers = {"nli.expected": 0.25, "q2": 1.0}
+    whole = Verdict("consistent", 0.9, "balanced", 0.5, max_false_positive_rate=0.2, fusion="full")
+    verdict = decide_sentence(numbers, CALIBRATION, whole)
+    assert (verdict.threshold, verdict.fusion, verdict.absent) == (0.5, "full", ())
+    assert verdict.max_false_positive_rate is None  # what is promised is about whole responses
+    assert verdict.contributions == {"nli.expected": pytest.approx(-1.0), "q2": pytest.approx(1.0)}
+    assert verdict.probability == pytest.approx(0.5)
+    assert verdict.label == "consistent"
+    free = msgspec.structs.replace(CALIBRATION, verifiable=None)
+    assert decide_sentence(numbers | {"verifiability": 0.0}, free, whole).label == "consistent"
+
+
+def test_a_sentence_has_the_fusion_of_the_response_and_says_what_that_lacks() -> None:
+    """q2 was not computed; that nli has no number for the sentence is no reason for a message."""
+    score = make_score((0.9, 0.9, 0.1), None)
+    assert (score.verdict.fusion, score.verdict.absent) == ("full", ("q2",))
+    assert score.verdict.message == "The value of q2 is absent and counts as its mean."
+    assert (score.verdict.threshold, score.verdict.max_false_positive_rate) == (0.5, None)
+    with pytest.raises(InvalidRequest, match="has no fusion 'fast'; it has full"):
+        CALIBRATION.fusion("fast")
