@@ -55,7 +55,7 @@ def fit_calibration(
     ``metrics`` are those that were computed; each fusion asks for the ones it reads, and for verifiability when it was
     among them. Besides ``full``, which may read all of them, ``fast`` is fitted to the metrics of that group, unless
     ``full`` reads no others. InvalidRequest when a class has fewer than ``fusion.MIN_CLASS`` examples, or no feature is
-    on enough examples or tells the classes apart.
+    on enough examples or separates the classes.
     """
     options = options or FusionOptions()
     full = fit_fusion("full", examples, metrics, options)
@@ -89,7 +89,7 @@ def select_features(example: LabelledFeatures, metrics: Sequence[str]) -> Labell
 def fit_fusion(
     name: str, examples: Sequence[LabelledFeatures], metrics: Sequence[str], options: FusionOptions
 ) -> Fusion | None:
-    """A fusion of the examples' features, and its operating points; None if no feature tells the classes apart."""
+    """A fusion of the examples' features, and its operating points; None if no feature separates the classes."""
     model, penalty = select_model(examples, options)
     held_out = predict_held_out(examples, model.names, penalty, options.seed)
     # Of weights that are as good as equal, those of features that more examples have come first: they can be asked for.

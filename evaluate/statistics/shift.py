@@ -132,7 +132,7 @@ def explain_shift(shifts: Sequence[Shift]) -> str:
         )
     return (
         f"The consistent responses differ from those of the calibration in {names}: its bounds on the false positive "
-        "rate do not hold for them. Calibrate on responses of this kind."
+        "rate do not apply to them. Calibrate on responses of this kind."
     )
 
 
