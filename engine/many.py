@@ -145,5 +145,6 @@ def to_request(item: Any, options: Options) -> Request:
 
 def make_invalid_score(message: str, plan: Plan) -> Score:
     """The score of an item that is not usable."""
-    verdict = Verdict("unknown", profile=plan.options.profile, message=message)
+    profile = plan.options.profile if plan.options.max_false_positive_rate is None else None
+    verdict = Verdict("unknown", profile=profile, message=message)
     return Score("invalid", None, verdict, {}, (), None, Timings(0.0, {}), plan.signature, message)

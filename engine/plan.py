@@ -13,6 +13,7 @@ from groundwire.runtime.protocol import Identity
 
 from .metrics import GROUPS, Metric, select
 from .metrics.claims import VERIFIABILITY
+from .operating_point import find_operating_point
 from .schema.base import check_record
 from .schema.options import Options
 from .signature import signature
@@ -48,7 +49,8 @@ def make_plan(
     """Resolve metric names and groups against the bundle's roles, and check the options.
 
     ``metrics`` None takes those of the calibration. Raises InvalidRequest for a name that is unknown or cannot be
-    computed with these roles, for an unknown profile, and for a claim filter without the role it needs.
+    computed with these roles, for an unknown profile, for a false positive rate that the calibration cannot promise,
+    and for a claim filter without the role it needs.
     """
     roles = frozenset(roles)
     options = check_options(options, roles, calibration)
@@ -58,14 +60,15 @@ def make_plan(
 
 
 def check_options(options: Options | None, roles: frozenset[str], calibration: Calibration | None) -> Options:
-    """The options, by default the defaults; InvalidRequest for a value out of range, and for a profile or a claim
-    filter that the bundle lacks."""
+    """The options, by default the defaults; InvalidRequest for a value out of range, for a profile or a claim filter
+    that the bundle lacks, and for a false positive rate that its calibration cannot promise."""
     options = Options() if options is None else check_record(options, Options)
     for decoding in (options.q2.decoding, options.feqa.decoding):
         if decoding is not None:
             check_decoding(decoding)
     if calibration is not None:
-        calibration.profile(options.profile)
+        for fusion in calibration.fusions:
+            find_operating_point(fusion, options.profile, options.max_false_positive_rate)
     if options.claim_filter == "verifiable" and VERIFIABILITY not in roles:
         raise InvalidRequest(
             f"Options.claim_filter is 'verifiable', but the bundle has no role {VERIFIABILITY!r}; "

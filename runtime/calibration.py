@@ -1,12 +1,13 @@
 """What a bundle knows about its metrics' values: their calibration, how to fuse them, where to draw the line.
 
 Numbers only, fitted on labelled development sets and stored in the manifest or in a user's own file; what they mean is
-computed in ``groundwire.engine.verdict.decision``.
+computed in ``groundwire.engine.verdict`` and ``groundwire.engine.operating_point``.
 """
 
 from __future__ import annotations
 
 import hashlib
+from operator import lt
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -18,6 +19,8 @@ from .upgrade import SCHEMA, upgrade_calibration
 
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ProfileName: TypeAlias = Literal["balanced", "strict", "lenient"]
+Quantity: TypeAlias = Literal["probability", "words", "overlap"]
+"""The fused probability of a held-out response, its length in words, the share of its words that the knowledge has."""
 
 
 class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -44,14 +47,81 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An operating point and what it costs, as measured when it was fitted."""
+    """An operating point and what it costs, as measured when it was fitted. Positive: called inconsistent."""
 
     threshold: Share
     """Probability, 0–1, from which a response is called consistent."""
+    max_false_positive_rate: Share | None = None
+    """The promise: the false positive rate on responses like those of the calibration is at most this
+    (``engine.operating_point``). None in calibrations of earlier versions, whose thresholds promise nothing."""
     false_positive_rate: Share
-    """Share, 0–1, of consistent responses called inconsistent."""
+    """Share, 0–1, of the held-out consistent responses that are called inconsistent."""
     false_negative_rate: Share
-    """Share, 0–1, of inconsistent responses called consistent."""
+    """Share, 0–1, of the held-out inconsistent responses that are called consistent; 1 minus the power."""
+
+
+class OrderStatistics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Probabilities of held-out responses of one class, sorted, by a fusion that was fitted without them.
+
+    The m values have the ranks ``j · count // m`` for j from 1 to m: all of them where ``count`` is m, otherwise
+    evenly spread. They are rounded down, so that a threshold drawn from them is never too high.
+    """
+
+    count: Annotated[int, msgspec.Meta(ge=0)]
+    """Responses."""
+    values: tuple[Share, ...]
+    """Ascending, at most as many as ``count``."""
+
+    def __post_init__(self) -> None:
+        if (
+            len(self.values) > self.count
+            or (self.count and not self.values)
+            or list(self.values) != sorted(self.values)
+        ):
+            raise ValueError("the values are ascending, at least one where count is above 0, and at most count")
+
+
+class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What thresholds are drawn from."""
+
+    consistent: OrderStatistics
+    inconsistent: OrderStatistics
+
+
+class Distribution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a quantity is distributed over the consistent responses of a calibration: counts between its deciles."""
+
+    edges: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
+    """Strictly ascending; a value is in the bin after the last edge that it reaches."""
+    counts: tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
+    """One more than edges."""
+
+    def __post_init__(self) -> None:
+        if len(self.counts) != len(self.edges) + 1 or not all(map(lt, self.edges, self.edges[1:])):
+            raise ValueError("the edges are strictly ascending, and there is one count more than edges")
+
+
+class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One probability of "consistent" from a set of metrics, and the thresholds for it."""
+
+    name: str
+    """``full`` or ``fast``, as ``groundwire calibrate`` names them."""
+    metrics: tuple[str, ...]
+    """Those that it reads, and verifiability where that is checked."""
+    intercept: float
+    features: Annotated[tuple[Feature, ...], msgspec.Meta(min_length=1)]
+    """At least one: without evidence there is no verdict."""
+    profiles: Annotated[dict[ProfileName, Profile], msgspec.Meta(min_length=1)]
+    held_out: HeldOut | None = None
+    """None in calibrations of earlier versions, which have the thresholds of their profiles and no others."""
+    distributions: dict[Quantity, Distribution] = {}
+    """How the calibration's consistent responses look, for comparison with others; empty in earlier versions."""
+
+    def profile(self, name: ProfileName) -> Profile:
+        """The operating point ``name``; InvalidRequest when the fusion lacks it."""
+        if name not in self.profiles:
+            raise InvalidRequest(f"The calibration has no profile {name!r}; it has {', '.join(self.profiles)}.")
+        return self.profiles[name]
 
 
 class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -62,16 +132,27 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Names of the labelled sets."""
     rows: Annotated[int, msgspec.Meta(ge=0)]
     """How many labelled responses they have."""
-    metrics: tuple[str, ...]
-    """The metrics that the fusion reads; the default of ``Engine.score``."""
-    intercept: float
-    features: Annotated[tuple[Feature, ...], msgspec.Meta(min_length=1)]
-    """At least one: without evidence there is no verdict."""
-    profiles: Annotated[dict[ProfileName, Profile], msgspec.Meta(min_length=1)]
+    fusions: Annotated[tuple[Fusion, ...], msgspec.Meta(min_length=1)]
+    """The first one's metrics are the default of ``Engine.score``. Which of them draws a verdict depends on the metrics
+    that are asked for (``engine.verdict.fusions``)."""
     scales: dict[str, Scale]
     """By metric."""
     verifiable: Share | None = 0.5
     """Verifiability below which a response is ``unverifiable``; None never says so."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of the first fusion: the default of ``Engine.score``."""
+        return self.fusions[0].metrics
+
+    def fusion(self, name: str) -> Fusion:
+        """The fusion ``name``; InvalidRequest when the calibration lacks it."""
+        for fusion in self.fusions:
+            if fusion.name == name:
+                return fusion
+        raise InvalidRequest(
+            f"The calibration has no fusion {name!r}; it has {', '.join(f.name for f in self.fusions)}."
+        )
 
     @classmethod
     def load(cls, path: Path) -> Calibration:
@@ -100,9 +181,3 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     def digest(self) -> str:
         """Eight hexadecimal digits that change with any number."""
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:8]
-
-    def profile(self, name: ProfileName) -> Profile:
-        """The operating point ``name``; InvalidRequest when the calibration lacks it."""
-        if name not in self.profiles:
-            raise InvalidRequest(f"The calibration has no profile {name!r}; it has {', '.join(self.profiles)}.")
-        return self.profiles[name]

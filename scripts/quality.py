@@ -213,7 +213,7 @@ def _write_page(
     yield ""
     yield f"`{scored.signature}`, {platform.processor() or platform.machine()}, {_now()[:10]}."
     if scored.calibration is not None:
-        read_by = ", ".join(f"`{feature.name}`" for feature in scored.calibration.features)
+        read_by = ", ".join(f"`{feature.name}`" for feature in scored.calibration.fusions[0].features)
         yield ""
         yield f"`fused` is the verdict's probability, fitted on {', '.join(scored.calibration.fitted_on)}"
         yield f"({scored.calibration.rows} examples), from {read_by}. No example of a set below was used for it."

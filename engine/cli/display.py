@@ -17,6 +17,7 @@ from rich.text import Text
 
 from ..jsonl.sources import strip_gzip
 from ..metrics import Details, find
+from ..operating_point import OperatingPoint
 from ..schema.explanations import REASONS, Q2Explanation
 from ..schema.results import MetricResult, Score, SentenceVerdict
 from ..text.shown import shown
@@ -108,6 +109,14 @@ def format_verdict(score: Score | SentenceVerdict) -> str:
     verdict = score.verdict
     probability = "" if verdict.probability is None else f" {verdict.probability:.2f}"
     return f"[{LABEL_COLOURS[verdict.label]}]{verdict.label}{probability}[/]"
+
+
+def format_operating_point(point: OperatingPoint) -> str:
+    """From where on a response is called consistent, and what that promises."""
+    profile = f", profile {point.profile}" if point.profile else ""
+    bound = point.max_false_positive_rate
+    promise = "" if bound is None else f", false positive rate at most {100 * bound:g} %"
+    return f"consistent from {point.threshold:.2f} on{profile}{promise}"
 
 
 def print_warning(console: Console, warning: str, lines: Sequence[int] = ()) -> None:

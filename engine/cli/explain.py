@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ..jsonl.results_file import translate_write_errors
 from ..metrics import find
+from ..operating_point import OperatingPoint
 from ..schema.results import Score
 from ..text.shown import shown
 from . import display, options
@@ -31,6 +32,7 @@ def explain(
     extra: options.ExtraOption = None,
     calibration: options.CalibrationOption = None,
     profile: options.ProfileOption = "balanced",
+    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
     decoding: options.DecodingOption = "beam",
@@ -48,7 +50,7 @@ def explain(
         groundwire explain "A marathon is 50 kilometres long." -k "The marathon is a race of 42.195 kilometres."
         groundwire explain "Honey never spoils." -k "Honey keeps for years." --metrics all --json
     """
-    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile)
+    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
     names = options.parse_metrics(metrics)
     with options.load_engine(bundle, device, threads, extra, calibration) as engine:
         names = options.choose_metrics(engine, names)
@@ -67,7 +69,8 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
     console = display.output_console()
     verdict = score.verdict
     if verdict.threshold is not None:
-        note = f"(consistent from {verdict.threshold:.2f}, profile {verdict.profile}) {verdict.message}".rstrip()
+        point = OperatingPoint(verdict.profile, verdict.threshold, verdict.max_false_positive_rate)
+        note = f"({display.format_operating_point(point)}) {verdict.message}".rstrip()
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(note)}[/]")
     elif has_verdict:
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")

@@ -133,6 +133,7 @@ def generate(
     extra: options.ExtraOption = None,
     calibration: options.CalibrationOption = None,
     profile: options.ProfileOption = "balanced",
+    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
     deadline_ms: options.DeadlineOption = None,
@@ -162,7 +163,9 @@ def generate(
     generation = GenerationOptions(alpha, pmi_top_p, _parse_method(method), n, n_candidates, seed, max_new_tokens)
     with options.refuse_value():
         resolve_decoding(generation)
-    request_options = options.make_options(deadline_ms=deadline_ms, profile=profile)
+    request_options = options.make_options(
+        deadline_ms=deadline_ms, profile=profile, max_false_positive_rate=max_false_positive_rate
+    )
     settings = RunSettings(generation, options.parse_metrics(metrics), request_options)
     # Scoring needs --bundle; plain generation needs only the generator's bundle.
     needs_bundle = metrics is not None or n_candidates is not None or generator is None

@@ -57,6 +57,14 @@ ProfileOption = Annotated[
         "consistent responses inconsistent)."
     ),
 ]
+MaxFalsePositiveRateOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Threshold of the verdict in place of --profile: at most this share, 0.001–1, of consistent responses is "
+        "called inconsistent, for responses like those of the calibration.",
+        show_default=False,
+    ),
+]
 DeviceOption = Annotated[str, typer.Option(help=_DEVICE, show_default=False, envvar="GROUNDWIRE_DEVICE")]
 StoredDeviceOption = Annotated[str | None, typer.Option(help=_DEVICE, show_default=False)]
 MetricsOption = Annotated[
@@ -183,6 +191,7 @@ def make_options(
     personal: bool = False,
     deadline_ms: float | None = None,
     profile: str = "balanced",
+    max_false_positive_rate: float | None = None,
 ) -> Options:
     """Build the Options of a request from the command line's values; None is the default."""
     decodings: dict[str, Decoding] = {"beam": BeamSearch(), "greedy": Greedy(), "sampling": Sampling()}
@@ -200,7 +209,16 @@ def make_options(
         questions="all" if questions == "all" else "single",
         personal_filter=not personal,
     )
-    return Options(q2=q2, deadline_ms=deadline_ms, profile=parse_profile(profile))
+    if max_false_positive_rate is not None and not 0.001 <= max_false_positive_rate < 1:
+        raise typer.BadParameter(
+            f"{max_false_positive_rate} is not from 0.001 to less than 1.", param_hint="--max-false-positive-rate"
+        )
+    return Options(
+        q2=q2,
+        deadline_ms=deadline_ms,
+        profile=parse_profile(profile),
+        max_false_positive_rate=max_false_positive_rate,
+    )
 
 
 def parse_column_names(value: str | None, fields: Collection[str] = FIELDS) -> dict[str, str]:

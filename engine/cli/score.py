@@ -17,10 +17,12 @@ from groundwire.runtime.errors import InvalidRequest
 from ..jsonl.reading import Line, UntilError
 from ..jsonl.results_file import translate_write_errors
 from ..jsonl.resuming import digest_request, is_final
+from ..operating_point import find_operating_point
 from ..schema.options import Options
 from ..schema.results import Request, Score
 from ..schema.validation import make_request
 from ..text.shown import shown
+from ..verdict.fusions import choose_fusion
 from . import display, options
 from .output import STDOUT, RowTable, open_output
 from .resume import DONE_BEFORE, Resume
@@ -87,6 +89,7 @@ def score_file(
     extra: options.ExtraOption = None,
     calibration: options.CalibrationOption = None,
     profile: options.ProfileOption = "balanced",
+    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
     device: options.DeviceOption = "auto",
     threads: options.ThreadsOption = None,
     decoding: options.DecodingOption = "beam",
@@ -109,7 +112,7 @@ def score_file(
         groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
     """
     errors = display.error_console()
-    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile)
+    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
     metric_names = options.parse_metrics(metrics)
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
@@ -157,10 +160,14 @@ def score_file(
         )
     if output is None:
         if engine.calibration is not None and counts["scored"]:
-            point = engine.calibration.profile(request_options.profile)
+            point = find_operating_point(
+                choose_fusion(engine.calibration, names),
+                request_options.profile,
+                request_options.max_false_positive_rate,
+            )
             display.output_console().print(
-                "[dim]Verdict: the probability that the knowledge supports the response; consistent from "
-                f"{point.threshold:.2f} on (profile {request_options.profile}).[/]"
+                "[dim]Verdict: the probability that the knowledge supports the response; "
+                f"{display.format_operating_point(point)}.[/]"
             )
         table.print_warnings()
     display.finish(counts)
@@ -218,7 +225,8 @@ class _ScoreTable:
             str(line.number), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
         )
         self.has_values = self.has_values or bool(values)
-        for warning in score.warnings:
+        absent = [score.verdict.message] if score.verdict.absent and score.verdict.probability is not None else []
+        for warning in (*score.warnings, *absent):
             self._warned_lines[warning].append(line.number)
 
     def print_warnings(self) -> None:

@@ -153,8 +153,11 @@ class Options(Record, OptionRecord, frozen=True):
     classifier takes for factual claims, and end with ``nothing_to_verify`` without any. ``none``: all sentences."""
     profile: ProfileName = "balanced"
     """The verdict's operating point. Positive is a response called inconsistent: ``strict`` has a low false negative
-    rate, ``lenient`` a low false positive rate, ``balanced`` about the same of both; the bundle's calibration has the
-    measured rates."""
+    rate, ``lenient`` a low false positive rate, ``balanced`` is between them. The bundle's calibration has each one's
+    bound on the false positive rate and its measured rates."""
+    max_false_positive_rate: Annotated[float, msgspec.Meta(ge=0.001, lt=1)] | None = None
+    """A bound of your own, from 0.001, in place of the profile's: the share of consistent responses that are called
+    inconsistent is at most this, for responses like those of the calibration. None: the profile's."""
     deadline_ms: Milliseconds | None = None
     """Milliseconds after which the request ends with status ``deadline``; None waits without limit. A request that
     cannot be finished in time because others are before it ends so at once."""

@@ -88,12 +88,21 @@ class Verdict(Record, frozen=True):
     else the response is."""
     probability: float | None = None
     """Of being consistent, 0–1; None when a number that it needs is missing (``unknown``, perhaps ``unverifiable``)."""
-    profile: ProfileName = "balanced"
+    profile: ProfileName | None = "balanced"
+    """None where ``Options.max_false_positive_rate`` took its place."""
     threshold: float | None = None
-    """Probability from which the profile calls a response consistent."""
+    """Probability from which a response is called consistent."""
     contributions: dict[str, float] | None = None
     """What each number added to the logit; they and the intercept add up to it."""
     message: str = ""
+    max_false_positive_rate: float | None = None
+    """The bound, 0–1, on the share of consistent responses that the threshold calls inconsistent, for responses like
+    those of the calibration. None where the calibration promises none, and for a sentence of several, so for a response
+    that has the verdict of its worst sentence: the calibration's responses were decided as a whole."""
+    fusion: str = ""
+    """Which of the calibration's fusions drew the verdict: ``full``, ``fast``."""
+    absent: tuple[str, ...] = ()
+    """Features of the fusion without a value. In a probability each counts as its mean."""
 
 
 class SentenceVerdict(Record, frozen=True):

@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from groundwire.runtime.calibration import Calibration, ProfileName
 
+from ..operating_point import find_operating_point
 from ..schema.results import Label, MetricResult, Status, Verdict
-from .features import features, find_feature
+from .features import features, name_metric
+from .fusions import choose_fusion
 from .threshold import is_consistent
 
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
@@ -20,59 +24,96 @@ STOPPED: frozenset[Status] = frozenset({"truncated", "deadline", "cancelled", "f
 """Statuses of metrics that could not look at the texts; ``nothing_to_verify`` is what a metric says about them."""
 
 
-def decide(results: Mapping[str, MetricResult], calibration: Calibration | None, profile: ProfileName) -> Verdict:
-    """The verdict on the metrics' results; InvalidRequest when the calibration lacks the profile."""
+def decide(
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> Verdict:
+    """The verdict on the metrics' results, by the fusion for these metrics (``choose_fusion``).
+
+    ``max_false_positive_rate`` takes the profile's place. InvalidRequest when the calibration lacks the profile, or
+    cannot promise the rate.
+    """
     if calibration is None:
-        return Verdict("unknown", profile=profile, message="The bundle has no calibration; load one with it.")
-    point = calibration.profile(profile)
+        message = "The bundle has no calibration; load one with it."
+        return Verdict("unknown", profile=profile if max_false_positive_rate is None else None, message=message)
+    fusion = choose_fusion(calibration, results)
+    point = find_operating_point(fusion, profile, max_false_positive_rate)
     numbers = features(results)
+    absent = tuple(feature.name for feature in fusion.features if feature.name not in numbers)
+    unknown = Verdict(
+        "unknown",
+        profile=point.profile,
+        max_false_positive_rate=point.max_false_positive_rate,
+        fusion=fusion.name,
+        absent=absent,
+    )
     checkable = numbers.get("verifiability")
     unverifiable = calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable
     missing = {
-        _name_metric(feature.name): None
-        for feature in calibration.features
-        if feature.needed and feature.name not in numbers
+        name_metric(feature.name): None for feature in fusion.features if feature.needed and feature.name in absent
     }
     stopped = [results[name] for name in missing if name in results and results[name].status in STOPPED]
     if missing and unverifiable and not stopped:
         # "Well, so it is!" has no word to look up either, so this verdict needs no number of the fusion.
-        return Verdict("unverifiable", None, profile, point.threshold, message=NOTHING_STATED)
+        return replace(unknown, label="unverifiable", threshold=point.threshold, message=NOTHING_STATED)
     if missing:
-        return Verdict("unknown", profile=profile, message=_explain_missing(list(missing), results))
+        return replace(unknown, message=_explain_missing(list(missing), results))
     contributions = {
         feature.name: feature.weight * (numbers[feature.name] - feature.mean) / feature.deviation
-        for feature in calibration.features
+        for feature in fusion.features
         if feature.name in numbers
     }
-    logit = calibration.intercept + sum(contributions.values())
+    logit = fusion.intercept + sum(contributions.values())
     if not math.isfinite(logit):
         message = "The numbers of the verdict do not add up to a finite one; check the calibration and the models."
-        return Verdict("unknown", profile=profile, message=message)
+        return replace(unknown, message=message)
     probability = sigmoid(logit)
     label: Label = "consistent" if is_consistent(probability, point.threshold, fitted=True) else "inconsistent"
-    if unverifiable:
-        return Verdict("unverifiable", probability, profile, point.threshold, contributions, NOTHING_STATED)
-    return Verdict(label, probability, profile, point.threshold, contributions)
+    return replace(
+        unknown,
+        label="unverifiable" if unverifiable else label,
+        probability=probability,
+        threshold=point.threshold,
+        contributions=contributions,
+        message=NOTHING_STATED if unverifiable else _explain_absent(absent),
+    )
 
 
-def decide_sentence(numbers: Mapping[str, float], calibration: Calibration, profile: ProfileName) -> Verdict:
+def decide_sentence(numbers: Mapping[str, float], calibration: Calibration, whole: Verdict) -> Verdict:
     """The verdict on the numbers about one sentence of several; ``unknown`` when most evidence says nothing of it.
 
-    Nothing is needed by name: a sentence may have no question of Q², and a response's other sentences have it.
+    It has the fusion and the threshold of ``whole``, the verdict on the response. Nothing is needed by name: a sentence
+    may have no question of Q², and a response's other sentences have it. It promises no false positive rate: the
+    calibration's responses were decided as a whole.
     """
-    point = calibration.profile(profile)
-    known = [feature for feature in calibration.features if feature.name in numbers]
+    fusion = calibration.fusion(whole.fusion)
+    known = [feature for feature in fusion.features if feature.name in numbers]
+    absent = tuple(feature.name for feature in fusion.features if feature.name not in numbers)
+    unknown = replace(
+        whole,
+        label="unknown",
+        probability=None,
+        contributions=None,
+        message="",
+        max_false_positive_rate=None,
+        absent=absent,
+    )
     checkable = numbers.get("verifiability")
     if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
-        return Verdict("unverifiable", None, profile, point.threshold)
-    if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in calibration.features):
-        return Verdict("unknown", profile=profile, message="The metrics say too little about this sentence.")
+        return replace(unknown, label="unverifiable")
+    if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in fusion.features):
+        return replace(unknown, threshold=None, message="The metrics say too little about this sentence.")
     contributions = {
         feature.name: feature.weight * (numbers[feature.name] - feature.mean) / feature.deviation for feature in known
     }
-    probability = sigmoid(calibration.intercept + sum(contributions.values()))
-    label: Label = "consistent" if is_consistent(probability, point.threshold, fitted=True) else "inconsistent"
-    return Verdict(label, probability, profile, point.threshold, contributions)
+    probability = sigmoid(fusion.intercept + sum(contributions.values()))
+    consistent = whole.threshold is not None and is_consistent(probability, whole.threshold, fitted=True)
+    label: Label = "consistent" if consistent else "inconsistent"
+    # Numbers that the response has and this sentence cannot have are no news.
+    message = _explain_absent(whole.absent)
+    return replace(unknown, label=label, probability=probability, contributions=contributions, message=message)
 
 
 def sigmoid(logit: float) -> float:
@@ -83,10 +124,13 @@ def sigmoid(logit: float) -> float:
     return odds / (1 + odds)
 
 
-def _name_metric(feature: str) -> str:
-    """The name of the metric that a feature is a number of."""
-    known = find_feature(feature)
-    return feature if known is None else known[0].name
+def _explain_absent(absent: Sequence[str]) -> str:
+    """What the verdict says about features without a value; empty without any."""
+    if not absent:
+        return ""
+    values = "values of" if len(absent) > 1 else "value of"
+    count = "count as their means" if len(absent) > 1 else "counts as its mean"
+    return f"The {values} {', '.join(absent)} {'are' if len(absent) > 1 else 'is'} absent and {count}."
 
 
 def _explain_missing(missing: Sequence[str], results: Mapping[str, MetricResult]) -> str:

@@ -46,3 +46,9 @@ def find_feature(name: str) -> tuple[Metric, str] | None:
         return metric, key
     metric = find(name) or metric
     return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
+
+
+def name_metric(feature: str) -> str:
+    """The name of the metric that a feature is a number of; the feature's own for an unknown metric."""
+    known = find_feature(feature)
+    return feature if known is None else known[0].name

@@ -35,7 +35,7 @@ def build_score(
     results = decide_metrics(results, calibration)
     by_name = {result.name: result for result in results}
     first = results[0]
-    whole = decide(by_name, calibration, options.profile)
+    whole = decide(by_name, calibration, options.profile, options.max_false_positive_rate)
     decided = decide_sentences(request.response, by_name, whole, calibration)
     spans = keep_doubted(fuse_spans(request.response, results), decided)
     coverages = [result.coverage for result in results if result.coverage is not None]

@@ -30,7 +30,7 @@ def decide_sentences(
     return tuple(
         SentenceVerdict(
             *sentence,
-            decide_sentence(features_of_part(results, sentence.start, sentence.end), calibration, whole.profile),
+            decide_sentence(features_of_part(results, sentence.start, sentence.end), calibration, whole),
         )
         for sentence in parts
     )

@@ -27,6 +27,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
 from groundwire.engine.verdict.features import find_feature
+from groundwire.runtime.calibration import Quantity
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.estimates import Floats
@@ -50,6 +51,8 @@ class LabelledFeatures(NamedTuple):
     label: int
     """1 consistent, 0 inconsistent."""
     features: Mapping[str, float]
+    quantities: Mapping[Quantity, float] = {}
+    """How the response looks (``statistics.shift.describe_texts``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,50 @@
-"""Fits a calibration: the fusion's weights, the operating points of its profiles, and a scale for each metric.
+"""Fits a calibration: the fusions' weights, the operating points of their profiles, and a scale for each metric.
 
 Operating points are drawn from probabilities of folds that the fit has not seen, and so are the rates they state.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from groundwire.engine.metrics import find
+from groundwire.engine.operating_point import find_threshold, smallest_level
+from groundwire.engine.verdict.features import name_metric
 from groundwire.engine.verdict.threshold import normalized
-from groundwire.runtime.calibration import Calibration, Feature, Profile, ProfileName, Scale
+from groundwire.runtime.calibration import (
+    Calibration,
+    Feature,
+    Fusion,
+    HeldOut,
+    OrderStatistics,
+    Profile,
+    ProfileName,
+    Scale,
+)
+from groundwire.runtime.errors import InvalidRequest
 
-from ..statistics.estimates import Floats, best_f1_threshold
+from ..statistics.estimates import Bools, Floats, best_f1_threshold
+from ..statistics.shift import describe_distributions
 from .fusion import (
     FusionModel,
     FusionOptions,
     LabelledFeatures,
+    choose_features,
     labels_of,
     predict_held_out,
     select_model,
     tabulate_features,
-    weigh_examples,
 )
 
-STRICT_FALSE_NEGATIVE_RATE = 0.1
-LENIENT_FALSE_POSITIVE_RATE = 0.05
+MAX_FALSE_POSITIVE_RATES: dict[ProfileName, float] = {"balanced": 0.25, "strict": 0.4, "lenient": 0.05}
+"""What the profiles promise (docs/adr, nr 94)."""
+MAX_ORDER_STATISTICS = 1000
+"""Probabilities of each class that a calibration keeps."""
+PRECISION = 1e6
+"""Kept probabilities are multiples of its inverse."""
 
 
 def fit_calibration(
@@ -33,18 +52,53 @@ def fit_calibration(
 ) -> Calibration:
     """Everything a verdict needs, from labelled responses.
 
-    ``metrics`` are those that were computed; the calibration asks for the ones it reads, and for verifiability when it
-    was among them. InvalidRequest when a class has fewer than ``fusion.MIN_CLASS`` examples, or no feature is on enough
-    examples.
+    ``metrics`` are those that were computed; each fusion asks for the ones it reads, and for verifiability when it was
+    among them. Besides ``full``, which may read all of them, ``fast`` is fitted to the metrics of that group, unless
+    ``full`` reads no others. InvalidRequest when a class has fewer than ``fusion.MIN_CLASS`` examples, or no feature is
+    on enough examples or separates the classes.
     """
     options = options or FusionOptions()
+    full = fit_fusion("full", examples, metrics, options)
+    if full is None:
+        raise InvalidRequest(
+            f"No value of {', '.join(metrics)} is higher for consistent examples than for inconsistent ones; ask for "
+            "other metrics, and check that label 1 is consistent."
+        )
+    fusions = [full]
+    fast = [name for name in metrics if (metric := find(name)) is not None and "fast" in metric.groups]
+    quick = [select_features(example, fast) for example in examples]
+    if not set(full.metrics) <= set(fast) and choose_features(quick):
+        fitted = fit_fusion("fast", quick, fast, options)
+        fusions += [fitted] if fitted is not None else []
+    checks = any(name.endswith("verifiability") for name in metrics)
+    return Calibration(
+        fitted_on=tuple(dict.fromkeys(example.set for example in examples)),
+        rows=len(examples),
+        fusions=tuple(fusions),
+        scales={name: scale for name in metrics if (scale := _fit_scale(examples, name)) is not None},
+        verifiable=options.verifiable if checks else None,
+    )
+
+
+def select_features(example: LabelledFeatures, metrics: Sequence[str]) -> LabelledFeatures:
+    """The example with the features of these metrics alone."""
+    kept = {name: value for name, value in example.features.items() if name_metric(name) in metrics}
+    return example._replace(features=kept)
+
+
+def fit_fusion(
+    name: str, examples: Sequence[LabelledFeatures], metrics: Sequence[str], options: FusionOptions
+) -> Fusion | None:
+    """A fusion of the examples' features, and its operating points; None if no feature separates the classes."""
     model, penalty = select_model(examples, options)
     held_out = predict_held_out(examples, model.names, penalty, options.seed)
     # Of weights that are as good as equal, those of features that more examples have come first: they can be asked for.
-    coverage = (~np.isnan(tabulate_features([e.features for e in examples], model.names))).mean(0)
-    order = np.lexsort((-coverage, -np.abs(model.weight).round(3)))
+    known = ~np.isnan(tabulate_features([e.features for e in examples], model.names))
+    order = np.lexsort((-known.mean(0), -np.abs(model.weight).round(3)))
     used = [int(i) for i in order if abs(model.weight[i]) > 1e-4]
-    needed = options.needed or _choose_needed(model, used)
+    if not used:
+        return None
+    needed = {*options.needed} & {*model.names} or {*_choose_needed(model, used)}
     features = tuple(
         Feature(
             name=model.names[i],
@@ -55,63 +109,61 @@ def fit_calibration(
         )
         for i in used
     )
-    read = tuple(name for name in metrics if any(_is_feature_of(feature.name, name) for feature in features))
+    read = tuple(name for name in metrics if any(name_metric(feature.name) == name for feature in features))
     checks = [name for name in metrics if name.endswith("verifiability")]
-    return Calibration(
-        fitted_on=tuple(dict.fromkeys(example.set for example in examples)),
-        rows=len(examples),
+    # A response without a needed feature gets no probability, so it says nothing about those that do.
+    decided: Bools = np.asarray(known[:, [i for i in used if model.names[i] in needed]].all(1), dtype=bool)
+    consistent = np.asarray(labels_of(examples) == 1)
+    record = HeldOut(
+        consistent=keep_order_statistics(held_out[decided & consistent]),
+        inconsistent=keep_order_statistics(held_out[decided & ~consistent]),
+    )
+    quantities = [
+        {**example.quantities, "probability": float(probability)}
+        for example, probability, kept in zip(examples, held_out, decided & consistent, strict=True)
+        if kept
+    ]
+    return Fusion(
+        name=name,
         metrics=(*read, *checks),
         intercept=round(model.intercept, 6),
         features=features,
-        profiles=choose_profiles(held_out, labels_of(examples), weigh_examples(examples)),
-        scales={name: scale for name in metrics if (scale := _fit_scale(examples, name)) is not None},
-        verifiable=options.verifiable if checks else None,
+        profiles={
+            profile: make_profile(record, held_out[decided], consistent[decided], level)
+            for profile, level in MAX_FALSE_POSITIVE_RATES.items()
+        },
+        held_out=record,
+        distributions=describe_distributions(quantities),
     )
 
 
-def choose_profiles(probabilities: Floats, labels: Floats, weights: Floats) -> dict[ProfileName, Profile]:
-    """Three operating points with the rates they have on these examples. Positive: a response is called inconsistent.
+def keep_order_statistics(probabilities: Floats) -> OrderStatistics:
+    """At most ``MAX_ORDER_STATISTICS`` of the probabilities [N], evenly spread over their ranks and rounded down."""
+    count = len(probabilities)
+    kept = min(count, MAX_ORDER_STATISTICS)
+    ranks = np.arange(1, kept + 1) * count // max(kept, 1)
+    values = np.sort(probabilities)[ranks - 1]
+    return OrderStatistics(count=count, values=tuple(math.floor(value * PRECISION) / PRECISION for value in values))
 
-    ``balanced`` makes the larger of both rates smallest, ``strict`` has a false negative rate of at most a tenth,
-    ``lenient`` a false positive rate of at most a twentieth.
-    """
-    order = np.unique(probabilities)
-    candidates = np.concatenate([[0.0], (order[1:] + order[:-1]) / 2, [1.0]])
-    wrong, right = labels == 0, labels == 1
-    false_negative_rates = (
-        np.array([weights[wrong & (probabilities >= c)].sum() for c in candidates]) / weights[wrong].sum()
+
+def make_profile(record: HeldOut, probabilities: Floats, consistent: Bools, level: float) -> Profile:
+    """The threshold that promises ``level``, with its rates on these held-out examples; 0, which calls nothing
+    inconsistent, if they are too few for the promise."""
+    possible = level >= smallest_level(record.consistent)
+    threshold = find_threshold(record, level) if possible else 0.0
+    positive = probabilities < threshold
+    return Profile(
+        threshold=threshold,
+        max_false_positive_rate=level,
+        false_positive_rate=round(float(positive[consistent].mean()), 4) if consistent.any() else 0.0,
+        false_negative_rate=round(float((~positive)[~consistent].mean()), 4) if not consistent.all() else 1.0,
     )
-    false_positive_rates = (
-        np.array([weights[right & (probabilities < c)].sum() for c in candidates]) / weights[right].sum()
-    )
-    # Of equal ones, the one with the smaller sum.
-    balanced = int(
-        np.argmin(
-            np.maximum(false_negative_rates, false_positive_rates)
-            + 1e-6 * (false_negative_rates + false_positive_rates)
-        )
-    )
-    strict = max(balanced, int(np.argmax(false_negative_rates <= STRICT_FALSE_NEGATIVE_RATE)))
-    lenient = min(balanced, int(np.flatnonzero(false_positive_rates <= LENIENT_FALSE_POSITIVE_RATE)[-1]))
-    chosen: dict[ProfileName, int] = {"balanced": balanced, "strict": strict, "lenient": lenient}
-    return {
-        name: Profile(
-            threshold=round(float(candidates[index]), 4),
-            false_positive_rate=round(float(false_positive_rates[index]), 4),
-            false_negative_rate=round(float(false_negative_rates[index]), 4),
-        )
-        for name, index in chosen.items()
-    }
 
 
 def _choose_needed(model: FusionModel, order: Sequence[int]) -> tuple[str, ...]:
     """The first of ``order`` that make up half of the weight: less evidence than that gives no verdict."""
     shares = np.cumsum(np.abs(model.weight[list(order)])) / np.abs(model.weight).sum()
     return tuple(model.names[i] for i in order[: int(np.searchsorted(shares, 0.5)) + 1])
-
-
-def _is_feature_of(feature: str, metric: str) -> bool:
-    return feature == metric or feature.startswith(f"{metric}.")
 
 
 def _fit_scale(examples: Sequence[LabelledFeatures], metric: str) -> Scale | None:

@@ -19,7 +19,7 @@ from groundwire.runtime.errors import InvalidRequest
 from . import common
 
 if TYPE_CHECKING:
-    from groundwire.runtime.calibration import Calibration
+    from groundwire.runtime.calibration import Calibration, Fusion
 
     from ..calibration.fusion import LabelledFeatures, PredictProbabilities
     from ..datasets.examples import Example
@@ -60,10 +60,11 @@ def calibrate(
 ) -> None:
     """Fit verdicts to your own labelled responses.
 
-    Every metric gets a scale; together they give one probability of "consistent". The profiles balanced, strict and
-    lenient draw the line; each states its false positive rate and false negative rate on held-out examples, where
-    positive means that a response is called inconsistent. An example is
-    `{"response": "…", "knowledge": "…", "label": 1}`; a few hundred examples of each label are a good start.
+    Every metric gets a scale; together they give one probability of "consistent", and those of the group fast another.
+    The profiles balanced, strict and lenient draw the line. Each promises a false positive rate, which is the share of
+    consistent responses that are called inconsistent, and states its power: the share of inconsistent responses that
+    are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few hundred examples of each label
+    are a good start.
 
         groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
         groundwire score examples/dialogues.jsonl --calibration mine.json
@@ -76,6 +77,7 @@ def calibrate(
     from ..datasets import read_dataset
     from ..datasets.examples import flag_unshared_knowledge
     from ..scores.scoring import Settings, score_sets
+    from ..statistics.shift import compare_with_calibration, explain_shift
 
     if out is None and not save:
         raise typer.BadParameter("say where the calibration goes: --out FILE, or --save for the bundle's own.")
@@ -97,9 +99,13 @@ def calibrate(
         watch("fitting", 0, 0)
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
-        fusion = FusionOptions(verifiable=verifiable, seed=seed)
-        fitted = fit_calibration(labelled, computed, fusion)
-        others = leave_one_out(labelled, {name: name for name in sets}, fusion) if len(sets) > 1 and not json else {}
+        how = FusionOptions(verifiable=verifiable, seed=seed)
+        fitted = fit_calibration(labelled, computed, how)
+        others = leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not json else {}
+        shifts = {
+            name: compare_with_calibration(examples, scored.sets[name], scored.calibration)
+            for name, examples in sets.items()
+        }
     common.print_unscored(scored.sets)
     warn_of_few_examples(fitted)
     written = []
@@ -117,9 +123,20 @@ def calibrate(
         return
     console = display.output_console()
     with translate_write_errors(STDOUT):
-        console.print(_tabulate_weights(fitted))
-        console.print(_tabulate_profiles(fitted))
-        console.print("[dim]Positive: a response is called inconsistent.[/]")
+        console.print(f"fitted on {fitted.rows} examples of {display.escape_markup(', '.join(fitted.fitted_on))}")
+        console.print(_tabulate_fusions(fitted))
+        for fusion in fitted.fusions:
+            console.print(_tabulate_weights(fusion))
+            console.print(_tabulate_profiles(fusion))
+        console.print(
+            "[dim]Positive: a response is called inconsistent. Promised: for responses like these examples. Power: the "
+            "share of inconsistent responses that are called so.[/]",
+            soft_wrap=True,
+        )
+        for name in (name for name in sets if shifts[name]):
+            console.print(f"[bold]{display.escape_markup(name)}[/] and the calibration that the bundle has")
+            console.print(common.tabulate_shifts(shifts[name]))
+            console.print(f"[dim]{explain_shift(shifts[name])}[/]", soft_wrap=True)
         for name, predict in others.items():
             area = _measure_roc_auc(labelled, name, predict)
             console.print(f"[dim]{display.escape_markup(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
@@ -143,8 +160,9 @@ def _print_dropped(name: str, before: int, after: int) -> None:
 
 def warn_of_few_examples(fitted: Calibration) -> None:
     """Print a warning when the examples are too few to tell the profiles apart."""
-    thresholds = {profile.threshold for profile in fitted.profiles.values()}
-    if len(thresholds) == 1 and len(fitted.profiles) > 1:
+    profiles = fitted.fusions[0].profiles
+    thresholds = {profile.threshold for profile in profiles.values()}
+    if len(thresholds) == 1 and len(profiles) > 1:
         display.error_console().print(
             f"[yellow]warning[/]: all profiles have the threshold {thresholds.pop():.3f}, because {fitted.rows} "
             "examples are too few to tell them apart; label a few hundred of each kind.",
@@ -157,9 +175,16 @@ def collect_features(
 ) -> list[LabelledFeatures]:
     """The features of the labelled examples; examples about the same knowledge are one group."""
     from ..calibration.fusion import LabelledFeatures
+    from ..statistics.shift import describe_texts
 
     return [
-        LabelledFeatures(name, "\n".join(example.knowledge), example.label, features(score.metrics))
+        LabelledFeatures(
+            name,
+            "\n".join(example.knowledge),
+            example.label,
+            features(score.metrics),
+            describe_texts(example.response, example.knowledge),
+        )
         for name, examples in sets.items()
         for example, score in zip(examples, scores[name], strict=True)
         if example.label is not None and score.metrics
@@ -175,25 +200,41 @@ def _measure_roc_auc(labelled: Sequence[LabelledFeatures], name: str, predict: P
     )
 
 
-def _tabulate_weights(fitted: Calibration) -> Table:
-    table = Table(title=f"fitted on {fitted.rows} examples of {', '.join(fitted.fitted_on)}", title_justify="left")
+def _tabulate_fusions(fitted: Calibration) -> Table:
+    table = Table(title="fusions: which of them draws a verdict depends on --metrics", title_justify="left")
+    for column in ("fusion", "metrics"):
+        table.add_column(column)
+    for column in ("held-out consistent", "held-out inconsistent"):
+        table.add_column(column, justify="right")
+    for fusion in fitted.fusions:
+        counts = [fusion.held_out.consistent.count, fusion.held_out.inconsistent.count] if fusion.held_out else []
+        table.add_row(fusion.name, ", ".join(fusion.metrics), *map(str, counts))
+    return table
+
+
+def _tabulate_weights(fusion: Fusion) -> Table:
+    table = Table(title=f"fusion {fusion.name}", title_justify="left")
     for column in ("feature", "weight", "mean", "deviation"):
         table.add_column(column, justify="left" if column == "feature" else "right")
-    for feature in fitted.features:
+    for feature in fusion.features:
         name = f"{feature.name} (needed)" if feature.needed else feature.name
         table.add_row(name, f"{feature.weight:+.3f}", f"{feature.mean:.3f}", f"{feature.deviation:.3f}")
     return table
 
 
-def _tabulate_profiles(fitted: Calibration) -> Table:
-    table = Table(title="profiles, with their rates on examples that the fit had not seen", title_justify="left")
-    for column in ("profile", "consistent from", "false positive rate", "false negative rate"):
+def _tabulate_profiles(fusion: Fusion) -> Table:
+    table = Table(
+        title=f"profiles of {fusion.name}, with their rates on examples that the fit had not seen", title_justify="left"
+    )
+    for column in ("profile", "consistent from", "false positive rate, promised", "measured", "power"):
         table.add_column(column, justify="left" if column == "profile" else "right")
-    for name, profile in fitted.profiles.items():
+    for name, profile in fusion.profiles.items():
+        bound = profile.max_false_positive_rate
         table.add_row(
             name,
             f"{profile.threshold:.3f}",
+            "" if bound is None else f"≤ {bound:.0%}",
             f"{profile.false_positive_rate:.1%}",
-            f"{profile.false_negative_rate:.1%}",
+            f"{1 - profile.false_negative_rate:.1%}",
         )
     return table

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from groundwire.engine.cli import display, options
 from groundwire.engine.jsonl.columns import FIELDS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..datasets.examples import Example
     from ..scores.scoring import Watch
+    from ..statistics.results import Shift
 
 RESULTS = "results.json"
 LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source")
@@ -95,6 +97,23 @@ def print_unscored(scored: Mapping[str, Sequence[Score]]) -> None:
                 f"{statuses}.",
                 soft_wrap=True,
             )
+
+
+def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
+    """One line for each quantity that is compared with the calibration's."""
+    from ..statistics.shift import QUANTITIES
+
+    table = Table(title="consistent responses, compared with those of the calibration", title_justify="left")
+    table.add_column("quantity")
+    for column in ("examples", "stability index", "by chance up to"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for shift in shifts:
+        band = shift.band if shift.band == "alike" else f"[yellow]{shift.band}[/]"
+        table.add_row(
+            QUANTITIES[shift.quantity], str(shift.examples), f"{shift.index:.3f}", f"{shift.by_chance:.3f}", band
+        )
+    return table
 
 
 @contextmanager

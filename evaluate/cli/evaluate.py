@@ -131,6 +131,7 @@ def evaluate(
 
 def _print_results(results: Results, report: Path) -> None:
     from ..scores.metric_values import FUSED
+    from ..statistics.shift import explain_shift
 
     console = display.output_console()
     for figures in results.sets:
@@ -139,6 +140,10 @@ def _print_results(results: Results, report: Path) -> None:
         console.print(_tabulate_metrics(figures))
         if FUSED in figures.metrics and not _count_scored(figures.metrics[FUSED]):
             console.print("[dim]no verdict: it needs metrics that were not computed, or that did not score[/]")
+        if figures.shifts:
+            console.print(common.tabulate_shifts(figures.shifts))
+            if all(shift.band == "alike" for shift in figures.shifts):  # otherwise a note says so
+                console.print(f"[dim]{explain_shift(figures.shifts)}[/]", soft_wrap=True)
         for note in figures.notes:
             console.print(f"[dim]{display.escape_markup(note)}[/]")
     about = (

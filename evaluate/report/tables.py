@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..statistics.results import Decision, Estimate, MetricFigures, SetFigures, VerdictFigures
+from ..statistics.results import Decision, Estimate, MetricFigures, SetFigures, Shift, VerdictFigures
+from ..statistics.shift import QUANTITIES
 
 Kind: TypeAlias = Literal["number", "share", "count", "range", "heat"]
 """How a value is shown: with three decimals, in per cent, as a count, always with its interval (the intervals of other
@@ -284,6 +285,12 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
             for label in labels
         ),
         _build_column(
+            "Promised at most",
+            "the calibration's bound on the false positive rate, for responses like its own",
+            "share",
+            [figures.max_false_positive_rate for figures in profiles],
+        ),
+        _build_column(
             "False positive rate",
             "share of consistent responses called inconsistent; positive: called inconsistent",
             "share",
@@ -312,6 +319,27 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
         ),
     ]
     return Table("Verdicts by profile", "Profile", tuple(figures.profile for figures in profiles), _drop_empty(columns))
+
+
+def build_shifts_table(shifts: Sequence[Shift]) -> Table:
+    """How far the consistent responses are from those of the calibration."""
+    columns = [
+        _build_column("Responses", "consistent, with a verdict", "count", [shift.examples for shift in shifts]),
+        _build_column(
+            "Stability index",
+            "population stability index: below 0.1 alike, above 0.25 different",
+            "number",
+            [shift.index for shift in shifts],
+        ),
+        _build_column(
+            "By chance up to",
+            "what it is at most in 95 of 100 samples without any shift",
+            "number",
+            [shift.by_chance for shift in shifts],
+        ),
+    ]
+    rows = tuple(f"{QUANTITIES[shift.quantity]}: {shift.band}" for shift in shifts)
+    return Table("Compared with the calibration", "Quantity", rows, _drop_empty(columns))
 
 
 MAX_COLUMNS = 10

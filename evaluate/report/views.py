@@ -63,6 +63,7 @@ class SetView(NamedTuple):
     statuses: Table
     system_level: Table
     verdicts: Table
+    shifts: Table
 
 
 def build_views(sets: Sequence[SetFigures], folder: Path) -> tuple[SetView, ...]:
@@ -126,6 +127,7 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
         tables.build_statuses_table(figures),
         tables.build_system_level_table(figures),
         tables.build_verdicts_table(figures.verdicts),
+        tables.build_shifts_table(figures.shifts),
     )
 
 

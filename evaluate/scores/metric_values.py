@@ -61,7 +61,7 @@ def collect_metric_values(scores: Sequence[Score], calibration: Calibration | No
     """
     columns: dict[str, MetricValues] = {}
     if calibration is not None:
-        profile = next(iter(calibration.profiles))  # the probability is the same under all of them
+        profile = next(iter(calibration.fusions[0].profiles))  # the probability is the same under all of them
         probabilities = [decide(score.metrics, calibration, profile).probability for score in scores]
         statuses = ["unknown" if probability is None else "scored" for probability in probabilities]
         if "scored" in statuses:

@@ -21,6 +21,7 @@ from .error_analysis import find_errors, list_kept_questions
 from .estimates import Bools, best_f1_threshold, roc_auc
 from .human_labels import MIN_GROUPS, HumanLabels
 from .results import MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
+from .shift import compare_with_calibration, explain_shift
 
 VERIFIABILITY = "verifiability"
 """The metric that scores whether there is anything to check, and not consistency."""
@@ -72,6 +73,9 @@ def analyse(
         if metric != VERIFIABILITY
     }
     leading = _choose_leading(metrics)
+    shifts = compare_with_calibration(examples, scores, calibration)
+    if any(shift.band != "alike" for shift in shifts):
+        notes.append(explain_shift(shifts))
     labels = Counter(example.label for example in examples)
     return SetFigures(
         name=name,
@@ -82,13 +86,14 @@ def analyse(
             _measure_verdicts(
                 profile, [decide(score.metrics, calibration, profile) for score in scores], examples, human
             )
-            for profile in (calibration.profiles if calibration else ())
+            for profile in (calibration.fusions[0].profiles if calibration else ())
         ),
         questions=_measure_questions(scores, human),
         errors=find_errors(examples, scores, columns, leading, human) if leading else (),
         leading=leading,
         verifiability=_measure_verifiability(examples, columns.get(VERIFIABILITY), human),
         notes=tuple(notes),
+        shifts=shifts,
     )
 
 
@@ -159,6 +164,7 @@ def _measure_verdicts(
         false_negative_rate=human.share(~positive & inconsistent, inconsistent),
         false_positive_rate_on_unverifiable=human.share(positive & nothing & known, nothing & known),
         verifiability_accuracy=human.share((unverifiable == nothing) & labelled & known, labelled & known),
+        max_false_positive_rate=next((verdict.max_false_positive_rate for verdict in verdicts), None),
     )
 
 

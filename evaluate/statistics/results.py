@@ -7,12 +7,13 @@ A metric is compared with human labels only on the examples where it has a value
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.runtime.calibration import Quantity
 from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
@@ -120,6 +121,22 @@ class MetricFigures(Record, frozen=True):
     """ROC-AUC by ``Example.source`` and, where there are several systems, by ``Example.system`` (``system=NAME``)."""
 
 
+Band: TypeAlias = Literal["alike", "shifted", "different"]
+"""``alike``: an index below 0.1, or no more than by chance; ``different``: above 0.25."""
+
+
+class Shift(Record, frozen=True):
+    """How far the consistent responses of a set are from those of the calibration, in one quantity (``shift``)."""
+
+    quantity: Quantity
+    examples: int
+    index: float
+    """Population stability index."""
+    by_chance: float
+    """What the index is at most in 95 of 100 samples of this size without any shift."""
+    band: Band
+
+
 class VerdictFigures(Record, frozen=True):
     """The verdicts under one profile. Positive is a response that the verdict calls inconsistent."""
 
@@ -133,6 +150,8 @@ class VerdictFigures(Record, frozen=True):
     false_positive_rate_on_unverifiable: Estimate | None = None
     """Share of ``inconsistent`` among examples that state nothing to check."""
     verifiability_accuracy: Estimate | None = None
+    max_false_positive_rate: float | None = None
+    """What the calibration promises for responses like its own; None where it promises nothing."""
 
 
 class VerifiabilityFigures(Record, frozen=True):
@@ -194,7 +213,10 @@ class SetFigures(Record, frozen=True):
     verifiability: VerifiabilityFigures | None = None
     """Of the metric ``verifiability``, which does not score consistency and is not among ``metrics``."""
     notes: tuple[str, ...] = ()
-    """What limits the figures: examples left out, thresholds that could not be tuned."""
+    """What limits the figures: examples left out, thresholds that could not be tuned, responses unlike those of the
+    calibration."""
+    shifts: tuple[Shift, ...] = ()
+    """Empty where the calibration does not describe its responses, or no consistent response has a verdict."""
 
     @property
     def labelled(self) -> int:

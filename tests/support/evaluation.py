@@ -9,7 +9,7 @@ from groundwire.engine import Engine, MetricResult, Score, Timings, Verdict
 from groundwire.engine.plan import Plan, make_plan
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import Settings
-from groundwire.runtime.calibration import Calibration, Feature, Profile
+from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 
 from .fakes import world
 
@@ -54,13 +54,18 @@ def score(values: Mapping[str, float | None], signature: str = "s") -> Score:
 CALIBRATION = Calibration(
     fitted_on=("dev",),
     rows=100,
-    metrics=("q2",),
-    intercept=0.0,
-    features=(Feature(name="q2", mean=0.5, deviation=0.25, weight=1.0, needed=True),),
-    profiles={
-        "balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1),
-        "strict": Profile(threshold=0.8, false_positive_rate=0.2, false_negative_rate=0.05),
-    },
+    fusions=(
+        Fusion(
+            name="full",
+            metrics=("q2",),
+            intercept=0.0,
+            features=(Feature(name="q2", mean=0.5, deviation=0.25, weight=1.0, needed=True),),
+            profiles={
+                "balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1),
+                "strict": Profile(threshold=0.8, false_positive_rate=0.2, false_negative_rate=0.05),
+            },
+        ),
+    ),
     scales={},
 )
 """The probability is above 0.5 where Q² is, and above 0.8 where it is above about 0.85."""

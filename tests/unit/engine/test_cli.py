@@ -12,11 +12,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
 from groundwire.engine import Engine, ModelError, Score
 from groundwire.engine.cli import app, main
+from groundwire.runtime.calibration import Feature, HeldOut, OrderStatistics
 from groundwire.runtime.errors import BundleError, OutputError
 from tests.support.commands import usage_error
 from tests.support.evaluation import CALIBRATION
@@ -267,10 +269,34 @@ def test_a_table_says_what_the_numbers_of_the_verdict_are(tmp_path: Path, monkey
     legend = "Verdict: the probability that the knowledge supports the response"
     assert legend not in run("score", str(source), "--table").output
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=CALIBRATION)))
-    threshold = CALIBRATION.profiles["strict"].threshold
+    threshold = CALIBRATION.fusions[0].profiles["strict"].threshold
     shown = " ".join(run("score", str(source), "--table", "--profile", "strict").output.split())
-    assert f"{legend}; consistent from {threshold:.2f} on (profile strict)." in shown
+    assert f"{legend}; consistent from {threshold:.2f} on, profile strict." in shown
     assert legend not in run("score", str(source), "--json").output
+
+
+def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = OrderStatistics(count=19, values=tuple(i / 20 for i in range(1, 20)))
+    (fusion,) = CALIBRATION.fusions
+    missing = Feature(name="pmi", mean=0.0, deviation=1.0, weight=1.0)
+    fusion = msgspec.structs.replace(
+        fusion, held_out=HeldOut(consistent=record, inconsistent=record), features=(*fusion.features, missing)
+    )
+    calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=calibration)))
+    source = str(write(tmp_path / "in.jsonl", GOOD, WRONG))
+    given = ("--max-false-positive-rate", "0.1")
+    shown = " ".join(run("score", source, "--table", *given).output.split())
+    assert "consistent from 0.10 on, false positive rate at most 10 %." in shown
+    assert "lines 1, 2: The value of pmi is absent and counts as its mean." in shown
+    texts = ("explain", GOOD["response"], "-k", GOOD["knowledge"], "--table")
+    explained = " ".join(run(*texts, *given).output.split())
+    assert "(consistent from 0.10 on, false positive rate at most 10 %) The value of pmi is absent" in explained
+    assert "enough for 0.05 or more" in str(run("score", source, "--max-false-positive-rate", "0.04").exception)
+    refused = run("score", source, "--max-false-positive-rate", "1")
+    assert "1.0 is not from 0.001 to less than 1" in usage_error(refused)
 
 
 def test_a_table_says_the_verdict_first_and_the_metrics_that_are_named(

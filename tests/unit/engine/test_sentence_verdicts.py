@@ -7,7 +7,7 @@ import math
 import msgspec
 import pytest
 
-from groundwire.engine import MetricResult, Options, Request, Score, Timings
+from groundwire.engine import InvalidRequest, MetricResult, Options, Request, Score, Timings, Verdict
 from groundwire.engine.schema.explanations import (
     ClassifiedSpan,
     NliExplanation,
@@ -16,20 +16,36 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.verdict.decision import decide_sentence
 from groundwire.engine.verdict.score import build_score
-from groundwire.runtime.calibration import Calibration, Feature, Profile
+from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 
 CALIBRATION = Calibration(
     fitted_on=("dev",),
     rows=100,
-    metrics=("nli", "verifiability"),
-    intercept=0.0,
-    features=(
-        Feature(name="nli.expected", mean=0.5, deviation=0.25, weight=1.0, needed=True),
-        Feature(name="q2", mean=0.5, deviation=0.25, weight=0.5),
+    fusions=(
+        Fusion(
+            name="full",
+            metrics=("nli", "verifiability"),
+            intercept=0.0,
+            features=(
+                Feature(name="nli.expected", mean=0.5, deviation=0.25, weight=1.0, needed=True),
+                Feature(name="q2", mean=0.5, deviation=0.25, weight=0.5),
+            ),
+            profiles={
+                "balanced": Profile(
+                    threshold=0.5, max_false_positive_rate=0.2, false_positive_rate=0.1, false_negative_rate=0.1
+                )
+            },
+        ),
     ),
-    profiles={"balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)},
     scales={},
 )
+
+
+def with_features(*features: Feature) -> Calibration:
+    (fusion,) = CALIBRATION.fusions
+    return msgspec.structs.replace(CALIBRATION, fusions=(msgspec.structs.replace(fusion, features=features),))
+
+
 RESPONSE = "Hi there! Honey is sweet. Honey is blue."
 BOUNDS = ((0, 9), (10, 25), (26, 40))
 
@@ -102,9 +118,7 @@ def test_a_response_that_states_nothing_has_only_sentences_that_state_nothing() 
 def test_without_a_verdict_there_are_no_sentences_and_all_doubts_show() -> None:
     for calibration in (
         None,
-        msgspec.structs.replace(
-            CALIBRATION, features=(Feature(name="pmi", mean=0, deviation=1, weight=1, needed=True),)
-        ),
+        with_features(Feature(name="pmi", mean=0, deviation=1, weight=1, needed=True)),
     ):
         score = make_score((0.1, 0.9, 0.3), None, calibration)
         assert score.verdict.label == "unknown"
@@ -113,8 +127,8 @@ def test_without_a_verdict_there_are_no_sentences_and_all_doubts_show() -> None:
 
 
 def test_a_sentence_that_most_evidence_passes_over_leaves_the_verdict_to_the_whole() -> None:
-    features = (CALIBRATION.features[0], Feature(name="overlap_precision", mean=0.5, deviation=0.25, weight=1.5))
-    score = make_score((0.1, 0.9, 0.3), None, msgspec.structs.replace(CALIBRATION, features=features))
+    silent = Feature(name="overlap_precision", mean=0.5, deviation=0.25, weight=1.5)
+    score = make_score((0.1, 0.9, 0.3), None, with_features(CALIBRATION.fusions[0].features[0], silent))
     assert {part.verdict.label for part in score.sentences} == {"unknown"}
     assert "too little" in score.sentences[0].verdict.message
     assert score.verdict.probability == pytest.approx(probability((0.1 + 0.9 + 0.3) / 3))
@@ -130,9 +144,22 @@ def test_an_only_sentence_has_the_verdict_of_the_response() -> None:
 
 def test_contributions_of_a_sentence_add_up_to_its_logit() -> None:
     numbers = {"nli.expected": 0.25, "q2": 1.0}
-    verdict = decide_sentence(numbers, CALIBRATION, "balanced")
+    whole = Verdict("consistent", 0.9, "balanced", 0.5, max_false_positive_rate=0.2, fusion="full")
+    verdict = decide_sentence(numbers, CALIBRATION, whole)
+    assert (verdict.threshold, verdict.fusion, verdict.absent) == (0.5, "full", ())
+    assert verdict.max_false_positive_rate is None  # what is promised is about whole responses
     assert verdict.contributions == {"nli.expected": pytest.approx(-1.0), "q2": pytest.approx(1.0)}
     assert verdict.probability == pytest.approx(0.5)
     assert verdict.label == "consistent"
     free = msgspec.structs.replace(CALIBRATION, verifiable=None)
-    assert decide_sentence(numbers | {"verifiability": 0.0}, free, "balanced").label == "consistent"
+    assert decide_sentence(numbers | {"verifiability": 0.0}, free, whole).label == "consistent"
+
+
+def test_a_sentence_has_the_fusion_of_the_response_and_says_what_that_lacks() -> None:
+    """q2 was not computed; that nli has no number for the sentence is no reason for a message."""
+    score = make_score((0.9, 0.9, 0.1), None)
+    assert (score.verdict.fusion, score.verdict.absent) == ("full", ("q2",))
+    assert score.verdict.message == "The value of q2 is absent and counts as its mean."
+    assert (score.verdict.threshold, score.verdict.max_false_positive_rate) == (0.5, None)
+    with pytest.raises(InvalidRequest, match="has no fusion 'fast'; it has full"):
+        CALIBRATION.fusion("fast")

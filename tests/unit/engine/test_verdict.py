@@ -16,7 +16,7 @@ from groundwire.engine.verdict.decision import decide, sigmoid
 from groundwire.engine.verdict.features import find_feature
 from groundwire.engine.verdict.score import build_score
 from groundwire.engine.verdict.threshold import decide_metrics, is_consistent, normalized
-from groundwire.runtime.calibration import Calibration, Feature, Profile, Scale
+from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile, Scale
 from groundwire.runtime.errors import BundleError
 from tests.support.fakes import world
 
@@ -25,9 +25,8 @@ PROFILES = {
     "balanced": Profile(threshold=0.5, false_positive_rate=0.15, false_negative_rate=0.15),
     "lenient": Profile(threshold=0.2, false_positive_rate=0.05, false_negative_rate=0.3),
 }
-CALIBRATION = Calibration(
-    fitted_on=("dev",),
-    rows=100,
+FULL = Fusion(
+    name="full",
     metrics=("q2", "overlap"),
     intercept=0.5,
     features=(
@@ -35,8 +34,8 @@ CALIBRATION = Calibration(
         Feature(name="overlap.missing", mean=2.0, deviation=2.0, weight=-0.5),
     ),
     profiles=PROFILES,  # type: ignore[arg-type]
-    scales={},
 )
+CALIBRATION = Calibration(fitted_on=("dev",), rows=100, fusions=(FULL,), scales={})
 
 
 def make_results(**values: float) -> dict[str, MetricResult]:
@@ -116,7 +115,7 @@ def test_a_response_that_states_nothing_is_unverifiable_with_a_message() -> None
 def test_the_message_names_metrics_and_no_features() -> None:
     names = ("nli.expected", "nli.worst", "detector.consistency", "q2")
     features = tuple(Feature(name=name, mean=0.5, deviation=0.2, weight=1.0, needed=True) for name in names)
-    calibration = msgspec.structs.replace(CALIBRATION, features=features)
+    calibration = msgspec.structs.replace(CALIBRATION, fusions=(msgspec.structs.replace(FULL, features=features),))
 
     def explain(**results: MetricResult) -> str:
         named = {result.name: result for result in results.values()}

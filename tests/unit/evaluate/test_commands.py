@@ -21,6 +21,7 @@ from groundwire.evaluate.cli.evaluate import _tabulate_metrics
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.evaluate.statistics.compare import Comparison
 from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
+from groundwire.evaluate.statistics.shift import describe_distributions
 from groundwire.runtime.calibration import Calibration, ProfileName
 from tests.support.commands import usage_error
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
@@ -194,7 +195,67 @@ def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkey
     score = run("score", path, "--calibration", out, "--json").stdout.splitlines()[0]
     explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--calibration", out).stdout
     for verdict in (json.loads(score)["score"]["verdict"], json.loads(explained)["verdict"]):
-        assert verdict["threshold"] == fitted.profiles["balanced"].threshold
+        assert verdict["threshold"] == fitted.fusions[0].profiles["balanced"].threshold
+
+
+def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: Path) -> None:
+    path = write(tmp_path / "dev.jsonl", examples(22))
+    result = run("calibrate", path, "--out", tmp_path / "mine.json", "--metrics", "q2,overlap_precision")
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.output.split())
+    for text in (
+        "fitted on 44 examples of dev",
+        "│ full │ q2, overlap_precision │ 22 │ 22 │",
+        "│ fast │ overlap_precision │ 22 │ 22 │",
+        "profiles of fast",
+        "│ lenient │",
+        "≤ 5%",
+        "Power: the share of inconsistent responses that are called so.",
+    ):
+        assert text in shown, shown
+    assert "compared with those of the calibration" not in shown
+
+
+def described(*probabilities: float) -> Calibration:
+    """A calibration that describes its consistent responses."""
+    responses = [{"probability": value} for value in probabilities]
+    distributions = describe_distributions(responses)  # type: ignore[arg-type]
+    fusion = msgspec.structs.replace(CALIBRATION.fusions[0], distributions=distributions)
+    return msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
+
+
+def test_responses_unlike_those_of_the_calibration_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calibration = described(*(i / 400 for i in range(100)))
+    calibration.save(tmp_path / "mine.json")
+    data = write(tmp_path / "years.jsonl", examples(22))
+    given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
+    output = " ".join(run("evaluate", data, *given).output.split())
+    assert "consistent responses, compared with those of the calibration" in output
+    assert "│ probability │ 22 │" in output
+    note = "The consistent responses differ from those of the calibration in probability"
+    assert output.count(note) == 1
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert note in page
+    assert "Stability index" in page
+
+    monkeypatch.setattr(
+        Settings, "plan", lambda self, given=None: plan_for_fakes(self, given or calibration), raising=True
+    )
+    fitted = run("calibrate", data, "--out", tmp_path / "new.json", "--metrics", "q2,nli")
+    assert fitted.exit_code == 0, fitted.output
+    shown = " ".join(fitted.output.split())
+    assert "years and the calibration that the bundle has" in shown
+    assert note in shown
+
+
+def test_responses_like_those_of_the_calibration_are_a_line(tmp_path: Path) -> None:
+    described(*[0.5, 0.9] * 50).save(tmp_path / "mine.json")
+    data = write(tmp_path / "years.jsonl", examples(2))  # of two responses chance gives more
+    given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
+    output = " ".join(run("evaluate", data, *given).output.split())
+    assert "The consistent responses look like those of the calibration." in output
 
 
 @pytest.mark.parametrize(("thresholds", "warns"), [((0.5, 0.5, 0.5), True), ((0.5, 0.6, 0.4), False)])
@@ -202,10 +263,11 @@ def test_profiles_that_are_one_are_a_warning(
     thresholds: tuple[float, ...], warns: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     profiles = {
-        name: msgspec.structs.replace(CALIBRATION.profiles["balanced"], threshold=threshold)
+        name: msgspec.structs.replace(CALIBRATION.fusions[0].profiles["balanced"], threshold=threshold)
         for name, threshold in zip(get_args(ProfileName), thresholds, strict=True)
     }
-    warn_of_few_examples(msgspec.structs.replace(CALIBRATION, profiles=profiles))
+    fusion = msgspec.structs.replace(CALIBRATION.fusions[0], profiles=profiles)
+    warn_of_few_examples(msgspec.structs.replace(CALIBRATION, fusions=(fusion,)))
     shown = " ".join(capsys.readouterr().err.split())
     assert ("all profiles have the threshold 0.500, because 100 examples are too few" in shown) is warns
 

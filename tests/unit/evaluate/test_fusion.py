@@ -12,7 +12,13 @@ from groundwire.engine.schema.results import MetricResult
 from groundwire.engine.verdict.decision import decide
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, fit_model
-from groundwire.evaluate.calibration.operating_points import choose_profiles, fit_calibration
+from groundwire.evaluate.calibration.operating_points import (
+    MAX_FALSE_POSITIVE_RATES,
+    fit_calibration,
+    keep_order_statistics,
+    make_profile,
+)
+from groundwire.runtime.calibration import HeldOut, OrderStatistics
 from groundwire.runtime.errors import InvalidRequest
 
 
@@ -47,7 +53,7 @@ def test_of_equal_weights_those_that_every_example_has_are_needed() -> None:
         for index, example in enumerate(draw_examples(q2=1.0, pmi=1.0, overlap_precision=1.0))
     ]
     calibration = fit_calibration(examples, ("q2", "pmi", "overlap_precision"), FusionOptions(penalties=(1000.0,)))
-    assert {example.name: example.needed for example in calibration.features} == {
+    assert {example.name: example.needed for example in calibration.fusions[0].features} == {
         "pmi": True,
         "overlap_precision": True,
         "q2": False,
@@ -113,9 +119,9 @@ def test_the_calibration_says_what_the_fit_says() -> None:
     assert calibration.fitted_on == ("a", "b")
     assert calibration.metrics == ("q2", "pmi", "verifiability")
     # Half of the examples lack it, so it is not read.
-    assert {feature.name for feature in calibration.features} == {"q2", "pmi"}
+    assert {feature.name for feature in calibration.fusions[0].features} == {"q2", "pmi"}
     # The weightier of the two has half of the weight.
-    assert [feature.needed for feature in calibration.features] == [True, False]
+    assert [feature.needed for feature in calibration.fusions[0].features] == [True, False]
     model, _ = fusion.select_model(examples, FusionOptions())
     example = examples[3].features
     verdict = decide({n: MetricResult(n, "scored", example[n]) for n in ("q2", "pmi")}, calibration, "balanced")
@@ -125,7 +131,7 @@ def test_the_calibration_says_what_the_fit_says() -> None:
 def test_the_stated_rates_are_those_of_unseen_examples() -> None:
     fitted = fit_calibration(draw_examples(2000, 3, q2=0.7, pmi=1.1), ("q2", "pmi"))
     fresh = draw_examples(4000, 4, q2=0.7, pmi=1.1)
-    for name, point in fitted.profiles.items():
+    for name, point in fitted.fusions[0].profiles.items():
         verdicts = [
             decide({n: MetricResult(n, "scored", v) for n, v in e.features.items()}, fitted, name).label for e in fresh
         ]
@@ -135,29 +141,90 @@ def test_the_stated_rates_are_those_of_unseen_examples() -> None:
         false_negative_rate = np.mean([v == "consistent" for v, e in zip(verdicts, fresh, strict=True) if e.label == 0])
         assert false_positive_rate == pytest.approx(point.false_positive_rate, abs=0.05)
         assert false_negative_rate == pytest.approx(point.false_negative_rate, abs=0.05)
-    points = fitted.profiles
-    assert points["lenient"].threshold <= points["balanced"].threshold <= points["strict"].threshold
-    assert points["strict"].false_negative_rate <= 0.1
-    assert points["lenient"].false_positive_rate <= 0.05
+        assert point.max_false_positive_rate == MAX_FALSE_POSITIVE_RATES[name]
+        assert point.false_positive_rate <= point.max_false_positive_rate
+    points = fitted.fusions[0].profiles
+    assert points["lenient"].threshold < points["balanced"].threshold < points["strict"].threshold
 
 
-def test_profiles_by_hand() -> None:
-    probabilities = np.array([0.1, 0.2, 0.4, 0.6, 0.7, 0.9])
-    labels = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])
-    profiles = choose_profiles(probabilities, labels, np.full(6, 1 / 6))
-    # Between 0.2 and 0.4 one of three inconsistent examples is a false negative; from 0.65 on one of three consistent
-    # examples is a false positive.
-    assert profiles["balanced"].threshold == pytest.approx(0.3)
-    assert (profiles["balanced"].false_negative_rate, profiles["balanced"].false_positive_rate) == (
-        pytest.approx(1 / 3, abs=1e-4),
-        0,
+def test_a_profile_by_hand() -> None:
+    """Consistent: 0.1, 0.2, … 0.9; the second smallest is the threshold for ⌊0.2 · 10⌋."""
+    right, wrong = np.arange(1, 10) / 10, np.array([0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, 0.9])
+    record = HeldOut(consistent=keep_order_statistics(right), inconsistent=keep_order_statistics(wrong))
+    probabilities = np.concatenate([right, wrong])
+    consistent = np.arange(len(probabilities)) < len(right)
+    profile = make_profile(record, probabilities, consistent, 0.2)
+    assert (profile.threshold, profile.max_false_positive_rate) == (0.2, 0.2)
+    assert profile.false_positive_rate == pytest.approx(1 / 9, abs=1e-4)  # 0.1
+    assert profile.false_negative_rate == 5 / 8  # all but 0.05, 0.1 and 0.15
+    nothing = make_profile(record, probabilities, consistent, 0.05)  # 9 examples promise a tenth at best
+    assert (nothing.threshold, nothing.false_positive_rate, nothing.false_negative_rate) == (0, 0, 1)
+
+
+def test_order_statistics_are_thinned_by_rank_and_rounded_down() -> None:
+    assert keep_order_statistics(np.array([0.3, 0.12345678, 0.2])) == OrderStatistics(
+        count=3, values=(0.123456, 0.2, 0.3)
     )
-    assert profiles["strict"].threshold == pytest.approx(0.65)
-    assert (profiles["strict"].false_negative_rate, profiles["strict"].false_positive_rate) == (
-        0,
-        pytest.approx(1 / 3, abs=1e-4),
-    )
-    assert profiles["lenient"].threshold == pytest.approx(0.3)
+    assert keep_order_statistics(np.array([])) == OrderStatistics(count=0, values=())
+    many = np.random.default_rng(0).permutation(np.arange(1, 2501)) / 2500
+    kept = keep_order_statistics(many)
+    assert (kept.count, len(kept.values)) == (2500, 1000)
+    assert kept.values[:3] == (2 / 2500, 5 / 2500, 7 / 2500)
+    assert kept.values[-1] == 1
+
+
+def test_the_record_is_of_examples_that_get_a_verdict() -> None:
+    """An example without a needed feature has no probability, so it says nothing about those that have one."""
+    examples = draw_examples(200, 1, q2=0.6, pmi=1.0)
+    lacking = [
+        example._replace(features={"pmi": example.features["pmi"]}) if index % 4 == 1 else example
+        for index, example in enumerate(examples)
+    ]
+    fusion_of = fit_calibration(lacking, ("q2", "pmi"), FusionOptions(needed=("q2",))).fusions[0]
+    assert fusion_of.held_out is not None
+    assert (fusion_of.held_out.consistent.count, fusion_of.held_out.inconsistent.count) == (50, 100)
+
+
+def keep_features(example: LabelledFeatures, names: tuple[str, ...]) -> LabelledFeatures:
+    return example._replace(features={name: example.features[name] for name in names if name in example.features})
+
+
+def test_fast_metrics_have_a_fusion_of_their_own() -> None:
+    examples = draw_examples(400, 1, q2=0.5, pmi=0.9, overlap_precision=0.9)
+    metrics = ("q2", "pmi", "overlap_precision", "verifiability")
+    calibration = fit_calibration(examples, metrics)
+    full, fast = calibration.fusions
+    assert (full.name, full.metrics) == ("full", metrics)
+    assert (fast.name, fast.metrics) == ("fast", metrics[1:])
+    assert calibration.metrics == metrics
+    results = {name: MetricResult(name, "scored", 0.9) for name in metrics}
+    assert decide(results, calibration, "balanced").fusion == "full"
+    del results["q2"]
+    verdict = decide(results, calibration, "balanced")
+    assert (verdict.fusion, verdict.absent) == ("fast", ())
+    assert verdict.threshold == fast.profiles["balanced"].threshold
+    # Nothing but fast metrics, or none of them: one fusion.
+    for names in (metrics[1:], ("q2",)):
+        left = [keep_features(example, names) for example in examples]
+        assert [fusion.name for fusion in fit_calibration(left, names).fusions] == ["full"]
+
+
+def test_the_promise_holds_for_fits_on_many_draws() -> None:
+    """Thresholds are drawn from folds, and used with the fit on all of them: that this changes little is measured."""
+    options = FusionOptions(penalties=(1.0,))
+    rates = []
+    for seed in range(40):
+        fusion_of = fit_calibration(draw_examples(80, seed, q2=0.8, pmi=1.2), ("q2", "pmi"), options).fusions[0]
+        fresh = [example for example in draw_examples(400, 1000 + seed, q2=0.8, pmi=1.2) if example.label]
+        logits = np.array(
+            [sum(f.weight * (e.features[f.name] - f.mean) / f.deviation for f in fusion_of.features) for e in fresh]
+        )
+        probabilities = 1 / (1 + np.exp(-logits - fusion_of.intercept))
+        rates.append([(probabilities < point.threshold).mean() for point in fusion_of.profiles.values()])
+    spread = np.std(rates, axis=0) / np.sqrt(len(rates))
+    promised = np.array([point.max_false_positive_rate for point in fusion_of.profiles.values()])
+    assert (np.mean(rates, axis=0) <= promised + 3 * spread).all()
+    assert (np.mean(rates, axis=0) >= promised - 1 / 41 - 3 * spread).all()
 
 
 def test_a_scale_has_the_bounds_and_the_best_threshold_of_its_set() -> None:
@@ -192,6 +259,13 @@ def test_rows_without_numbers_are_refused() -> None:
         fit_calibration([example._replace(features={}) for example in draw_examples(q2=0.5)], ("q2",))
 
 
+def test_features_that_tell_nothing_apart_are_refused_and_make_no_fast_fusion() -> None:
+    with pytest.raises(InvalidRequest, match="No value of pmi is higher for consistent examples"):
+        fit_calibration(draw_examples(200, 5, pmi=-0.5), ("pmi",))
+    calibration = fit_calibration(draw_examples(200, 5, q2=0.5, pmi=-0.5), ("q2", "pmi"))
+    assert [fusion.name for fusion in calibration.fusions] == ["full"]
+
+
 def test_the_size_of_the_weights_is_fitted_anew() -> None:
     examples = draw_examples(600, 6, q2=0.8, pmi=1.0)
     loose, tight = (fusion.rescale_model(fit_model(examples, ("q2", "pmi"), p), examples) for p in (0.0, 10.0))
@@ -209,4 +283,4 @@ def test_numbers_that_knowledge_left_out_lowers_are_not_read_unasked() -> None:
     assert fusion.choose_features(examples) == ("q2",)
     assert fusion.choose_features(draw_examples(200, 7, rouge_l=0.3)) == ("rouge_l",)
     asked = fit_calibration(examples, ("q2", "rouge_l"), FusionOptions(features=("q2", "rouge_l")))
-    assert {feature.name for feature in asked.features} == {"q2", "rouge_l"}
+    assert {feature.name for feature in asked.fusions[0].features} == {"q2", "rouge_l"}

@@ -386,3 +386,13 @@ def test_any_text_can_be_shown(text: str) -> None:
         made.encode()
     replace_unshowable(text).encode()
     assert len(replace_unshowable(text)) == len(text)
+
+
+def test_the_page_says_whether_responses_are_like_those_of_the_calibration(tmp_path: Path) -> None:
+    page = Tree(write_report(results(), tmp_path).read_text(encoding="utf-8")).root
+    (table,) = [table for table in page.iter("table") if "Stability index" in " ".join(heads_of(table))][:1]
+    assert [text_of(row[0]).strip() for row in rows_of(table)] == [
+        "probability: alike",
+        "length in words: shifted",
+        "word overlap with the knowledge: different",
+    ]

@@ -8,36 +8,70 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.runtime.calibration import Calibration, Feature, Profile, Scale
+from groundwire.runtime.calibration import (
+    Calibration,
+    Distribution,
+    Feature,
+    Fusion,
+    HeldOut,
+    OrderStatistics,
+    Profile,
+    Scale,
+)
 from groundwire.runtime.errors import BundleError
 from tests.support.evaluation import CALIBRATION
 
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
 SHARE = st.floats(0, 1)
 NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+COUNTS = st.integers(0, 2**31)
+FEATURES = st.builds(
+    Feature,
+    name=NAME,
+    mean=NUMBER,
+    deviation=st.floats(0, exclude_min=True, allow_infinity=False),
+    weight=NUMBER,
+    needed=st.booleans(),
+)
+RECORDS = st.lists(SHARE, max_size=4).flatmap(
+    lambda values: st.builds(
+        OrderStatistics,
+        count=st.integers(len(values), 2**31) if values else st.just(0),
+        values=st.just(tuple(sorted(values))),
+    )
+)
+DISTRIBUTIONS = st.lists(NUMBER, min_size=1, max_size=4, unique=True).flatmap(
+    lambda edges: st.builds(
+        Distribution,
+        edges=st.just(tuple(sorted(edges))),
+        counts=st.lists(COUNTS, min_size=len(edges) + 1, max_size=len(edges) + 1).map(tuple),
+    )
+)
+FUSIONS = st.builds(
+    Fusion,
+    name=NAME,
+    metrics=st.lists(NAME, max_size=3).map(tuple),
+    intercept=NUMBER,
+    features=st.lists(FEATURES, min_size=1, max_size=3).map(tuple),
+    profiles=st.dictionaries(
+        st.sampled_from(["balanced", "strict", "lenient"]),
+        st.builds(
+            Profile,
+            threshold=SHARE,
+            max_false_positive_rate=st.none() | SHARE,
+            false_positive_rate=SHARE,
+            false_negative_rate=SHARE,
+        ),
+        min_size=1,
+    ),
+    held_out=st.none() | st.builds(HeldOut, consistent=RECORDS, inconsistent=RECORDS),
+    distributions=st.dictionaries(st.sampled_from(["probability", "words", "overlap"]), DISTRIBUTIONS),
+)
 CALIBRATIONS = st.builds(
     Calibration,
     fitted_on=st.lists(NAME, max_size=3).map(tuple),
     rows=st.integers(0, 2**53),
-    metrics=st.lists(NAME, max_size=3).map(tuple),
-    intercept=NUMBER,
-    features=st.lists(
-        st.builds(
-            Feature,
-            name=NAME,
-            mean=NUMBER,
-            deviation=st.floats(0, exclude_min=True, allow_infinity=False),
-            weight=NUMBER,
-            needed=st.booleans(),
-        ),
-        min_size=1,
-        max_size=3,
-    ).map(tuple),
-    profiles=st.dictionaries(
-        st.sampled_from(["balanced", "strict", "lenient"]),
-        st.builds(Profile, threshold=SHARE, false_positive_rate=SHARE, false_negative_rate=SHARE),
-        min_size=1,
-    ),
+    fusions=st.lists(FUSIONS, min_size=1, max_size=2).map(tuple),
     scales=st.dictionaries(NAME, st.builds(Scale, low=NUMBER, high=NUMBER, threshold=SHARE), max_size=3),
     verifiable=st.none() | SHARE,
 )

@@ -13,6 +13,7 @@ from groundwire.runtime.bundle import embedded, locate
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import BundleError, InvalidRequest
 from groundwire.runtime.manifest import ClassifierRole, Manifest, Template
+from groundwire.runtime.upgrade import upgrade_manifest
 from tests.support.evaluation import CALIBRATION
 
 MODEL = {
@@ -111,20 +112,34 @@ def test_a_template_given_in_python_is_an_invalid_request() -> None:
         Template("{sentence}").check(("answer", "context"))
 
 
+FUSION = ("fusions", 0)
+RECORD = {"count": 3, "values": [0.4, 0.5]}
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("features", 0, "deviation"), 0),
-        (("features", 0, "deviation"), -1.0),
-        (("features",), []),
-        (("profiles", "balanced", "threshold"), -0.1),
-        (("profiles", "balanced", "threshold"), 1.1),
-        (("profiles", "balanced", "false_positive_rate"), 2),
-        (("profiles",), {}),
+        ((*FUSION, "features", 0, "deviation"), 0),
+        ((*FUSION, "features", 0, "deviation"), -1.0),
+        ((*FUSION, "features"), []),
+        ((*FUSION, "profiles", "balanced", "threshold"), -0.1),
+        ((*FUSION, "profiles", "balanced", "threshold"), 1.1),
+        ((*FUSION, "profiles", "balanced", "false_positive_rate"), 2),
+        ((*FUSION, "profiles", "balanced", "max_false_positive_rate"), 1.1),
+        ((*FUSION, "profiles"), {}),
+        ((*FUSION, "held_out"), {"consistent": RECORD, "inconsistent": RECORD | {"values": [0.5, 0.4]}}),
+        ((*FUSION, "held_out"), {"consistent": RECORD, "inconsistent": RECORD | {"values": [0.5, 1.5]}}),
+        ((*FUSION, "held_out"), {"consistent": RECORD, "inconsistent": RECORD | {"values": []}}),
+        ((*FUSION, "held_out"), {"consistent": RECORD | {"count": 1}, "inconsistent": RECORD}),
+        ((*FUSION, "distributions"), {"words": {"edges": [2.0, 1.0], "counts": [1, 2, 3]}}),
+        ((*FUSION, "distributions"), {"words": {"edges": [1.0, 2.0], "counts": [1, 2]}}),
+        ((*FUSION, "distributions"), {"words": {"edges": [], "counts": [1]}}),
+        ((*FUSION, "distributions"), {"colour": {"edges": [1.0], "counts": [1, 2]}}),
+        (("fusions",), []),
         (("verifiable",), 1.5),
         (("rows",), -1),
-        (("intercept",), float("nan")),
-        (("features", 0, "weight"), float("inf")),
+        ((*FUSION, "intercept"), float("nan")),
+        ((*FUSION, "features", 0, "weight"), float("inf")),
     ],
     ids=str,
 )
@@ -141,4 +156,5 @@ def test_a_calibrations_numbers_are_bounded(tmp_path: Path, path: tuple[str | in
 
 @pytest.mark.parametrize("name", embedded())
 def test_the_embedded_bundles_are_within_the_ranges(name: str) -> None:
-    msgspec.json.decode((locate(name) / "bundle.json").read_bytes(), type=Manifest)
+    decoded = msgspec.json.decode((locate(name) / "bundle.json").read_bytes())
+    msgspec.convert(upgrade_manifest(decoded), type=Manifest)

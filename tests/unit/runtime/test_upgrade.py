@@ -1,4 +1,4 @@
-"""Manifests and calibrations of schema 1, read in the words of schema 2."""
+"""Manifests and calibrations of schemas 1 and 2, read in the words of schema 3."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_manifest_of_schema_1_is_read() -> None:
     assert manifest.schema == SCHEMA
     assert manifest.calibration is not None
     assert manifest.calibration.metrics == ("q2", "token_classifier")
-    point = manifest.calibration.profile("balanced")
+    point = manifest.calibration.fusions[0].profile("balanced")
     assert (point.false_positive_rate, point.false_negative_rate) == (0.2, 0.1)
 
 
@@ -77,9 +77,35 @@ def test_a_calibration_file_of_schema_1_is_read(tmp_path: Path) -> None:
     assert Calibration.load(path) == loaded
 
 
-def test_schema_2_is_left_as_it_is() -> None:
-    for upgrade in (upgrade_manifest, upgrade_calibration):
-        upgraded = upgrade(upgrade(MANIFEST if upgrade is upgrade_manifest else CALIBRATION))
+SCHEMA_2 = CALIBRATION | {
+    "schema": 2,
+    "profiles": {"balanced": {"threshold": 0.5, "false_positive_rate": 0.2, "false_negative_rate": 0.1}},
+    "scales": {},
+}
+
+
+def test_a_calibration_of_schema_2_is_one_fusion_that_promises_nothing() -> None:
+    for decoded in (SCHEMA_2, msgspec.json.decode(msgspec.json.encode(SCHEMA_2))):
+        calibration = msgspec.convert(upgrade_calibration(decoded), type=Calibration)
+        (fusion,) = calibration.fusions
+        assert (calibration.schema, fusion.name, fusion.metrics) == (SCHEMA, "full", ("q2", "tokens"))
+        point = fusion.profile("balanced")
+        assert (point.threshold, point.false_positive_rate, point.max_false_positive_rate) == (0.5, 0.2, None)
+        assert (fusion.held_out, fusion.distributions) == (None, {})
+
+
+def test_a_manifest_of_schema_2_keeps_its_roles() -> None:
+    roles = {"qa": MODEL | {"kind": "extractive_qa"}}
+    given = MANIFEST | {"schema": 2, "roles": roles, "calibration": SCHEMA_2}
+    manifest = msgspec.convert(upgrade_manifest(given), type=Manifest)
+    assert manifest.schema == SCHEMA
+    assert manifest.calibration == msgspec.convert(upgrade_calibration(SCHEMA_2), type=Calibration)
+    assert upgrade_manifest(MANIFEST | {"schema": 2, "roles": roles, "calibration": None})["calibration"] is None
+
+
+def test_the_schema_of_today_is_left_as_it_is() -> None:
+    for upgrade, given in ((upgrade_manifest, MANIFEST), (upgrade_calibration, CALIBRATION)):
+        upgraded = upgrade(given)
         assert upgrade(upgraded) is upgraded
 
 
