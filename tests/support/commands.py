@@ -8,12 +8,6 @@ from typer.testing import CliRunner, Result
 from groundwire.export.commands import app
 
 
-def usage_error(result: Result) -> str:
-    """What a command says of wrong usage, as one line without its frame."""
-    assert result.exit_code == 2, f"{result.exit_code}: {result.output} {result.exception}"
-    return " ".join(result.output.replace("│", " ").split())
-
-
 def invoke_export(*arguments: str) -> Result:
     """Run ``groundwire export`` as the command line mounts it."""
     parent = typer.Typer()

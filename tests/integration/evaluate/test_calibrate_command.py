@@ -13,7 +13,7 @@ from groundwire.engine import Engine
 from groundwire.engine.cli import app
 from groundwire.runtime.bundle import Bundle, embedded, locate
 from groundwire.runtime.calibration import Calibration
-from tests.support.commands import usage_error
+from tests.support.usage import usage_error
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
 METRICS = "overlap,overlap_precision,rouge_l"

@@ -36,8 +36,9 @@ from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.manifest import EmbedderRole, Template
 from groundwire.runtime.models.embedder import unit
 from tests.support import models
-from tests.support.commands import command, invoke_export, usage_error
+from tests.support.commands import command, invoke_export
 from tests.support.graphs import Loader, inputs
+from tests.support.usage import usage_error
 
 FAMILIES = list(models.EMBEDDERS)
 Folder = Callable[[str, str], Path]

@@ -21,8 +21,9 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
 from tests.support import models
-from tests.support.commands import command, invoke_export, usage_error
+from tests.support.commands import command, invoke_export
 from tests.support.span_pipelines import train_tiny
+from tests.support.usage import usage_error
 
 Folder = Callable[[str, str], Path]
 LOOSE = Gate(decision_agreement=0.5, span_agreement=0.3, max_error=2.0)

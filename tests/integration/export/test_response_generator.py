@@ -21,7 +21,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import ResponseGeneratorRole, Template
 from tests.support import models
-from tests.support.commands import usage_error
+from tests.support.usage import usage_error
 
 Folder = Callable[[str, str], Path]
 READ = Template("".join(PROMPT), "".join(PROMPT[1:]))

@@ -20,9 +20,9 @@ from groundwire.engine import Engine, ModelError, Score
 from groundwire.engine.cli import app, main
 from groundwire.runtime.calibration import Feature, HeldOut, OrderStatistics
 from groundwire.runtime.errors import BundleError, OutputError
-from tests.support.commands import usage_error
 from tests.support.evaluation import CALIBRATION
 from tests.support.fakes import world
+from tests.support.usage import usage_error
 
 GOOD = {"response": "Elvis was born in 1935.", "knowledge": "Elvis came in 1935."}
 WRONG = {"id": "w", "response": "Elvis was born in 1936.", "knowledge": ["Elvis came in 1935."], "history": ["Who?"]}

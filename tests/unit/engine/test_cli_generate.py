@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from groundwire.engine import Engine, InvalidRequest
 from groundwire.engine.cli import app
-from tests.support.commands import usage_error
 from tests.support.generation import make_engine
+from tests.support.usage import usage_error
 
 ROWS = [
     {"id": "a", "knowledge": "bees make honey", "history": ["who makes honey?"]},

@@ -14,8 +14,8 @@ from groundwire.engine.cli import app
 from groundwire.runtime.calls import GeneratedQuestion, GenerateQuestions
 from groundwire.runtime.fake import FakeRuntime
 from tests.support import fakes
-from tests.support.commands import usage_error
 from tests.support.graph_world import FACTS, FILMS, critic, retriever, world
+from tests.support.usage import usage_error
 
 WRONG = {"id": "w", "history": ["Do you know Alien?"], "response": "It was directed by James Cameron."}
 RIGHT = {"history": ["Do you know Alien?"], "response": "It was directed by Ridley Scott."}

@@ -23,9 +23,9 @@ from groundwire.evaluate.statistics.compare import Comparison
 from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
 from groundwire.evaluate.statistics.shift import describe_distributions
 from groundwire.runtime.calibration import Calibration, ProfileName
-from tests.support.commands import usage_error
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
+from tests.support.usage import usage_error
 
 
 def run(*args: object) -> Result:
