@@ -81,12 +81,15 @@ def decide(
     )
 
 
-def decide_sentence(numbers: Mapping[str, float], calibration: Calibration, whole: Verdict) -> Verdict:
+def decide_sentence(
+    numbers: Mapping[str, float], calibration: Calibration, whole: Verdict, *, check_verifiable: bool = True
+) -> Verdict:
     """The verdict on the numbers about one sentence of several; ``unknown`` when most evidence says nothing of it.
 
     It has the fusion and the threshold of ``whole``, the verdict on the response. Nothing is needed by name: a sentence
     may have no question of Q², and a response's other sentences have it. It promises no false positive rate: the
-    calibration's responses were decided as a whole.
+    calibration's responses were decided as a whole. With ``check_verifiable`` off the sentence counts as stating
+    something.
     """
     fusion = calibration.fusion(whole.fusion)
     known = [feature for feature in fusion.features if feature.name in numbers]
@@ -100,7 +103,7 @@ def decide_sentence(numbers: Mapping[str, float], calibration: Calibration, whol
         max_false_positive_rate=None,
         absent=absent,
     )
-    checkable = numbers.get("verifiability")
+    checkable = numbers.get("verifiability") if check_verifiable else None
     if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
         return replace(unknown, label="unverifiable")
     if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in fusion.features):

@@ -53,6 +53,7 @@ def refute(verdict: Verdict, refutations: Sequence[Refutation]) -> Verdict:
         label="consistent" if consistent else "inconsistent",
         probability=probability,
         contributions=contributions,
+        message="" if verdict.label == "unverifiable" else verdict.message,
     )
 
 

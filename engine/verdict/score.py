@@ -9,8 +9,7 @@ from groundwire.runtime.language import looks_foreign
 
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Timings
-from .decision import decide
-from .sentences import add_spans, choose_verdict, decide_sentences, keep_doubted
+from .sentences import add_spans, decide_response, keep_doubted
 from .span_fusion import fuse_spans
 from .threshold import decide_metrics
 
@@ -35,14 +34,15 @@ def build_score(
     results = decide_metrics(results, calibration)
     by_name = {result.name: result for result in results}
     first = results[0]
-    whole = decide(by_name, calibration, options.profile, options.max_false_positive_rate)
-    decided = decide_sentences(request.response, by_name, whole, calibration)
+    verdict, decided = decide_response(
+        request.response, by_name, calibration, options.profile, options.max_false_positive_rate
+    )
     spans = keep_doubted(fuse_spans(request.response, results), decided)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
         status=first.status,
         value=first.value,
-        verdict=choose_verdict(whole, decided),
+        verdict=verdict,
         metrics=by_name,
         unsupported=spans,
         coverage=min(coverages) if coverages else None,

@@ -10,16 +10,38 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..schema.results import MetricResult, SentenceVerdict, UnsupportedSpan, Verdict
 from ..text.sentences import sentences
-from .decision import decide_sentence
+from .decision import decide, decide_sentence
 from .features import features_of_part
+from .refutation import Refutation, find_refutations, refute
+
+
+def decide_response(
+    response: str,
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> tuple[Verdict, tuple[SentenceVerdict, ...]]:
+    """The verdict on a response and those of its sentences; no sentences where it is unknown.
+
+    Raises as ``decide`` does.
+    """
+    refutations = find_refutations(results)
+    whole = refute(decide(results, calibration, profile, max_false_positive_rate), refutations)
+    decided = decide_sentences(response, results, whole, calibration, refutations)
+    return choose_verdict(whole, decided), decided
 
 
 def decide_sentences(
-    response: str, results: Mapping[str, MetricResult], whole: Verdict, calibration: Calibration | None
+    response: str,
+    results: Mapping[str, MetricResult],
+    whole: Verdict,
+    calibration: Calibration | None,
+    refutations: Sequence[Refutation],
 ) -> tuple[SentenceVerdict, ...]:
     """The sentences of a response with their verdicts; none when ``whole``, that on all its numbers, is unknown."""
     if calibration is None or whole.label == "unknown":
@@ -27,13 +49,14 @@ def decide_sentences(
     parts = sentences(response)
     if len(parts) == 1:
         return (SentenceVerdict(*parts[0], whole),)
-    return tuple(
-        SentenceVerdict(
-            *sentence,
-            decide_sentence(features_of_part(results, sentence.start, sentence.end), calibration, whole),
-        )
-        for sentence in parts
-    )
+    decided = []
+    for sentence in parts:
+        numbers = features_of_part(results, sentence.start, sentence.end)
+        refuted = [part for part in refutations if sentence.start <= part.start < sentence.end]
+        # What a rule refutes was stated, whatever a classifier makes of the sentence.
+        verdict = decide_sentence(numbers, calibration, whole, check_verifiable=not refuted)
+        decided.append(SentenceVerdict(*sentence, refute(verdict, refuted)))
+    return tuple(decided)
 
 
 def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:

@@ -110,7 +110,7 @@ def fit_fusion(
         for i in used
     )
     read = tuple(name for name in metrics if any(name_metric(feature.name) == name for feature in features))
-    checks = [name for name in metrics if name.endswith("verifiability")]
+    checks = [name for name in metrics if name.endswith("verifiability") or _refutes(name)]
     # A response without a needed feature gets no probability, so it says nothing about those that do.
     decided: Bools = np.asarray(known[:, [i for i in used if model.names[i] in needed]].all(1), dtype=bool)
     consistent = np.asarray(labels_of(examples) == 1)
@@ -135,6 +135,11 @@ def fit_fusion(
         held_out=record,
         distributions=describe_distributions(quantities),
     )
+
+
+def _refutes(name: str) -> bool:
+    metric = find(name)
+    return metric is not None and metric.refutes is not None
 
 
 def keep_order_statistics(probabilities: Floats) -> OrderStatistics:

@@ -1,0 +1,96 @@
+"""What a rule refutes bounds the probability, and counts as stated."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+
+from groundwire.engine import Engine, MetricResult, Verdict
+from groundwire.engine.schema.explanations import ClassifiedSpan, UnsupportedSpan, VerifiabilityExplanation
+from groundwire.engine.verdict.refutation import Refutation, find_refutations, refute
+from groundwire.engine.verdict.sentences import decide_response
+from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+from tests.support.fakes import world
+
+FUSION = Fusion(
+    name="full",
+    metrics=("overlap_precision", "values", "verifiability"),
+    intercept=2.0,
+    features=(Feature(name="overlap_precision", mean=0.5, deviation=0.5, weight=1.0, needed=True),),
+    profiles={"balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)},
+)
+CALIBRATION = Calibration(fitted_on=("dev",), rows=100, fusions=(FUSION,), scales={})
+WRONG = Refutation(0, 4, "values.contradicted", 0.03)
+KNOWLEDGE = "The tower is 324 metres tall. It was built in 1889 by Eiffel."
+
+
+def test_the_contribution_of_a_refutation_explains_the_probability() -> None:
+    verdict = Verdict("consistent", 0.8, threshold=0.5, contributions={"a": 1.0}, message="absent")
+    refuted = refute(verdict, [WRONG, Refutation(5, 6, "other", 0.2)])
+    assert (refuted.label, refuted.probability, refuted.message) == ("inconsistent", 0.03, "absent")
+    added = math.log(0.03 / 0.97) - math.log(0.8 / 0.2)
+    assert refuted.contributions == {"a": 1.0, "values.contradicted": pytest.approx(added)}
+
+
+def test_a_probability_below_the_bound_stays() -> None:
+    verdict = Verdict("inconsistent", 0.01, threshold=0.5)
+    assert refute(verdict, [WRONG]) == msgspec.structs.replace(verdict, contributions={})
+
+
+@pytest.mark.parametrize(
+    "verdict", [Verdict("unknown"), Verdict("unverifiable", None, threshold=0.5), Verdict("consistent", 0.9)]
+)
+def test_a_verdict_without_probability_or_threshold_stays(verdict: Verdict) -> None:
+    assert refute(verdict, [WRONG]) == verdict
+
+
+def test_without_refutations_nothing_changes() -> None:
+    verdict = Verdict("consistent", 0.9, threshold=0.5)
+    assert refute(verdict, []) is verdict
+
+
+def test_only_contradicted_values_refute() -> None:
+    spans = tuple(
+        UnsupportedSpan("x", start, start + 1, reason, "", "values")  # type: ignore[arg-type]
+        for start, reason in enumerate(("mismatch", "not_in_knowledge"))
+    )
+    results = {
+        "values": MetricResult("values", "scored", 0.0, unsupported=spans),
+        "mine": MetricResult("mine", "failed"),
+    }
+    (found,) = find_refutations(results)
+    assert (found.start, found.feature) == (0, "values.contradicted")
+    assert find_refutations({"nli": MetricResult("nli", "scored", 0.0, unsupported=spans)}) == ()
+
+
+def results_of(response: str, verifiable: float = 1.0) -> dict[str, MetricResult]:
+    with Engine(world()) as engine:
+        metrics = engine.score(response, KNOWLEDGE, metrics=("overlap_precision", "values")).metrics
+    spans = (
+        [(0, response.index(".") + 1), (response.index(".") + 2, len(response))]
+        if ". " in response
+        else [(0, len(response))]
+    )
+    checked = VerifiabilityExplanation(tuple(ClassifiedSpan(*bounds, "x", {}, verifiable) for bounds in spans))
+    return metrics | {"verifiability": MetricResult("verifiability", "scored", verifiable, explanation=checked)}
+
+
+@pytest.mark.parametrize("verifiable", [1.0, 0.1])
+def test_a_contradicted_value_makes_its_sentence_inconsistent_and_no_other(verifiable: float) -> None:
+    response = "The tower is tall. It was built in 1890."
+    verdict, sentences = decide_response(response, results_of(response, verifiable), CALIBRATION, "balanced")
+    other = "consistent" if verifiable == 1.0 else "unverifiable"
+    assert [sentence.verdict.label for sentence in sentences] == [other, "inconsistent"]
+    assert verdict == sentences[1].verdict
+    assert verdict.probability == pytest.approx(0.03)
+
+
+def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
+    response = "It was built in 1890."
+    verdict, (sentence,) = decide_response(response, results_of(response, 0.1), CALIBRATION, "balanced")
+    assert verdict == sentence.verdict
+    assert (verdict.label, verdict.probability, verdict.message) == ("inconsistent", pytest.approx(0.03), "")
+    right, _ = decide_response("It was built in 1889.", results_of("It was built in 1889."), CALIBRATION, "balanced")
+    assert right.label == "consistent"
