@@ -16,7 +16,7 @@ import numpy as np
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.decision import decide
+from groundwire.engine.verdict.sentences import decide_response
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
@@ -53,7 +53,9 @@ class MetricValues(NamedTuple):
     """How often each status occurred, the most frequent first."""
 
 
-def collect_metric_values(scores: Sequence[Score], calibration: Calibration | None) -> dict[str, MetricValues]:
+def collect_metric_values(
+    examples: Sequence[Example], scores: Sequence[Score], calibration: Calibration | None
+) -> dict[str, MetricValues]:
     """The values of each metric, in the order of the request; first ``fused``, where a verdict has a probability.
 
     A score that is ``invalid`` has no metrics; its status counts for all of them. A verdict without a probability
@@ -62,7 +64,10 @@ def collect_metric_values(scores: Sequence[Score], calibration: Calibration | No
     columns: dict[str, MetricValues] = {}
     if calibration is not None:
         profile = next(iter(calibration.fusions[0].profiles))  # the probability is the same under all of them
-        probabilities = [decide(score.metrics, calibration, profile).probability for score in scores]
+        probabilities = [
+            decide_response(example.response, score.metrics, calibration, profile)[0].probability
+            for example, score in zip(examples, scores, strict=True)
+        ]
         statuses = ["unknown" if probability is None else "scored" for probability in probabilities]
         if "scored" in statuses:
             columns[FUSED] = _build_column(probabilities, statuses)
@@ -84,7 +89,7 @@ def build_example_values(
     examples: Sequence[Example], scores: Sequence[Score], calibration: Calibration | None
 ) -> list[ExampleValues]:
     """One record per example, from the score with the same index."""
-    columns = collect_metric_values(scores, calibration)
+    columns = collect_metric_values(examples, scores, calibration)
     return [
         ExampleValues(
             example.id,

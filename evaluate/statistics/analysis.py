@@ -10,7 +10,7 @@ import numpy as np
 
 from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.results import Score, Verdict
-from groundwire.engine.verdict.decision import decide
+from groundwire.engine.verdict.sentences import decide_response
 from groundwire.engine.verdict.threshold import HALF
 from groundwire.runtime.calibration import Calibration, ProfileName
 
@@ -61,7 +61,7 @@ def analyse(
     for every interval, drawn with ``seed``.
     """
     human = HumanLabels(examples, repeats, seed)
-    columns = collect_metric_values(scores, calibration)
+    columns = collect_metric_values(examples, scores, calibration)
     notes: list[str] = []
     if not human.by_context and len(examples) >= MIN_GROUPS:
         notes.append("Intervals may be too narrow: the examples share too few contexts to draw samples of contexts.")
@@ -84,7 +84,13 @@ def analyse(
         metrics=metrics,
         verdicts=tuple(
             _measure_verdicts(
-                profile, [decide(score.metrics, calibration, profile) for score in scores], examples, human
+                profile,
+                [
+                    decide_response(example.response, score.metrics, calibration, profile)[0]
+                    for example, score in zip(examples, scores, strict=True)
+                ],
+                examples,
+                human,
             )
             for profile in (calibration.fusions[0].profiles if calibration else ())
         ),
@@ -110,7 +116,7 @@ def _tune_thresholds(
     labelled: Bools = np.array([example.label is not None for example in unshared.examples], dtype=bool)
     consistent: Bools = np.array([example.label == 1 for example in unshared.examples], dtype=bool)
     thresholds = {}
-    for metric, column in collect_metric_values(unshared.scores, calibration).items():
+    for metric, column in collect_metric_values(unshared.examples, unshared.scores, calibration).items():
         known = labelled & np.isfinite(column.values)
         best = best_f1_threshold(column.values[known], consistent[known])
         if best is not None:

@@ -94,7 +94,7 @@ def compare_with_calibration(
 ) -> tuple[Shift, ...]:
     """The shifts of the consistent examples whose verdict has a probability; none where the calibration describes
     nothing."""
-    verdict = collect_metric_values(scores, calibration).get(FUSED)
+    verdict = collect_metric_values(examples, scores, calibration).get(FUSED)
     if calibration is None or verdict is None:
         return ()
     responses = [

@@ -60,8 +60,8 @@ def test_only_contradicted_values_refute() -> None:
         "values": MetricResult("values", "scored", 0.0, unsupported=spans),
         "mine": MetricResult("mine", "failed"),
     }
-    (found,) = find_refutations(results)
-    assert (found.start, found.feature) == (0, "values.contradicted")
+    (refutation,) = find_refutations(results)
+    assert (refutation.start, refutation.feature) == (0, "values.contradicted")
     assert find_refutations({"nli": MetricResult("nli", "scored", 0.0, unsupported=spans)}) == ()
 
 
