@@ -207,5 +207,5 @@ def test_a_run_is_read_from_its_directory(tmp_path: Path) -> None:
     kept.results.save(tmp_path / "alone" / "now.json")
     assert Run.load(tmp_path / "alone" / "now.json", tmp_path) == kept
     (tmp_path / "values" / "set.jsonl").write_text("[]\n")
-    with pytest.raises(InvalidRequest, match="Not a ExampleValues"):
+    with pytest.raises(InvalidRequest, match="Not the JSON form of ExampleValues"):
         Run.load(tmp_path)
