@@ -179,8 +179,8 @@ def _measure_left_out(
             continue
         rest = [example for example in development if DEVELOPMENT[example.set] != family]
         chosen, equal = (
-            fusion.select_model(rest, fusion.FusionOptions(penalties=penalties))[0].predict_probabilities(
-                [example.features for example in tests]
+            fusion.select_model(rest, fusion.FusionOptions(penalties=penalties))[0].predict_responses(
+                tests, fusion.FusionOptions().verifiable
             )
             for penalties in (fusion.PENALTIES, fusion.PENALTIES[-1:])
         )

@@ -74,13 +74,12 @@ def no_details(result: MetricResult) -> Details | None:
 
 
 class Refutes(NamedTuple):
-    """How sure a metric is of spans that it marks for one reason."""
+    """A number of a metric that is proof where it is above 0."""
 
-    reason: Reason
     feature: str
-    """The key of ``Metric.features`` that counts such spans."""
+    """Its key in ``Metric.features``."""
     probability: float
-    """Of a sentence being consistent that has such a span, at most."""
+    """Of a sentence being consistent that has it, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +119,7 @@ class Metric:
     """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
     the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
     refutes: Refutes | None = None
-    """Spans that are no evidence among others but proof; None: it has none."""
+    """What is no evidence among other but proof; None: nothing is."""
     evidence: tuple[str, ...] = ()
     """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
     another metric (Q² without inference, UPMI) have none."""

@@ -112,7 +112,7 @@ METRICS = (
         features=_features,
         part=_part,
         # Of the responses of begin_wow_dev and fever_symmetric_dev with a contradicted value, 2 of 78 are consistent.
-        refutes=Refutes("mismatch", "contradicted", 0.03),
+        refutes=Refutes("contradicted", 0.03),
         lower_is_better=("contradicted", "absent"),
         details=_details,
     ),

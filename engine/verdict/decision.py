@@ -87,8 +87,8 @@ def decide_sentence(
     """The verdict on the numbers about one sentence of several; ``unknown`` when most evidence says nothing of it.
 
     It has the fusion and the threshold of ``whole``, the verdict on the response. Nothing is needed by name: a sentence
-    may have no question of Q², and a response's other sentences have it. It promises no false positive rate: the
-    calibration's responses were decided as a whole. With ``check_verifiable`` off the sentence counts as stating
+    may have no question of Q², and a response's other sentences have it. It promises no false positive rate: the bound
+    is about responses. With ``check_verifiable`` off the sentence counts as stating
     something.
     """
     fusion = calibration.fusion(whole.fusion)

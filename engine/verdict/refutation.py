@@ -3,50 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from ..metrics import find
-from ..schema.results import MetricResult, Verdict
+from ..schema.results import Verdict
 from .threshold import is_consistent
 
 
 class Refutation(NamedTuple):
-    """A part of the response that a metric refutes by itself (``Metric.refutes``)."""
+    """What a metric refutes by itself (``Metric.refutes``)."""
 
-    start: int
-    end: int
     feature: str
     """As contributions name it: ``values.contradicted``."""
     probability: float
     """Of being consistent, at most."""
 
 
-def find_refutations(results: Mapping[str, MetricResult]) -> tuple[Refutation, ...]:
-    """What the metrics refute, metric by metric."""
-    return tuple(
-        Refutation(span.start, span.end, f"{name}.{metric.refutes.feature}", metric.refutes.probability)
-        for name, result in results.items()
-        if (metric := find(name)) is not None and metric.refutes is not None
-        for span in result.unsupported
-        if span.reason == metric.refutes.reason
-    )
+def find_refutation(numbers: Mapping[str, float]) -> Refutation | None:
+    """The strongest refutation that the features of a response or of a sentence tell of, or None."""
+    refutations = []
+    for name, number in numbers.items():
+        prefix, _, key = name.rpartition(".")
+        metric = find(prefix)
+        if metric is not None and metric.refutes is not None and key == metric.refutes.feature and number > 0:
+            refutations.append(Refutation(name, metric.refutes.probability))
+    return min(refutations, key=lambda refutation: refutation.probability, default=None)
 
 
-def refute(verdict: Verdict, refutations: Sequence[Refutation]) -> Verdict:
-    """The verdict with the least probability that ``refutations`` leave it, which has the part of a contribution.
+def refute(verdict: Verdict, refutation: Refutation | None) -> Verdict:
+    """The verdict with no more probability than ``refutation`` leaves it, which has the part of a contribution.
 
     A verdict without a probability keeps it that way.
     """
-    if not refutations or verdict.probability is None or verdict.threshold is None:
+    if refutation is None or verdict.probability is None or verdict.threshold is None:
         return verdict
-    strongest = min(refutations, key=lambda refutation: refutation.probability)
-    probability = min(verdict.probability, strongest.probability)
+    probability = min(verdict.probability, refutation.probability)
     contributions = dict(verdict.contributions or {})
     if probability < verdict.probability:
-        contributions[strongest.feature] = logit(probability) - logit(verdict.probability)
+        contributions[refutation.feature] = logit(probability) - logit(verdict.probability)
     consistent = is_consistent(probability, verdict.threshold, fitted=True)
     return replace(
         verdict,

@@ -15,8 +15,8 @@ from groundwire.runtime.calibration import Calibration, ProfileName
 from ..schema.results import MetricResult, SentenceVerdict, UnsupportedSpan, Verdict
 from ..text.sentences import sentences
 from .decision import decide, decide_sentence
-from .features import features_of_part
-from .refutation import Refutation, find_refutations, refute
+from .features import features, features_of_part
+from .refutation import find_refutation, refute
 
 
 def decide_response(
@@ -30,9 +30,9 @@ def decide_response(
 
     Raises as ``decide`` does.
     """
-    refutations = find_refutations(results)
-    whole = refute(decide(results, calibration, profile, max_false_positive_rate), refutations)
-    decided = decide_sentences(response, results, whole, calibration, refutations)
+    whole = decide(results, calibration, profile, max_false_positive_rate)
+    whole = refute(whole, find_refutation(features(results)))
+    decided = decide_sentences(response, results, whole, calibration)
     return choose_verdict(whole, decided), decided
 
 
@@ -41,7 +41,6 @@ def decide_sentences(
     results: Mapping[str, MetricResult],
     whole: Verdict,
     calibration: Calibration | None,
-    refutations: Sequence[Refutation],
 ) -> tuple[SentenceVerdict, ...]:
     """The sentences of a response with their verdicts; none when ``whole``, that on all its numbers, is unknown."""
     if calibration is None or whole.label == "unknown":
@@ -52,19 +51,23 @@ def decide_sentences(
     decided = []
     for sentence in parts:
         numbers = features_of_part(results, sentence.start, sentence.end)
-        refuted = [part for part in refutations if sentence.start <= part.start < sentence.end]
+        refutation = find_refutation(numbers)
         # What a rule refutes was stated, whatever a classifier makes of the sentence.
-        verdict = decide_sentence(numbers, calibration, whole, check_verifiable=not refuted)
-        decided.append(SentenceVerdict(*sentence, refute(verdict, refuted)))
+        verdict = decide_sentence(numbers, calibration, whole, check_verifiable=refutation is None)
+        decided.append(SentenceVerdict(*sentence, refute(verdict, refutation)))
     return tuple(decided)
 
 
 def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:
-    """The worst verdict of a sentence that states something; ``whole`` where sentences do not say more than it."""
+    """The worst verdict of a sentence that states something; ``whole`` where sentences do not say more than it.
+
+    The bound on false positives is about responses, so it is that of ``whole``.
+    """
     verdicts = [sentence.verdict for sentence in decided if sentence.verdict.probability is not None]
     if whole.probability is None or not verdicts or any(sentence.verdict.label == "unknown" for sentence in decided):
         return whole
-    return min(verdicts, key=lambda verdict: verdict.probability or 0.0)
+    worst = min(verdicts, key=lambda verdict: verdict.probability or 0.0)
+    return msgspec.structs.replace(worst, max_false_positive_rate=whole.max_false_positive_rate)
 
 
 def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVerdict]) -> tuple[UnsupportedSpan, ...]:

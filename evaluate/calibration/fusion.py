@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,6 +28,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
 from groundwire.engine.verdict.features import find_feature
+from groundwire.engine.verdict.refutation import find_refutation, logit
 from groundwire.runtime.calibration import Quantity
 from groundwire.runtime.errors import InvalidRequest
 
@@ -51,6 +53,8 @@ class LabelledFeatures(NamedTuple):
     label: int
     """1 consistent, 0 inconsistent."""
     features: Mapping[str, float]
+    sentences: tuple[Mapping[str, float], ...] = ()
+    """The features of each sentence (``features_of_part``) of a response of several; else empty."""
     quantities: Mapping[Quantity, float] = {}
     """How the response looks (``statistics.shift.describe_texts``)."""
 
@@ -90,8 +94,46 @@ class FusionModel:
         table = (tabulate_features(features, self.names) - self.mean) / self.deviation
         return np.asarray(np.nan_to_num(table) @ self.weight + self.intercept)
 
+    def predict_responses(self, examples: Sequence[LabelledFeatures], verifiable: float | None) -> Floats:
+        """Logit of the verdict's probability [N], as ``groundwire.engine.verdict.sentences`` draws it.
 
-PredictProbabilities: TypeAlias = Callable[[Sequence[Mapping[str, float]]], Floats]
+        That is the worst of the sentences that state something, or that of the whole response where they say too
+        little; at most what a refutation leaves.
+        """
+        wholes = [example.features for example in examples]
+        logits = self._predict_bounded(wholes)
+        parts = [self._find_stated(example.sentences, verifiable) for example in examples]
+        of_parts = iter(self._predict_bounded([numbers for stated in parts for numbers in stated]))
+        for index, stated in enumerate(parts):
+            if stated:
+                logits[index] = min(next(of_parts) for _ in stated)
+        return logits
+
+    def _find_stated(
+        self, sentences: Sequence[Mapping[str, float]], verifiable: float | None
+    ) -> list[Mapping[str, float]]:
+        """The sentences that state something; none where half of the weight has nothing to say about one of them."""
+        stated = [
+            numbers
+            for numbers in sentences
+            if verifiable is None
+            or numbers.get("verifiability", 1.0) >= verifiable
+            or find_refutation(numbers) is not None
+        ]
+        known = ~np.isnan(tabulate_features(stated, self.names)) if stated else np.zeros((0, len(self.names)))
+        enough = 2 * known @ np.abs(self.weight) >= np.abs(self.weight).sum()
+        return stated if enough.all() else []
+
+    def _predict_bounded(self, features: Sequence[Mapping[str, float]]) -> Floats:
+        if not features:
+            return np.zeros(0)
+        found = [find_refutation(numbers) for numbers in features]
+        bounds = [np.inf if refutation is None else logit(refutation.probability) for refutation in found]
+        return np.minimum(self.predict_logits(features), bounds)
+
+
+Predict: TypeAlias = Callable[[Sequence[LabelledFeatures]], Floats]
+"""The logits of the verdicts on responses [N]."""
 
 
 def select_model(examples: Sequence[LabelledFeatures], options: FusionOptions) -> tuple[FusionModel, float]:
@@ -108,7 +150,7 @@ def select_model(examples: Sequence[LabelledFeatures], options: FusionOptions) -
         np.mean([_measure_left_out(examples, part, names, penalty) for part in parts]) for penalty in options.penalties
     ]
     penalty = options.penalties[int(np.argmax(areas))]
-    return rescale_model(fit_model(examples, names, penalty), examples), penalty
+    return rescale_model(fit_model(examples, names, penalty), examples, options.verifiable), penalty
 
 
 def choose_features(examples: Sequence[LabelledFeatures]) -> tuple[str, ...]:
@@ -140,9 +182,15 @@ def _is_lower_better(name: str) -> bool:
     return feature is not None and feature[1] in feature[0].lower_is_better
 
 
-def rescale_model(model: FusionModel, examples: Sequence[LabelledFeatures]) -> FusionModel:
-    """``model`` with its weights times one factor and another intercept: those with the least loss, unpenalized."""
-    logits = model.predict_logits([example.features for example in examples])
+def rescale_model(
+    model: FusionModel, examples: Sequence[LabelledFeatures], verifiable: float | None = None
+) -> FusionModel:
+    """``model`` with its weights times one factor and another intercept: those with the least loss, unpenalized.
+
+    The loss is that of the verdicts on responses: the minimum over several sentences is lower than one of them, so an
+    intercept that was fitted to whole responses would be too low.
+    """
+    logits = model.predict_responses(examples, verifiable)
     signs, weights = 2 * labels_of(examples) - 1, weigh_examples(examples)
 
     def loss(theta: Floats) -> tuple[float, Floats]:
@@ -186,25 +234,27 @@ def fit_model(examples: Sequence[LabelledFeatures], names: Sequence[str], penalt
     return FusionModel(tuple(names), mean, deviation, upwards * optimum.x[1:], float(optimum.x[0]))
 
 
-def predict_held_out(examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float, seed: int) -> Floats:
-    """Each example's probability [N] by a model fitted without its fold."""
-    probabilities = np.zeros(len(examples))
-    for train, test in _split_folds(examples, seed):
+def predict_held_out(
+    examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float, options: FusionOptions
+) -> Floats:
+    """The probability [N] of each example's verdict by a model fitted without its fold."""
+    logits = np.zeros(len(examples))
+    for train, test in _split_folds(examples, options.seed):
         known = [examples[i] for i in train]
-        model = rescale_model(fit_model(known, names, penalty), known)
-        probabilities[test] = model.predict_probabilities([examples[i].features for i in test])
-    return probabilities
+        model = rescale_model(fit_model(known, names, penalty), known, options.verifiable)
+        logits[test] = model.predict_responses([examples[i] for i in test], options.verifiable)
+    return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def leave_one_out(
     examples: Sequence[LabelledFeatures], families: Mapping[str, str], options: FusionOptions | None = None
-) -> dict[str, PredictProbabilities]:
+) -> dict[str, Predict]:
     """For each set, a fusion fitted without any set of its family: what carries over from the others alone."""
     options = options or FusionOptions()
-    models: dict[str, PredictProbabilities] = {}
+    models: dict[str, Predict] = {}
     for name in dict.fromkeys(example.set for example in examples):
         rest = [example for example in examples if families[example.set] != families[name]]
-        models[name] = select_model(rest, options)[0].predict_probabilities
+        models[name] = partial(select_model(rest, options)[0].predict_responses, verifiable=options.verifiable)
     return models
 
 

@@ -6,7 +6,7 @@ Operating points are drawn from probabilities of folds that the fit has not seen
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -82,8 +82,11 @@ def fit_calibration(
 
 def select_features(example: LabelledFeatures, metrics: Sequence[str]) -> LabelledFeatures:
     """The example with the features of these metrics alone."""
-    kept = {name: value for name, value in example.features.items() if name_metric(name) in metrics}
-    return example._replace(features=kept)
+
+    def keep(features: Mapping[str, float]) -> dict[str, float]:
+        return {name: value for name, value in features.items() if name_metric(name) in metrics}
+
+    return example._replace(features=keep(example.features), sentences=tuple(map(keep, example.sentences)))
 
 
 def fit_fusion(
@@ -91,7 +94,7 @@ def fit_fusion(
 ) -> Fusion | None:
     """A fusion of the examples' features, and its operating points; None if no feature separates the classes."""
     model, penalty = select_model(examples, options)
-    held_out = predict_held_out(examples, model.names, penalty, options.seed)
+    held_out = predict_held_out(examples, model.names, penalty, options)
     # Of weights that are as good as equal, those of features that more examples have come first: they can be asked for.
     known = ~np.isnan(tabulate_features([e.features for e in examples], model.names))
     order = np.lexsort((-known.mean(0), -np.abs(model.weight).round(3)))

@@ -12,8 +12,9 @@ from rich.table import Table
 from groundwire.engine.cli import display, options
 from groundwire.engine.cli.output import STDOUT, print_json
 from groundwire.engine.jsonl.results_file import translate_write_errors
-from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.features import features
+from groundwire.engine.schema.results import MetricResult, Score
+from groundwire.engine.text.sentences import sentences
+from groundwire.engine.verdict.features import features, features_of_part
 from groundwire.runtime.errors import InvalidRequest
 
 from . import common
@@ -21,7 +22,7 @@ from . import common
 if TYPE_CHECKING:
     from groundwire.runtime.calibration import Calibration, Fusion
 
-    from ..calibration.fusion import LabelledFeatures, PredictProbabilities
+    from ..calibration.fusion import LabelledFeatures, Predict
     from ..datasets.examples import Example
 
 
@@ -183,6 +184,7 @@ def collect_features(
             "\n".join(example.knowledge),
             example.label,
             features(score.metrics),
+            list_sentences(example.response, score.metrics),
             describe_texts(example.response, example.knowledge),
         )
         for name, examples in sets.items()
@@ -191,13 +193,17 @@ def collect_features(
     ]
 
 
-def _measure_roc_auc(labelled: Sequence[LabelledFeatures], name: str, predict: PredictProbabilities) -> float:
+def list_sentences(response: str, results: Mapping[str, MetricResult]) -> tuple[dict[str, float], ...]:
+    """The features of each sentence of a response of several; none for one of a single sentence."""
+    parts = sentences(response)
+    return tuple(features_of_part(results, part.start, part.end) for part in parts) if len(parts) > 1 else ()
+
+
+def _measure_roc_auc(labelled: Sequence[LabelledFeatures], name: str, predict: Predict) -> float:
     from sklearn.metrics import roc_auc_score
 
     of_set = [example for example in labelled if example.set == name]
-    return float(
-        roc_auc_score([example.label for example in of_set], predict([example.features for example in of_set]))
-    )
+    return float(roc_auc_score([example.label for example in of_set], predict(of_set)))
 
 
 def _tabulate_fusions(fitted: Calibration) -> Table:

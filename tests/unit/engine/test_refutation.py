@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from groundwire.engine import Engine, MetricResult, Verdict
-from groundwire.engine.schema.explanations import ClassifiedSpan, UnsupportedSpan, VerifiabilityExplanation
-from groundwire.engine.verdict.refutation import Refutation, find_refutations, refute
+from groundwire.engine.schema.explanations import ClassifiedSpan, VerifiabilityExplanation
+from groundwire.engine.verdict.refutation import Refutation, find_refutation, refute
 from groundwire.engine.verdict.sentences import decide_response
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 from tests.support.fakes import world
@@ -22,13 +22,13 @@ FUSION = Fusion(
     profiles={"balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)},
 )
 CALIBRATION = Calibration(fitted_on=("dev",), rows=100, fusions=(FUSION,), scales={})
-WRONG = Refutation(0, 4, "values.contradicted", 0.03)
+WRONG = Refutation("values.contradicted", 0.03)
 KNOWLEDGE = "The tower is 324 metres tall. It was built in 1889 by Eiffel."
 
 
 def test_the_contribution_of_a_refutation_explains_the_probability() -> None:
     verdict = Verdict("consistent", 0.8, threshold=0.5, contributions={"a": 1.0}, message="absent")
-    refuted = refute(verdict, [WRONG, Refutation(5, 6, "other", 0.2)])
+    refuted = refute(verdict, WRONG)
     assert (refuted.label, refuted.probability, refuted.message) == ("inconsistent", 0.03, "absent")
     added = math.log(0.03 / 0.97) - math.log(0.8 / 0.2)
     assert refuted.contributions == {"a": 1.0, "values.contradicted": pytest.approx(added)}
@@ -36,33 +36,25 @@ def test_the_contribution_of_a_refutation_explains_the_probability() -> None:
 
 def test_a_probability_below_the_bound_stays() -> None:
     verdict = Verdict("inconsistent", 0.01, threshold=0.5)
-    assert refute(verdict, [WRONG]) == msgspec.structs.replace(verdict, contributions={})
+    assert refute(verdict, WRONG) == msgspec.structs.replace(verdict, contributions={})
 
 
 @pytest.mark.parametrize(
     "verdict", [Verdict("unknown"), Verdict("unverifiable", None, threshold=0.5), Verdict("consistent", 0.9)]
 )
 def test_a_verdict_without_probability_or_threshold_stays(verdict: Verdict) -> None:
-    assert refute(verdict, [WRONG]) == verdict
+    assert refute(verdict, WRONG) == verdict
 
 
 def test_without_refutations_nothing_changes() -> None:
     verdict = Verdict("consistent", 0.9, threshold=0.5)
-    assert refute(verdict, []) is verdict
+    assert refute(verdict, None) is verdict
 
 
 def test_only_contradicted_values_refute() -> None:
-    spans = tuple(
-        UnsupportedSpan("x", start, start + 1, reason, "", "values")  # type: ignore[arg-type]
-        for start, reason in enumerate(("mismatch", "not_in_knowledge"))
-    )
-    results = {
-        "values": MetricResult("values", "scored", 0.0, unsupported=spans),
-        "mine": MetricResult("mine", "failed"),
-    }
-    (refutation,) = find_refutations(results)
-    assert (refutation.start, refutation.feature) == (0, "values.contradicted")
-    assert find_refutations({"nli": MetricResult("nli", "scored", 0.0, unsupported=spans)}) == ()
+    assert find_refutation({"values": 0.5, "values.contradicted": 1.0, "values.absent": 2.0, "nli": 1.0}) == WRONG
+    for numbers in ({}, {"values.contradicted": 0.0}, {"values.absent": 1.0}, {"q2.contradicted": 1.0}, {"x.y": 1.0}):
+        assert find_refutation(numbers) is None
 
 
 def results_of(response: str, verifiable: float = 1.0) -> dict[str, MetricResult]:

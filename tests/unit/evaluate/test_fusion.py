@@ -242,7 +242,8 @@ def test_a_set_left_out_is_ranked_by_what_the_others_teach() -> None:
     examples += draw_examples(200, 3, "b", q2=0.8, token_classifier=0.1)
     predictors = fusion.leave_one_out(examples, {"a1": "a", "a2": "a", "b": "b"})
     assert set(predictors) == {"a1", "a2", "b"}
-    only_b = predictors["a2"]([{"q2": 0.5, "token_classifier": 0.0}, {"q2": 0.5, "token_classifier": 1.0}])
+    tests = [LabelledFeatures("a2", "g", 1, {"q2": 0.5, "token_classifier": value}) for value in (0.0, 1.0)]
+    only_b = predictors["a2"](tests)
     assert only_b[1] > only_b[0]
 
 
