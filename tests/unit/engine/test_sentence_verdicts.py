@@ -68,6 +68,7 @@ def make_score(
     results = [
         MetricResult("nli", "scored", whole.supported, explanation=NliExplanation(whole, None, parts)),
         MetricResult("token_classifier", "scored", 0.5, unsupported=doubts),
+        MetricResult("pmi", "failed", message="its number is not missed"),
     ]
     if verifiable is not None:
         checked = VerifiabilityExplanation(tuple(map(classified, BOUNDS, verifiable)))
