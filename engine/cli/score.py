@@ -225,7 +225,8 @@ class _ScoreTable:
             str(line.number), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
         )
         self.has_values = self.has_values or bool(values)
-        absent = [score.verdict.message] if score.verdict.absent and score.verdict.probability is not None else []
+        drawn = score.verdict
+        absent = [drawn.message] if drawn.absent and drawn.message and drawn.probability is not None else []
         for warning in (*score.warnings, *absent):
             self._warned_lines[warning].append(line.number)
 

@@ -61,13 +61,13 @@ def decide_sentences(
 def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:
     """The worst verdict of a sentence that states something; ``whole`` where sentences do not say more than it.
 
-    The bound on false positives is about responses, so it is that of ``whole``.
+    The bound on false positives is about responses, so it is that of ``whole``; so is what it lacks.
     """
     verdicts = [sentence.verdict for sentence in decided if sentence.verdict.probability is not None]
     if whole.probability is None or not verdicts or any(sentence.verdict.label == "unknown" for sentence in decided):
         return whole
     worst = min(verdicts, key=lambda verdict: verdict.probability or 0.0)
-    return msgspec.structs.replace(worst, max_false_positive_rate=whole.max_false_positive_rate)
+    return msgspec.structs.replace(worst, max_false_positive_rate=whole.max_false_positive_rate, absent=whole.absent)
 
 
 def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVerdict]) -> tuple[UnsupportedSpan, ...]:

@@ -94,7 +94,8 @@ def test_a_response_is_as_consistent_as_its_worst_sentence_that_states_something
         pytest.approx(probability(0.9)),
         pytest.approx(probability(0.3)),
     ]
-    assert msgspec.structs.replace(score.verdict, max_false_positive_rate=None) == score.sentences[2].verdict
+    worst = score.sentences[2].verdict
+    assert score.verdict == msgspec.structs.replace(worst, max_false_positive_rate=0.2, absent=("q2",))
 
 
 def test_only_doubted_sentences_have_marked_words() -> None:
@@ -164,3 +165,16 @@ def test_a_sentence_has_the_fusion_of_the_response_and_says_what_that_lacks() ->
     assert (score.verdict.threshold, score.verdict.max_false_positive_rate) == (0.5, 0.2)
     with pytest.raises(InvalidRequest, match="has no fusion 'fast'; it has full"):
         CALIBRATION.fusion("fast")
+
+
+def test_what_the_verdict_lacks_is_what_the_response_lacks() -> None:
+    """A number that a sentence cannot have is not missing: nothing is to be said about it."""
+    features = (CALIBRATION.fusions[0].features[0], Feature(name="nli", mean=0.5, deviation=0.25, weight=0.5))
+    fusion = msgspec.structs.replace(CALIBRATION.fusions[0], features=features)
+    score = make_score((0.9, 0.9, 0.3), None, msgspec.structs.replace(CALIBRATION, fusions=(fusion,)))
+    assert score.sentences[2].verdict.absent == ("nli",)
+    assert (score.verdict.probability, score.verdict.absent, score.verdict.message) == (
+        score.sentences[2].verdict.probability,
+        (),
+        "",
+    )
