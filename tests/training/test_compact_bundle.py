@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.runtime.manifest import ClassifierRole, Template
+from groundwire.runtime.manifest import ClassifierRole, Template, TokenClassifierRole
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Schedule
 from groundwire.train.compact import bundle, lm, multitask_nli
+from groundwire.train.compact.multitask_model import TOKEN_LABELS
 from tests.support.training_sets import finished
 
 
@@ -75,7 +76,12 @@ def test_what_the_recipes_save_can_be_exported(sets: Path, small: Path, tmp_path
     made = bundle.export_compact_bundle(
         tmp_path / "ckpt", tmp_path / "bundle", lambda role, stage: None, precision="fp32"
     )
-    assert set(made.manifest.roles) == {"nli", "detector.consistency", "detector.verifiability", "lm", "embedder"}
+    heads = {"nli", "detector.consistency", "detector.verifiability", "token_classifier"}
+    assert set(made.manifest.roles) == {*heads, "lm", "embedder"}
+    tokens = made.manifest.roles["token_classifier"]
+    assert isinstance(tokens, TokenClassifierRole)
+    assert (tokens.labels, tokens.supported) == (TOKEN_LABELS, "supported")
+    assert len({made.manifest.roles[role].graph_files for role in heads}) == 1
     assert "CDLA-Sharing-1.0" in made.manifest.license
     verifiability = made.manifest.roles["detector.verifiability"]
     assert isinstance(verifiability, ClassifierRole)

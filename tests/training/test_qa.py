@@ -13,7 +13,7 @@ import torch
 from transformers import BertForQuestionAnswering
 
 from groundwire.train.common import backbone
-from groundwire.train.common.corpus import Question, Squad, find_sentence_bounds
+from groundwire.train.common.corpus import Question, Squad, find_sentence_bounds, is_held_out
 from groundwire.train.common.loop import Schedule, make_batches
 from groundwire.train.compact import qa
 from tests.support.training_sets import PARAGRAPHS, UNANSWERABLE, write_gzipped
@@ -138,7 +138,7 @@ def test_token_labels(small: Path) -> None:
 
 def test_one_article_in_fifty_is_held_out() -> None:
     titles = [f"Article_{index}" for index in range(5000)]
-    assert sum(map(qa.is_held_out, titles)) == pytest.approx(100, abs=30)
+    assert sum(map(is_held_out, titles)) == pytest.approx(100, abs=30)
 
 
 def train_and_record(monkeypatch: pytest.MonkeyPatch, data: Path, out: Path, steps: int) -> list[dict[str, Any]]:

@@ -89,7 +89,7 @@ def test_the_command_reports_every_set(
     (data / qa.ANSWERABLE).symlink_to(sets / qa.ANSWERABLE)
     write_gzipped(data / qa.UNANSWERABLE, UNANSWERABLE)
     (data / "squad2_dev.jsonl.gz").symlink_to(sets / "squad1_dev.jsonl.gz")
-    monkeypatch.setattr(qa, "is_held_out", lambda title: title == "Amazon_River")
+    monkeypatch.setattr(qa_evaluation, "is_held_out", lambda title: title == "Amazon_River")
     run("measure-qa", "--source", checkpoint, "--data", data, "--out", tmp_path / "report.json")
     report = json.loads((tmp_path / "report.json").read_text())
     counts = {name: report[name]["at_chosen"]["questions"] for name in ("held_out", "held_out_short", "squad2_dev")}

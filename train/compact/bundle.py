@@ -71,6 +71,7 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
         "detector.verifiability": options(
             "multitask_nli", "verifiability", template=Template("{hypothesis}"), sentence=True
         ),
+        "token_classifier": options("multitask_nli", "token_classifier"),
         "lm": options("lm"),
     }
     finished = {role: wanted for role, wanted in candidates.items() if _is_finished(Path(wanted.source))}

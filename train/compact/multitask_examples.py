@@ -20,6 +20,7 @@ from ..synthesis.chat_style import ChatStyle
 from ..synthesis.harmless import HarmlessResponses
 from ..synthesis.minimal_pairs import GroundedPair, MinimalPairs
 from ..synthesis.pairs import NEAR, ConsistencyPair, ConsistencyPairs
+from ..synthesis.question_pairs import QuestionPair, QuestionPairs
 from ..synthesis.structured_edits import UnsupportedSpan
 from ..synthesis.verifiability import VerifiabilitySentences
 from .multitask_model import HEADS, IGNORED, NOT_ENTAILMENT, TOKEN_HEAD, TOKEN_LABELS
@@ -27,7 +28,8 @@ from .public_pairs import ENTAILMENT, SETS, LabelledPair, PublicPairs
 from .public_pairs import NOT_ENTAILMENT as UNSPECIFIED
 
 SHARES = {
-    **{"minimal": 0.46, "public": 0.24, "harmless": 0.08, "made": 0.08, "comparison": 0.05, "verifiability": 0.09},
+    **{"minimal": 0.28, "questions": 0.2, "public": 0.28},
+    **{"harmless": 0.06, "made": 0.05, "comparison": 0.04, "verifiability": 0.09},
 }
 """Of the groups, by source."""
 INFERENCE_LABELS: dict[str, str] = {
@@ -74,8 +76,9 @@ class MultitaskExamples:
         sentences: VerifiabilitySentences,
         minimal: MinimalPairs,
         harmless: HarmlessResponses,
+        questions: QuestionPairs | None = None,
     ) -> None:
-        """``comparisons`` are pairs in the form that Q² asks; with None there are none."""
+        """``comparisons`` are pairs in the form that Q² asks; with None there are none, and so with ``questions``."""
         self.public = public
         self.consistency = consistency
         """Pairs of the sources that dialogues go wrong in."""
@@ -94,6 +97,10 @@ class MultitaskExamples:
         }
         if comparisons is not None:
             self._draws["comparison"] = lambda _, rng: (self._draw_comparison(rng), self._draw_comparison(rng))
+        self.questions = questions
+        """Statements made from questions that people asked."""
+        if questions is not None:
+            self._draws["questions"] = lambda words, rng: make_question_examples(questions.draw(words, rng))
 
     @classmethod
     def read(cls, data: Path, split: str = "train") -> MultitaskExamples:
@@ -114,6 +121,7 @@ class MultitaskExamples:
             sentences,
             MinimalPairs.read(data, squad, style, split),
             HarmlessResponses(sentences.non_verifiable, questions, style),
+            QuestionPairs.read(data, style, split),
         )
 
     def make(self, _: int, rng: random.Random) -> tuple[Row, Row]:
@@ -199,6 +207,22 @@ def make_grounded_example(pair: GroundedPair) -> Example:
     if pair.inference is not None:
         labels["nli"] = pair.inference
     return Example(pair.knowledge, pair.response, pair.kind, labels, pair.spans)
+
+
+def make_question_examples(pair: QuestionPair) -> tuple[Example, Example]:
+    """The examples of both halves of a pair of statements."""
+    halves = ((ENTAILMENT, pair.supported, ()), (UNSPECIFIED, pair.unsupported, pair.spans))
+    first, second = (
+        Example(
+            pair.knowledge,
+            response,
+            pair.kind,
+            {"consistency": pairs.LABELS[label != ENTAILMENT], **({} if pair.aside else {"nli": label})},
+            spans,
+        )
+        for label, response, spans in halves
+    )
+    return first, second
 
 
 def make_public_example(name: str, pair: LabelledPair) -> Example:

@@ -23,6 +23,7 @@ from .multitask_examples import (
     MultitaskExamples,
     make_grounded_example,
     make_public_example,
+    make_question_examples,
 )
 from .multitask_model import HEADS, IGNORED, TOKEN_HEAD, MultitaskNLI, list_untrained_heads, load_multitask_nli
 
@@ -47,7 +48,7 @@ def measure_multitask_nli(source: Path, data: Path, bench: Path | None, count: i
 def measure_heads(model: MultitaskNLI, examples: MultitaskExamples, count: int, seed: int = 7) -> dict[str, Any]:
     """Accuracy of every head on ``count`` held-out examples; of consistency also ROC-AUC and accuracy by kind.
 
-    ``minimal`` compares the two halves of minimal pairs (``measure_minimal_pairs``).
+    ``minimal`` and ``questions`` compare the two halves of pairs (``measure_pairs``).
     """
     rngs = [random.Random(seed * 1_000_003 + index) for index in range(count)]
     drawn = {
@@ -68,24 +69,30 @@ def measure_heads(model: MultitaskNLI, examples: MultitaskExamples, count: int, 
             report[head]["by_kind"] = {
                 kind: round(float(right[kinds == kind].mean()), 4) for kind in sorted(set(kinds))
             }
-    report["minimal"] = measure_minimal_pairs(model, examples, count, seed)
+    words = int((MAX_TOKENS - CLAIM_TOKENS) * WORDS_PER_TOKEN)
+    pairs = [examples.minimal.draw(words, random.Random(seed * 1_000_003 + index)) for index in range(count)]
+    report["minimal"] = measure_pairs(
+        model, examples, [(make_grounded_example(pair[0]), make_grounded_example(pair[1])) for pair in pairs]
+    )
+    if examples.questions is not None:
+        asked = [examples.questions.draw(words, random.Random(seed * 1_000_003 + index)) for index in range(count)]
+        report["questions"] = measure_pairs(model, examples, [make_question_examples(pair) for pair in asked])
     return report
 
 
-def measure_minimal_pairs(
-    model: MultitaskNLI, examples: MultitaskExamples, count: int, seed: int = 7
+def measure_pairs(
+    model: MultitaskNLI, examples: MultitaskExamples, drawn: Sequence[tuple[Example, Example]]
 ) -> dict[str, Any]:
-    """How well ``count`` held-out minimal pairs are distinguished, and their unsupported words marked.
+    """How well pairs of a supported and an unsupported response are distinguished, and unsupported words marked.
 
     - ``consistency``, ``nli``: the share of pairs whose supported half is more consistent, or more entailed;
     - ``token_f1``: F1 of flagged tokens, ``span_f1`` of runs of them that begin and end where a span does;
-    - ``caught``: unsupported halves with a flagged token in a span; ``clean``: supported halves without a flag;
+    - ``caught``: unsupported halves with a flagged token in a span, of those whose spans are known; ``clean``:
+      supported halves without a flag;
     - ``reason``: the share of flagged tokens of spans that are flagged for the right reason;
     - ``by_kind``: consistency and caught for each kind of edit.
     """
-    words = int((MAX_TOKENS - CLAIM_TOKENS) * WORDS_PER_TOKEN)
-    drawn = [examples.minimal.draw(words, random.Random(seed * 1_000_003 + index)) for index in range(count)]
-    rows = _encode(examples, (make_grounded_example(half) for pair in drawn for half in pair))
+    rows = _encode(examples, (half for pair in drawn for half in pair))
     logits = compute_logits(model, rows)
     scores = {
         "consistency": np.array([row[0] - row[1] for row in logits["consistency"]]).reshape(-1, 2),
@@ -95,25 +102,26 @@ def measure_minimal_pairs(
     gold = [np.array(row[TOKEN_HEAD]) for row in rows]
     flagged = [np.where(g == IGNORED, IGNORED, row.argmax(-1)) for g, row in zip(gold, logits[TOKEN_HEAD], strict=True)]
     hits = np.array([((f > 0) & (g > 0)).any() for f, g in zip(flagged, gold, strict=True)]).reshape(-1, 2)
+    known = np.array([(g > 0).any() for g in gold]).reshape(-1, 2)[:, 1]
     flags = np.array([(f > 0).any() for f in flagged]).reshape(-1, 2)
     flat, flat_gold = np.concatenate(flagged), np.concatenate(gold)
     both = (flat > 0) & (flat_gold > 0)
     runs = [(set(_list_runs(f)), set(_list_runs(g))) for f, g in zip(flagged, gold, strict=True)]
     right = sum(len(marked & wanted) for marked, wanted in runs)
-    kinds = np.array([pair.supported.kind for pair in drawn])
+    kinds = np.array([supported.source for supported, _ in drawn])
     return {
-        "pairs": count,
+        "pairs": len(drawn),
         **{name: _round(values.mean()) for name, values in ranked.items()},
         "token_f1": _round(2 * both.sum() / max(1, (flat > 0).sum() + (flat_gold > 0).sum())),
         "span_f1": _round(2 * right / max(1, sum(len(marked) + len(wanted) for marked, wanted in runs))),
-        "caught": _round(hits[:, 1].mean()),
+        "caught": _round(hits[known, 1].mean()) if known.any() else None,
         "clean": _round(1 - flags[:, 0].mean()),
         "reason": _round((flat == flat_gold)[both].mean()) if both.any() else None,
         "by_kind": {
             kind: {
                 "pairs": int((kinds == kind).sum()),
                 "consistency": _round(ranked["consistency"][kinds == kind].mean()),
-                "caught": _round(hits[kinds == kind, 1].mean()),
+                "caught": _round(hits[(kinds == kind) & known, 1].mean()) if known[kinds == kind].any() else None,
             }
             for kind in sorted(set(kinds))
         },

@@ -14,7 +14,6 @@ The articles that ``is_held_out`` selects are not trained on: they are the devel
 from __future__ import annotations
 
 import random
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ import torch
 from transformers import BertForQuestionAnswering, PreTrainedTokenizerFast
 
 from ..common import backbone
-from ..common.corpus import Question, Squad, read_rows
+from ..common.corpus import Question, Squad, is_held_out, read_rows
 from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches
 from ..synthesis import perturbations
 from ..synthesis.negation import negate
@@ -89,11 +88,6 @@ def read_qa_sets(data: Path, *, qamr: bool = True) -> Squad:
         rows = list(read_rows(data / QAMR))
         squad = squad.add_questions(random.Random(3).sample(rows, int(len(rows) * QAMR_SHARE)))
     return squad
-
-
-def is_held_out(title: str) -> bool:
-    """Whether an article belongs to the development set: two in a hundred, by a hash of the title."""
-    return zlib.crc32(title.encode()) % 50 == 0
 
 
 def make_qa_example(squad: Squad, question: Question, rng: random.Random) -> tuple[str, str, int, int]:

@@ -26,7 +26,7 @@ from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import Array, DeviceProfile, Graph, Session
 from groundwire.runtime.tokenization import TextEncoder
 
-from ..common.corpus import Question, Squad
+from ..common.corpus import Question, Squad, is_held_out
 from . import qa
 
 STRIDE = 128
@@ -131,7 +131,7 @@ def read_held_out_questions(data: Path, sentences: Sequence[int] = ()) -> list[t
     return [
         (question, qa.cut_qa_window(squad, question, rng.choice(sentences or (qa.ALL_SENTENCES,)), rng)[0])
         for question in squad.questions
-        if qa.is_held_out(squad.titles[question.paragraph])
+        if is_held_out(squad.titles[question.paragraph])
     ]
 
 

@@ -19,12 +19,15 @@ from .chat_style import ChatStyle
 from .qa_to_statement import make_statement
 from .weak_labels import NOT_VERIFIABLE, VERIFIABLE, assign_weak_label
 
+CLAIMS = 0.4
+"""Share of the verifiable sentences that are short facts, where there are any."""
+
 
 class VerifiabilitySentences:
     """Draws sentences and their labels."""
 
-    def __init__(self, squad: Squad, chat: Iterable[str], questions: Sequence[str]) -> None:
-        """``chat`` are sentences for the rules to label, ``questions`` are questions."""
+    def __init__(self, squad: Squad, chat: Iterable[str], questions: Sequence[str], claims: Sequence[str] = ()) -> None:
+        """``chat`` are sentences for the rules to label, ``questions`` are questions, ``claims`` are short facts."""
         labelled: dict[str | None, list[str]] = {VERIFIABLE: [], NOT_VERIFIABLE: [], None: []}
         for sentence in dict.fromkeys(chat):
             labelled[assign_weak_label(sentence)].append(sentence)
@@ -36,13 +39,15 @@ class VerifiabilitySentences:
             raise ValueError("The chat holds no verifiable or no non-verifiable sentence, or there are no questions.")
         self._squad = squad
         self._questions = questions
+        self._claims = claims
         self._style = ChatStyle(self.non_verifiable)
 
     @classmethod
     def read(cls, data: Path, squad: Squad) -> VerifiabilitySentences:
         """From Topical-Chat, EWT and GUM, and the questions of SQuAD and of the well-formedness set."""
         questions = [row["question"] for row in read_rows(data / "query_wellformedness_train.jsonl.gz")]
-        return cls(squad, read_chat_sentences(data), questions + [question.text for question in squad.questions])
+        asked = questions + [question.text for question in squad.questions]
+        return cls(squad, read_chat_sentences(data), asked, list(read_claims(data)))
 
     def draw(self, rng: random.Random) -> tuple[str, str]:
         """Draw a sentence and its label."""
@@ -53,7 +58,9 @@ class VerifiabilitySentences:
     def _draw_verifiable(self, rng: random.Random) -> str:
         """Draw a verifiable sentence: plain, reported, or with an opinion in the same sentence."""
         dice = rng.random()
-        if dice < 0.3:
+        if self._claims and rng.random() < CLAIMS:
+            fact = rng.choice(self._claims)
+        elif dice < 0.3:
             fact = rng.choice(self.verifiable)
         elif dice < 0.5:
             chosen = rng.choice(self._squad.questions)
@@ -82,6 +89,16 @@ class VerifiabilitySentences:
         if rng.random() < 0.2:
             text = f"{text.rstrip(' .!?')}{rng.choice((', ', ' and '))}{rng.choice(self.non_verifiable)}"
         return self._style.style_sentence(text, rng, claim=False)
+
+
+def read_claims(data: Path) -> Iterator[str]:
+    """Short facts about anything, in plain words: claims of FEVER and Fool Me Twice, of science, and of pictures."""
+    for name in ("nli_fever", "nli_fm2", "nli_curriculum_drop_help_cosmos", "nli_snli_mnli_dev"):
+        path = data / "more" / f"{name}.jsonl.gz"
+        for row in read_rows(path) if path.is_file() else ():
+            source = row.get("source", "")
+            if name.startswith(("nli_fever", "nli_fm2")) or "entailment_tree" in source or source.startswith("snli"):
+                yield row["hypothesis"]
 
 
 def read_chat_sentences(data: Path) -> Iterator[str]:
