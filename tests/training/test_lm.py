@@ -49,6 +49,45 @@ def test_the_first_block_looks_where_minilm_looks(small: Path) -> None:
         torch.testing.assert_close(keys, minilm.key(state))
 
 
+def test_more_positions_leave_what_the_others_compute(small: Path) -> None:
+    torch.manual_seed(0)
+    short = build_language_model(torch.ones(len(backbone.load_tokenizer())), 2, positions=0).eval()
+    old = short.config.n_positions
+    ids = torch.arange(5, 5 + old)[None] % 50
+    with torch.inference_mode():
+        expected = short(ids).logits
+        lm.extend_positions(short, 2 * old + 3)
+        torch.testing.assert_close(short(ids).logits, expected)
+        assert short(ids.repeat(1, 2)).logits.shape[1] == 2 * old
+    assert short.config.n_positions == len(short.transformer.wpe.weight) == 2 * old + 3
+    torch.testing.assert_close(short.transformer.wpe.weight[old : 2 * old], short.transformer.wpe.weight[:old])
+
+
+def test_long_documents_are_surrounded_by_their_article(sets: Path, small: Path) -> None:
+    tokens = backbone.load_tokenizer()
+    prompts = PromptSampler.read(sets)
+    for seed in range(30):
+        question = prompts.questions[seed % len(prompts.questions)]
+        short = prompts.draw_grounded(question, random.Random(seed))
+        long = prompts.draw_grounded(question, random.Random(seed), 60)
+        assert short.document in long.document
+        assert long.document.count(short.document) == 1
+        assert len(long.document.split()) <= max(60, len(short.document.split()))
+        row = encode_prompt(tokens, long, random.Random(seed), lm.POSITIONS)
+        assert len(row["input_ids"]) <= lm.POSITIONS
+    assert any(
+        len(prompts.draw_grounded(question, random.Random(1), 60).document.split()) > 30
+        for question in prompts.questions
+    )
+
+
+def test_a_run_goes_on_from_a_checkpoint(sets: Path, small: Path, trained: Path, tmp_path: Path) -> None:
+    lm.train_language_model(sets, tmp_path / "lm", SCHEDULE, start=trained)
+    before, after = (GPT2LMHeadModel.from_pretrained(path) for path in (trained, tmp_path / "lm"))
+    assert after.config.n_layer == before.config.n_layer
+    torch.testing.assert_close(after.transformer.wte.weight, before.transformer.wte.weight)
+
+
 def test_the_parts_are_tokenized_separately(small: Path) -> None:
     tokens = backbone.load_tokenizer()
     prompt = Prompt("The river is long.", "How long?", "It is 6,400 km")

@@ -22,6 +22,7 @@ from .options import (
     OutBundle,
     Precision,
     Seed,
+    Start,
     Steps,
     Threads,
     make_schedule,
@@ -39,9 +40,7 @@ def _train_extractive_qa(
     steps: Steps = 2400,
     seed: Seed = 13,
     threads: Threads = 0,
-    start: Annotated[
-        Path | None, typer.Option(help="Checkpoint to start from; default MiniLM.", file_okay=False)
-    ] = None,
+    start: Start = None,
 ) -> None:
     """Train extractive question answering with "no answer".
 
@@ -173,12 +172,14 @@ def _measure_multitask_nli(
 
 
 @app.command("lm")
-def _train_language_model(data: Data, out: Out, steps: Steps = 1500, seed: Seed = 13, threads: Threads = 0) -> None:
-    """Train the language model of PMI-Faith, which reads a document.
+def _train_language_model(
+    data: Data, out: Out, start: Start = None, steps: Steps = 1500, seed: Seed = 13, threads: Threads = 0
+) -> None:
+    """Train the language model of PMI-Faith, which reads a document of up to 700 words.
 
     Data: squad1_train, squad1_dev and topical_chat (.jsonl.gz).
     """
-    lm.train_language_model(data, out, make_schedule(steps, seed, threads))
+    lm.train_language_model(data, out, make_schedule(steps, seed, threads), start=start)
 
 
 @app.command("bundle-compact")

@@ -24,6 +24,9 @@ OutFile = Annotated[Path, typer.Option(help="JSON Lines file to write.", dir_oka
 OutBundle = Annotated[Path, typer.Option(help="Bundle directory to write.")]
 Steps = Annotated[int, typer.Option(help="Optimizer steps.", min=1)]
 Seed = Annotated[int, typer.Option(help="Seed of the data order and of every random draw.")]
+Start = Annotated[
+    Path | None, typer.Option(help="Checkpoint to start from; default MiniLM.", exists=True, file_okay=False)
+]
 Threads = Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)]
 Force = Annotated[bool, typer.Option(help="Replace the roles that the bundle directory already has.")]
 

@@ -13,11 +13,11 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.manifest import Template
 
 from ..common import backbone
-from . import shortlist
+from . import lm, shortlist
 
 WINDOW = 256
-"""Tokens that the models read at once. They were trained on at most 128, the language model on about 200, and longer
-windows are rarely better."""
+"""Tokens that the models read at once, but for the language model. They were trained on at most 256, most of them on
+128, and longer windows are rarely better."""
 VERSION = "2"
 BERTSCORE_LAYER = 4
 """Of the embedder's six. Measured as ROC-AUC of BERTScore's precision and F1 on the first 300 rows of two development
@@ -72,7 +72,7 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
             "multitask_nli", "verifiability", template=Template("{hypothesis}"), sentence=True
         ),
         "token_classifier": options("multitask_nli", "token_classifier"),
-        "lm": options("lm"),
+        "lm": replace(options("lm"), max_tokens=lm.POSITIONS),
     }
     finished = {role: wanted for role, wanted in candidates.items() if _is_finished(Path(wanted.source))}
     if not finished:

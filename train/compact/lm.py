@@ -28,6 +28,10 @@ from . import induction_heads
 DOCUMENT, HISTORY, RESPONSE = "Document: {}\n\n", "{}.\n", "Agent: {}."
 MAX_DOCUMENT, MAX_HISTORY, MAX_RESPONSE = 112, 40, 48
 """Tokens kept of each part: the first of the document and of the response, the last of the history."""
+POSITIONS = 1024
+"""Tokens that the model can read at once: a document of about 700 words."""
+LONG_SHARE, LONG_WORDS = 0.3, (150, 250, 400, 650)
+"""Share of the prompts whose document may be long, and how many words it then has at most."""
 LAYERS = 4
 FILL = {"input_ids": 0, "part": 0}
 REST_SHARE, REST_WEIGHT = 0.15, 0.5
@@ -43,7 +47,7 @@ _SAMPLE = (
 """Any English text: sizes of states hardly depend on it."""
 
 
-def build_language_model(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHeadModel:
+def build_language_model(counts: torch.Tensor, layers: int = LAYERS, positions: int = POSITIONS) -> GPT2LMHeadModel:
     """The model before training: MiniLM's embeddings, and GPT-2 layers with induction-head initialisation.
 
     ``counts`` [V] are the expected frequencies of the tokens. More of MiniLM does not help: its layers see both sides
@@ -80,19 +84,47 @@ def build_language_model(counts: torch.Tensor, layers: int = LAYERS) -> GPT2LMHe
         first.attn.c_attn.weight[:, :both] = torch.cat([attention.query.weight, attention.key.weight]).t()
         first.attn.c_attn.bias[:both] = torch.cat([attention.query.bias, attention.key.bias])
     induction_heads.set_induction_heads(model, torch.tensor([_tokenize(tokens, _SAMPLE)]), counts)
+    extend_positions(model, positions)
     body.wte.weight.requires_grad = False
     return model
 
 
-def train_language_model(data: Path, out: Path, schedule: Schedule, lr: float = 6e-4, layers: int = LAYERS) -> None:
-    """Train and save a ``GPT2LMHeadModel`` checkpoint and its tokenizer in ``out``, measured in ``out/report.json``."""
+def extend_positions(model: GPT2LMHeadModel, positions: int) -> None:
+    """Give ``model`` at least so many positions; new ones begin as copies of the trained ones, in order.
+
+    A head that looks at the previous token finds it there by the same numbers, beside one token far away.
+    """
+    old = model.transformer.wpe.weight
+    if len(old) >= positions:
+        return
+    copies = torch.arange(len(old), positions) % len(old)
+    model.transformer.wpe = torch.nn.Embedding(positions, old.shape[1], _weight=torch.cat([old, old[copies]]).detach())
+    model.config.n_positions = positions
+    for block in model.transformer.h:
+        causal = torch.ones(positions, positions, dtype=torch.bool).tril()
+        block.attn.register_buffer("bias", causal[None, None], persistent=False)
+
+
+def train_language_model(
+    data: Path, out: Path, schedule: Schedule, lr: float = 6e-4, layers: int = LAYERS, start: Path | None = None
+) -> None:
+    """Train and save a ``GPT2LMHeadModel`` checkpoint and its tokenizer in ``out``, measured in ``out/report.json``.
+
+    ``start`` is a checkpoint of an earlier run to train on.
+    """
     torch.manual_seed(schedule.seed)
     tokens = backbone.load_tokenizer()
     prompts = PromptSampler.read(data)
-    model = build_language_model(count_response_tokens(tokens, prompts), layers)
+    if start is None:
+        model = build_language_model(count_response_tokens(tokens, prompts), layers)
+    else:
+        model = GPT2LMHeadModel.from_pretrained(start)
+        extend_positions(model, POSITIONS)
+        model.transformer.wte.weight.requires_grad = False
 
     def make(index: int, rng: random.Random) -> Row:
-        return encode_prompt(tokens, prompts.draw(rng), rng)
+        words = rng.choice(LONG_WORDS) if rng.random() < LONG_SHARE else 0
+        return encode_prompt(tokens, prompts.draw(rng, words), rng, POSITIONS if words else 0)
 
     def feed(start: int) -> Iterator[dict[str, torch.Tensor]]:
         return make_batches(EPOCH, make, FILL, schedule, start)
@@ -101,21 +133,29 @@ def train_language_model(data: Path, out: Path, schedule: Schedule, lr: float = 
     fit(model, [ParameterGroup(trained, lr)], feed, response_loss, schedule, out)
     model.save_pretrained(out)
     tokens.save_pretrained(out)
+    unseen = PromptSampler.read(data, "dev")
     write_report(
         out,
         {
             "steps": schedule.steps,
             "seed": schedule.seed,
-            **measure_document_use(model, PromptSampler.read(data, "dev")),
+            **measure_document_use(model, unseen),
+            "long": measure_document_use(model, unseen, words=LONG_WORDS[-1]),
         },
     )
 
 
-def encode_prompt(tokens: PreTrainedTokenizerFast, prompt: Prompt, rng: random.Random) -> Row:
-    """The ids of a prompt, and the part of each: 2 the response, 1 context that is predicted too, 0 not predicted."""
-    context = encode_prefix(tokens, prompt)
+def encode_prompt(tokens: PreTrainedTokenizerFast, prompt: Prompt, rng: random.Random, limit: int = 0) -> Row:
+    """The ids of a prompt, and the part of each: 2 the response, 1 context that is predicted too, 0 not predicted.
+
+    With ``limit`` the document may be longer than ``MAX_DOCUMENT``, so that all together has at most so many tokens. Of
+    a long context as many tokens are predicted as of a short one.
+    """
+    document = max(MAX_DOCUMENT, limit - MAX_HISTORY - MAX_RESPONSE - 1)
+    context = encode_prefix(tokens, prompt, document)
     response = [*_tokenize(tokens, RESPONSE.format(prompt.response))[:MAX_RESPONSE], tokens.sep_token_id]
-    parts = [int(rng.random() < REST_SHARE) for _ in context]
+    share = REST_SHARE * min(1.0, (MAX_DOCUMENT + MAX_HISTORY) / max(1, len(context)))
+    parts = [int(rng.random() < share) for _ in context]
     return {"input_ids": context + response, "part": parts + [2] * len(response)}
 
 
@@ -131,9 +171,9 @@ def count_response_tokens(
     return torch.bincount(torch.tensor(response_tokens), minlength=len(tokens))
 
 
-def encode_prefix(tokens: PreTrainedTokenizerFast, prompt: Prompt) -> list[int]:
+def encode_prefix(tokens: PreTrainedTokenizerFast, prompt: Prompt, max_document: int = MAX_DOCUMENT) -> list[int]:
     """The ids of the text before the response."""
-    document = _tokenize(tokens, DOCUMENT.format(prompt.document))[:MAX_DOCUMENT] if prompt.document else []
+    document = _tokenize(tokens, DOCUMENT.format(prompt.document))[:max_document] if prompt.document else []
     history = _tokenize(tokens, HISTORY.format(prompt.history))[-MAX_HISTORY:] if prompt.history else []
     return document + history
 
@@ -152,21 +192,24 @@ def response_loss(model: GPT2LMHeadModel, batch: dict[str, torch.Tensor]) -> tor
 
 
 def measure_document_use(
-    model: GPT2LMHeadModel, prompts: PromptSampler, count: int = 256, seed: int = 7
+    model: GPT2LMHeadModel, prompts: PromptSampler, count: int = 256, seed: int = 7, words: int = 0
 ) -> dict[str, Any]:
     """Mean log-probability per token of unseen responses given their document, given none, and given another.
 
     ``prefers_document`` is the share of responses that are more probable given their own document than given other
-    sentences, half of them from the same article: what PMI-Faith relies on.
+    sentences, half of them from the same article: what PMI-Faith relies on. With ``words`` both documents are
+    surrounded by others of the article, about so many words in all.
     """
     tokens = backbone.load_tokenizer()
     means: dict[str, list[float]] = {"document": [], "none": [], "other": []}
     rng = random.Random(seed)
     for question in rng.sample(prompts.questions, min(count, len(prompts.questions))):
-        prompt = prompts.draw_grounded(question, rng)
-        other = prompts.draw_other_document(rng, question)
+        prompt = prompts.draw_grounded(question, rng, words)
+        other = prompts.draw_other_document(rng, question, words)
         for name, document in (("document", prompt.document), ("none", ""), ("other", other)):
-            row = encode_prompt(tokens, Prompt(document, prompt.history, prompt.response), rng)
+            row = encode_prompt(
+                tokens, Prompt(document, prompt.history, prompt.response), rng, POSITIONS if words else 0
+            )
             means[name].append(_mean_log_prob(model, row))
     table = {name: np.array(values) for name, values in means.items()}
     return {

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..common.corpus import Squad, find_sentence_bounds, read_rows
+from ..common.corpus import Squad, find_sentence_bounds, is_held_out, read_rows
 
-HELD_OUT = 50
-"""One article of so many is kept for development."""
 PLAIN_TEXTS = ("text_wikipedia", "text_fever_intros", "text_wikitext_openings")
 """Files of paragraphs in ``more``."""
 _ABBREVIATION = re.compile(
@@ -51,7 +48,7 @@ class Articles:
     def read(cls, path: Path, split: str = "train") -> Articles:
         """A file of plain text, without its held-out articles or, with ``split`` dev, only these."""
         rows = ((row, str(row.get("doc", row.get("title", "")))) for row in read_rows(path))
-        kept = ((row, key) for row, key in rows if is_development_article(key) == (split == "dev"))
+        kept = ((row, key) for row, key in rows if is_held_out(key) == (split == "dev"))
         return cls.of((_clean(row), f"{path.name}:{key}", row.get("title", "")) for row, key in kept)
 
     @classmethod
@@ -78,11 +75,6 @@ class Articles:
         """Draw up to ``count`` other paragraphs of the same article."""
         others = self.members[self.keys[paragraph]]
         return [index for index in rng.sample(others, min(count + 1, len(others))) if index != paragraph][:count]
-
-
-def is_development_article(article: str) -> bool:
-    """Whether an article is kept for development."""
-    return zlib.crc32(article.encode()) % HELD_OUT == 0
 
 
 def _clean(row: dict[str, Any]) -> str:

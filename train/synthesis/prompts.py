@@ -38,22 +38,29 @@ class PromptSampler:
         chats = read_topical_chat(data / "topical_chat.jsonl.gz") if split == "train" else ()
         return cls(Squad.read(data / f"squad1_{split}.jsonl.gz"), list(chats))
 
-    def draw(self, rng: random.Random) -> Prompt:
-        """Draw a prompt with its document, with another, or with none."""
+    def draw(self, rng: random.Random, words: int = 0) -> Prompt:
+        """Draw a prompt with its document, with another, or with none; a document of up to ``words`` words where given.
+
+        Its length beyond a few sentences comes from other paragraphs of the article, before and after.
+        """
         if self._dialogues and rng.random() < 0.2:
             turns = rng.choice(self._dialogues)
             at = rng.randrange(1, len(turns))
             prompt = Prompt("", "\n".join(turns[max(0, at - rng.randint(1, 3)) : at]), turns[at])
             return (
-                Prompt(self.draw_other_document(rng), prompt.history, prompt.response) if rng.random() < 0.5 else prompt
+                Prompt(self.draw_other_document(rng, words=words), prompt.history, prompt.response)
+                if rng.random() < 0.5
+                else prompt
             )
         question = rng.choice(self.questions)
-        prompt = self.draw_grounded(question, rng)
+        prompt = self.draw_grounded(question, rng, words)
         dice = rng.random()
-        document = "" if dice < 0.27 else self.draw_other_document(rng, question) if dice < 0.42 else prompt.document
+        document = (
+            "" if dice < 0.27 else self.draw_other_document(rng, question, words) if dice < 0.42 else prompt.document
+        )
         return Prompt(document, prompt.history if rng.random() < 0.9 else "", prompt.response)
 
-    def draw_grounded(self, question: Question, rng: random.Random) -> Prompt:
+    def draw_grounded(self, question: Question, rng: random.Random, words: int = 0) -> Prompt:
         """Draw a document around the answer, the question or an earlier text as history, and a supported response."""
         squad = self._squad
         context = squad.contexts[question.paragraph]
@@ -67,15 +74,32 @@ class PromptSampler:
             response = rng.choice(("{}.", "it was {}.", "i think it's {}.", "{}, i believe.")).format(question.answer)
         if rng.random() < 0.4:
             history = self._draw_earlier(question, rng)
-        return Prompt(window.strip(), history, self._style.style_response(response, rng))
+        document = self._surround(question.paragraph, window.strip(), words, rng)
+        return Prompt(document, history, self._style.style_response(response, rng))
 
-    def draw_other_document(self, rng: random.Random, question: Question | None = None) -> str:
+    def draw_other_document(self, rng: random.Random, question: Question | None = None, words: int = 0) -> str:
         """Draw sentences that do not answer ``question``: half of the time from its own article."""
         squad = self._squad
         near = squad.find_distractor(question, rng.randint(1, 4), rng) if question and rng.random() < 0.5 else None
-        if near:
-            return near.strip()
-        return squad.cut_window(rng.choice(self.questions), rng.randint(1, 4), rng)[0].strip()
+        if question and near:
+            return self._surround(question.paragraph, near.strip(), words, rng)
+        other = rng.choice(self.questions)
+        return self._surround(other.paragraph, squad.cut_window(other, rng.randint(1, 4), rng)[0].strip(), words, rng)
+
+    def _surround(self, paragraph: int, text: str, words: int, rng: random.Random) -> str:
+        """``text`` between other paragraphs of its article, as far as they fit into ``words`` words; one is left out.
+
+        The paragraph that is left out is the text's own, which may say the same.
+        """
+        squad, parts, room = self._squad, [text], words - len(text.split())
+        members = squad.articles[squad.titles[paragraph]]
+        for index in rng.sample(members, len(members)) if room > 0 else ():
+            room -= len(squad.contexts[index].split())
+            if room < 0:
+                break
+            if index != paragraph:
+                parts.insert(rng.choice((0, len(parts))), squad.contexts[index])
+        return " ".join(parts)
 
     def _draw_earlier(self, question: Question, rng: random.Random) -> str:
         """Draw a sentence of the paragraph before the answer, or a turn of any chat."""
