@@ -54,7 +54,7 @@ FORMATS = {"usr_topicalchat": "usr-q2"}
 """Formats of sets where the columns do not decide: the examples that the Q² paper takes."""
 DEVELOPMENT = {"begin_wow_dev": "BEGIN", "fever_symmetric_dev": "FEVER", "made_dev": "made"}
 """Sets for tuning, with their families; ``made_dev`` is drawn from SQuAD's development part by
-``python -m groundwire.train consistency-pairs``."""
+``python -m groundwire.train development-rows``."""
 AREAS = (
     ("q2_wow_600", "q2", "0.79"),
     ("q2_wow_600", "fused", "0.84"),
@@ -141,12 +141,10 @@ def _write_made_dev(train: Path, path: Path) -> None:
         return
     import json
 
-    from groundwire.train.compact import multitask_nli
+    from groundwire.train.compact.development_rows import make_development_rows
 
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(
-            json.dumps(row, ensure_ascii=False) + "\n" for row in multitask_nli.make_labelled_pairs(train, 800)
-        )
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in make_development_rows(train, "made", 800))
 
 
 def _measure_reading(bundle: str, train: Path, sample: int) -> dict[str, Any]:

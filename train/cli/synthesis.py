@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..compact import multitask_nli
+from ..compact import development_rows
 from ..synthesis import grounded_dialogues
 from .options import Data, OutFile, Seed
 
@@ -35,19 +35,27 @@ def _write_grounded_dialogues(
     _write_rows(out, grounded_dialogues.make_grounded_dialogues(data, split, articles, seed, grounded))
 
 
-@app.command("consistency-pairs")
-def _write_consistency_pairs(
+@app.command("development-rows")
+def _write_development_rows(
     data: Data,
     out: OutFile,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="made (corrupted responses in chat style), edits (pairs that differ in little) or questions (what "
+            "people asked about an article, as statements)."
+        ),
+    ] = "made",
     count: Annotated[int, typer.Option(help="Rows.", min=1)] = 800,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 7,
 ) -> None:
     """Write labelled responses about unseen articles, as a set to calibrate on.
 
-    They are made like the training pairs of multitask-nli. Data: squad1_dev, nli_dev, topical_chat,
-    query_wellformedness_train (.jsonl.gz), ud_ewt_train and gum (.conllu.gz).
+    They are made like the training examples of multitask-nli. Data: squad1_dev, nli_dev, topical_chat,
+    query_wellformedness_train (.jsonl.gz), ud_ewt_train and gum (.conllu.gz); for questions squad1_train and the
+    reading sets in more/.
     """
-    _write_rows(out, multitask_nli.make_labelled_pairs(data, count, seed))
+    _write_rows(out, development_rows.make_development_rows(data, kind, count, seed))
 
 
 def _write_rows(out: Path, rows: Iterable[dict[str, Any]]) -> None:

@@ -8,20 +8,13 @@ start.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from ..common import backbone
-from ..common.corpus import Squad
 from ..common.loop import ParameterGroup, Schedule, fit, make_group_batches, write_report
-from ..synthesis import pairs
-from ..synthesis.chat_style import ChatStyle
-from ..synthesis.pairs import ConsistencyPairs
-from ..synthesis.verifiability import VerifiabilitySentences
 from . import multitask_measure
 from .multitask_examples import FILL, MultitaskExamples
 from .multitask_model import build_multitask_nli, multitask_loss
@@ -55,23 +48,3 @@ def train_multitask_nli(
     model.save(out)
     report = multitask_measure.measure_heads(model, MultitaskExamples.read(data, "dev"), measured)
     write_report(out, {"steps": schedule.steps, "seed": schedule.seed, **report})
-
-
-def make_labelled_pairs(data: Path, count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
-    """``count`` consistency pairs of unseen articles, as rows that ``groundwire calibrate`` reads.
-
-    A model that was trained on such pairs is more confident on them than on what people write, so calibrate on other
-    sets too.
-    """
-    squad = Squad.read(data / "squad1_dev.jsonl.gz")
-    style = ChatStyle(VerifiabilitySentences.read(data, squad).non_verifiable)
-    consistency = ConsistencyPairs.read(data, squad, style, "dev")
-    for index in range(count):
-        pair = consistency.draw(random.Random(seed * 1_000_003 + index))
-        yield {
-            "id": f"made-{index}",
-            "response": pair.response,
-            "knowledge": pair.knowledge,
-            "label": int(pair.label == pairs.LABELS[0]),
-            "source": pair.kind,
-        }

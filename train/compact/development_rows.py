@@ -1,0 +1,75 @@
+"""Labelled responses about unseen articles, as sets to calibrate on and to measure with.
+
+They are made like the training examples of the multi-task NLI model, from the parts that it is not trained on. A model
+is more confident on them than on what people write, so calibrate on other sets too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..synthesis import pairs
+from .multitask_examples import (
+    CLAIM_TOKENS,
+    MAX_TOKENS,
+    WORDS_PER_TOKEN,
+    Example,
+    MultitaskExamples,
+    make_grounded_example,
+    make_question_examples,
+)
+
+WORDS = int((MAX_TOKENS - CLAIM_TOKENS) * WORDS_PER_TOKEN)
+"""Of the knowledge, at most."""
+Draw: TypeAlias = Callable[[MultitaskExamples, random.Random], tuple[Example, ...]]
+
+
+def _draw_made(examples: MultitaskExamples, rng: random.Random) -> tuple[Example, ...]:
+    return (examples.draw_made(rng),)
+
+
+def _draw_edits(examples: MultitaskExamples, rng: random.Random) -> tuple[Example, ...]:
+    supported, unsupported = examples.minimal.draw(WORDS, rng)
+    return make_grounded_example(supported), make_grounded_example(unsupported)
+
+
+def _draw_questions(examples: MultitaskExamples, rng: random.Random) -> tuple[Example, ...]:
+    return () if examples.questions is None else make_question_examples(examples.questions.draw(WORDS, rng))
+
+
+KINDS: dict[str, Draw] = {"made": _draw_made, "edits": _draw_edits, "questions": _draw_questions}
+"""What is drawn: corrupted responses in chat style, small edits, and statements of questions that people asked."""
+_ATTEMPTS = 50
+
+
+def make_development_rows(data: Path, kind: str, count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
+    """``count`` different rows of ``kind`` that ``groundwire calibrate`` reads, or as many as there are.
+
+    ValueError for a kind that is not in ``KINDS``, or for one that the sets in ``data`` lack.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"There are no rows of the kind {kind!r}; give one of {', '.join(KINDS)}.")
+    examples = MultitaskExamples.read(data, "dev")
+    known: set[tuple[str, str]] = set()
+    index = fruitless = 0
+    while len(known) < count and fruitless < _ATTEMPTS:
+        drawn = KINDS[kind](examples, random.Random(seed * 1_000_003 + index))
+        index, fruitless = index + 1, fruitless + 1
+        for example in drawn:
+            response = example.second or ""
+            if (example.first, response) in known or len(known) == count:
+                continue
+            known.add((example.first, response))
+            fruitless = 0
+            yield {
+                "id": f"{kind}-{len(known) - 1}",
+                "response": response,
+                "knowledge": example.first,
+                "label": int(example.labels["consistency"] == pairs.LABELS[0]),
+                "source": example.source,
+            }
+    if not known:
+        raise ValueError(f"{data} has nothing to make rows of the kind {kind!r} from; add the files in more/.")
