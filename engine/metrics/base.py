@@ -21,7 +21,7 @@ Group: TypeAlias = Literal["all", "paper", "fast"]
 GROUPS: dict[Group, str] = {
     "all": "every metric that the bundle has the models for",
     "paper": "those that the papers' tables have",
-    "fast": "those that generate no text: one or two forward passes each",
+    "fast": "those that read knowledge and response at most once: classifiers, rules and shared words",
 }
 """Names of sets of metrics, and what is in them."""
 

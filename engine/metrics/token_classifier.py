@@ -66,6 +66,7 @@ METRICS = (
         description="a classifier that flags unsupported words",
         compute=token_classifier,
         roles=frozenset({ROLE}),
+        groups=frozenset({"fast"}),
         order=101,
         word_weight=1.0,
         pinpoints=True,

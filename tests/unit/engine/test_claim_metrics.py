@@ -265,7 +265,7 @@ def test_feqa_accepts_another_decoding() -> None:
 @pytest.mark.parametrize(
     ("group", "members", "others"),
     [
-        ("fast", {"nli", "detector.fake", "verifiability"}, {"q2", "feqa", "token_classifier"}),
+        ("fast", {"nli", "detector.fake", "verifiability", "token_classifier"}, {"q2", "feqa"}),
         ("paper", {"q2", "q2_no_nli", "nli", "feqa", "detector.fake"}, {"token_classifier"}),
     ],
 )
