@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from .articles import PLAIN_TEXTS, Articles
 from .chat_style import ChatStyle, StyledClaim
 from .grounded_claims import ArticleClaims, FactClaims, GroundedClaim, GroundedClaims, StatementClaims
 from .pairs import NEAR
+from .rewordings import RewordingContext, reword
 from .structured_edits import Edit, EditContext, UnsupportedSpan, draw_editor, edit_claim, edit_knowledge
 from .typed_names import NameTypes
 
@@ -33,6 +34,8 @@ ARTICLE_SHARES = {"squad": 0.3, "text_wikipedia": 0.4, "text_fever_intros": 0.15
 """Of the claims about articles, by source."""
 PLAIN = 0.4
 """Share of the responses that are left as the article words them; the others are in chat style."""
+REWORDED = 0.6
+"""Share of the claims that are said in other words, as far as a rewording applies."""
 DROPPED = 0.12
 """Share of the pairs whose claim loses a sentence of its knowledge instead of being edited."""
 ATTEMPTS = 8
@@ -97,7 +100,7 @@ class MinimalPairs:
             attempt += 1
             if attempt % ATTEMPTS == 0:
                 dropped, editor = False, draw_editor(rng)
-            claim = self._claims.draw(max(20, words - 25), rng)
+            claim = self._reword(self._claims.draw(max(20, words - 25), rng), rng)
             styled = StyledClaim("", claim.claim, "")
             if rng.random() >= PLAIN:
                 styled = self._style.style_claim(claim.claim, rng)
@@ -113,6 +116,13 @@ class MinimalPairs:
         """Draw a knowledge and its topic, which may be empty."""
         claim = self._claims.draw(words, rng)
         return " ".join(_add_distractor(claim, words, rng)), claim.topic
+
+    def _reword(self, claim: GroundedClaim, rng: random.Random) -> GroundedClaim:
+        """``claim`` as it is, or in other words."""
+        if rng.random() >= REWORDED:
+            return claim
+        context = RewordingContext(" ".join(claim.passage), claim.topic, self._names)
+        return replace(claim, claim=reword(claim.claim, context, rng))
 
     def _edit(
         self, claim: GroundedClaim, styled: StyledClaim, knowledge: str, editor: str, rng: random.Random

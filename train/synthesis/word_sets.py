@@ -71,6 +71,19 @@ partly entirely
 often rarely
 usually rarely
 sometimes never
+always rarely never
+slightly very extremely
+somewhat extremely
+mildly severely
+moderately extremely
+hardly fully
+most few
+hotter colder
+warmer cooler
+heavier lighter
+louder quieter
+faster slower
+cheaper dearer
 still formerly
 current former
 first last
