@@ -10,6 +10,7 @@ import pytest
 from groundwire.train.compact.multitask_examples import make_question_examples
 from groundwire.train.synthesis.chat_style import ChatStyle
 from groundwire.train.synthesis.question_pairs import QuestionPair, QuestionPairs, find_changed
+from groundwire.train.synthesis.verifiability import read_claims
 from tests.support.training_sets import write_gzipped
 
 HOUSTON = "The highest temperature in Houston was 109 degrees on September 4, 2000. The city has many parks."
@@ -114,3 +115,24 @@ def test_without_files_there_are_no_pairs(tmp_path: Path) -> None:
     assert QuestionPairs.read(tmp_path, ChatStyle([])) is None
     with pytest.raises(ValueError, match="give the unanswerable questions"):
         QuestionPairs({}, ChatStyle([]))
+
+
+def test_claims_are_read_by_source(data: Path) -> None:
+    write_gzipped(
+        data / "more" / "nli_fever.jsonl.gz", [{"premise": "a", "hypothesis": "Elvis sang.", "label": "entailment"}]
+    )
+    mixed = [
+        {"premise": "a", "hypothesis": "Metal is hard.", "source": "curriculum/entailment_tree"},
+        {"premise": "a", "hypothesis": "He left.", "source": "curriculum/drop"},
+    ]
+    write_gzipped(data / "more" / "nli_curriculum_drop_help_cosmos.jsonl.gz", mixed)
+    claims = read_claims(data)
+    assert claims["fever"] == ["Elvis sang."]
+    assert claims["science"] == ["Metal is hard."]
+    assert claims["pictures"] == claims["fm2"] == []
+    assert set(claims["answers"]) == {
+        "You can go shopping on Sundays.",
+        "You can't go shopping on Sundays.",
+        "You have to wait for Monday.",
+        "You don't have to wait for Monday.",
+    }

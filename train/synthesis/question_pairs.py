@@ -134,6 +134,12 @@ class QuestionPairs:
         return QuestionPair(knowledge, supported, unsupported, marked, chosen.kind, aside)
 
 
+def read_polar_statements(data: Path) -> list[str]:
+    """What the yes/no questions of the training articles state, affirmed and denied; none where the file is missing."""
+    rows = _read(data / "more" / "reading_yesno.jsonl.gz", "context", held_out=False)
+    return [text for statements in _state_polar(rows) for text in (statements.supported, statements.unsupported)]
+
+
 def find_changed(supported: str, unsupported: str) -> tuple[tuple[int, int], ...] | None:
     """The characters of ``unsupported`` that its words and those of ``supported`` differ in.
 

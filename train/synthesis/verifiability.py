@@ -8,7 +8,7 @@ label. Half of the sentences drawn are verifiable, and both halves get the same 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from groundwire.engine.text.sentences import sentences
@@ -17,6 +17,7 @@ from ..common.corpus import Squad, read_rows, read_topical_chat
 from ..common.treebanks import read_treebank
 from .chat_style import ChatStyle
 from .qa_to_statement import make_statement
+from .question_pairs import read_polar_statements
 from .weak_labels import NOT_VERIFIABLE, VERIFIABLE, assign_weak_label
 
 CLAIMS = 0.4
@@ -26,8 +27,10 @@ CLAIMS = 0.4
 class VerifiabilitySentences:
     """Draws sentences and their labels."""
 
-    def __init__(self, squad: Squad, chat: Iterable[str], questions: Sequence[str], claims: Sequence[str] = ()) -> None:
-        """``chat`` are sentences for the rules to label, ``questions`` are questions, ``claims`` are short facts."""
+    def __init__(
+        self, squad: Squad, chat: Iterable[str], questions: Sequence[str], claims: Mapping[str, Sequence[str]] = {}
+    ) -> None:
+        """``chat`` are sentences for the rules to label; ``claims`` are short facts by source."""
         labelled: dict[str | None, list[str]] = {VERIFIABLE: [], NOT_VERIFIABLE: [], None: []}
         for sentence in dict.fromkeys(chat):
             labelled[assign_weak_label(sentence)].append(sentence)
@@ -39,7 +42,7 @@ class VerifiabilitySentences:
             raise ValueError("The chat holds no verifiable or no non-verifiable sentence, or there are no questions.")
         self._squad = squad
         self._questions = questions
-        self._claims = claims
+        self._claims = [texts for texts in claims.values() if texts]
         self._style = ChatStyle(self.non_verifiable)
 
     @classmethod
@@ -47,7 +50,7 @@ class VerifiabilitySentences:
         """From Topical-Chat, EWT and GUM, and the questions of SQuAD and of the well-formedness set."""
         questions = [row["question"] for row in read_rows(data / "query_wellformedness_train.jsonl.gz")]
         asked = questions + [question.text for question in squad.questions]
-        return cls(squad, read_chat_sentences(data), asked, list(read_claims(data)))
+        return cls(squad, read_chat_sentences(data), asked, read_claims(data))
 
     def draw(self, rng: random.Random) -> tuple[str, str]:
         """Draw a sentence and its label."""
@@ -59,7 +62,7 @@ class VerifiabilitySentences:
         """Draw a verifiable sentence: plain, reported, or with an opinion in the same sentence."""
         dice = rng.random()
         if self._claims and rng.random() < CLAIMS:
-            fact = rng.choice(self._claims)
+            fact = rng.choice(rng.choice(self._claims))
         elif dice < 0.3:
             fact = rng.choice(self.verifiable)
         elif dice < 0.5:
@@ -91,14 +94,24 @@ class VerifiabilitySentences:
         return self._style.style_sentence(text, rng, claim=False)
 
 
-def read_claims(data: Path) -> Iterator[str]:
-    """Short facts about anything, in plain words: claims of FEVER and Fool Me Twice, of science, and of pictures."""
-    for name in ("nli_fever", "nli_fm2", "nli_curriculum_drop_help_cosmos", "nli_snli_mnli_dev"):
+def read_claims(data: Path) -> dict[str, list[str]]:
+    """Short facts in plain words, by source, as far as the files are there.
+
+    They are claims of FEVER and Fool Me Twice, of science and of pictures, and answers to yes/no questions, many of
+    which speak to the reader: "you can buy it on Sundays".
+    """
+    sources = {
+        "fever": ("nli_fever", ""),
+        "fm2": ("nli_fm2", ""),
+        "science": ("nli_curriculum_drop_help_cosmos", "curriculum/entailment_tree"),
+        "pictures": ("nli_snli_mnli_dev", "snli"),
+    }
+    claims: dict[str, list[str]] = {"answers": read_polar_statements(data)}
+    for source, (name, prefix) in sources.items():
         path = data / "more" / f"{name}.jsonl.gz"
-        for row in read_rows(path) if path.is_file() else ():
-            source = row.get("source", "")
-            if name.startswith(("nli_fever", "nli_fm2")) or "entailment_tree" in source or source.startswith("snli"):
-                yield row["hypothesis"]
+        rows = read_rows(path) if path.is_file() else ()
+        claims[source] = [row["hypothesis"] for row in rows if row.get("source", "").startswith(prefix)]
+    return claims
 
 
 def read_chat_sentences(data: Path) -> Iterator[str]:
