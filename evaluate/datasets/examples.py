@@ -27,6 +27,9 @@ class Example(Record, frozen=True):
     """A rating on a scale, higher is more faithful; None where there is none."""
     verifiable: bool | None = None
     """Whether it states anything that can be checked; None where that is not labelled."""
+    unsupported: tuple[tuple[int, int], ...] | None = None
+    """First character, and the one after the last, of each unsupported part of the response; empty where a person found
+    none, None where nobody looked."""
     system: str = ""
     """What or who gave the response."""
     context: str = ""

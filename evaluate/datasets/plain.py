@@ -1,9 +1,10 @@
 """Groundwire's own formats: JSON Lines and CSV with the fields of an Example, under these or other common names.
 
 A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not),
-``grade`` and ``verifiable``, and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line
-with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
-ignored. ``engine/jsonl/columns.py`` has the other names of response, knowledge and history.
+``grade``, ``verifiable`` and ``unsupported`` (``[{"start": 11, "end": 14}]``, characters of the response), and with
+``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line with ``consistent`` and
+``inconsistent`` instead of ``response`` is two examples of one context. Other fields are ignored.
+``engine/jsonl/columns.py`` has the other names of response, knowledge and history.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ JOINT = " + "
 """Separates the names of several systems that gave the same response, which is one example."""
 
 
+class Range(msgspec.Struct, frozen=True):
+    """Characters of the response; other fields are ignored."""
+
+    start: int
+    end: int
+
+
 class Line(msgspec.Struct, frozen=True):
     """One line of JSON; ``build_examples`` says which fields are required."""
 
@@ -39,6 +47,8 @@ class Line(msgspec.Struct, frozen=True):
     """Another name of ``grade``, like ``correctness``."""
     correctness: float | None = None
     verifiable: bool | None = None
+    unsupported: list[Range] | None = None
+    """Of ``response``; an empty list says that all of it is supported."""
     begin_label: str | None = None
     """A label of BEGIN; "Generic" says that nothing can be verified."""
     system: str | None = None
@@ -75,7 +85,7 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
         source=line.source or line.retriever or JOINT.join(line.subsets or ()),
     )
     if line.response is not None:
-        yield example
+        yield msgspec.structs.replace(example, unsupported=_read_ranges(line.unsupported, line.response))
     elif line.consistent is not None and line.inconsistent is not None:
         for label, response in ((1, line.consistent), (0, line.inconsistent)):
             which = "consistent" if label else "inconsistent"
@@ -84,6 +94,17 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
             )
     else:
         raise ExampleError("no response, and no pair of consistent and inconsistent")
+
+
+def _read_ranges(ranges: list[Range] | None, response: str) -> tuple[tuple[int, int], ...] | None:
+    if ranges is None:
+        return None
+    for part in ranges:
+        if not 0 <= part.start < part.end <= len(response):
+            raise ExampleError(
+                f"unsupported has the characters {part.start} to {part.end}; the response has {len(response)}"
+            )
+    return tuple((part.start, part.end) for part in ranges)
 
 
 CONSISTENT = ("consistent", "faithful", "supported", "grounded", "factual", "true", "pass", "1", "1.0")

@@ -20,6 +20,7 @@ from .agreement import Threshold, is_bounded, measure_agreement
 from .error_analysis import find_errors, list_kept_questions
 from .estimates import Bools, best_f1_threshold, roc_auc
 from .human_labels import MIN_GROUPS, HumanLabels
+from .marking import measure_marking
 from .results import MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
 from .shift import compare_with_calibration, explain_shift
 
@@ -99,6 +100,7 @@ def analyse(
         leading=leading,
         verifiability=_measure_verifiability(examples, columns.get(VERIFIABILITY), human),
         notes=tuple(notes),
+        marking=measure_marking(examples, scores, human),
         shifts=shifts,
     )
 

@@ -164,6 +164,16 @@ class VerifiabilityFigures(Record, frozen=True):
     roc_auc: Estimate | None = None
 
 
+class MarkingFigures(Record, frozen=True):
+    """How well the marked words are those that a person marked as unsupported, over all such responses together."""
+
+    examples: int
+    """Those whose unsupported words, or that there are none, a person marked."""
+    words: ClassFigures
+    spans: ClassFigures
+    """Of runs of neighbouring words: right when both ends are."""
+
+
 class QuestionFigures(Record, frozen=True):
     """How often Q² found and answered questions."""
 
@@ -215,6 +225,7 @@ class SetFigures(Record, frozen=True):
     notes: tuple[str, ...] = ()
     """What limits the figures: examples left out, thresholds that could not be tuned, responses unlike those of the
     calibration."""
+    marking: MarkingFigures | None = None
     shifts: tuple[Shift, ...] = ()
     """Empty where the calibration does not describe its responses, or no consistent response has a verdict."""
 

@@ -16,6 +16,7 @@ from groundwire.evaluate.statistics.results import (
     ErrorCase,
     Estimate,
     Histogram,
+    MarkingFigures,
     MetricFigures,
     QuestionFigures,
     Reliability,
@@ -196,6 +197,11 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
         errors=build_errors(),
         leading="fused" if "fused" in figures else max(figures, key=lambda metric: _auc(figures[metric])),
         verifiability=VerifiabilityFigures(count, _estimate(0.79, count), _estimate(0.85, count)),
+        marking=MarkingFigures(
+            count,
+            ClassFigures(_estimate(0.71, count), _estimate(0.64, count), _estimate(0.67, count)),
+            ClassFigures(_estimate(0.52, count), _estimate(0.47, count), _estimate(0.49, count)),
+        ),
         notes=("14 examples of begin_wow_dev share knowledge with this set and were left out of the tuning.",),
     )
 
