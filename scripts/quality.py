@@ -9,16 +9,15 @@ in ``--out``, so a stopped run resumes. Only the thresholds named "tuned on begi
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
+import msgspec
 import typer
 from sklearn.metrics import roc_auc_score
 
-from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.features import features
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.fusion import LabelledFeatures
 from groundwire.evaluate.cli.calibrate import collect_features
@@ -29,10 +28,21 @@ from groundwire.evaluate.report.page import write_report
 from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
 from groundwire.evaluate.scores.scoring import Scored, Settings, score_sets
 from groundwire.evaluate.statistics.analysis import Development, analyse
-from groundwire.evaluate.statistics.results import SCHEMA, Estimate, Results, SetFigures
+from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
 from groundwire.runtime.cores import usable_cores
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.targets import (  # noqa: E402
+    Measured,
+    add_labels,
+    count_showcase,
+    format_interval,
+    format_percent,
+    write_targets,
+)
+
 PAGE = ROOT / "docs" / "quality.md"
 SMALLTALK = ROOT / "examples" / "smalltalk.jsonl"
 TESTS = {
@@ -55,22 +65,10 @@ FORMATS = {"usr_topicalchat": "usr-q2"}
 DEVELOPMENT = {"begin_wow_dev": "BEGIN", "fever_symmetric_dev": "FEVER", "made_dev": "made"}
 """Sets for tuning, with their families; ``made_dev`` is drawn from SQuAD's development part by
 ``python -m groundwire.train development-rows``."""
-AREAS = (
-    ("q2_wow_600", "q2", "0.79"),
-    ("q2_wow_600", "fused", "0.84"),
-    ("q2_wow", "fused", "0.78"),
-    ("begin_wow_test", "pmi", "0.88"),
-    ("begin_wow_test", "fused", "0.97"),
-    ("begin_cmu_dev", "fused", "0.975"),
-    ("begin_tc_dev", "fused", "0.945"),
-    ("factual_crowd_knn", "fused", "0.80"),
-    ("factual_crowd_dpr", "fused", "0.80"),
-)
-"""The project's targets of ROC-AUC, by set and metric."""
 BASELINES = ("overlap", "overlap_precision")
 METRICS = (
-    *("q2", "q2_no_nli", "nli", "detector.consistency", "verifiability", "overlap", "overlap_precision", "unigram_f1"),
-    *("values", "bleu", "rouge_l", "meteor", "bertscore", "pmi"),
+    *("q2", "q2_no_nli", "nli", "detector.consistency", "token_classifier", "verifiability"),
+    *("overlap", "overlap_precision", "unigram_f1", "values", "bleu", "rouge_l", "meteor", "bertscore", "pmi"),
 )
 """All but FeQA and UPMI, which no verdict reads and which cost half of Q² and PMI again."""
 
@@ -93,10 +91,11 @@ def main(
     """Measure the bundle and write the page."""
     out.mkdir(parents=True, exist_ok=True)
     if train is not None:
-        _write_made_dev(train, out / "made_dev.jsonl")
+        _write_development_rows(train, "made", 800, out / "made_dev.jsonl")
+        _write_development_rows(train, "edits", 600, out / "edits.jsonl")
     chosen = [name for name in TESTS if only is None or name in only.split(",")]
     paths = {name: bench / f"{name}.jsonl" for name in (*chosen, *DEVELOPMENT)} | {"smalltalk": SMALLTALK}
-    paths["made_dev"] = out / "made_dev.jsonl"
+    paths |= {"made_dev": out / "made_dev.jsonl", "edits": out / "edits.jsonl"}
     sets = {
         name: sample_examples(read_dataset(path, FORMATS.get(name)), sample, 0)
         for name, path in paths.items()
@@ -106,6 +105,8 @@ def main(
         development = sets["begin_wow_dev"]
         unshared = flag_unshared_knowledge(development, read_dataset(bench / "begin_wow_test.jsonl"))
         sets["begin_wow_dev"] = [example for example, kept in zip(development, unshared, strict=True) if kept]
+    if "q2_wow" in sets:
+        sets["q2_wow"] = add_labels(sets["q2_wow"])
     settings = Settings(
         bundle, metrics=tuple(metrics.split(",")), threads=threads, workers=workers or threads or usable_cores()
     )
@@ -113,7 +114,7 @@ def main(
         scored = score_sets(sets, out, settings, watch)
         tuning = Development("begin_wow_dev", sets["begin_wow_dev"], scored.sets["begin_wow_dev"])
         figures = {}
-        for name in (*TESTS, "smalltalk"):
+        for name in (*TESTS, "edits", "smalltalk"):
             if name in sets:
                 watch(f"figures of {name}", 0, 0)
                 values = build_example_values(sets[name], scored.sets[name], scored.calibration)
@@ -131,28 +132,28 @@ def main(
         write_report(results, out)
         watch("fusion without each family", 0, 0)
         others = _measure_left_out(sets, scored, figures)
-    reading = _measure_reading(bundle, train, sample) if train is not None else {}
-    page.write_text("\n".join(_write_page(sets, scored, figures, others, reading)) + "\n", encoding="utf-8")
+        reading = _measure_reading(bundle, train, sample) if train is not None else {}
+        watch("showcase", 0, 0)
+        showcase = count_showcase(bundle)
+    lines = _write_page(sets, scored, figures, others, reading, showcase)
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{page} and {out / 'report.html'} written")
 
 
-def _write_made_dev(train: Path, path: Path) -> None:
+def _write_development_rows(train: Path, kind: str, count: int, path: Path) -> None:
     if path.exists():
         return
-    import json
-
     from groundwire.train.compact.development_rows import make_development_rows
 
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in make_development_rows(train, "made", 800))
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in make_development_rows(train, kind, count)))
 
 
-def _measure_reading(bundle: str, train: Path, sample: int) -> dict[str, Any]:
+def _measure_reading(bundle: str, train: Path, sample: int) -> Mapping[str, Any]:
     from groundwire.runtime.local import LocalRuntime
     from groundwire.train.compact import evaluate
 
     runtime = LocalRuntime.load(bundle)
-    return evaluate.measure_extractive_qa(runtime, train, sample)
+    return {str(rule): figures for rule, figures in evaluate.measure_extractive_qa(runtime, train, sample).items()}
 
 
 class LeftOutAreas(NamedTuple):
@@ -202,6 +203,7 @@ def _write_page(
     figures: Mapping[str, SetFigures],
     others: Mapping[str, LeftOutAreas],
     reading: Mapping[str, Any],
+    showcase: tuple[int, int] | None,
 ) -> Iterator[str]:
     yield "# Quality of the embedded bundle"
     yield ""
@@ -222,8 +224,7 @@ def _write_page(
     yield from _write_areas(figures)
     yield from _write_decisions(figures)
     yield from _write_families(others)
-    yield from _write_targets(sets, scored, figures, reading)
-    yield from _write_false_positives(figures)
+    yield from write_targets(Measured(sets, scored.sets, scored.calibration, figures, reading, showcase))
 
 
 def _write_areas(figures: Mapping[str, SetFigures]) -> Iterator[str]:
@@ -274,11 +275,11 @@ def _write_decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
         tuned = next((d for d in fused.decisions if d.origin == "begin_wow_dev"), None)
         balanced = next((v for v in set_figures.verdicts if v.profile == "balanced"), None)
         cells = (
-            _format_interval(fused.roc_auc),
-            _format_interval(tuned.consistent.f1 if tuned else None),
+            format_interval(fused.roc_auc),
+            format_interval(tuned.consistent.f1 if tuned else None),
             _format_accuracy(set_figures),
-            _format_percent(balanced.false_positive_rate if balanced else None),
-            _format_percent(balanced.false_negative_rate if balanced else None),
+            format_percent(balanced.false_positive_rate if balanced else None),
+            format_percent(balanced.false_negative_rate if balanced else None),
         )
         yield f"| {name} | {fused.examples} of {set_figures.labelled} | {' | '.join(cells)} |"
 
@@ -309,83 +310,6 @@ def _write_families(others: Mapping[str, LeftOutAreas]) -> Iterator[str]:
             f"**{area:.3f}**" if area > areas.baseline else f"{area:.3f}" for area in (areas.chosen, areas.equal)
         )
         yield f"| {name} | {chosen} | {equal} | {areas.baseline:.3f} |"
-
-
-def _write_targets(
-    sets: Mapping[str, Sequence[Example]], scored: Scored, figures: Mapping[str, SetFigures], reading: Mapping[str, Any]
-) -> Iterator[str]:
-    yield from ("", "## Targets", "", "| set | figure | wanted | measured |", "|---|---|---|---|")
-    if reading:
-        comprehension = reading["independent"]
-        yield f"| squad2_dev | F1 | 68 | {comprehension['f1']:.1f} |"
-        yield f"| squad2_dev | no-answer accuracy | 70 % | {comprehension['no_answer_accuracy']:.1f} % |"
-
-    for name, metric, wanted in AREAS:
-        metric_figures = figures[name].metrics.get(metric) if name in figures else None
-        if metric_figures is not None:
-            yield f"| {name} | `{metric}` ROC-AUC | {wanted} | {_format_interval(metric_figures.roc_auc)} |"
-    fused = figures["begin_wow_test"].metrics.get("fused") if "begin_wow_test" in figures else None
-    tuned = next((d for d in fused.decisions if d.origin == "begin_wow_dev"), None) if fused else None
-    if tuned is not None:
-        yield f"| begin_wow_test | `fused` F1 at the tuned threshold | 0.87 | {_format_interval(tuned.consistent.f1)} |"
-    if "q2_wow_600" in figures:
-        q2 = figures["q2_wow_600"].metrics["q2"]
-        half = next(decision for decision in q2.decisions if decision.origin == "0.5")
-        yield f"| q2_wow_600 | Q² accuracy above 0.5 | 72 % | {_format_percent(half.accuracy)} |"
-    systems = figures["q2_wow"].metrics["q2"].system_level if "q2_wow" in figures else None
-    if systems is not None:
-        yield f"| q2_wow | system-level correlation of Q² | 0.95 | {_format_interval(systems.correlation)} |"
-    for name in ("factual_crowd_knn", "factual_crowd_dpr"):
-        checked = figures[name].verifiability if name in figures else None
-        if checked is not None:
-            yield f"| {name} | verifiability accuracy | 75 % | {_format_percent(checked.accuracy)} |"
-    if "fever_symmetric_test" in figures:
-        fever = _measure_nli_accuracy(sets["fever_symmetric_test"], scored.sets["fever_symmetric_test"])
-        yield f"| fever_symmetric_test | NLI accuracy (entailed or not) | 68 % | {fever:.1%} |"
-    usr = figures["usr_topicalchat"].metrics if "usr_topicalchat" in figures else {}
-    graded = {name: metric.spearman for name, metric in usr.items() if metric.spearman is not None}
-    if graded:
-        best = max(graded, key=lambda name: graded[name].value)
-        yield f"| usr_topicalchat | best Spearman (`{best}`) | 0.45 | {_format_interval(graded[best])} |"
-    if "falke2019_pairs" in figures:
-        ranking = _measure_nli_ranking(sets["falke2019_pairs"], scored.sets["falke2019_pairs"])
-        yield f"| falke2019_pairs | NLI ranking accuracy, by the probability of entailment | 78 % | {ranking:.1%} |"
-
-
-def _write_false_positives(figures: Mapping[str, SetFigures]) -> Iterator[str]:
-    yield from ("", "## False positives", "")
-    yield "Share of `inconsistent` verdicts under `balanced` where nothing is wrong: responses labelled consistent"
-    yield "(table above), responses labelled not verifiable, and greetings, refusals and chit-chat"
-    yield "(`examples/smalltalk.jsonl`)."
-    yield ""
-    yield "| responses | false positive rate |"
-    yield "|---|---|"
-    for name in ("factual_crowd_gt", "factual_crowd_knn", "factual_crowd_dpr", "smalltalk"):
-        for verdicts in figures[name].verdicts if name in figures else ():
-            if verdicts.profile == "balanced":
-                yield f"| {name}, nothing to verify | {_format_percent(verdicts.false_positive_rate_on_unverifiable)} |"
-
-
-def _measure_nli_accuracy(examples: Sequence[Example], scores: Sequence[Score]) -> float:
-    pairs = [(example.label, score.metrics["nli"].value) for example, score in zip(examples, scores, strict=True)]
-    return float(np.mean([(value == 1.0) == (label == 1) for label, value in pairs if label is not None]))
-
-
-def _measure_nli_ranking(examples: Sequence[Example], scores: Sequence[Score]) -> float:
-    contexts: dict[str, dict[int, float]] = {}
-    for example, score in zip(examples, scores, strict=True):
-        if example.label is not None:
-            contexts.setdefault(example.context, {})[example.label] = features(score.metrics)["nli.entailment"]
-    pairs = [both for both in contexts.values() if len(both) == 2]
-    return float(np.mean([both[1] > both[0] for both in pairs]))
-
-
-def _format_interval(figure: Estimate | None) -> str:
-    return "–" if figure is None else f"{figure.value:.3f} ({figure.low:.3f}–{figure.high:.3f})"
-
-
-def _format_percent(figure: Estimate | None) -> str:
-    return "–" if figure is None else f"{figure.value:.1%} ({figure.low:.1%}–{figure.high:.1%})"
 
 
 def _now() -> str:

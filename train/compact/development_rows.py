@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,6 +49,8 @@ _ATTEMPTS = 50
 def make_development_rows(data: Path, kind: str, count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
     """``count`` different rows of ``kind`` that ``groundwire calibrate`` reads, or as many as there are.
 
+    ``unsupported`` has the characters that the edit wrote, where they are known.
+
     ValueError for a kind that is not in ``KINDS``, or for one that the sets in ``data`` lack.
     """
     if kind not in KINDS:
@@ -64,11 +67,13 @@ def make_development_rows(data: Path, kind: str, count: int, seed: int = 7) -> I
                 continue
             known.add((example.first, response))
             fruitless = 0
+            spans = None if example.spans is None else [asdict(span) for span in example.spans]
             yield {
                 "id": f"{kind}-{len(known) - 1}",
                 "response": response,
                 "knowledge": example.first,
                 "label": int(example.labels["consistency"] == pairs.LABELS[0]),
+                "unsupported": spans,
                 "source": example.source,
             }
     if not known:
