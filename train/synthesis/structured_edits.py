@@ -199,13 +199,16 @@ _BETWEEN = re.compile(r"(?<!\w)(?:and|or|between|with|near|married|met|borders?|
 
 
 def edit_roles(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
-    """Two names of the same type exchanged, unless what is said of them holds both ways."""
+    """Two names of the same known type exchanged, unless what is said of them holds both ways.
+
+    Names of no known type are often parts of a longer one ("Youth in Revolt").
+    """
     names = context.names.find(claim)
     pairs = [
         (first, second)
         for at, first in enumerate(names)
         for second in names[at + 1 :]
-        if first.type == second.type
+        if first.type == second.type != "other"
         and not _share_words(first.text, second.text)
         and len(re.findall(r"\w+", claim[first.end : second.start])) >= 2
         and not _BETWEEN.search(claim[first.end : second.start])
