@@ -21,11 +21,12 @@ from ..calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import Head, LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
-from ..ort.session import Array, Device, DeviceProfile, Session
+from ..ort.device import DeviceKind
+from ..ort.session import Array, DeviceProfile, Session
 from ..tokenization import TextEncoder, Window, flatten, pad
 from ..unread import check_readable
 
-MAX_PADDED_TOKENS: Mapping[Device, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
+MAX_PADDED_TOKENS: Mapping[DeviceKind, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
 """Padded tokens of one run, at most. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in
 float32, and on a GPU every scored position has logits over the whole vocabulary."""
 _POSITION_MULTIPLE = 8
@@ -72,7 +73,7 @@ class LanguageModel:
         self._session = session
         self._head = head
         self._encoder = encoder
-        self._max_padded_tokens = MAX_PADDED_TOKENS[profile.device]
+        self._max_padded_tokens = MAX_PADDED_TOKENS[profile.device.kind]
         self._max_rows = profile.max_rows
 
     @classmethod

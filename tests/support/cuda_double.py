@@ -1,8 +1,8 @@
 """A double of CUDA: ONNX Runtime's real CUDA provider on libraries that count instead of computing.
 
 ``tests/device/double/`` has the libraries. With them a session loads, places its nodes, binds its inputs and launches
-its kernels on a "device" in host memory. Counts of launches, copies, synchronisations and allocations are those of a real
-GPU; results are not: kernels compute nothing, so a copy from the device reads zeros, or what was copied there before.
+its kernels on a "device" in host memory. Counts of launches, copies, synchronisations and allocations are those of a
+real GPU; results are not: kernels compute nothing, so a copy from the device reads zeros, or what was copied there.
 
     python -m tests.support.cuda_double --prepare       # downloads the GPU wheel (256 MB) and CUDA's headers, once
     python -m tests.support.cuda_double pytest tests/device
