@@ -224,9 +224,7 @@ class LanguageModel:
         feeds = {"tokens": tokens.reshape(len(prefix_rows), texts, width), "past_mask": past.mask[prefix_rows]}
         states = past.states
         if prefix_rows != list(range(len(past.mask))):
-            states = {
-                name: self._session.value(_take_rows(value.numpy(), prefix_rows)) for name, value in states.items()
-            }
+            states = self._session.take_rows(states, np.array(prefix_rows, dtype=np.int64), share=True)
         positions = [index * width + np.arange(len(scored.targets)) for index, scored in enumerate(batch)]
         return _split_values(self._compute_log_probs(feeds | _build_targets(positions, batch), states), batch)
 
@@ -287,10 +285,3 @@ def _build_targets(
 def _split(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
     size = max(1, size)
     return (list(items[start : start + size]) for start in range(0, len(items), size))
-
-
-def _take_rows(states: Array, rows: list[int]) -> Array:
-    # Consecutive rows are a view; any others are a copy.
-    if rows == list(range(rows[0], rows[0] + len(rows))):
-        return states[rows[0] : rows[0] + len(rows)]
-    return states[rows]

@@ -15,6 +15,7 @@ from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, ModelError
 from .device import Device, DeviceKind, find_failure, start_device
 from .providers import find_engine, list_providers, share_arena
+from .rows import ROWS, build_row_graph
 
 Array: TypeAlias = NDArray[Any]
 
@@ -86,10 +87,12 @@ class Graph(Protocol):
 class Session:
     """One graph on one device."""
 
-    def __init__(self, session: ort.InferenceSession, path: Path, device: Device) -> None:
+    def __init__(self, session: ort.InferenceSession, name: str, profile: DeviceProfile) -> None:
         self._session = session
-        self._path = path
-        self._device = device
+        self._name = name
+        self._profile = profile
+        self._device = profile.device
+        self._row_graphs: dict[tuple[tuple[str, str], ...], Session] = {}
         self.inputs = tuple(node.name for node in session.get_inputs())
         self.outputs = tuple(node.name for node in session.get_outputs())
         self.input_types = {node.name: str(node.type) for node in session.get_inputs()}
@@ -98,31 +101,16 @@ class Session:
     def load(cls, path: Path, profile: DeviceProfile) -> Session:
         """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot
         start, or that needs an engine which was not built."""
-        device = profile.device
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = profile.threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        # Several graphs share the cores; a pool that spins while another graph runs takes its time away.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # Addition and Gelu as one operator take longer than as two: 4.5 % of a BERT's time (ONNX Runtime 1.31).
-        slow = ["BiasGeluFusion"] if device.kind == "cpu" else []
-        if device.kind != "cpu":
-            start_device(device)
-            if profile.memory_mb is not None:
-                share_arena(device, profile.memory_mb)
-                options.add_session_config_entry("session.use_env_allocators", "1")
-        graph = find_engine(path) if device.kind == "tensorrt" else path
+        graph = find_engine(path) if profile.device.kind == "tensorrt" else path
         try:
-            session = ort.InferenceSession(
-                str(graph), options, providers=list_providers(device), disabled_optimizers=slow, enable_fallback=0
-            )
+            return cls(_open(str(graph), profile), path.name, profile)
+        except DeviceError:
+            raise
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise BundleError(
                 f"{graph} cannot be loaded: {error}. Run `groundwire bundle verify {path.parent}`; "
                 "if it is intact, export the bundle with this version of ONNX Runtime."
             ) from error
-        return cls(session, path, device)
 
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
         """All outputs, as arrays in host memory; ModelError when the run fails."""
@@ -149,6 +137,10 @@ class Session:
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._translate(error) from error
 
+    def run_to_values(self, feeds: Mapping[str, Array]) -> dict[str, ort.OrtValue]:
+        """All outputs of arrays by name, left on the device."""
+        return self.run_values({name: self.value(array) for name, array in feeds.items()})
+
     def value(self, array: Array) -> ort.OrtValue:
         """An array as a value on this session's device."""
         try:
@@ -162,13 +154,55 @@ class Session:
         """An array as a value in host memory: an input that the graph reads there, such as the k of TopK."""
         return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array), "cpu")
 
+    def take_rows(
+        self, values: Mapping[str, ort.OrtValue], rows: NDArray[np.int64], *, share: bool = False
+    ) -> dict[str, ort.OrtValue]:
+        """The rows of every value at some positions of its first axis; on a GPU they are copied inside its memory.
+
+        With ``share``, consecutive rows in host memory are views, so the caller keeps ``values`` as long as the result.
+        """
+        if self._device.kind == "cpu":
+            consecutive = share and bool((np.diff(rows) == 1).all())
+            index = slice(rows[0], rows[0] + len(rows)) if consecutive else rows
+            return {name: self.value(value.numpy()[index]) for name, value in values.items()}
+        types = tuple((name, str(value.data_type())) for name, value in values.items())
+        if types not in self._row_graphs:
+            graph = _open(build_row_graph(dict(types)), replace(self._profile, device=self._row_device))
+            self._row_graphs[types] = Session(graph, f"the row graph of {self._name}", self._profile)
+        taken = self._row_graphs[types].run_values({**values, ROWS: self.value(rows)})
+        return {name: taken[f"taken.{name}"] for name in values}
+
+    @property
+    def _row_device(self) -> Device:
+        """CUDA also beside TensorRT, which would build an engine."""
+        return replace(self._device, kind="cuda")
+
     def _translate(self, error: Exception) -> ModelError | DeviceError:
         """A device that cannot run a graph of one node any more is lost, whatever the error says; else the run failed,
         for want of memory say."""
         failure = None if self._device.kind == "cpu" else find_failure(self._device)
         if failure is None:
-            return ModelError(f"{self._path.name} failed on {self._device}: {error}")
+            return ModelError(f"{self._name} failed on {self._device}: {error}")
         return DeviceError(
-            f"{self._path.name} failed on {self._device}, and so does everything else there: {failure}. After such an "
+            f"{self._name} failed on {self._device}, and so does everything else there: {failure}. After such an "
             "error a process cannot use the GPU any more: start another one, and look at nvidia-smi and the system log."
         )
+
+
+def _open(graph: str | bytes, profile: DeviceProfile) -> ort.InferenceSession:
+    """A session of a graph: its path, or its bytes."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = profile.threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # Several graphs share the cores; a pool that spins while another graph runs takes its time away.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Addition and Gelu as one operator take longer than as two: 4.5 % of a BERT's time (ONNX Runtime 1.31).
+    slow = ["BiasGeluFusion"] if profile.device.kind == "cpu" else []
+    if profile.device.kind != "cpu":
+        start_device(profile.device)
+        if profile.memory_mb is not None:
+            share_arena(profile.device, profile.memory_mb)
+            options.add_session_config_entry("session.use_env_allocators", "1")
+    providers = list_providers(profile.device)
+    return ort.InferenceSession(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.calls import BeamSearch
+from groundwire.runtime.calls import BeamSearch, ScoreText
 from groundwire.runtime.decoding.step_graph import StepGraph
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime
@@ -16,7 +16,7 @@ from groundwire.runtime.manifest import QuestionGeneratorRole
 from groundwire.runtime.models.kinds import kind_of
 from groundwire.runtime.ort.session import DeviceProfile, Session
 from tests.support import cuda_double
-from tests.support.cuda_double import Counts
+from tests.support.cuda_double import Counts, Tally
 
 BEAMS = BeamSearch().num_beams
 ONE_AND_A_BIT = 0x3C
@@ -66,7 +66,8 @@ def step(bundle: Path) -> StepGraph:
     assert isinstance(role, QuestionGeneratorRole)
     session = Session.load(opened.file(role.decoder), DeviceProfile.of("cuda", None))
     shape = (4, role.heads, 8, role.head_dim)
-    cross = {f"cross.{part}.{i}": np.zeros(shape, np.float16) for part in ("key", "value") for i in range(role.layers)}
+    states = session.value(np.zeros(shape, np.float16))
+    cross = {f"cross.{part}.{i}": states for part in ("key", "value") for i in range(role.layers)}
     step = StepGraph(
         session, cross, np.ones((4, 8), np.int64), layers=role.layers, heads=role.heads, head_dim=role.head_dim
     )
@@ -77,22 +78,50 @@ def step(bundle: Path) -> StepGraph:
 
 def advance(step: StepGraph, sources: int, beams: int) -> None:
     tokens = np.zeros((sources, beams), np.int64)
-    step.step(tokens, tokens, 8, ("scores", "candidates"), {})
+    step.step(tokens, tokens, 8, ("scores", "candidates"))
 
 
 def test_a_decode_step(step: StepGraph) -> None:
-    """Two layers. The bounds are what was counted; lower them with the work."""
+    """Two layers. The bound of launches is what was counted; lower it with the work."""
     with cuda_double.count() as counts:
         advance(step, 4, BEAMS)
     assert 0 < counts.launches <= 91
-    assert counts.uploads.times <= 3  # tokens, parents and count
-    assert counts.downloads.times <= 3  # scores, candidates and count
-    assert counts.syncs <= 5
+    assert counts.uploads == Tally(2, 2 * 4 * BEAMS * 8)  # tokens and parents
+    assert counts.downloads == Tally(2, 4 * BEAMS * 8 * (4 + 8))  # scores and candidates
+    assert counts.syncs <= 4
 
 
-def test_sources_that_end_take_all_keys_and_values_to_the_host_and_back(step: StepGraph) -> None:
-    advance(step, 4, BEAMS)
+def test_keys_and_values_of_sources_that_go_on_stay_on_the_device(step: StepGraph) -> None:
+    step.keep_sources(np.array([0, 1, 3]))  # builds the graph
+    advance(step, 3, BEAMS)
     with cuda_double.count() as counts:
         step.keep_sources(np.array([0, 2]))
-    assert counts.downloads.times <= 9
-    assert counts.uploads.times <= 9
+    assert counts.uploads == Tally(1, 2 * 8)  # which rows
+    assert counts.downloads == Tally()
+    assert counts.launches == 9  # four keys and values of each kind, and the mask
+    advance(step, 2, BEAMS)
+
+
+def test_nothing_is_copied_when_all_sources_go_on(step: StepGraph) -> None:
+    with cuda_double.count() as counts:
+        step.keep_sources(np.arange(4))
+    assert not counts.events
+
+
+@pytest.mark.parametrize(("role", "bytes_down"), [("qg", 1500), ("generator", 2500)])
+def test_an_encoders_states_stay_on_the_device(runtime: LocalRuntime, role: str, bytes_down: int) -> None:
+    """Down come scores and candidates alone; the states of the encoder are larger."""
+    counts = answer(runtime, role)
+    assert counts.downloads.bytes <= bytes_down
+
+
+def test_a_language_models_states_stay_on_the_device(runtime: LocalRuntime) -> None:
+    """Texts of several widths read the states of different prefixes."""
+    texts = ("It was warmed up.", "It was warmed up in 2026, " * 4)
+    calls = [ScoreText((f"Groundwire {i} was made.",), text) for i, text in enumerate(texts * 3)]
+    runtime.run("lm", calls, 8)
+    with cuda_double.count() as counts:
+        outcomes = runtime.run("lm", calls, 8)
+    assert not [outcome for outcome in outcomes if isinstance(outcome, GroundwireError)]
+    scored = sum(len(outcome.log_probs) for outcome in outcomes)  # type: ignore[union-attr]
+    assert counts.downloads.bytes <= (scored + 16) * 4 + 4
