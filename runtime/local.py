@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
-from .manifest import Canary, Role, RoleInfo
+from .manifest import Canary, Precision, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
 from .models.kinds import Model, kind_of
 from .models.loading import group_roles, load_group
@@ -93,7 +94,17 @@ class LocalRuntime:
                 f"precision={precision!r} was asked for, but {directories} has {precisions}. "
                 f"Export it with --precision {precision}, or leave precision out."
             )
-        profile = DeviceProfile.of(choose_device(device, list(precisions.values())), threads, device_memory_mb)
+        chosen = choose_device(device, list(precisions.values()))
+        if chosen.kind != "cpu" and (
+            quantized := sorted(name for name in precisions if _is_quantized(precisions[name]))
+        ):
+            warnings.warn(
+                f"The int8 graphs of {', '.join(quantized)} run on {chosen} with float32 weights, and their results "
+                "were compared with no checkpoint. Export the bundle with --precision fp16 for results that were.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        profile = DeviceProfile.of(chosen, threads, device_memory_mb)
 
         # spaCy takes longest and holds the GIL, which the building of a session does not.
         groups = sorted(group_roles(roles), key=lambda names: kind_of(roles[names[0]][0]).pool != "host")
@@ -225,14 +236,19 @@ def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True
     """What determines the results of these bundles on a device, without loading a model."""
     manifests = [bundle.manifest for bundle in bundles]
     precisions = {precision for manifest in manifests for precision in manifest.precisions.values()}
+    on_cpu = device.kind == "cpu"
     return Identity(
         "+".join(manifest.name for manifest in manifests),
         "+".join(manifest.digest() for manifest in manifests),
-        "+".join(sorted(precisions)),
+        "+".join(sorted(p if on_cpu or not _is_quantized(p) else f"{p}-dequantized" for p in precisions)),
         device.kind,
-        int8_kernel() if device.kind == "cpu" and precisions & {"int8", "mixed"} else name_kernels(device),
+        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else name_kernels(device),
         verified,
     )
+
+
+def _is_quantized(precision: Precision) -> bool:
+    return precision in ("int8", "mixed")
 
 
 def merge_roles(bundles: Sequence[Bundle]) -> dict[str, tuple[Role, Bundle]]:

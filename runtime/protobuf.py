@@ -45,8 +45,8 @@ def read_varint(data: Buffer, position: int) -> tuple[int, int]:
 
 
 def encode_field(number: int, value: int) -> bytes:
-    """A field with a number that is not negative."""
-    return encode_varint(number << 3 | _VARINT) + encode_varint(value)
+    """A field with a whole number; negative ones are int64."""
+    return encode_varint(number << 3 | _VARINT) + encode_varint(value % (1 << 64))
 
 
 def encode_message(number: int, content: bytes) -> bytes:

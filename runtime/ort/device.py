@@ -72,7 +72,7 @@ def parse_device(choice: DeviceChoice) -> Device | None:
 
 
 def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Device:
-    """The device for ``choice``, started; ``auto`` takes CUDA when it starts and the bundle's graphs can use it.
+    """The device for ``choice``, started; ``auto`` takes CUDA when it starts and no graph of the bundle is int8.
 
     Raises DeviceError when the choice is unknown, cannot start, or cannot run the bundle's precision. ``auto`` warns
     when ONNX Runtime has CUDA and it does not start.
@@ -90,10 +90,10 @@ def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Devi
         return Device("cuda")
     if device.kind != "cpu":
         start_device(device)
-        if quantized:
+        if quantized and device.kind == "tensorrt":
             raise DeviceError(
                 f"device={choice!r} cannot run the bundle's int8 graphs, which are made for the CPU. "
-                "Export the bundle with --precision fp16, or use device='cpu'."
+                "Export the bundle with --precision fp16, or use device='cuda' or 'cpu'."
             )
     return device
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, ModelError
+from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
 from .providers import find_engine, list_providers, share_arena
 from .rows import ROWS, build_row_graph
@@ -192,6 +193,12 @@ class Session:
 def _open(graph: str | bytes, profile: DeviceProfile) -> ort.InferenceSession:
     """A session of a graph: its path, or its bytes."""
     options = ort.SessionOptions()
+    if isinstance(graph, str) and profile.device.kind == "cuda":
+        floating = dequantize(Path(graph).read_bytes())
+        if floating is not None:
+            folder = str(Path(graph).parent)
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+            graph = floating
     options.intra_op_num_threads = profile.threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3

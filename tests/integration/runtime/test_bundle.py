@@ -406,7 +406,7 @@ def test_auto_is_the_cpu_without_a_gpu(tiny_bundle: Path) -> None:
     assert load(tiny_bundle, device="auto").identity.device == "cpu"
 
 
-def test_int8_graphs_stay_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_int8_graphs_leave_the_cpu_only_when_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
     # No provider starts: the choice is made from what the installation offers and the bundle needs.
     monkeypatch.setattr(ort, "get_available_providers", lambda: list(PROVIDERS.values()))
     monkeypatch.setattr(device_module, "start_device", lambda device: None)
@@ -415,8 +415,9 @@ def test_int8_graphs_stay_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_device("auto", ["mixed"]) == Device("cpu")
     assert choose_device("tensorrt", ["fp16"]) == Device("tensorrt")
     assert choose_device("cuda:1", ["fp16"]) == Device("cuda", 1)
-    with pytest.raises(DeviceError, match="device='cuda' cannot run the bundle's int8 graphs"):
-        choose_device("cuda", ["fp16", "mixed"])
+    assert choose_device("cuda", ["fp16", "mixed"]) == Device("cuda")
+    with pytest.raises(DeviceError, match="device='tensorrt' cannot run the bundle's int8 graphs"):
+        choose_device("tensorrt", ["fp16", "mixed"])
 
 
 @pytest.mark.parametrize("choice", ["cpu:1", "cuda:", "cuda:x", "cuda:-1", "auto:1", "gpu:0", ""])
