@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..ort.session import Array, Session
+from ..ort.session import Array, DeviceProfile, Session
+
+_BY_SOURCE = ("cross", "copied", "past")
+"""How the names of the inputs begin that have a row for every source, from step to step."""
+
+
+def load_decoder(path: Path, profile: DeviceProfile) -> Session:
+    """The session of a step graph, ready to drop sources."""
+    session = Session.load(path, profile)
+    session.prepare_rows([name for name in session.inputs if name.startswith(_BY_SOURCE)])
+    return session
 
 
 class StepGraph:
@@ -48,8 +59,8 @@ class StepGraph:
     ) -> list[Array]:
         """Append ``tokens`` [C · A, K] to the beams ``parents`` [A, K]; return the ``outputs``, in host memory."""
         feeds: dict[str, ort.OrtValue] = {
-            "tokens": self._session.value(tokens),
-            "parents": self._session.value(self.repeat_for_contexts(parents)),
+            "tokens": self._session.host_value(tokens),
+            "parents": self._session.host_value(self.repeat_for_contexts(parents)),
             "cross_mask": self._mask,
             "count": self._session.host_value(np.array([count], dtype=np.int64)),
             **extra,

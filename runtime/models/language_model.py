@@ -255,7 +255,9 @@ class LanguageModel:
         if self._head is not None and "words" in self._session.inputs:
             feeds = {**feeds, "words": self._head.look_up_rows(feeds["tokens" if self._role.layers else "input_ids"])}
         # A graph without its head takes no targets.
-        values = {name: self._session.value(array) for name, array in feeds.items() if name in self._session.inputs}
+        values = {
+            name: self._session.host_value(array) for name, array in feeds.items() if name in self._session.inputs
+        }
         return self._session.run_values({**values, **states}, host=("log_probs",))
 
 

@@ -18,7 +18,7 @@ from ..decoding.search import (
     decode,
     run_to_end,
 )
-from ..decoding.step_graph import StepGraph
+from ..decoding.step_graph import StepGraph, load_decoder
 from ..errors import GroundwireError, ModelError
 from ..manifest import QuestionGeneratorRole
 from ..ort.forward import forward_values
@@ -53,7 +53,7 @@ class QuestionGenerator:
         """Open the role's graphs and tokenizer."""
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         encoder = Session.load(bundle.file(role.encoder), profile)
-        decoder = Session.load(bundle.file(role.decoder), profile)
+        decoder = load_decoder(bundle.file(role.decoder), profile)
         return cls(role, encoder, decoder, text, profile)
 
     def run(

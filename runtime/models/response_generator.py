@@ -38,7 +38,7 @@ from ..decoding.search import (
     find_banned_tokens,
     run_to_end,
 )
-from ..decoding.step_graph import StepGraph
+from ..decoding.step_graph import StepGraph, load_decoder
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import ResponseGeneratorRole
 from ..ort.session import Array, DeviceProfile, Session
@@ -85,7 +85,7 @@ class ResponseGenerator:
         """Open the role's graphs and tokenizer."""
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         encoder = Session.load(bundle.file(role.encoder), profile)
-        decoder = Session.load(bundle.file(role.decoder), profile)
+        decoder = load_decoder(bundle.file(role.decoder), profile)
         return cls(role, encoder, decoder, text, profile)
 
     def run(self, calls: Sequence[Generate], max_windows: int) -> list[tuple[GeneratedSequence, ...] | GroundwireError]:
@@ -284,7 +284,7 @@ class _PMIDecodeStep(StepGraph):
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
         tokens = self.repeat_for_contexts(tokens) if self._first is None else self._first
         self._first = None
-        extra = {**self._settings, "banned": self._session.value(self._find_banned(history))}
+        extra = {**self._settings, "banned": self._session.host_value(self._find_banned(history))}
         scores, candidates, *values = self.step(tokens, parents, count, ("scores", "candidates", *self._values), extra)
         # -inf is a valid score here: that of a token which is ruled out.
         broken = np.any([~(array < np.inf).all(axis=(1, 2)) for array in (scores, *values)], axis=0)

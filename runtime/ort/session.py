@@ -93,7 +93,7 @@ class Session:
         self._name = name
         self._profile = profile
         self._device = profile.device
-        self._row_graphs: dict[tuple[tuple[str, str], ...], Session] = {}
+        self._row_graphs: dict[frozenset[tuple[str, str]], Session] = {}
         self.inputs = tuple(node.name for node in session.get_inputs())
         self.outputs = tuple(node.name for node in session.get_outputs())
         self.input_types = {node.name: str(node.type) for node in session.get_inputs()}
@@ -140,10 +140,10 @@ class Session:
 
     def run_to_values(self, feeds: Mapping[str, Array]) -> dict[str, ort.OrtValue]:
         """All outputs of arrays by name, left on the device."""
-        return self.run_values({name: self.value(array) for name, array in feeds.items()})
+        return self.run_values({name: self.host_value(array) for name, array in feeds.items()})
 
     def value(self, array: Array) -> ort.OrtValue:
-        """An array as a value on this session's device."""
+        """An array as a value on this session's device, for several runs."""
         try:
             return ort.OrtValue.ortvalue_from_numpy(
                 np.ascontiguousarray(array), self._device.memory, self._device.index
@@ -152,7 +152,8 @@ class Session:
             raise self._translate(error) from error
 
     def host_value(self, array: Array) -> ort.OrtValue:
-        """An array as a value in host memory: an input that the graph reads there, such as the k of TopK."""
+        """An array as a value in host memory, for one run: the run copies it to the device if the graph reads it
+        there."""
         return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array), "cpu")
 
     def take_rows(
@@ -166,17 +167,23 @@ class Session:
             consecutive = share and bool((np.diff(rows) == 1).all())
             index = slice(rows[0], rows[0] + len(rows)) if consecutive else rows
             return {name: self.value(value.numpy()[index]) for name, value in values.items()}
-        types = tuple((name, str(value.data_type())) for name, value in values.items())
-        if types not in self._row_graphs:
-            graph = _open(build_row_graph(dict(types)), replace(self._profile, device=self._row_device))
-            self._row_graphs[types] = Session(graph, f"the row graph of {self._name}", self._profile)
-        taken = self._row_graphs[types].run_values({**values, ROWS: self.value(rows)})
+        graph = self._row_graph({name: str(value.data_type()) for name, value in values.items()})
+        taken = graph.run_values({**values, ROWS: self.host_value(rows)})
         return {name: taken[f"taken.{name}"] for name in values}
 
-    @property
-    def _row_device(self) -> Device:
-        """CUDA also beside TensorRT, which would build an engine."""
-        return replace(self._device, kind="cuda")
+    def prepare_rows(self, names: Sequence[str]) -> None:
+        """Build what ``take_rows`` of these inputs needs on a GPU, so that no request waits for it."""
+        if self._device.kind != "cpu":
+            self._row_graph({name: self.input_types[name] for name in names})
+
+    def _row_graph(self, types: Mapping[str, str]) -> Session:
+        key = frozenset(types.items())
+        if key not in self._row_graphs:
+            # CUDA also beside TensorRT, which would build an engine.
+            profile = replace(self._profile, device=replace(self._device, kind="cuda"))
+            graph = _open(build_row_graph(types), profile)
+            self._row_graphs[key] = Session(graph, f"the row graph of {self._name}", profile)
+        return self._row_graphs[key]
 
     def _translate(self, error: Exception) -> ModelError | DeviceError:
         """A device that cannot run a graph of one node any more is lost, whatever the error says; else the run failed,

@@ -70,9 +70,8 @@ def test_doctor_starts_the_providers() -> None:
 
 def test_the_second_gpu(bundle: Path) -> None:
     code = """
-runtime = LocalRuntime.load(sys.argv[1], device="cuda:1")
 with cuda_double.count() as counts:
-    answer(runtime)
+    answer(LocalRuntime.load(sys.argv[1], device="cuda:1"))
 print(counts.launches > 0, counts.total("set-device:1").times > 0)
 """
     assert run_python(code, bundle, CUDA_DOUBLE_DEVICES="2").stdout == "True True\n"

@@ -2,7 +2,8 @@
 
 ``tests/device/double/`` has the libraries. With them a session loads, places its nodes, binds its inputs and launches
 its kernels on a "device" in host memory. Counts of launches, copies, synchronisations and allocations are those of a
-real GPU; results are not: kernels compute nothing, so a copy from the device reads zeros, or what was copied there.
+real GPU; results are not: kernels compute nothing, so a copy from the device reads zeros (a single number excepted,
+which reads as it was copied there).
 
     python -m tests.support.cuda_double --prepare       # downloads the GPU wheel (256 MB) and CUDA's headers, once
     python -m tests.support.cuda_double pytest tests/device
@@ -40,6 +41,8 @@ LIBRARIES = {
     "curand": "libcurand.so.10",
 }
 """In the order in which they link; the first is made of all ``cudart_*.cpp``."""
+MEMORY = 141 << 30
+"""Bytes of the device's memory."""
 VERSIONED = ("cudart", "cublaslt", "cublas")
 """Those whose symbols carry the name of the library as their version."""
 
@@ -130,24 +133,30 @@ def live_bytes() -> int:
 def memory_content(byte: int) -> Iterator[None]:
     """Inside the block every byte that kernels would have written reads as ``byte``, which is 0 otherwise."""
     _ledger().double_set_content(byte)
-    yield
-    _ledger().double_set_content(0)
+    try:
+        yield
+    finally:
+        _ledger().double_set_content(0)
 
 
 @contextmanager
 def limit_memory(free: int) -> Iterator[None]:
     """Inside the block, the device has ``free`` bytes left."""
     _ledger().double_set_memory(ctypes.c_size_t(live_bytes() + free))
-    yield
-    _ledger().double_set_memory(ctypes.c_size_t(141 << 30))
+    try:
+        yield
+    finally:
+        _ledger().double_set_memory(ctypes.c_size_t(MEMORY))
 
 
 @contextmanager
 def lost_device() -> Iterator[None]:
     """Inside the block every launch, copy and synchronisation fails, as after an illegal memory access."""
     _ledger().double_lose_device(ctypes.c_bool(True))
-    yield
-    _ledger().double_lose_device(ctypes.c_bool(False))
+    try:
+        yield
+    finally:
+        _ledger().double_lose_device(ctypes.c_bool(False))
 
 
 def find_wheel() -> Path | None:
@@ -165,7 +174,9 @@ def prepare() -> None:
         if not folder.exists():
             file = requirements / "requirements.txt"
             pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
-            subprocess.run([*pip, "--only-binary=:all:", "--target", str(folder), "-r", str(file)], check=True)
+            partial = folder.with_suffix(f".{os.getpid()}")
+            subprocess.run([*pip, "--only-binary=:all:", "--target", str(partial), "-r", str(file)], check=True)
+            partial.rename(folder)
 
 
 def build() -> Path:

@@ -9,6 +9,7 @@ State& state() {
 }
 
 extern "C" {
+cudaError_t cudaGetLastError();
 
 void ledger_note(const char* event, const char* detail, std::size_t bytes) {
   std::string name = event;
@@ -58,5 +59,6 @@ void double_set_memory(std::size_t bytes) {
 // From now on, every launch, copy and synchronisation fails as after an illegal access; false ends it.
 void double_lose_device(bool value) {
   state().lost = value;
+  cudaGetLastError();  // what this thread remembers
 }
 }

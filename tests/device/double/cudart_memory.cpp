@@ -44,12 +44,12 @@ cudaError_t release(void* pointer, Blocks& blocks, const char* event) {
   return cudaSuccess;
 }
 
-// What an upload of the same size to this address has left there; without one, what kernels leave.
+// A single number is what was copied there, since a shape or a k of TopK may come back; all else is what kernels leave.
 void read_device(void* target, const void* source, std::size_t bytes) {
   std::lock_guard guard(state().mutex);
-  const auto upload = state().uploads.find(source);
-  if (upload != state().uploads.end() && upload->second == bytes)
-    std::memcpy(target, source, bytes);
+  const auto scalar = state().scalars.find(source);
+  if (scalar != state().scalars.end() && bytes == sizeof scalar->second)
+    std::memcpy(target, &scalar->second, bytes);
   else
     std::memset(target, state().content, bytes);
 }
@@ -64,7 +64,12 @@ cudaError_t copy(void* target, const void* source, std::size_t bytes, cudaMemcpy
     const bool pinned = holds(state().pinned, kind == cudaMemcpyHostToDevice ? source : target);
     detail += pinned ? "/pinned" : "/pageable";
     blocking = blocking || !pinned;
-    if (kind == cudaMemcpyHostToDevice) state().uploads[target] = bytes;
+    if (kind == cudaMemcpyHostToDevice) {
+      if (bytes == sizeof(long))
+        std::memcpy(&state().scalars[target], source, bytes);
+      else
+        state().scalars.erase(target);
+    }
   }
   detail += blocking ? "/blocking" : "/async";
   ledger_note(capturing ? "captured-copy" : "copy", detail.c_str(), bytes);

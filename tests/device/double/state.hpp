@@ -24,8 +24,8 @@ struct State {
   std::unordered_map<const void*, std::string> kernels;
   Blocks device;
   Blocks pinned;
-  /// What was copied to the device, by address: kernels write nothing, so the rest of its memory has no content.
-  Blocks uploads;
+  /// The single numbers that were copied to the device, by address.
+  std::map<const void*, long> scalars;
   /// Every byte of the memory that kernels would have written.
   int content = 0;
   std::size_t live = 0;
