@@ -119,9 +119,7 @@ class _Rewriter:
         readers = self._readers.get(node.outputs[0], [])
         states, peak = self._unscale(scaled)
         bias = tuple(name for name in node.inputs[6:7] if name)
-        if not bias and peak and all(reader.op == "Mul" and peak in reader.inputs for reader in readers):
-            for reader in readers[1:]:
-                raise ValueError(f"two nodes multiply {node.outputs[0]} by its peaks, {reader.outputs[0]} among them")
+        if not bias and len(readers) == 1 and readers[0].op == "Mul" and peak in readers[0].inputs:
             return self._add("MatMul", (states, matrix), output=readers[0].outputs[0])
         if not bias:
             return self._add("MatMul", (scaled, matrix), output=node.outputs[0])
