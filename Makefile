@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 CHECK = .venv/bin/python scripts/check.py
 
-.PHONY: demo check test test-native evaluate sbom wheels format clean
+.PHONY: demo check test test-device test-native evaluate sbom wheels format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -17,6 +17,11 @@ check: .venv/ready
 # Everything, with the coverage gate: what CI runs, in 13 minutes on two cores.
 test: .venv/ready
 	$(CHECK) test
+
+# The CUDA path on a double of CUDA that counts launches and copies: no GPU, but the wheel of onnxruntime-gpu (256 MB).
+test-device: .venv/ready
+	.venv/bin/python -m tests.support.cuda_double --prepare
+	$(CHECK) device
 
 # The C++ core and its bindings under ASan, UBSan and TSan, a minute of fuzzing per topic, and larger exhaustive tests.
 test-native: .venv/ready

@@ -175,7 +175,7 @@ def _load_from_environment() -> Engine:
         raise InvalidRequest(f"GROUNDWIRE_THREADS={threads!r} is not a number; give 1 or more, or leave it unset.")
     return Engine.load(
         os.environ.get("GROUNDWIRE_BUNDLE") or "compact",
-        os.environ.get("GROUNDWIRE_DEVICE") or "auto",  # type: ignore[arg-type]  # ``load`` says what is allowed
+        os.environ.get("GROUNDWIRE_DEVICE") or "auto",
         threads=None if threads is None else int(threads),
     )
 

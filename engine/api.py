@@ -13,7 +13,7 @@ from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.session import DeviceChoice
+from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
 from groundwire.runtime.triples import Triple
 
@@ -89,6 +89,7 @@ class Engine:
         verify: bool = True,
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
+        device_memory_mb: int | None = None,
     ) -> Engine:
         """Open a bundle: the name of an embedded one, a directory that ``groundwire export`` wrote, or one on the hub:
         ``hf://ORG/NAME@REVISION`` (needs ``groundwire[hub]``; nothing else opens a connection).
@@ -96,8 +97,10 @@ class Engine:
         ``extra`` are further bundles whose roles are added; no role may be in two of them, and the calibration is that
         of the first.
 
-        ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; nothing falls back silently. ``precision`` refuses a
-        bundle of another one. ``threads`` is how many CPU threads to use; None takes the usable processors.
+        ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
+        silently. ``device_memory_mb`` bounds the MiB of a GPU that all engines of this process take together.
+        ``precision`` refuses a bundle of another one. ``threads`` is how many CPU threads to use; None takes the usable
+        processors.
         ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. ``verify`` compares every
         file with its digest first, about a second for each gigabyte; without it the signature says ``unverified``.
         Raises BundleError, DeviceError or InvalidRequest.
@@ -105,7 +108,9 @@ class Engine:
         max_waiting = check_integer("max_waiting", max_waiting, 1)  # before a bundle is loaded for seconds
         cache_bytes = check_integer("cache_bytes", cache_bytes, 0)
         chosen = None if calibration is None else Calibration.load(check_path("calibration", calibration))
-        runtime = LocalRuntime.load(bundle, device, precision, threads, extra, verify=verify)
+        runtime = LocalRuntime.load(
+            bundle, device, precision, threads, extra, verify=verify, device_memory_mb=device_memory_mb
+        )
         return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_bytes=cache_bytes)
 
     @classmethod
@@ -121,6 +126,7 @@ class Engine:
         verify: bool = True,
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
+        device_memory_mb: int | None = None,
     ) -> Engine:
         """``load`` for asyncio, on a thread of its own, so that the event loop goes on."""
         return await asyncio.to_thread(
@@ -134,6 +140,7 @@ class Engine:
             verify=verify,
             max_waiting=max_waiting,
             cache_bytes=cache_bytes,
+            device_memory_mb=device_memory_mb,
         )
 
     def score(

@@ -9,11 +9,9 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 from .errors import BundleError
-
-Buffer: TypeAlias = mmap.mmap | bytes
+from .protobuf import Buffer, iterate_fields
 
 _NESTED: dict[str, dict[int, str]] = {
     "model": {7: "graph", 25: "function"},
@@ -25,7 +23,6 @@ _NESTED: dict[str, dict[int, str]] = {
     "tensor": {13: "entry"},
 }
 """By message: the numbers of the fields that are followed, and what they hold. ``entry`` is a key with its value."""
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def find_external_files(path: Path) -> frozenset[str]:
@@ -45,43 +42,11 @@ def _find(data: Buffer, start: int, end: int, kind: str) -> Iterator[str]:
     while waiting:
         start, end, kind = waiting.pop()
         nested = _NESTED[kind]
-        for number, begin, stop in _fields(data, start, end):
+        for number, begin, stop in iterate_fields(data, start, end):
             inner = nested.get(number)
             if inner == "entry":
-                entry = {number: data[a:b] for number, a, b in _fields(data, begin, stop)}
+                entry = {number: data[a:b] for number, a, b in iterate_fields(data, begin, stop)}
                 if entry.get(1) == b"location":
                     yield entry.get(2, b"").decode()
             elif inner is not None:
                 waiting.append((begin, stop, inner))
-
-
-def _fields(data: Buffer, position: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Number, begin and end of every field of bytes between two positions; other fields are skipped."""
-    while position < end:
-        tag, position = _varint(data, position)
-        wire = tag & 7
-        if wire == _BYTES:
-            length, begin = _varint(data, position)
-            position = begin + length
-            if position > end:
-                raise ValueError(f"a field of {length} bytes at {begin} ends after its message")
-            yield tag >> 3, begin, position
-        elif wire == _VARINT:
-            _, position = _varint(data, position)
-        elif wire in (_FIXED64, _FIXED32):
-            position += 8 if wire == _FIXED64 else 4
-        else:
-            raise ValueError(f"unknown wire type {wire} at byte {position}")
-
-
-def _varint(data: Buffer, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, position
-        shift += 7
-        if shift > 63:
-            raise ValueError(f"a number of more than ten bytes at {position}")

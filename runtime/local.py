@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,13 +12,14 @@ from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
-from .manifest import Canary, Role, RoleInfo
+from .manifest import Canary, Precision, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
 from .models.kinds import Model, kind_of
 from .models.loading import group_roles, load_group
 from .models.response_generator import ResponseGenerator
+from .ort.device import Device, DeviceChoice, choose_device, name_kernels
 from .ort.processor import int8_kernel
-from .ort.session import Device, DeviceChoice, DeviceProfile, choose_device
+from .ort.session import DeviceProfile
 from .protocol import Identity, Outcome
 
 LOADERS = 2
@@ -61,12 +63,14 @@ class LocalRuntime:
         extra: Sequence[str | Path] = (),
         *,
         verify: bool = True,
+        device_memory_mb: int | None = None,
     ) -> LocalRuntime:
         """Open every role of a bundle, and of the bundles in ``extra``.
 
         ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
         run, and how many run at the same time (default: the processors this process may use). ``verify`` compares every
-        file with its digest first, about a second per gigabyte; without it, the identity says ``unverified``. Raises
+        file with its digest first, about a second per gigabyte; without it, the identity says ``unverified``.
+        ``device_memory_mb`` bounds the memory of a GPU, in MiB, that the runtimes of this process take together. Raises
         BundleError, also when two bundles have the same role, or DeviceError.
         """
         extra = check_sequence("extra", extra, "a list of bundles")
@@ -74,6 +78,8 @@ class LocalRuntime:
             check_path(name, source)
         if threads is not None:
             threads = check_integer("threads", threads, 1)
+        if device_memory_mb is not None:
+            device_memory_mb = check_integer("device_memory_mb", device_memory_mb, 1)
         if not isinstance(precision, str | None):
             raise InvalidRequest(f"precision is {type(precision).__name__}; pass a name such as int8, or None.")
         first, *others = bundles = [Bundle.open(source) for source in (bundle, *extra)]
@@ -88,7 +94,17 @@ class LocalRuntime:
                 f"precision={precision!r} was asked for, but {directories} has {precisions}. "
                 f"Export it with --precision {precision}, or leave precision out."
             )
-        profile = DeviceProfile.of(choose_device(device, list(precisions.values())), threads)
+        chosen = choose_device(device, list(precisions.values()))
+        if chosen.kind != "cpu" and (
+            quantized := sorted(name for name in precisions if _is_quantized(precisions[name]))
+        ):
+            warnings.warn(
+                f"The int8 graphs of {', '.join(quantized)} run on {chosen} with float32 weights, and their results "
+                "were compared with no checkpoint. Export the bundle with --precision fp16 for results that were.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        profile = DeviceProfile.of(chosen, threads, device_memory_mb)
 
         # spaCy takes longest and holds the GIL, which the building of a session does not.
         groups = sorted(group_roles(roles), key=lambda names: kind_of(roles[names[0]][0]).pool != "host")
@@ -125,7 +141,7 @@ class LocalRuntime:
     def concurrent_requests(self) -> int:
         """One per batch that a CPU runs at the same time, and one whose Python may run meanwhile; many on a GPU, where
         a batch takes little longer with more in it."""
-        return self.profile.concurrent_batches + 1 if self.profile.device == "cpu" else 64
+        return self.profile.concurrent_batches + 1 if self.profile.device.kind == "cpu" else 64
 
     def worker_pool(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""
@@ -220,14 +236,19 @@ def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True
     """What determines the results of these bundles on a device, without loading a model."""
     manifests = [bundle.manifest for bundle in bundles]
     precisions = {precision for manifest in manifests for precision in manifest.precisions.values()}
+    on_cpu = device.kind == "cpu"
     return Identity(
         "+".join(manifest.name for manifest in manifests),
         "+".join(manifest.digest() for manifest in manifests),
-        "+".join(sorted(precisions)),
-        device,
-        int8_kernel() if device == "cpu" and precisions & {"int8", "mixed"} else "",
+        "+".join(sorted(p if on_cpu or not _is_quantized(p) else f"{p}-dequantized" for p in precisions)),
+        device.kind,
+        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else name_kernels(device),
         verified,
     )
+
+
+def _is_quantized(precision: Precision) -> bool:
+    return precision in ("int8", "mixed")
 
 
 def merge_roles(bundles: Sequence[Bundle]) -> dict[str, tuple[Role, Bundle]]:

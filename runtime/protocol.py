@@ -23,7 +23,8 @@ class Identity(msgspec.Struct, frozen=True):
     precision: str
     device: str
     kernel: str = ""
-    """The instruction set of the int8 kernels, where the results depend on it."""
+    """What the results depend on besides: on a CPU the instruction set of the int8 kernels, if there are any; on a GPU
+    the version of ONNX Runtime and the compute capability."""
     verified: bool = True
     """Whether the files were compared with the digest; where they were not, it is what the manifest claims."""
 

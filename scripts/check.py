@@ -88,6 +88,8 @@ TESTS: dict[str, list[str]] = {
     "doctest": pytest("--doctest-modules", "groundwire", workers=1),
     "integration": pytest("tests/integration"),
     "training": pytest("tests/training"),
+    # In a process that loads the GPU build of ONNX Runtime; it says that it is skipped where there is none.
+    "device": [sys.executable, "-m", "tests.support.cuda_double", *pytest("tests/device", workers=1)[2:]],
 }
 """Checks that use all cores, one after another: what pytest runs, and the scheduler's simulation."""
 

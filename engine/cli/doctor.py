@@ -11,13 +11,13 @@ from rich.table import Table
 
 from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.cores import usable_cores
-from groundwire.runtime.errors import GroundwireError
+from groundwire.runtime.errors import DeviceError, GroundwireError
+from groundwire.runtime.ort.device import PROVIDERS, Device, name_kernels, start_device
 from groundwire.runtime.ort.processor import processor_features
-from groundwire.runtime.ort.session import PROVIDERS
 
 from . import display
 
-PACKAGES = ("groundwire", "onnxruntime", "onnxruntime-gpu", "numpy", "tokenizers", "spacy", "tensorrt")
+PACKAGES = ("groundwire", "onnxruntime", "onnxruntime-gpu", "numpy", "tokenizers", "spacy", "tensorrt-cu13")
 
 
 def doctor() -> None:
@@ -34,9 +34,8 @@ def doctor() -> None:
         table.add_row(name, _find_version(name))
     table.add_row("python", f"{platform.python_version()} on {platform.platform()}")
     table.add_row("processor", f"{usable_cores()} usable, {', '.join(processor_features()) or 'features unknown'}")
-    available = ort.get_available_providers()
-    for device, provider in PROVIDERS.items():
-        table.add_row(device, "[green]available[/]" if provider in available else f"[dim]no {provider}[/]")
+    for kind in PROVIDERS:
+        table.add_row(kind, _check_device(Device(kind)))
     for problem in _find_problems():
         table.add_row("[red]problem[/]", escape(problem))
     for name in embedded():
@@ -49,6 +48,17 @@ def _find_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "[dim]not installed[/]"
+
+
+def _check_device(device: Device) -> str:
+    """Whether it starts: ONNX Runtime lists the providers it was built with, whatever libraries they miss."""
+    if device.provider not in ort.get_available_providers():
+        return f"[dim]no {device.provider}[/]"
+    try:
+        start_device(device)
+    except DeviceError as error:
+        return f"[red]{escape(str(error))}[/]"
+    return f"[green]starts[/] {name_kernels(device)}".rstrip()
 
 
 def _find_problems() -> list[str]:

@@ -12,8 +12,9 @@ import typer
 from groundwire.runtime.bundle import check_exists
 from groundwire.runtime.calibration import ProfileName
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
-from groundwire.runtime.errors import BundleError, InvalidRequest
-from groundwire.runtime.ort.session import DeviceChoice
+from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest
+from groundwire.runtime.ort import device as devices
+from groundwire.runtime.ort.device import DeviceChoice
 
 from ..api import Engine
 from ..jsonl.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
@@ -26,7 +27,10 @@ from ..schema.options import Options, Q2Options
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
 _ALIASES = "; ".join(f"{field}: {', '.join(names)}" for field, names in ALIASES.items())
 _BUNDLE = "Name of an embedded bundle, or a directory written by `groundwire export`; compact if left out."
-_DEVICE = "auto, cpu, cuda or tensorrt; auto if left out. A device that is missing is an error, not a fallback."
+_DEVICE = (
+    "auto, cpu, cuda or tensorrt, or one of several GPUs: cuda:1; auto if left out. A device that is missing is an "
+    "error, not a fallback."
+)
 _DECODING = typer.Option(
     help="Decoding of Q²'s questions: beam, greedy or sampling; beam if left out.", show_default=False
 )
@@ -153,10 +157,12 @@ def choose_metrics(engine: Engine, names: Sequence[str] | None) -> tuple[str, ..
 
 def parse_device(name: str) -> DeviceChoice:
     """Check a --device value."""
-    for choice in ("auto", "cpu", "cuda", "tensorrt"):
-        if name == choice:
-            return choice
-    raise typer.BadParameter(f"{name} is unknown; use auto, cpu, cuda or tensorrt.", param_hint="--device")
+    try:
+        devices.parse_device(name)
+    except DeviceError as error:
+        message = f"{name} is unknown; use auto, cpu, cuda or tensorrt; cuda:1 is the second GPU."
+        raise typer.BadParameter(message, param_hint="--device") from error
+    return name
 
 
 def parse_metrics(value: str | None) -> tuple[str, ...] | None:

@@ -427,10 +427,18 @@ class Scheduler:
     # Batches: what follows runs on a pool's threads and touches nothing that the loop owns.
 
     def _execute(self, role: str, calls: list[Call], max_windows: int) -> list[Outcome]:
+        """One outcome per call. Calls that a model failed on run again with fewer others, down to each alone: one call
+        may have spoiled the batch for all, or the batch may have been too large for the memory."""
         outcomes = self._attempt(role, calls, max_windows)
-        if len(calls) > 1 and any(isinstance(outcome, ModelError) for outcome in outcomes):
-            # One call may have spoiled the batch for all; alone, only the culprit fails.
-            outcomes = [self._attempt(role, [call], max_windows)[0] for call in calls]
+        failed = [index for index, outcome in enumerate(outcomes) if isinstance(outcome, ModelError)]
+        if len(calls) == 1:
+            return outcomes
+        half = (len(failed) + 1) // 2 if len(failed) == len(calls) else len(failed)
+        for part in (failed[:half], failed[half:]):
+            if part:
+                again = self._execute(role, [calls[index] for index in part], max_windows)
+                for index, outcome in zip(part, again, strict=True):
+                    outcomes[index] = outcome
         return outcomes
 
     def _attempt(self, role: str, calls: list[Call], max_windows: int) -> list[Outcome]:

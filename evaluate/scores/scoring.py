@@ -26,7 +26,7 @@ from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify, merge_roles
-from groundwire.runtime.ort.session import DeviceChoice, choose_device
+from groundwire.runtime.ort.device import DeviceChoice, choose_device
 
 from ..datasets.examples import Example
 from .workers import RequestScorer, Workers

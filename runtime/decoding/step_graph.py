@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..ort.session import Array, Session
+from ..ort.session import Array, DeviceProfile, Session
+
+_BY_SOURCE = ("cross", "copied", "past")
+"""How the names of the inputs begin that have a row for every source, from step to step."""
+
+
+def load_decoder(path: Path, profile: DeviceProfile) -> Session:
+    """The session of a step graph, ready to drop sources."""
+    session = Session.load(path, profile)
+    session.prepare_rows([name for name in session.inputs if name.startswith(_BY_SOURCE)])
+    return session
 
 
 class StepGraph:
@@ -21,7 +33,7 @@ class StepGraph:
     def __init__(
         self,
         session: Session,
-        cross: Mapping[str, Array],
+        cross: Mapping[str, ort.OrtValue],
         mask: Array,
         *,
         layers: int,
@@ -31,22 +43,27 @@ class StepGraph:
     ) -> None:
         self._session = session
         self._contexts = contexts
-        self._cross = {name: session.value(value) for name, value in cross.items()}
+        self._cross = dict(cross)
         self._mask = session.value(mask)
         half = session.input_types.get("past.key.0") == "tensor(float16)"
-        empty = np.zeros((len(mask), 1, heads, 0, head_dim), dtype=np.float16 if half else np.float32)
-        self._past = {f"{part}.{i}": session.value(empty) for part in ("key", "value") for i in range(layers)}
+        empty = session.value(np.zeros((len(mask), 1, heads, 0, head_dim), dtype=np.float16 if half else np.float32))
+        self._past = {f"{part}.{i}": empty for part in ("key", "value") for i in range(layers)}
 
     def step(
-        self, tokens: Array, parents: Array, count: int, outputs: tuple[str, ...], extra: Mapping[str, Array]
+        self,
+        tokens: Array,
+        parents: Array,
+        count: int,
+        outputs: tuple[str, ...],
+        extra: Mapping[str, ort.OrtValue] = MappingProxyType({}),
     ) -> list[Array]:
         """Append ``tokens`` [C · A, K] to the beams ``parents`` [A, K]; return the ``outputs``, in host memory."""
         feeds: dict[str, ort.OrtValue] = {
-            "tokens": self._session.value(tokens),
-            "parents": self._session.value(self.repeat_for_contexts(parents)),
+            "tokens": self._session.host_value(tokens),
+            "parents": self._session.host_value(self.repeat_for_contexts(parents)),
             "cross_mask": self._mask,
-            "count": self._session.value(np.array([count], dtype=np.int64)),
-            **{name: self._session.value(array) for name, array in extra.items()},
+            "count": self._session.host_value(np.array([count], dtype=np.int64)),
+            **extra,
             **self._cross,
             **{f"past.{name}": value for name, value in self._past.items()},
         }
@@ -64,7 +81,8 @@ class StepGraph:
         if len(rows) == sources:
             return
         kept = np.concatenate([rows + context * sources for context in range(self._contexts)])
-        value = self._session.value
-        self._cross = {name: value(held.numpy()[kept]) for name, held in self._cross.items()}
-        self._past = {name: value(held.numpy()[kept]) for name, held in self._past.items()}
-        self._mask = value(self._mask.numpy()[kept])
+        past = {f"past.{name}": value for name, value in self._past.items()}
+        taken = self._session.take_rows({**self._cross, **past, "cross_mask": self._mask}, kept)
+        self._mask = taken.pop("cross_mask")
+        self._past = {name: taken.pop(f"past.{name}") for name in self._past}
+        self._cross = taken

@@ -21,11 +21,12 @@ from ..calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import Head, LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
-from ..ort.session import Array, Device, DeviceProfile, Session
+from ..ort.device import DeviceKind
+from ..ort.session import Array, DeviceProfile, Session
 from ..tokenization import TextEncoder, Window, flatten, pad
 from ..unread import check_readable
 
-MAX_PADDED_TOKENS: Mapping[Device, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
+MAX_PADDED_TOKENS: Mapping[DeviceKind, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
 """Padded tokens of one run, at most. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in
 float32, and on a GPU every scored position has logits over the whole vocabulary."""
 _POSITION_MULTIPLE = 8
@@ -72,7 +73,7 @@ class LanguageModel:
         self._session = session
         self._head = head
         self._encoder = encoder
-        self._max_padded_tokens = MAX_PADDED_TOKENS[profile.device]
+        self._max_padded_tokens = MAX_PADDED_TOKENS[profile.device.kind]
         self._max_rows = profile.max_rows
 
     @classmethod
@@ -223,9 +224,7 @@ class LanguageModel:
         feeds = {"tokens": tokens.reshape(len(prefix_rows), texts, width), "past_mask": past.mask[prefix_rows]}
         states = past.states
         if prefix_rows != list(range(len(past.mask))):
-            states = {
-                name: self._session.value(_take_rows(value.numpy(), prefix_rows)) for name, value in states.items()
-            }
+            states = self._session.take_rows(states, np.array(prefix_rows, dtype=np.int64), share=True)
         positions = [index * width + np.arange(len(scored.targets)) for index, scored in enumerate(batch)]
         return _split_values(self._compute_log_probs(feeds | _build_targets(positions, batch), states), batch)
 
@@ -256,7 +255,9 @@ class LanguageModel:
         if self._head is not None and "words" in self._session.inputs:
             feeds = {**feeds, "words": self._head.look_up_rows(feeds["tokens" if self._role.layers else "input_ids"])}
         # A graph without its head takes no targets.
-        values = {name: self._session.value(array) for name, array in feeds.items() if name in self._session.inputs}
+        values = {
+            name: self._session.host_value(array) for name, array in feeds.items() if name in self._session.inputs
+        }
         return self._session.run_values({**values, **states}, host=("log_probs",))
 
 
@@ -286,10 +287,3 @@ def _build_targets(
 def _split(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
     size = max(1, size)
     return (list(items[start : start + size]) for start in range(0, len(items), size))
-
-
-def _take_rows(states: Array, rows: list[int]) -> Array:
-    # Consecutive rows are a view; any others are a copy.
-    if rows == list(range(rows[0], rows[0] + len(rows))):
-        return states[rows[0] : rows[0] + len(rows)]
-    return states[rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import onnxruntime as ort
 
 from ..bundle import Bundle
 from ..calls import Decoding, GeneratedQuestion, GenerateQuestions
@@ -17,10 +18,10 @@ from ..decoding.search import (
     decode,
     run_to_end,
 )
-from ..decoding.step_graph import StepGraph
+from ..decoding.step_graph import StepGraph, load_decoder
 from ..errors import GroundwireError, ModelError
 from ..manifest import QuestionGeneratorRole
-from ..ort.forward import forward
+from ..ort.forward import forward_values
 from ..ort.session import Array, DeviceProfile, Session
 from ..tokenization import TextEncoder, Window
 
@@ -52,7 +53,7 @@ class QuestionGenerator:
         """Open the role's graphs and tokenizer."""
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         encoder = Session.load(bundle.file(role.encoder), profile)
-        decoder = Session.load(bundle.file(role.decoder), profile)
+        decoder = load_decoder(bundle.file(role.decoder), profile)
         return cls(role, encoder, decoder, text, profile)
 
     def run(
@@ -85,15 +86,11 @@ class QuestionGenerator:
         check_decoding(decoding)
         out: list[list[ScoredIds]] = [[] for _ in windows]
         rows_at_once = max(1, decoding_width(self._role, self._profile) // count_parallel_sequences(decoding))
-        for rows, _, outputs in forward(self._encoder, windows, self._role.pad_id, self._profile):
-            keys = dict(zip(self._encoder.outputs, outputs, strict=True))
-            longest = keys[self._encoder.outputs[0]].shape[2]
-            mask = np.zeros((len(rows), longest), dtype=np.int64)
-            for batch_index, row in enumerate(rows):
-                mask[batch_index, : len(windows[row].ids)] = 1
+        for rows, mask, states in forward_values(self._encoder, windows, self._role.pad_id, self._profile):
             for start in range(0, len(rows), rows_at_once):
-                part = slice(start, start + rows_at_once)
-                step = _QuestionStep(self._decoder, self._role, {k: v[part] for k, v in keys.items()}, mask[part])
+                part = np.arange(start, min(start + rows_at_once, len(rows)))
+                cross = states if len(part) == len(rows) else self._encoder.take_rows(states, part)
+                step = _QuestionStep(self._decoder, self._role, cross, mask[part])
                 sources = [windows[row].ids for row in rows[part]]
                 decoded = run_to_end(decode(step, sources, decoding, self._vocabulary))
                 for row, sequences in zip(rows[part], decoded, strict=True):
@@ -109,11 +106,13 @@ class _QuestionStep(StepGraph):
 
     uses_history = False
 
-    def __init__(self, session: Session, role: QuestionGeneratorRole, cross: Mapping[str, Array], mask: Array) -> None:
+    def __init__(
+        self, session: Session, role: QuestionGeneratorRole, cross: Mapping[str, ort.OrtValue], mask: Array
+    ) -> None:
         super().__init__(session, cross, mask, layers=role.layers, heads=role.heads, head_dim=role.head_dim)
 
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
-        scores, candidates = self.step(tokens, parents, count, ("scores", "candidates"), {})
+        scores, candidates = self.step(tokens, parents, count, ("scores", "candidates"))
         if np.isnan(scores).any():
             raise ModelError("The question generator gave numbers that are not finite; its graph is broken.")
         return TokenCandidates(scores, candidates)

@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
+import onnxruntime as ort
 from numpy.typing import NDArray
 
 from .. import _native
@@ -37,7 +38,7 @@ from ..decoding.search import (
     find_banned_tokens,
     run_to_end,
 )
-from ..decoding.step_graph import StepGraph
+from ..decoding.step_graph import StepGraph, load_decoder
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import ResponseGeneratorRole
 from ..ort.session import Array, DeviceProfile, Session
@@ -84,7 +85,7 @@ class ResponseGenerator:
         """Open the role's graphs and tokenizer."""
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         encoder = Session.load(bundle.file(role.encoder), profile)
-        decoder = Session.load(bundle.file(role.decoder), profile)
+        decoder = load_decoder(bundle.file(role.decoder), profile)
         return cls(role, encoder, decoder, text, profile)
 
     def run(self, calls: Sequence[Generate], max_windows: int) -> list[tuple[GeneratedSequence, ...] | GroundwireError]:
@@ -210,7 +211,7 @@ class ResponseGenerator:
         feeds: dict[str, Array] = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in self._encoder.inputs:
             feeds["token_type_ids"] = np.zeros_like(ids)
-        cross = dict(zip(self._encoder.outputs, self._encoder.run(feeds), strict=True))
+        cross = self._encoder.run_to_values(feeds)
         step = _PMIDecodeStep(self._decoder, self._role, cross, mask, first, batch)
         sources = [tokenized.prompts[0] for tokenized in batch]
         return step, decode(step, sources, group.decoding, self._vocabulary)
@@ -260,7 +261,7 @@ class _PMIDecodeStep(StepGraph):
         self,
         session: Session,
         role: ResponseGeneratorRole,
-        cross: Mapping[str, Array],
+        cross: Mapping[str, ort.OrtValue],
         mask: Array,
         first: NDArray[np.int64],
         batch: Sequence[TokenizedPrompts],
@@ -274,6 +275,7 @@ class _PMIDecodeStep(StepGraph):
         self._decoding = batch[0].call.decoding
         self._alpha = np.array([tokenized.call.alpha for tokenized in batch], dtype=np.float32)
         self._pmi_top_p = np.array([tokenized.call.pmi_top_p for tokenized in batch], dtype=np.float32)
+        self._settings = self._upload_settings()
         self._values = ("log_probs", "cpmi")[:count]
         self._sources = np.arange(len(batch))
         self.broken: set[int] = set()
@@ -282,8 +284,7 @@ class _PMIDecodeStep(StepGraph):
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
         tokens = self.repeat_for_contexts(tokens) if self._first is None else self._first
         self._first = None
-        # "top_p" is the input's name in exported graphs.
-        extra: dict[str, Array] = {"alpha": self._alpha, "top_p": self._pmi_top_p, "banned": self._find_banned(history)}
+        extra = {**self._settings, "banned": self._session.host_value(self._find_banned(history))}
         scores, candidates, *values = self.step(tokens, parents, count, ("scores", "candidates", *self._values), extra)
         # -inf is a valid score here: that of a token which is ruled out.
         broken = np.any([~(array < np.inf).all(axis=(1, 2)) for array in (scores, *values)], axis=0)
@@ -295,7 +296,13 @@ class _PMIDecodeStep(StepGraph):
 
     def keep_sources(self, rows: NDArray[np.int64]) -> None:
         super().keep_sources(rows)
-        self._alpha, self._pmi_top_p, self._sources = self._alpha[rows], self._pmi_top_p[rows], self._sources[rows]
+        if len(rows) < len(self._sources):
+            self._alpha, self._pmi_top_p, self._sources = self._alpha[rows], self._pmi_top_p[rows], self._sources[rows]
+            self._settings = self._upload_settings()
+
+    def _upload_settings(self) -> dict[str, ort.OrtValue]:
+        """The inputs that stay the same from step to step; ``top_p`` is what exported graphs call ``pmi_top_p``."""
+        return {"alpha": self._session.value(self._alpha), "top_p": self._session.value(self._pmi_top_p)}
 
     def _find_banned(self, history: StepHistory) -> NDArray[np.int64]:
         if not self._decoding.min_new_tokens and not self._decoding.no_repeat_ngram_size:

@@ -20,7 +20,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ..bundle import Bundle
-from ..errors import BundleError
+from ..errors import BundleError, DeviceError
 from ..manifest import Head
 from .session import DeviceProfile, Session
 
@@ -63,7 +63,12 @@ class ChunkedHead:
 
     @classmethod
     def load(cls, bundle: Bundle, record: Head, profile: DeviceProfile) -> ChunkedHead:
-        """Open the graph and map the table; BundleError when the file does not hold it."""
+        """Open the graph and map the table; BundleError when the file does not hold it, DeviceError on a GPU."""
+        if profile.device.kind != "cpu":
+            raise DeviceError(
+                f"{record.graph} reads its int8 table in chunks from {record.file}, which only the CPU does. Export "
+                "the language model with --precision fp16, or use device='cpu'."
+            )
         session = Session.load(bundle.file(record.graph), profile)
         return cls(session, map_table(bundle, record))
 

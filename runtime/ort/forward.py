@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import onnxruntime as ort
 from numpy.typing import NDArray
 
 from .. import _native
 from ..tokenization import Window, flatten
-from .session import Array, DeviceProfile, Graph
+from .session import Array, DeviceProfile, Graph, Session
 
 
 def forward(
@@ -20,6 +21,22 @@ def forward(
     A window is padded to a width that depends on its own length alone and shares its batch with windows of that width
     only, so its outputs do not depend on the other windows (docs/architecture.md).
     """
+    for rows, lengths, feeds in _pack(session, windows, pad_id, profile):
+        yield rows, lengths, session.run(feeds)
+
+
+def forward_values(
+    session: Session, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], dict[str, ort.OrtValue]]]:
+    """As ``forward``, but yield ``(rows, attention_mask, outputs)``: the outputs by name, left on the device."""
+    for rows, _, feeds in _pack(session, windows, pad_id, profile):
+        yield rows, feeds["attention_mask"], session.run_to_values(feeds)
+
+
+def _pack(
+    session: Graph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], dict[str, Array]]]:
+    """The batches: indices of the windows, their lengths, the graph's inputs."""
     ids, offsets = flatten([window.ids for window in windows])
     types = flatten([window.type_ids for window in windows])[0] if "token_type_ids" in session.inputs else None
     lengths = np.diff(offsets)
@@ -30,4 +47,4 @@ def forward(
         feeds: dict[str, Array] = {"input_ids": padded, "attention_mask": mask}
         if types is not None:
             feeds["token_type_ids"] = _native.pad_rows(types, offsets, rows, int(width), 0)[0]
-        yield rows, lengths[rows], session.run(feeds)
+        yield rows, lengths[rows], feeds

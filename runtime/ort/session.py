@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import onnxruntime as ort
@@ -13,18 +13,12 @@ from numpy.typing import NDArray
 
 from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, ModelError
-from ..manifest import Precision
+from .dequantize import dequantize
+from .device import Device, DeviceKind, find_failure, start_device
+from .providers import find_engine, list_providers, share_arena
+from .rows import ROWS, build_row_graph
 
-Device: TypeAlias = Literal["cpu", "cuda", "tensorrt"]
-DeviceChoice: TypeAlias = Literal["auto", "cpu", "cuda", "tensorrt"]
 Array: TypeAlias = NDArray[Any]
-
-PROVIDERS: dict[Device, str] = {
-    "cpu": "CPUExecutionProvider",
-    "cuda": "CUDAExecutionProvider",
-    "tensorrt": "TensorrtExecutionProvider",
-}
-
 
 MAX_CONCURRENT_BATCHES = 4
 """Most batches that run at the same time on the CPU: each holds the GIL for about a fifth of its time."""
@@ -48,14 +42,18 @@ class DeviceProfile:
     """Sources times beams that decode together."""
     concurrent_batches: int = 1
     """Batches that run at the same time."""
+    memory_mb: int | None = None
+    """Memory of the GPU that all graphs may take together, in MiB; None: as much as there is."""
 
     @classmethod
-    def of(cls, device: Device, threads: int | None) -> DeviceProfile:
-        """The measured defaults of a device (docs/adr, nr 63 and 66)."""
-        if device == "cpu":
+    def of(cls, device: Device | DeviceKind, threads: int | None, memory_mb: int | None = None) -> DeviceProfile:
+        """The defaults of a device: measured for the CPU (docs/adr, nr 63 and 66), chosen for GPUs."""
+        device = Device(device) if isinstance(device, str) else device
+        if device.kind == "cpu":
             count = usable_cores() if threads is None else threads
             return cls(device, count, 1536, 64, 80, min(count, MAX_CONCURRENT_BATCHES))
-        return cls(device, 0 if threads is None else threads, 32768, 512, 640)
+        # On a GPU only nodes that compute shapes run on the CPU, and every graph has a pool of its own.
+        return cls(device, 1 if threads is None else threads, 32768, 512, 640, memory_mb=memory_mb)
 
     def share_threads(self, size: int) -> DeviceProfile:
         """The profile of graphs from a bundle of ``size`` bytes.
@@ -63,33 +61,9 @@ class DeviceProfile:
         The operations of a small model are too short to split over threads, so its concurrent batches share the
         threads; a run of a large model may use all of them.
         """
-        if self.device != "cpu" or size >= SMALL_BUNDLE_BYTES:
+        if self.device.kind != "cpu" or size >= SMALL_BUNDLE_BYTES:
             return self
         return replace(self, threads=max(1, self.threads // self.concurrent_batches))
-
-
-def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Device:
-    """The device for ``choice``; ``auto`` takes CUDA when it is available and the bundle's graphs can use it.
-
-    Raises DeviceError when the choice is unknown, is not installed, or cannot run the bundle's precision.
-    """
-    available = ort.get_available_providers()
-    quantized = any(p in ("int8", "mixed") for p in precisions)
-    if choice == "auto":
-        return "cuda" if PROVIDERS["cuda"] in available and not quantized else "cpu"
-    if not isinstance(choice, str) or choice not in PROVIDERS:
-        raise DeviceError(f"device={choice!r} is unknown; use one of auto, {', '.join(PROVIDERS)}.")
-    if PROVIDERS[choice] not in available:
-        raise DeviceError(
-            f"device={choice!r} needs ONNX Runtime's {PROVIDERS[choice]}, which this installation lacks "
-            f"(it has {', '.join(available)}). Install onnxruntime-gpu instead of onnxruntime, or use device='cpu'."
-        )
-    if choice != "cpu" and quantized:
-        raise DeviceError(
-            f"device={choice!r} cannot run the bundle's int8 graphs, which are made for the CPU. "
-            "Export the bundle with --precision fp16, or use device='cpu'."
-        )
-    return choice
 
 
 class Graph(Protocol):
@@ -114,10 +88,12 @@ class Graph(Protocol):
 class Session:
     """One graph on one device."""
 
-    def __init__(self, session: ort.InferenceSession, path: Path, device: Device) -> None:
+    def __init__(self, session: ort.InferenceSession, name: str, profile: DeviceProfile) -> None:
         self._session = session
-        self._path = path
-        self._device = device
+        self._name = name
+        self._profile = profile
+        self._device = profile.device
+        self._row_graphs: dict[frozenset[tuple[str, str]], Session] = {}
         self.inputs = tuple(node.name for node in session.get_inputs())
         self.outputs = tuple(node.name for node in session.get_outputs())
         self.input_types = {node.name: str(node.type) for node in session.get_inputs()}
@@ -125,35 +101,17 @@ class Session:
     @classmethod
     def load(cls, path: Path, profile: DeviceProfile) -> Session:
         """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot
-        start."""
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = profile.threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        # Several graphs share the cores; a pool that spins while another graph runs takes its time away.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # Addition and Gelu as one operator take longer than as two: 4.5 % of a BERT's time (ONNX Runtime 1.31).
-        slow = ["BiasGeluFusion"] if profile.device == "cpu" else []
-        wanted = PROVIDERS[profile.device]
-        providers: list[Any] = [wanted]
-        if profile.device == "tensorrt":
-            providers = [(wanted, _tensorrt_options(path)), PROVIDERS["cuda"]]
-        if profile.device != "cpu":
-            ort.preload_dlls()
+        start, or that needs an engine which was not built."""
+        graph = find_engine(path) if profile.device.kind == "tensorrt" else path
         try:
-            session = ort.InferenceSession(str(path), options, providers=providers, disabled_optimizers=slow)
+            return cls(_open(str(graph), profile), path.name, profile)
+        except DeviceError:
+            raise
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise BundleError(
-                f"{path} cannot be loaded: {error}. Run `groundwire bundle verify {path.parent}`; "
+                f"{graph} cannot be loaded: {error}. Run `groundwire bundle verify {path.parent}`; "
                 "if it is intact, export the bundle with this version of ONNX Runtime."
             ) from error
-        session.disable_fallback()
-        if session.get_providers()[0] != wanted:
-            raise DeviceError(
-                f"{wanted} did not start (ONNX Runtime offers {', '.join(session.get_providers())}); the usual reason "
-                "is a missing CUDA, cuDNN or TensorRT library. Run `groundwire doctor`, or use device='cpu'."
-            )
-        return cls(session, path, profile.device)
 
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
         """All outputs, as arrays in host memory; ModelError when the run fails."""
@@ -166,35 +124,99 @@ class Session:
     def run_values(self, feeds: Mapping[str, ort.OrtValue], host: Sequence[str] = ()) -> dict[str, ort.OrtValue]:
         """All outputs by name, left on the device; those named in ``host`` come to host memory."""
         try:
-            if self._device == "cpu":
+            if self._device.kind == "cpu":
                 values = self._session.run_with_ort_values(list(self.outputs), dict(feeds))
                 return dict(zip(self.outputs, values, strict=True))
             binding = self._session.io_binding()
             for name, value in feeds.items():
                 binding.bind_ortvalue_input(name, value)
             for name in self.outputs:
-                binding.bind_output(name, "cpu" if name in host else "cuda")
+                memory = "cpu" if name in host else self._device.memory
+                binding.bind_output(name, memory, 0 if memory == "cpu" else self._device.index)
             self._session.run_with_iobinding(binding)
             return dict(zip(self.outputs, binding.get_outputs(), strict=True))
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._translate(error) from error
 
+    def run_to_values(self, feeds: Mapping[str, Array]) -> dict[str, ort.OrtValue]:
+        """All outputs of arrays by name, left on the device."""
+        return self.run_values({name: self.host_value(array) for name, array in feeds.items()})
+
     def value(self, array: Array) -> ort.OrtValue:
-        """An array as a value on this session's device."""
-        return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array), "cpu" if self._device == "cpu" else "cuda")
+        """An array as a value on this session's device, for several runs."""
+        try:
+            return ort.OrtValue.ortvalue_from_numpy(
+                np.ascontiguousarray(array), self._device.memory, self._device.index
+            )
+        except Exception as error:  # ONNX Runtime's exceptions share no public base
+            raise self._translate(error) from error
 
-    def _translate(self, error: Exception) -> ModelError:
-        return ModelError(f"{self._path.name} failed on {self._device}: {error}")
+    def host_value(self, array: Array) -> ort.OrtValue:
+        """An array as a value in host memory, for one run: the run copies it to the device if the graph reads it
+        there."""
+        return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array), "cpu")
+
+    def take_rows(
+        self, values: Mapping[str, ort.OrtValue], rows: NDArray[np.int64], *, share: bool = False
+    ) -> dict[str, ort.OrtValue]:
+        """The rows of every value at some positions of its first axis; on a GPU they are copied inside its memory.
+
+        With ``share``, consecutive rows in host memory are views, so the caller keeps ``values`` as long as the result.
+        """
+        if self._device.kind == "cpu":
+            consecutive = share and bool((np.diff(rows) == 1).all())
+            index = slice(rows[0], rows[0] + len(rows)) if consecutive else rows
+            return {name: self.value(value.numpy()[index]) for name, value in values.items()}
+        graph = self._row_graph({name: str(value.data_type()) for name, value in values.items()})
+        taken = graph.run_values({**values, ROWS: self.host_value(rows)})
+        return {name: taken[f"taken.{name}"] for name in values}
+
+    def prepare_rows(self, names: Sequence[str]) -> None:
+        """Build what ``take_rows`` of these inputs needs on a GPU, so that no request waits for it."""
+        if self._device.kind != "cpu":
+            self._row_graph({name: self.input_types[name] for name in names})
+
+    def _row_graph(self, types: Mapping[str, str]) -> Session:
+        key = frozenset(types.items())
+        if key not in self._row_graphs:
+            # CUDA also beside TensorRT, which would build an engine.
+            profile = replace(self._profile, device=replace(self._device, kind="cuda"))
+            graph = _open(build_row_graph(types), profile)
+            self._row_graphs[key] = Session(graph, f"the row graph of {self._name}", profile)
+        return self._row_graphs[key]
+
+    def _translate(self, error: Exception) -> ModelError | DeviceError:
+        """A device that cannot run a graph of one node any more is lost, whatever the error says; else the run failed,
+        for want of memory say."""
+        failure = None if self._device.kind == "cpu" else find_failure(self._device)
+        if failure is None:
+            return ModelError(f"{self._name} failed on {self._device}: {error}")
+        return DeviceError(
+            f"{self._name} failed on {self._device}, and so does everything else there: {failure}. After such an "
+            "error a process cannot use the GPU any more: start another one, and look at nvidia-smi and the system log."
+        )
 
 
-def _tensorrt_options(path: Path) -> dict[str, str]:
-    cache = path.parent / "tensorrt"
-    return {
-        "trt_engine_cache_enable": "1",
-        "trt_engine_cache_path": str(cache),
-        "trt_timing_cache_enable": "1",
-        "trt_timing_cache_path": str(cache),
-        "trt_fp16_enable": "1",
-        "trt_dump_ep_context_model": "1",
-        "trt_ep_context_file_path": str(cache),
-    }
+def _open(graph: str | bytes, profile: DeviceProfile) -> ort.InferenceSession:
+    """A session of a graph: its path, or its bytes."""
+    options = ort.SessionOptions()
+    if isinstance(graph, str) and profile.device.kind == "cuda":
+        floating = dequantize(Path(graph).read_bytes())
+        if floating is not None:
+            folder = str(Path(graph).parent)
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+            graph = floating
+    options.intra_op_num_threads = profile.threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # Several graphs share the cores; a pool that spins while another graph runs takes its time away.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Addition and Gelu as one operator take longer than as two: 4.5 % of a BERT's time (ONNX Runtime 1.31).
+    slow = ["BiasGeluFusion"] if profile.device.kind == "cpu" else []
+    if profile.device.kind != "cpu":
+        start_device(profile.device)
+        if profile.memory_mb is not None:
+            share_arena(profile.device, profile.memory_mb)
+            options.add_session_config_entry("session.use_env_allocators", "1")
+    providers = list_providers(profile.device)
+    return ort.InferenceSession(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)

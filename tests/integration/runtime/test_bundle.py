@@ -24,15 +24,11 @@ from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import BundleError, DeviceError, EngineClosed, InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime, identify
 from groundwire.runtime.manifest import SpansRole
+from groundwire.runtime.ort import device as device_module
+from groundwire.runtime.ort.device import PROVIDERS, Device, DeviceKind, choose_device
 from groundwire.runtime.ort.processor import int8_kernel
-from groundwire.runtime.ort.session import (
-    PROVIDERS,
-    SMALL_BUNDLE_BYTES,
-    Device,
-    DeviceProfile,
-    Session,
-    choose_device,
-)
+from groundwire.runtime.ort.providers import find_engine
+from groundwire.runtime.ort.session import SMALL_BUNDLE_BYTES, DeviceProfile, Session
 from groundwire.runtime.upgrade import SCHEMA
 
 Change = Callable[[dict[str, Any]], object]
@@ -209,14 +205,18 @@ def test_loading_verifies_by_default(bundle: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("precision", "device", "kernel"),
-    [("fp32", "cpu", ""), ("int8", "cpu", int8_kernel()), ("mixed", "cpu", int8_kernel()), ("fp16", "cuda", "")],
+    [
+        ("fp32", "cpu", ""),
+        ("int8", "cpu", int8_kernel()),
+        ("mixed", "cpu", int8_kernel()),
+        ("fp16", "cuda", f"onnxruntime-{ort.__version__}"),
+    ],
 )
-def test_the_signature_names_the_instruction_set_of_int8(
-    bundle: Path, precision: str, device: Device, kernel: str
-) -> None:
+def test_the_signature_names_what_computes(bundle: Path, precision: str, device: DeviceKind, kernel: str) -> None:
     edit(bundle, lambda m: m["roles"]["qa"].update(precision=precision))
-    identity = identify([Bundle.open(bundle)], device)
-    assert identity.kernel == kernel
+    identity = identify([Bundle.open(bundle)], Device(device))
+    assert identity.kernel.partition("/")[0] == kernel.partition("/")[0]
+    kernel = identity.kernel  # a GPU adds its compute capability
     expected = f"|device:{device}/{kernel}|" if kernel else f"|device:{device}|"
     assert expected in signature(identity, ("q2",), Options())
 
@@ -406,24 +406,57 @@ def test_auto_is_the_cpu_without_a_gpu(tiny_bundle: Path) -> None:
     assert load(tiny_bundle, device="auto").identity.device == "cpu"
 
 
-def test_int8_graphs_stay_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The choice is made from what the installation offers, before any library of a GPU is loaded.
+def test_int8_graphs_leave_the_cpu_only_when_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No provider starts: the choice is made from what the installation offers and the bundle needs.
     monkeypatch.setattr(ort, "get_available_providers", lambda: list(PROVIDERS.values()))
-    assert choose_device("auto", ["fp16", "fp16"]) == "cuda"
-    assert choose_device("auto", ["fp16", "int8"]) == "cpu"
-    assert choose_device("auto", ["mixed"]) == "cpu"
-    assert choose_device("tensorrt", ["fp16"]) == "tensorrt"
-    with pytest.raises(DeviceError, match="device='cuda' cannot run the bundle's int8 graphs"):
-        choose_device("cuda", ["fp16", "mixed"])
+    monkeypatch.setattr(device_module, "start_device", lambda device: None)
+    assert choose_device("auto", ["fp16", "fp16"]) == Device("cuda")
+    assert choose_device("auto", ["fp16", "int8"]) == Device("cpu")
+    assert choose_device("auto", ["mixed"]) == Device("cpu")
+    assert choose_device("tensorrt", ["fp16"]) == Device("tensorrt")
+    assert choose_device("cuda:1", ["fp16"]) == Device("cuda", 1)
+    assert choose_device("cuda", ["fp16", "mixed"]) == Device("cuda")
+    with pytest.raises(DeviceError, match="device='tensorrt' cannot run the bundle's int8 graphs"):
+        choose_device("tensorrt", ["fp16", "mixed"])
+
+
+@pytest.mark.parametrize("choice", ["cpu:1", "cuda:", "cuda:x", "cuda:-1", "auto:1", "gpu:0", ""])
+def test_a_name_that_is_no_device_is_refused(choice: str) -> None:
+    with pytest.raises(DeviceError, match=f"device='{choice}' is unknown; .* cuda:1 is the second GPU"):
+        choose_device(choice, ["fp16"])
 
 
 @pytest.mark.filterwarnings("ignore:Specified provider 'CUDAExecutionProvider' is not in available")
+def test_auto_takes_the_cpu_with_a_warning_when_cuda_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What ONNX Runtime lists are the providers that it was built with, whatever libraries they miss."""
+    if PROVIDERS["cuda"] in ort.get_available_providers():
+        pytest.skip("ONNX Runtime offers CUDA here")
+    monkeypatch.setattr(ort, "get_available_providers", lambda: list(PROVIDERS.values()))
+    monkeypatch.setattr(ort, "preload_dlls", lambda: print("Failed to load libcudart.so.13"))
+    with pytest.warns(RuntimeWarning, match="'auto' takes the CPU: .*did not start: .*libonnxruntime_providers_cuda"):
+        assert choose_device("auto", ["fp16"]) == Device("cpu")
+    assert capsys.readouterr().out == ""  # where the command line writes JSON
+
+
 def test_a_provider_that_does_not_start_is_refused(tiny_bundle: Path) -> None:
     """Asked for a GPU it lacks, ONNX Runtime would fall back to the CPU with a warning."""
     if PROVIDERS["cuda"] in ort.get_available_providers():
         pytest.skip("ONNX Runtime offers CUDA here")
-    with pytest.raises(DeviceError, match="CUDAExecutionProvider did not start"):
+    with pytest.raises(DeviceError, match="device='cuda' needs ONNX Runtime's CUDAExecutionProvider"):
         Session.load(tiny_bundle / "qa.onnx", DeviceProfile.of("cuda", 1))
+
+
+def test_no_tensorrt_engine_is_built_at_loading(tiny_bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        DeviceError, match=r"qa\.onnx has no TensorRT engine \(.*qa_ctx\.onnx is missing\).*device='cuda'"
+    ):
+        find_engine(tiny_bundle / "qa.onnx")
+    engine = tmp_path / "tensorrt" / "qa_ctx.onnx"
+    engine.parent.mkdir()
+    engine.touch()
+    assert find_engine(tmp_path / "qa.onnx") == engine
 
 
 def test_another_precision_than_asked_for_is_refused(tiny_bundle: Path) -> None:
@@ -457,7 +490,8 @@ def test_small_graphs_run_on_their_pools_share_of_the_threads(threads: int, size
     assert profile.share_threads(size).concurrent_batches == profile.concurrent_batches == min(threads, 4)
 
 
-def test_threads_on_a_gpu_are_left_alone() -> None:
+def test_graphs_on_a_gpu_have_one_thread_each() -> None:
+    assert DeviceProfile.of("cuda", None).threads == 1
     assert DeviceProfile.of("cuda", 3).share_threads(10) == DeviceProfile.of("cuda", 3)
 
 

@@ -16,7 +16,7 @@ from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
-from groundwire.runtime.errors import ModelError, TooLong
+from groundwire.runtime.errors import DeviceError, GroundwireError, ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 from tests.support.fakes import answer, world
@@ -128,6 +128,57 @@ def test_a_failing_call_fails_no_other_request() -> None:
     assert "the graph fell over" in results["bad"].message
     assert first.future.result(5).outcomes[0].status == "scored"
     scheduler.close()
+
+
+class Faulty(FakeRuntime):
+    """Fails as a whole on the batches that ``fault`` names an error for."""
+
+    def __init__(self, fault: Callable[[Sequence[Call]], GroundwireError | None]) -> None:
+        super().__init__({"nli": label})
+        self._fault = fault
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        outcomes = super().run(role, calls, max_windows)
+        if (error := self._fault(calls)) is not None:
+            raise error
+        return outcomes
+
+
+def ask_at_once(count: int) -> Steps[MetricResult]:
+    yield [Classify("nli", ("p",), str(index)) for index in range(count)]
+    return MetricResult("m", "scored", 1.0)
+
+
+def run_at_once(runtime: FakeRuntime, count: int) -> list[int]:
+    """The sizes of the batches in which the calls of one round ran."""
+    scheduler = Scheduler(runtime)
+    scheduler.submit([ask_at_once(count)], 8, None).future.result(5)
+    scheduler.close()
+    return [len(calls) for _, calls in runtime.batches]
+
+
+def test_a_call_that_spoils_its_batch_is_found_by_halving() -> None:
+    poison = Faulty(lambda calls: ModelError("spoiled") if Classify("nli", ("p",), "20") in calls else None)
+    sizes = run_at_once(poison, 32)
+    assert sizes.count(1) == 2  # the call, and one that came down to it
+    assert len(sizes) == 11
+
+
+def test_a_batch_that_is_too_large_for_the_memory_runs_in_halves() -> None:
+    small = Faulty(lambda calls: ModelError("out of memory") if len(calls) > 8 else None)
+    assert run_at_once(small, 32) == [32, 16, 8, 8, 16, 8, 8]
+
+
+def test_a_lost_device_is_not_tried_again() -> None:
+    lost = Faulty(lambda calls: DeviceError("the GPU is lost"))
+    assert run_at_once(lost, 32) == [32]
+
+
+def test_only_the_calls_that_failed_run_again() -> None:
+    def answers(call: Classify) -> Outcome:
+        return ModelError("not finite") if call.hypothesis == "3" else label(call)
+
+    assert run_at_once(FakeRuntime({"nli": answers}), 32) == [32, 1]
 
 
 def test_a_failed_call_is_not_cached() -> None:

@@ -1,0 +1,208 @@
+"""What a response costs on a GPU besides its arithmetic: kernels launched, bytes copied, times the host waits.
+
+    python -m tests.support.cuda_double bench.device
+
+runs the real CUDA provider on the double of ``tests/device/double``, which counts and computes nothing, so no time is
+measured. The answers come from the same bundle on the CPU: every model call runs there too, and the decoder steps on
+the GPU go the way that the CPU's have gone. So the work is that of real responses: their questions, beams that end, and
+batches as the GPU's profile makes them.
+
+- alone: one response after another;
+- together: all responses at once, as many in flight as the engine takes.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from groundwire.engine import Engine
+from groundwire.engine.metrics import GROUPS
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.calls import Call
+from groundwire.runtime.decoding.step_graph import StepGraph
+from groundwire.runtime.errors import GroundwireError
+from groundwire.runtime.local import LocalRuntime, merge_roles
+from groundwire.runtime.models.loading import group_roles, load_group
+from groundwire.runtime.ort.device import Device
+from groundwire.runtime.ort.session import DeviceProfile
+from groundwire.runtime.protocol import Outcome
+from tests.support import cuda_double
+from tests.support.cuda_double import Counts
+
+from . import common
+from .common import check
+from .dialogues import distinct
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What was counted, per response."""
+
+    launches: float
+    uploads: float
+    """Copies to the GPU that the host waits for."""
+    uploaded_kb: float
+    downloads: float
+    """Copies from the GPU that the host waits for."""
+    downloaded_kb: float
+    waits: float
+    """For a stream, an event or the GPU."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The work of one set of metrics."""
+
+    metrics: str
+    alone: Work
+    together: Work
+    roles: dict[str, Work]
+    """Of responses alone, by role."""
+
+
+class Tape:
+    """Plays what decoder steps gave on the CPU to the steps of the same calls on the GPU."""
+
+    def __init__(self) -> None:
+        self.recording = True
+        self._steps: deque[list[Any]] = deque()
+
+    @contextmanager
+    def in_place_of_steps(self) -> Iterator[None]:
+        """Inside the block, the steps of all decoders are recorded or replaced."""
+        step = StepGraph.step
+
+        def recorded_or_played(*arguments: Any) -> list[Any]:
+            outputs = step(*arguments)
+            if self.recording:
+                self._steps.append([output.copy() for output in outputs])
+                return outputs
+            check(bool(self._steps), "the GPU made more decoder steps than the CPU")
+            return self._steps.popleft()
+
+        StepGraph.step = recorded_or_played  # type: ignore[method-assign, assignment]
+        try:
+            yield
+        finally:
+            StepGraph.step = step  # type: ignore[method-assign]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every recorded step was played."""
+        return not self._steps
+
+
+class CountedRuntime(LocalRuntime):
+    """A runtime on the GPU that counts what its batches cost, and answers them with the results of a CPU."""
+
+    tape: Tape
+    reference: LocalRuntime
+    counted: list[tuple[str, Counts]]
+    lock = threading.Lock()
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        """As the reference answers; ``counted`` has what the GPU did."""
+        with self.lock:  # of the worker pools, one at a time is counted
+            return self._run_both(role, calls, max_windows)
+
+    def _run_both(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        self.tape.recording = True
+        outcomes = self.reference.run(role, calls, max_windows)
+        self.tape.recording = False
+        with cuda_double.count() as counts:
+            try:
+                super().run(role, calls, max_windows)
+            except GroundwireError as error:
+                check("not finite" in str(error) or "without a direction" in str(error), f"{role} failed: {error}")
+        check(self.tape.is_empty, "the GPU made fewer decoder steps than the CPU")
+        self.counted.append((role, counts))
+        return outcomes
+
+
+def load_reference(bundle: str, profile: DeviceProfile) -> LocalRuntime:
+    """The bundle on the CPU, with the batches of the GPU's profile."""
+    opened = Bundle.open(bundle)
+    roles = merge_roles([opened])
+    profile = replace(profile, device=Device("cpu"), threads=2)
+    models = {name: load_group(names, roles, profile) for names in group_roles(roles) for name in names}
+    return LocalRuntime(opened, profile, models)
+
+
+def add_up(counted: Sequence[Counts], responses: int) -> Work:
+    """The sum of the counts, per response."""
+    waits = sum(counts.syncs for counts in counted)
+    up, down = [c.uploads for c in counted], [c.downloads for c in counted]
+    numbers = (
+        sum(counts.launches for counts in counted),
+        sum(copies.times for copies in up),
+        sum(copies.bytes for copies in up) / 1000,
+        sum(copies.times for copies in down),
+        sum(copies.bytes for copies in down) / 1000,
+        waits,
+    )
+    return Work(*(round(number / responses, 1) for number in numbers))
+
+
+def measure(runtime: CountedRuntime, metrics: str, responses: int) -> Result:
+    """Score ``responses`` responses alone and together."""
+    chosen = metrics if metrics in GROUPS else [metrics]
+    dialogues = list(distinct(3 * responses))
+    with Engine(runtime, cache_bytes=0) as engine:
+        items = [{"response": d.response, "knowledge": d.knowledge, "history": ("Tell me.",)} for d in dialogues]
+        for item in items[:responses]:  # whatever happens once
+            engine.score(**item, metrics=chosen)  # type: ignore[arg-type]
+        runtime.counted.clear()
+        for item in items[responses : 2 * responses]:
+            engine.score(**item, metrics=chosen)  # type: ignore[arg-type]
+        alone = list(runtime.counted)
+        runtime.counted.clear()
+        list(engine.score_many(items[2 * responses :], metrics=chosen))
+        together = list(runtime.counted)
+    return Result(
+        metrics,
+        add_up([counts for _, counts in alone], responses),
+        add_up([counts for _, counts in together], responses),
+        {
+            role: add_up([counts for name, counts in alone if name == role], responses)
+            for role in sorted({role for role, _ in alone} - {"spans"})
+        },
+    )
+
+
+def main(
+    bundle: Annotated[str, typer.Option(help="The bundle on the GPU.")] = "compact",
+    reference: Annotated[str, typer.Option(help="The bundle on the CPU, whose answers count.")] = "compact",
+    responses: Annotated[int, typer.Option(min=1, help="Responses of each kind.")] = 10,
+    out: Annotated[Path | None, typer.Option(help="The JSON file.")] = common.RESULTS / "device.json",
+) -> None:
+    """Count what responses cost on a GPU."""
+    check(cuda_double.is_active(), "run this on the double: python -m tests.support.cuda_double bench.device")
+    warnings.simplefilter("ignore", RuntimeWarning)
+    tape, results = Tape(), []
+    with tape.in_place_of_steps():
+        for metrics in ("q2", "all"):
+            runtime = CountedRuntime.load(bundle, device="cuda")
+            assert isinstance(runtime, CountedRuntime)
+            runtime.tape, runtime.counted = tape, []
+            runtime.reference = load_reference(reference, runtime.profile)
+            results.append(measure(runtime, metrics, responses))
+    rows = [
+        (f"{result.metrics} {name}", *(f"{number:,.0f}" for number in msgspec.structs.astuple(work)))
+        for result in results
+        for name, work in (("alone", result.alone), ("together", result.together))
+    ]
+    columns = ("per response", "launches", "uploads", "kB up", "downloads", "kB down", "waits")
+    common.console().print(common.table("work on the GPU", columns, rows))
+    common.finish("device", {"bundle": bundle, "responses": responses}, results, (), out)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,207 @@
+"""Devices: their names, whether they start and still work, and what they compute with."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+import os
+import threading
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import onnxruntime as ort
+
+from ..errors import DeviceError
+from ..manifest import Precision
+from ..protobuf import encode_field, encode_message
+
+DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt"]
+DeviceChoice: TypeAlias = str
+"""``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` and ``tensorrt:1`` are the second GPU."""
+
+PROVIDERS: dict[DeviceKind, str] = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "tensorrt": "TensorrtExecutionProvider",
+}
+_LIBRARIES: dict[DeviceKind, str] = {"cuda": "providers_cuda", "tensorrt": "providers_tensorrt"}
+_MAJOR, _MINOR = 75, 76
+"""The driver's numbers for the two parts of the compute capability."""
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where graphs run."""
+
+    kind: DeviceKind = "cpu"
+    index: int = 0
+    """Which GPU, in the driver's order."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.index}" if self.index else self.kind
+
+    @property
+    def provider(self) -> str:
+        """The name of ONNX Runtime's provider."""
+        return PROVIDERS[self.kind]
+
+    @property
+    def memory(self) -> str:
+        """The name of its memory in ONNX Runtime."""
+        return "cpu" if self.kind == "cpu" else "cuda"
+
+
+def parse_device(choice: DeviceChoice) -> Device | None:
+    """The device of that name; None for ``auto``. DeviceError for an unknown one."""
+    kind, colon, index = choice.partition(":") if isinstance(choice, str) else ("", "", "")
+    if choice == "auto":
+        return None
+    if kind not in PROVIDERS or (colon and (kind == "cpu" or not index.isdecimal())):
+        raise DeviceError(
+            f"device={choice!r} is unknown; use one of auto, {', '.join(PROVIDERS)}; cuda:1 is the second GPU."
+        )
+    return Device(kind, int(index or 0))
+
+
+def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Device:
+    """The device for ``choice``, started; ``auto`` takes CUDA when it starts and no graph of the bundle is int8.
+
+    Raises DeviceError when the choice is unknown, cannot start, or cannot run the bundle's precision. ``auto`` warns
+    when ONNX Runtime has CUDA and it does not start.
+    """
+    device = parse_device(choice)
+    quantized = any(precision in ("int8", "mixed") for precision in precisions)
+    if device is None:
+        if quantized or PROVIDERS["cuda"] not in ort.get_available_providers():
+            return Device("cpu")
+        try:
+            start_device(Device("cuda"))
+        except DeviceError as error:
+            warnings.warn(f"device='auto' takes the CPU: {error}", RuntimeWarning, stacklevel=2)
+            return Device("cpu")
+        return Device("cuda")
+    if device.kind != "cpu":
+        start_device(device)
+        if quantized and device.kind == "tensorrt":
+            raise DeviceError(
+                f"device={choice!r} cannot run the bundle's int8 graphs, which are made for the CPU. "
+                "Export the bundle with --precision fp16, or use device='cuda' or 'cpu'."
+            )
+    return device
+
+
+def start_device(device: Device) -> None:
+    """Start the provider on a graph of one node, once in a process; DeviceError with the reason when it cannot."""
+    with _lock:  # what is cached is not computed twice
+        _start(device)
+
+
+def find_failure(device: Device) -> str | None:
+    """Run the graph of one node again: the error of a device that is lost, None for one that works."""
+    try:
+        _run_probe(_start(device))
+    except Exception as error:  # ONNX Runtime's exceptions share no public base
+        return str(error)
+    return None
+
+
+def name_kernels(device: Device) -> str:
+    """What determines a GPU's results besides the graphs: ``onnxruntime-1.31.1/sm_90``; "" for the CPU."""
+    if device.kind == "cpu":
+        return ""
+    capability = _compute_capability(device.index)
+    return "/".join([f"onnxruntime-{ort.__version__}", *([f"sm_{capability}"] if capability else [])])
+
+
+@cache
+def _start(device: Device) -> ort.InferenceSession:
+    available = ort.get_available_providers()
+    if device.provider not in available:
+        raise DeviceError(
+            f"device='{device}' needs ONNX Runtime's {device.provider}, which this installation lacks "
+            f"(it has {', '.join(available)}). Install onnxruntime-gpu instead of onnxruntime, or use device='cpu'."
+        )
+    messages = _preload_libraries(device.kind)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4  # the reason is in the error
+    try:
+        providers: Any = [(device.provider, {"device_id": str(device.index)})]
+        session = ort.InferenceSession(_PROBE, options, providers=providers, enable_fallback=0)
+        if session.get_providers()[0] != device.provider:
+            raise RuntimeError(messages or "a library is missing")
+        _run_probe(session)
+    except Exception as error:  # ONNX Runtime's exceptions share no public base
+        reason = _find_missing_library(device.kind) or " ".join(str(error).split())
+        raise DeviceError(
+            f"device='{device}': {device.provider} did not start: {reason}. Install its libraries "
+            "(docs/guides/gpu.md), check the driver with nvidia-smi, or use device='cpu'."
+        ) from error
+    return session
+
+
+def _run_probe(session: ort.InferenceSession) -> None:
+    session.run(None, {"x": np.zeros(2, np.float32)})
+
+
+def _preload_libraries(kind: DeviceKind) -> str:
+    """Load the CUDA and TensorRT libraries of pip packages; what ONNX Runtime would print about missing ones."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        ort.preload_dlls()
+    # ONNX Runtime's own loader knows CUDA and cuDNN alone.
+    spec = find_spec("tensorrt_libs") if kind == "tensorrt" else None
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for name in ("libnvinfer.so.*", "libnvonnxparser.so.*"):
+            for path in sorted(Path(folder).glob(name)):
+                with contextlib.suppress(OSError):
+                    ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+    return "; ".join(line for line in printed.getvalue().splitlines() if line.startswith("Failed"))
+
+
+def _find_missing_library(kind: DeviceKind) -> str:
+    """Why the provider's library cannot be loaded, in the system's words; "" when it can."""
+    path = Path(ort.__file__).parent / "capi" / f"libonnxruntime_{_LIBRARIES[kind]}.so"
+    try:
+        ctypes.CDLL(str(path), getattr(os, "RTLD_LAZY", 0))
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+def _compute_capability(index: int) -> str:
+    """``90`` for 9.0, from the driver; "" without one."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        return ""
+    gpu, value, digits = ctypes.c_int(), ctypes.c_int(), ""
+    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(gpu), index):
+        return ""
+    for attribute in (_MAJOR, _MINOR):
+        if driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, gpu):
+            return ""
+        digits += str(value.value)
+    return digits
+
+
+def _make_probe() -> bytes:
+    """A graph of one node, ReduceMin of ``x`` float32 [2]: on a GPU it needs CUDA and cuDNN, as the decoders do."""
+    dimension = encode_message(1, encode_field(1, 2))
+    tensor = encode_message(2, encode_message(1, encode_field(1, 1) + encode_message(2, dimension)))
+    scalar = encode_message(2, encode_message(1, encode_field(1, 1) + encode_message(2, b"")))
+    node = encode_message(1, b"x") + encode_message(2, b"y") + encode_message(4, b"ReduceMin")
+    node += encode_message(5, encode_message(1, b"keepdims") + encode_field(3, 0) + encode_field(20, 2))
+    graph = encode_message(1, node) + encode_message(2, b"probe")
+    graph += encode_message(11, encode_message(1, b"x") + tensor) + encode_message(12, encode_message(1, b"y") + scalar)
+    return encode_field(1, 8) + encode_message(8, encode_field(2, 13)) + encode_message(7, graph)
+
+
+_PROBE = _make_probe()

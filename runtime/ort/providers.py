@@ -1,0 +1,69 @@
+"""How ONNX Runtime's GPU providers are set up: precision, memory, and TensorRT's engines."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import onnxruntime as ort
+
+from ..errors import DeviceError
+from .device import PROVIDERS, Device
+
+ENGINES = "tensorrt"
+"""The folder beside the graphs that has TensorRT's engines."""
+_SAME_AS_REQUESTED = 1
+_arenas: dict[int, int] = {}
+"""By GPU, the limit in MiB of the arena that this process's sessions share; it cannot be changed."""
+_lock = threading.Lock()
+
+
+def list_providers(device: Device) -> list[Any]:
+    """The providers of a session on a device, with their options.
+
+    A product of float32 is computed in float32 (no TF32): a float32 role, and the parts that an fp16 role keeps in
+    float32, were compared with their checkpoint that way. TensorRT gets no option that changes types, so that its
+    engines are strongly typed.
+    """
+    if device.kind == "cpu":
+        return [device.provider]
+    index = {"device_id": str(device.index)}
+    cuda = (PROVIDERS["cuda"], {**index, "use_tf32": "0"})
+    return [cuda] if device.kind == "cuda" else [(device.provider, index), cuda]
+
+
+def share_arena(device: Device, memory_mb: int) -> None:
+    """Give all sessions of this process that ask for it one arena on the GPU, of ``memory_mb`` MiB at most.
+
+    It grows by what is requested and not by powers of two. DeviceError when it has another limit already.
+    """
+    with _lock:
+        present = _arenas.get(device.index)
+        if present not in (None, memory_mb):
+            raise DeviceError(
+                f"device_memory_mb={memory_mb}: this process has already limited {device} to {present} MiB, which "
+                "cannot be changed. Use the same limit, or another process."
+            )
+        if present is None:
+            memory = ort.OrtMemoryInfo(
+                "Cuda", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, device.index, ort.OrtMemType.DEFAULT
+            )
+            arena = ort.OrtArenaCfg({"max_mem": memory_mb << 20, "arena_extend_strategy": _SAME_AS_REQUESTED})
+            options = {"device_id": str(device.index)}
+            ort.create_and_register_allocator_v2(PROVIDERS["cuda"], memory, options, arena)
+            _arenas[device.index] = memory_mb
+
+
+def find_engine(graph: Path) -> Path:
+    """The graph that wraps the TensorRT engine of ``graph``; DeviceError when there is none.
+
+    An engine is built for ranges of shapes, which takes minutes: never while a request waits.
+    """
+    engine = graph.parent / ENGINES / f"{graph.stem}_ctx.onnx"
+    if not engine.is_file():
+        raise DeviceError(
+            f"{graph.name} has no TensorRT engine ({engine} is missing), and the runtime builds none, because that "
+            "takes minutes for each range of shapes. Build it before (docs/guides/gpu.md), or use device='cuda'."
+        )
+    return engine
