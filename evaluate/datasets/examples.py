@@ -29,7 +29,7 @@ class Example(Record, frozen=True):
     """Whether it states anything that can be checked; None where that is not labelled."""
     unsupported: tuple[tuple[int, int], ...] | None = None
     """First character, and the one after the last, of each unsupported part of the response; empty where a person found
-    none, None where nobody looked."""
+    none, None where it is not labelled."""
     system: str = ""
     """What or who gave the response."""
     context: str = ""

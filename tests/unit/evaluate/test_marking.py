@@ -29,7 +29,7 @@ def mark(*ranges: tuple[int, int], label: str = "inconsistent") -> Score:
 
 
 def label(number: int, *ranges: tuple[int, int], looked: bool = True) -> Example:
-    """An example whose ``ranges`` are unsupported; with ``looked`` off, nobody said."""
+    """An example whose ``ranges`` are unsupported; with ``looked`` off, it has no such label."""
     example = msgspec.structs.replace(make_example(str(number), 0), response=RESPONSE)
     return msgspec.structs.replace(example, unsupported=ranges if looked else None)
 
@@ -60,7 +60,7 @@ def test_a_part_of_a_word_is_the_word() -> None:
     assert figures.words.f1.value == figures.spans.f1.value == 1.0
 
 
-def test_what_nobody_looked_at_or_has_no_verdict_is_left_out() -> None:
+def test_what_is_not_labelled_or_has_no_verdict_is_left_out() -> None:
     assert measure([label(0, looked=False)], [mark((0, 3))]) is None
     assert measure([label(0, (0, 3))], [mark((0, 3), label="unknown")]) is None
     figures = measure([label(0, (0, 3)), label(1, (0, 3))], [mark(), mark((0, 3), label="unknown")])
