@@ -61,6 +61,31 @@ class LinearTokenizer:
         """The document of one part."""
         return self._tokenizer(part)
 
+    def settle(self, text: str, begin: int = 0) -> int:
+        """How many of the first characters of ``text`` have the same tokens whatever is appended; 0 where none have.
+
+        ``text`` begins a line, or where another call has settled it; it has no line break. Looked at is what follows
+        ``begin``, where a chunk begins or may.
+
+        Nothing goes beyond a chunk but an exception of the tokenizer, so the tokens before a chunk that no exception
+        joins to them are settled as soon as its first character is there; so are those before the place where a chunk
+        is cut, which depends on ``LONGEST_CHUNK`` characters and the next.
+
+        >>> import spacy
+        >>> LinearTokenizer(spacy.blank("en").tokenizer).settle("It is so. It is no")
+        16
+        """
+        settled = 0
+        for chunk in _CHUNK.finditer(text, begin):
+            start, end = chunk.span()
+            if start and _last_of_token(text, start) + text[start] not in self.joined:
+                settled = start
+            while end - start > LONGEST_CHUNK:
+                piece = _PIECE.match(text, start)
+                assert piece is not None  # as in ``cut_chunks``
+                settled = start = piece.end()
+        return settled
+
 
 def cut_chunks(text: str) -> Iterator[str]:
     """Yield pieces of ``text`` that together are ``text``, without a chunk of more than ``LONGEST_CHUNK`` characters.
