@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Set
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -38,7 +38,7 @@ class LinearTokenizer:
 
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
         self._tokenizer = tokenizer
-        self.joined = _find_joined(getattr(tokenizer, "rules", {}))
+        self.joined = _find_joined(tokenizer)
         """Pairs of characters between which no long text is cut if there is a choice."""
 
     def __call__(self, text: str) -> Doc:
@@ -138,11 +138,24 @@ def _last_of_token(text: str, start: int) -> str:
     return text[start - 2] if after_chunk else text[start - 1]
 
 
-def _find_joined(rules: Iterable[str]) -> frozenset[str]:
+def _find_joined(tokenizer: Any) -> frozenset[str]:
     """Pairs of characters where two tokens of an exception may meet.
 
-    spaCy replaces tokens that spell an exception, even if there is a space between them. Nothing else that it does goes
-    beyond a chunk.
+    spaCy replaces tokens that spell an exception, even if there is a space between them: the tokens that the exception
+    has without any exceptions. Nothing else that it does goes beyond a chunk.
     """
-    spellings = (spelling for rule in rules for spelling in (rule, rule.replace(" ", "")))
-    return frozenset(left + right for spelling in spellings for left, right in itertools.pairwise(spelling))
+    rules = getattr(tokenizer, "rules", None)
+    if not rules:
+        return frozenset()
+    from spacy.tokenizer import Tokenizer
+
+    plain = Tokenizer(
+        tokenizer.vocab,
+        prefix_search=tokenizer.prefix_search,
+        suffix_search=tokenizer.suffix_search,
+        infix_finditer=tokenizer.infix_finditer,
+        token_match=tokenizer.token_match,
+        url_match=tokenizer.url_match,
+    )
+    spellings = ([token.text for token in plain(rule)] for rule in rules)
+    return frozenset(left[-1] + right[0] for tokens in spellings for left, right in itertools.pairwise(tokens))

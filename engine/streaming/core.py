@@ -121,8 +121,14 @@ class StreamCore:
             return
         self._take(delta)
         yield from self._check_waiting()
-        if not self.is_ended and self._exceeds_bounds():
-            self._overflow()
+        if not self.is_ended and not is_blank(held := self.text[self.left :]):
+            if self.seconds_left() == 0.0:
+                self._overflow(len(self.text))
+            elif sum(1 for _ in _COUNTED.finditer(held)) > self._policy.max_held_words:
+                words = held.rstrip().rsplit(None, 1)
+                # The last word may go on, unless it is alone.
+                goes_on = len(words) > 1 and not held[-1].isspace()
+                self._overflow(len(self.text) - (len(words[-1]) if goes_on else 0))
 
     def finish(self) -> Work[None]:
         """Score the whole text, and do what the policy says about the sentences that are left."""
@@ -177,19 +183,8 @@ class StreamCore:
         while self._fed and self._fed[0][0] <= end:
             self._fed.popleft()
 
-    def _exceeds_bounds(self) -> bool:
-        held = self.text[self.left :]
-        if is_blank(held):
-            return False
-        too_many = sum(1 for _ in _COUNTED.finditer(held)) > self._policy.max_held_words
-        return too_many or self.seconds_left() == 0.0
-
-    def _overflow(self) -> None:
-        """Do what the policy says about the beginning of a sentence that is not complete."""
-        held = self.text[self.left :]
-        words = held.rstrip().rsplit(None, 1)
-        # The last word may go on, unless it is alone.
-        end = len(self.text) - len(words[-1]) if len(words) > 1 and held == held.rstrip() else len(self.text)
+    def _overflow(self, end: int) -> None:
+        """Do what the policy says about the beginning of a sentence that is not complete, up to ``end``."""
         action = resolve(self._policy.overflow)
         text = self.text[self.left : end]
         if isinstance(action, Redact):
