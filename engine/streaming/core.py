@@ -10,6 +10,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -77,6 +78,8 @@ class StreamCore:
         """The first half of a surrogate pair that was cut in two."""
         self._reader = SentenceReader()
         self._waiting: deque[Held] = deque()
+        self._ahead: Held | None = None
+        """A sentence that has its full stop, but is not complete: its check runs while the next word is awaited."""
         self.left = 0
         """How many characters of the text have left, or were replaced."""
         self.released: list[str] = []
@@ -110,6 +113,7 @@ class StreamCore:
         """Cancel what runs, and forget it."""
         self.cancel_jobs()
         self._jobs.clear()
+        self._ahead = None
         for held in self._waiting:
             held.pending = None
 
@@ -129,6 +133,7 @@ class StreamCore:
                 # The last word may go on, unless it is alone.
                 goes_on = len(words) > 1 and not held[-1].isspace()
                 self._overflow(len(self.text) - (len(words[-1]) if goes_on else 0))
+        self._look_ahead()
 
     def finish(self) -> Work[None]:
         """Score the whole text, and do what the policy says about the sentences that are left."""
@@ -172,8 +177,12 @@ class StreamCore:
             )
         self._half = half
         if text:
-            self._waiting.extend(map(Held, self._reader.feed(text)))
             self._fed.append((length, self._clock()))
+            for sentence in self._reader.feed(text):
+                held = Held(sentence)
+                if self._ahead is not None and self._ahead.sentence == sentence:
+                    held, self._ahead = self._ahead, None
+                self._waiting.append(held)
 
     def _leave(self, text: str, end: int, outcome: Outcome, action: ActionName, *, checked: bool) -> None:
         """Let ``text`` leave in the place of what is held up to ``end``."""
@@ -239,14 +248,33 @@ class StreamCore:
 
     def _start_waiting(self) -> None:
         for index, held in enumerate(self._waiting):
-            if held.pending is None:
-                request = msgspec.structs.replace(self._request, response=held.sentence.text)
-                try:
-                    held.pending = self._start_request(request, self._fed[0][1])
-                except Overloaded:
-                    if index == 0:
-                        raise
-                    return  # the first is waited for, and makes room
+            try:
+                self._start_check(held)
+            except Overloaded:
+                if index == 0:
+                    raise
+                return  # the first is waited for, and makes room
+
+    def _look_ahead(self) -> None:
+        """Start the check of a sentence that is probably complete; nothing waits for it."""
+        candidate = self._reader.candidate
+        if self.is_ended or candidate is None or candidate.end <= self.left:
+            return
+        if self._ahead is not None:
+            if self._ahead.sentence == candidate:
+                return
+            assert self._ahead.pending is not None
+            self._cancel(self._ahead.pending.job)
+            self._jobs.remove(self._ahead.pending.job)
+            self._ahead = None
+        with suppress(Overloaded, EngineClosed):  # the next call says so if the sentence has to be checked
+            self._ahead = self._start_check(Held(candidate))
+
+    def _start_check(self, held: Held) -> Held:
+        if held.pending is None:
+            request = msgspec.structs.replace(self._request, response=held.sentence.text)
+            held.pending = self._start_request(request, self._fed[0][1])
+        return held
 
     def _check(self, pending: PendingScore) -> Work[Check]:
         finished = yield from self._wait_for(pending)

@@ -83,6 +83,12 @@ class SentenceReader:
         self._last_word = -1
         """Where the last letter or digit is."""
 
+    @property
+    def candidate(self) -> Sentence | None:
+        """The sentence that the text ends with, if it has its full stop; what follows may change it."""
+        sentence = _strip(self.text, self._bounds.begin, len(self.text))
+        return sentence if sentence.text[-1:] in _stops() and any(map(str.isalnum, sentence.text)) else None
+
     def feed(self, text: str) -> list[Sentence]:
         """Append ``text``; returns the sentences that are complete now and were not before, in order."""
         for index in reversed(range(len(text))):

@@ -328,3 +328,31 @@ def test_functions_of_both_kinds_may_rewrite_from_asyncio(is_coroutine: bool) ->
         stream = open_stream(engine, Policy(inconsistent=Regenerate(callback)))
         events = asyncio.run(run())
     assert [event.text for event in events if isinstance(event, Release)] == ["Honey is golden.", " It"]
+
+
+def test_the_check_of_a_sentence_runs_while_the_next_word_is_awaited() -> None:
+    with open_engine() as (engine, gate):
+        stream = open_stream(engine)
+        assert stream.feed("Honey is slow.") == ()  # returns while the model works
+        assert gate.asked.wait(60)
+        gate.opened.set()
+        assert list_kinds(stream.feed(" It")) == ["SentenceEvent", "Release"]
+        asked = [text_of(call) for _, calls in engine.runtime.batches for call in calls]  # type: ignore[attr-defined]
+        assert asked == ["Honey is slow."] * len(METRICS)
+
+
+def test_a_check_that_was_started_too_early_is_cancelled() -> None:
+    with open_engine() as (engine, gate):
+        stream = open_stream(engine)
+        stream.feed("Honey is slow, says Dr.")
+        assert gate.asked.wait(60)
+        (early,) = stream._core._jobs
+        stream.feed(" Dre.")
+        assert early.future.result(60).outcomes[0].status == "cancelled"  # type: ignore[union-attr]
+        gate.opened.set()
+        assert [event.text for event in stream.feed(" So") if isinstance(event, SentenceEvent)] == [
+            "Honey is slow, says Dr. Dre."
+        ]
+        stream.feed(" it is.")
+        stream.finish()
+        assert stream.released == stream.text
