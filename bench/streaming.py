@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -32,7 +32,8 @@ METRICS: dict[str, tuple[str, ...] | str] = {
     "the group fast": "fast",
 }
 """What is asked: all that a verdict of the bundle needs, and that with the language model."""
-FLAG = Policy(**dict.fromkeys(OUTCOMES, "flag"))
+_ACTIONS: dict[str, Any] = dict.fromkeys(OUTCOMES, "flag")
+FLAG = Policy(**_ACTIONS)
 CHECK_MS, EVENT_MS = 30.0, 40.0
 
 

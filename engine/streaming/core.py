@@ -377,7 +377,7 @@ def _join_surrogates(text: str) -> str:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError as error:
         raise InvalidRequest(
-            f"delta has a lone surrogate at offset {error.start // 2}; it is not valid text. "
+            "delta has half of a surrogate pair without the other; it is not valid text. "
             "Decode the source with errors='replace'."
         ) from error
 
