@@ -105,7 +105,7 @@ class ResponseStream:
         iterator = aiter(tokens)
         taking: asyncio.Task[str | None] | None = None
         try:
-            while not self.is_ended:
+            while not self._core.is_ended:
                 taking = taking or asyncio.create_task(_take(iterator))
                 done, _ = await asyncio.wait((taking,), timeout=self._core.seconds_left())
                 delta = taking.result() if done else ""
@@ -116,6 +116,8 @@ class ResponseStream:
                     await self.afeed(delta)
                 for event in self._last_events:
                     yield event
+                if delta is None:
+                    return
         finally:
             if taking is not None:
                 taking.cancel()

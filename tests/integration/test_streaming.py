@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +16,8 @@ from groundwire.engine.streaming.policies import OUTCOMES
 from tests.support.streams import cut, cut_units
 
 FAST = ("nli", "detector.consistency", "verifiability", "overlap", "overlap_precision", "values")
-FLAG = Policy(**dict.fromkeys(OUTCOMES, "flag"))
+ACTIONS: dict[str, Any] = dict.fromkeys(OUTCOMES, "flag")
+FLAG = Policy(**ACTIONS)
 KNOWLEDGE = (
     "Coffee is slightly acidic (pH 5.0 to 5.1) and has a stimulating effect on humans.",
     "It was first sold in Yemen. Dr. Stanley said in 1999 that 3.5 cups a day are no harm.",

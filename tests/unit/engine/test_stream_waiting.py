@@ -250,6 +250,18 @@ def test_a_guard_that_is_left_closes_stream_and_source() -> None:
             stream.feed("")
 
 
+def test_a_guard_of_a_closed_stream_says_so() -> None:
+    async def run() -> None:
+        async for _ in stream.guard(pieces("Honey")):
+            raise AssertionError("nothing may leave")
+
+    with open_engine() as (engine, _):
+        stream = open_stream(engine)
+        stream.close()
+        with pytest.raises(StreamClosed, match="is closed"):
+            asyncio.run(run())
+
+
 class Endless:
     """Yields one text, then nothing for ever; it has no ``aclose``."""
 
