@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from math import inf
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -39,6 +41,8 @@ Start: TypeAlias = Callable[[Request, float | None], PendingScore]
 """Starts the metrics of a request, with a deadline in milliseconds; None: without."""
 Repair: TypeAlias = Callable[[str, Refine], str | None]
 """What ``Refine`` makes of a sentence; None where there is no repair."""
+AT_ONCE = 8
+"""Sentences of a stream that are checked at the same time, if so many come at once."""
 _COUNTED = re.compile(r"\w{1,16}|[^\w\s]")
 
 
@@ -125,15 +129,9 @@ class StreamCore:
             return
         self._take(delta)
         yield from self._check_waiting()
-        if not self.is_ended and not is_blank(held := self.text[self.left :]):
-            if self.seconds_left() == 0.0:
-                self._overflow(len(self.text))
-            elif sum(1 for _ in _COUNTED.finditer(held)) > self._policy.max_held_words:
-                words = held.rstrip().rsplit(None, 1)
-                # The last word may go on, unless it is alone.
-                goes_on = len(words) > 1 and not held[-1].isspace()
-                self._overflow(len(self.text) - (len(words[-1]) if goes_on else 0))
-        self._look_ahead()
+        if not self.is_ended:
+            self._bound_held()
+            self._look_ahead()
 
     def finish(self) -> Work[None]:
         """Score the whole text, and do what the policy says about the sentences that are left."""
@@ -154,11 +152,15 @@ class StreamCore:
 
     def seconds_left(self) -> float | None:
         """Seconds until what is held, or the stream, has its time; None without a limit."""
-        limits = [(self._opened, self._policy.deadline_ms)] if self._policy.deadline_ms is not None else []
         if is_blank(self.text[self.left :]) or self.is_ended:
             return None
-        limits.append((self._fed[0][1], self._policy.max_held_ms))
-        return max(0.0, min(since + ms / 1000 for since, ms in limits) - self._clock())
+        return max(0.0, self._find_limit(self._fed[0][1]) - self._clock())
+
+    def _find_limit(self, since: float | None) -> float:
+        """When the stream has its time, or text that is held ``since`` then; infinite without a limit."""
+        held = inf if since is None else since + self._policy.max_held_ms / 1000
+        deadline_ms = self._policy.deadline_ms
+        return held if deadline_ms is None else min(held, self._opened + deadline_ms / 1000)
 
     # Text.
 
@@ -192,6 +194,17 @@ class StreamCore:
         while self._fed and self._fed[0][0] <= end:
             self._fed.popleft()
 
+    def _bound_held(self) -> None:
+        """Do what the policy says about a sentence that is not complete if too much of it is held, or for too long."""
+        held = self.text[self.left :]
+        if self.seconds_left() == 0.0:
+            self._overflow(len(self.text))
+        elif sum(1 for _ in _COUNTED.finditer(held)) > self._policy.max_held_words:
+            words = held.rstrip().rsplit(None, 1)
+            # The last word may go on, unless it is alone.
+            goes_on = len(words) > 1 and not held[-1].isspace()
+            self._overflow(len(self.text) - (len(words[-1]) if goes_on else 0))
+
     def _overflow(self, end: int) -> None:
         """Do what the policy says about the beginning of a sentence that is not complete, up to ``end``."""
         action = resolve(self._policy.overflow)
@@ -206,18 +219,11 @@ class StreamCore:
 
     # Checks.
 
-    def _milliseconds_left(self, since: float | None) -> float | None:
-        """Of the options' deadline, of the stream's, and of what text held ``since`` has; None without a limit."""
-        now = self._clock()
-        limits = [self._plan.options.deadline_ms] if self._plan.options.deadline_ms is not None else []
-        if self._policy.deadline_ms is not None:
-            limits.append(self._policy.deadline_ms - (now - self._opened) * 1000)
-        if since is not None:
-            limits.append(self._policy.max_held_ms - (now - since) * 1000)
-        return max(0.0, min(limits)) if limits else None
-
     def _start_request(self, request: Request, since: float | None) -> PendingScore:
-        pending = self._start(request, self._milliseconds_left(since))
+        """Start a request about text that is held ``since`` then; it has the time of the options, or less."""
+        deadline_ms = self._plan.options.deadline_ms
+        left_ms = min((self._find_limit(since) - self._clock()) * 1000, inf if deadline_ms is None else deadline_ms)
+        pending = self._start(request, None if left_ms == inf else max(0.0, left_ms))
         self._jobs.append(pending.job)
         if self.is_closed:  # in the meantime, by another thread
             self._cancel(pending.job)
@@ -236,7 +242,7 @@ class StreamCore:
             raise StreamClosed("The stream was closed while a sentence was checked.")
 
     def _check_waiting(self) -> Work[None]:
-        """Check the complete sentences, several at a time, in their order."""
+        """Check the complete sentences in their order, ``AT_ONCE`` at a time."""
         while self._waiting and not self.is_ended:
             self._start_waiting()
             held = self._waiting[0]
@@ -247,7 +253,7 @@ class StreamCore:
                 self._waiting.popleft()
 
     def _start_waiting(self) -> None:
-        for index, held in enumerate(self._waiting):
+        for index, held in enumerate(islice(self._waiting, AT_ONCE)):
             try:
                 self._start_check(held)
             except Overloaded:
@@ -258,7 +264,7 @@ class StreamCore:
     def _look_ahead(self) -> None:
         """Start the check of a sentence that is probably complete; nothing waits for it."""
         candidate = self._reader.candidate
-        if self.is_ended or candidate is None or candidate.end <= self.left:
+        if candidate is None or self.is_ended or candidate.end <= self.left:
             return
         if self._ahead is not None:
             if self._ahead.sentence == candidate:

@@ -25,6 +25,7 @@ from groundwire.engine import (
     SentenceEvent,
     StreamClosed,
 )
+from groundwire.engine.streaming.core import AT_ONCE
 from groundwire.engine.streaming.records import Event
 from groundwire.engine.streaming.stream import ResponseStream
 from groundwire.runtime.protocol import Outcome
@@ -368,3 +369,23 @@ def test_a_check_that_was_started_too_early_is_cancelled() -> None:
         stream.feed(" it is.")
         stream.finish()
         assert stream.released == stream.text
+
+
+def test_many_sentences_at_once_leave_room_for_others() -> None:
+    numbers: list[int] = []
+
+    with open_engine() as (engine, _):
+        stream = open_stream(engine)
+        start = stream._core._start
+
+        def count(*arguments: Any) -> Any:
+            numbers.append(len(stream._core._jobs))
+            return start(*arguments)
+
+        stream._core._start = count
+        text = " ".join(f"Honey is sweet {index} times." for index in range(30))
+        stream.feed(text)
+        stream.finish()
+        assert stream.released == text
+    assert len(numbers) == 31
+    assert max(numbers) <= AT_ONCE
