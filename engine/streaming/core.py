@@ -266,15 +266,17 @@ class StreamCore:
         candidate = self._reader.candidate
         if candidate is None or self.is_ended or candidate.end <= self.left:
             return
-        if self._ahead is not None:
-            if self._ahead.sentence == candidate:
-                return
-            assert self._ahead.pending is not None
-            self._cancel(self._ahead.pending.job)
-            self._jobs.remove(self._ahead.pending.job)
-            self._ahead = None
+        if self._ahead is not None and self._ahead.sentence == candidate:
+            return
+        self._drop_ahead()
         with suppress(Overloaded, EngineClosed):  # the next call says so if the sentence has to be checked
             self._ahead = self._start_check(Held(candidate))
+
+    def _drop_ahead(self) -> None:
+        if self._ahead is not None and self._ahead.pending is not None:
+            self._cancel(self._ahead.pending.job)
+            self._jobs.remove(self._ahead.pending.job)
+        self._ahead = None
 
     def _start_check(self, held: Held) -> Held:
         if held.pending is None:
@@ -289,6 +291,7 @@ class StreamCore:
 
     def _score(self, whole: Request) -> Work[Score]:
         pending = self._start_request(whole, None)
+        self._drop_ahead()  # what both ask is asked once, and goes on
         return pending.build((yield from self._wait_for(pending)))
 
     # The policy.

@@ -63,11 +63,11 @@ class SentenceReader:
     sentence of every continuation, and not the only one. The last sentence is complete when the text is.
 
     >>> reader = SentenceReader()
-    >>> for part in ("It is by Dr", ". Dre. Or", " is it? Yes"):
+    >>> for part in ("It is by Dr", ". Dre. Is", " it so? Yes"):
     ...     print([sentence.text for sentence in reader.feed(part)])
     []
     ['It is by Dr. Dre.']
-    ['Or is it?']
+    ['Is it so?']
     """
 
     def __init__(self) -> None:

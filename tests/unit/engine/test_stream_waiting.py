@@ -389,3 +389,16 @@ def test_many_sentences_at_once_leave_room_for_others() -> None:
         assert stream.released == text
     assert len(numbers) == 31
     assert max(numbers) <= AT_ONCE
+
+
+def test_a_check_that_nothing_needs_any_more_is_cancelled_at_the_end() -> None:
+    with open_engine() as (engine, gate), ThreadPoolExecutor(1) as pool:
+        stream = open_stream(engine)
+        stream.feed("Honey is slow.")
+        assert gate.asked.wait(60)
+        (early,) = stream._core._jobs
+        finishing = pool.submit(stream.finish)
+        assert early.future.result(60).outcomes[0].status == "cancelled"  # type: ignore[union-attr]
+        gate.opened.set()
+        assert finishing.result(60).verdict.label == "consistent"
+        assert stream.released == "Honey is slow."
