@@ -141,7 +141,7 @@ def measure(
                     events = stream.feed(word)
                     if any(isinstance(event, SentenceEvent) for event in events):
                         spent["paced" if paced else "sentence"].append((time.perf_counter() - ended) * 1000)
-                    if word.endswith("."):
+                    if word[-1] in ".!?":
                         ended = fed
                     if paced:
                         time.sleep(max(0.0, fed + paced / 1000 - time.perf_counter()))
