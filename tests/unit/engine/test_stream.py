@@ -623,3 +623,37 @@ def test_a_repair_needs_facts() -> None:
 
 def test_errors_are_of_one_tree() -> None:
     assert issubclass(StreamClosed, GroundwireError)
+
+
+ACTIONS = st.sampled_from(
+    ("flag", "block", "redact", Redact(""), Fallback("No."), Regenerate(lambda event: "Honey is golden."))
+)
+
+
+@given(TEXTS.map(lambda text: text.replace("so", "blue").replace("Dr", "Hi. Thanks. It")), CUTS, ACTIONS, ACTIONS)
+def test_what_any_policy_lets_leave_does_not_depend_on_the_cuts(
+    engine: Engine, text: str, cuts: list[int], inconsistent: Any, unverifiable: Any
+) -> None:
+    assume(not is_blank(text))
+    policy = Policy(inconsistent=inconsistent, unverifiable=unverifiable, max_held_words=10**6)
+    streams = [open_stream(engine, policy) for _ in range(3)]
+    results = []
+    for stream, pieces in zip(streams, ([text], list(text), cut(text, cuts)), strict=True):
+        events = run(stream, pieces)
+        results.append(([event for event in events if isinstance(event, SentenceEvent)], stream.released))
+        releases = [event for event in events if isinstance(event, Release)]
+        assert "".join(event.text for event in releases) == stream.released
+        assert [event.start for event in releases] == [0, *(event.end for event in releases)][: len(releases)]
+        ends = [
+            event
+            for event in events
+            if isinstance(event, Blocked) or (event in releases and event.action == "fallback")
+        ]
+        assert len(ends) <= 1
+        if not ends:
+            assert stream.text == text
+            assert stream.held == ""
+        assert all(
+            event.text == text[event.start : event.end] for event in releases if event.action in ("release", "flag")
+        )
+    assert results[0] == results[1] == results[2]
