@@ -24,6 +24,7 @@ from groundwire.runtime.errors import (
     InvalidRequest,
     ModelError,
     Overloaded,
+    StreamClosed,
     TooLong,
     Unreadable,
 )
@@ -72,6 +73,9 @@ from .schema.options import (
     TokenClassifierOptions,
 )
 from .schema.results import MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
+from .streaming.policies import Fallback, Policy, Redact, Refine, Regenerate
+from .streaming.records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
+from .streaming.stream import ResponseStream
 
 __all__ = [
     "GROUPS",
@@ -82,6 +86,7 @@ __all__ = [
     "BeamSearch",
     "BertScoreExplanation",
     "BertScoreOptions",
+    "Blocked",
     "BundleError",
     "Change",
     "ClassifiedSpan",
@@ -94,10 +99,13 @@ __all__ = [
     "DetectorExplanation",
     "DetectorOptions",
     "DeviceError",
+    "EarlyVerdict",
     "Engine",
     "EngineClosed",
+    "Fallback",
     "FeqaExplanation",
     "FeqaOptions",
+    "FinalEvent",
     "FlaggedMention",
     "FlaggedToken",
     "GeneratedResponse",
@@ -123,15 +131,23 @@ __all__ = [
     "PmiExplanation",
     "PmiOptions",
     "PmiToken",
+    "Policy",
     "Problem",
     "Q2Explanation",
     "Q2Options",
     "Ranked",
+    "Redact",
+    "Refine",
     "Refinement",
+    "Regenerate",
+    "Release",
     "Request",
+    "ResponseStream",
     "Sampling",
     "Score",
+    "SentenceEvent",
     "StatedValue",
+    "StreamClosed",
     "Subgraph",
     "TextSpan",
     "Timings",

@@ -34,6 +34,9 @@ from .schema.options import Options
 from .schema.results import Ranked, Request, Score
 from .schema.validation import make_request
 from .scoring import PendingScore, results_of, start, start_all
+from .streaming.core import StreamCore
+from .streaming.policies import Policy, Refine, check_policy, check_stream
+from .streaming.stream import ResponseStream
 
 IN_FLIGHT = 64
 """Requests ``score_many`` keeps in flight at most: enough to fill batches, few enough to bound memory."""
@@ -382,6 +385,49 @@ class Engine:
         settings = make_settings(knowledge, history, generation, options, has_metrics=metrics is not None)
         is_checked = metrics is not None or generation.n_candidates is not None
         return settings, self.metric_names(metrics) if is_checked else (), options
+
+    def stream(
+        self,
+        knowledge: Knowledge = (),
+        history: Sequence[str] = (),
+        *,
+        triples: Triples = (),
+        metrics: Sequence[str] | str | None = None,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> ResponseStream:
+        """Open the stream of a response that is checked while it is written, and held back until it is.
+
+        ``knowledge``, ``history``, ``triples``, ``metrics`` and ``options`` are those of ``score``; the deadline of the
+        options is that of each sentence's check. ``policy`` says what happens to a sentence by its verdict, or without
+        one; by default all but consistent sentences and those that state nothing end the stream. Raises InvalidRequest
+        for unusable input.
+
+        >>> with engine.stream("Honey never spoils.") as stream:                               # doctest: +SKIP
+        ...     for delta in model_output:
+        ...         for event in stream.feed(delta):
+        ...             show(event)
+        ...     score = stream.finish()
+        """
+        plan = self._plan(metrics, options)
+        policy = check_policy(policy)
+        check_stream(plan, policy, self._runtime.roles, triples)
+        request = make_request("-", knowledge, history, plan.options, triples)
+
+        def repair(sentence: str, action: Refine) -> str | None:
+            known = None if action.graph is not None else triples
+            refined = self.refine(sentence, history, triples=known, graph=action.graph, options=plan.options)
+            return refined.response if refined.status == "refined" else None
+
+        core = StreamCore(
+            request,
+            plan,
+            policy,
+            lambda request, deadline_ms: start(request, plan, self._runtime, self._scheduler, deadline_ms),
+            self._scheduler.cancel,
+            repair,
+        )
+        return ResponseStream(core, self._scheduler.check_open)
 
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails.

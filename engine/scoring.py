@@ -27,9 +27,11 @@ class PendingScore(NamedTuple):
         return fold_outcomes(self.request, finished.outcomes, finished.timings, self.plan)
 
 
-def start(request: Request, plan: Plan, runtime: Runtime, scheduler: Scheduler) -> PendingScore:
-    """Start the metrics of one request."""
-    return PendingScore(start_all([request], plan, runtime, scheduler), request, plan)
+def start(
+    request: Request, plan: Plan, runtime: Runtime, scheduler: Scheduler, deadline_ms: float | None = None
+) -> PendingScore:
+    """Start the metrics of one request; ``deadline_ms`` overrides that of the options."""
+    return PendingScore(start_all([request], plan, runtime, scheduler, deadline_ms), request, plan)
 
 
 def start_all(

@@ -13,7 +13,8 @@
     │   └── Unreadable                          too much of a text is unknown to a model's tokenizer
     ├── OutputError                             results cannot be written, as on a full disk
     ├── Overloaded                              more requests wait than the engine accepts
-    └── EngineClosed                            the engine was closed
+    ├── EngineClosed                            the engine was closed
+    └── StreamClosed                            a stream was closed, or is finished
 
 A message says what was given, what is allowed, and what to do. Errors of other libraries are translated at one boundary
 each, with ``raise … from error``.
@@ -71,3 +72,7 @@ class Overloaded(GroundwireError):
 
 class EngineClosed(GroundwireError):
     """The engine was closed."""
+
+
+class StreamClosed(GroundwireError):
+    """A stream was closed, or is finished, and takes no more text."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Set
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -38,7 +38,7 @@ class LinearTokenizer:
 
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
         self._tokenizer = tokenizer
-        self.joined = _find_joined(getattr(tokenizer, "rules", {}))
+        self.joined = _find_joined(tokenizer)
         """Pairs of characters between which no long text is cut if there is a choice."""
 
     def __call__(self, text: str) -> Doc:
@@ -60,6 +60,31 @@ class LinearTokenizer:
     def read(self, part: str) -> Doc:
         """The document of one part."""
         return self._tokenizer(part)
+
+    def settle(self, text: str, begin: int = 0) -> int:
+        """How many of the first characters of ``text`` have the same tokens whatever is appended; 0 where none have.
+
+        ``text`` begins a line, or where another call has settled it; it has no line break. Looked at is what follows
+        ``begin``, where a chunk begins or may.
+
+        Nothing goes beyond a chunk but an exception of the tokenizer, so the tokens before a chunk that no exception
+        joins to them are settled as soon as its first character is there; so are those before the place where a chunk
+        is cut, which depends on ``LONGEST_CHUNK`` characters and the next.
+
+        >>> import spacy
+        >>> LinearTokenizer(spacy.blank("en").tokenizer).settle("It is so. It is no")
+        16
+        """
+        settled = 0
+        for chunk in _CHUNK.finditer(text, begin):
+            start, end = chunk.span()
+            if start and _last_of_token(text, start) + text[start] not in self.joined:
+                settled = start
+            while end - start > LONGEST_CHUNK:
+                piece = _PIECE.match(text, start)
+                assert piece is not None  # as in ``cut_chunks``
+                settled = start = piece.end()
+        return settled
 
 
 def cut_chunks(text: str) -> Iterator[str]:
@@ -113,11 +138,24 @@ def _last_of_token(text: str, start: int) -> str:
     return text[start - 2] if after_chunk else text[start - 1]
 
 
-def _find_joined(rules: Iterable[str]) -> frozenset[str]:
+def _find_joined(tokenizer: Any) -> frozenset[str]:
     """Pairs of characters where two tokens of an exception may meet.
 
-    spaCy replaces tokens that spell an exception, even if there is a space between them. Nothing else that it does goes
-    beyond a chunk.
+    spaCy replaces tokens that spell an exception, even if there is a space between them: the tokens that the exception
+    has without any exceptions. Nothing else that it does goes beyond a chunk.
     """
-    spellings = (spelling for rule in rules for spelling in (rule, rule.replace(" ", "")))
-    return frozenset(left + right for spelling in spellings for left, right in itertools.pairwise(spelling))
+    rules = getattr(tokenizer, "rules", None)
+    if not rules:
+        return frozenset()
+    from spacy.tokenizer import Tokenizer
+
+    plain = Tokenizer(
+        tokenizer.vocab,
+        prefix_search=tokenizer.prefix_search,
+        suffix_search=tokenizer.suffix_search,
+        infix_finditer=tokenizer.infix_finditer,
+        token_match=tokenizer.token_match,
+        url_match=tokenizer.url_match,
+    )
+    spellings = ([token.text for token in plain(rule)] for rule in rules)
+    return frozenset(left[-1] + right[0] for tokens in spellings for left, right in itertools.pairwise(tokens))

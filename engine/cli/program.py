@@ -12,7 +12,7 @@ import typer
 from groundwire.runtime.errors import GroundwireError
 
 from ..text.shown import shown
-from . import bundle, display, doctor, explain, generate, refine, score
+from . import bundle, display, doctor, explain, generate, refine, score, stream
 
 HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
 
@@ -24,6 +24,10 @@ Score a file of responses with the embedded models, as a table or as JSON Lines:
 Explain the score of one response:
 
     groundwire explain "The violin has six strings." --knowledge "The violin has four strings, tuned in perfect fifths."
+
+Check a response while it is written, and hold back what is not supported:
+
+    groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
 
 Find and replace names that a knowledge graph does not support:
 
@@ -41,8 +45,8 @@ Measure on labelled responses how far to trust the verdict, and fit it to them (
 
 Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
 and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
-result (it cannot be read, ran out of time, or failed) or there is no line, 4 `compare --fail-below` found a regression,
-130 interrupted, 141 the reader of the output closed it (as `head` does).
+result (it cannot be read, ran out of time, failed, or was blocked) or there is no line, 4 `compare --fail-below` found
+a regression, 130 interrupted, 141 the reader of the output closed it (as `head` does).
 """
 
 INTERRUPTED = 130
@@ -61,6 +65,7 @@ app = typer.Typer(
 app.command("score")(score.score_file)
 app.command("explain")(explain.explain)
 app.command("generate")(generate.generate)
+app.command("stream")(stream.stream)
 app.command("critique")(refine.critique_file)
 app.command("refine")(refine.refine_file)
 app.command("doctor")(doctor.doctor)
@@ -85,10 +90,10 @@ def _print_version(
 
 def main() -> None:
     """Run the command; print an error of Groundwire as one message without a traceback and exit with code 1."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, io.TextIOWrapper):
             # What a terminal cannot show must not end the command. JSON Lines are UTF-8 whatever the terminal shows.
-            stream.reconfigure(errors="replace")
+            output.reconfigure(errors="replace")
     try:
         app()
     except GroundwireError as error:

@@ -114,18 +114,13 @@ class Scheduler:
         Raises EngineClosed after ``close``, in a process forked from the one that made the scheduler, and after a
         defect that ended it; Overloaded when ``max_waiting`` requests are unfinished.
         """
-        if self.is_forked:
-            raise EngineClosed(
-                f"The engine was loaded in process {self._process}, and its threads do not exist in process "
-                f"{self._get_process()}, which was forked from it. Load the engine after the fork."
-            )
+        self.check_open()
         now = self._now()
         job = Job([Task(steps) for steps in tasks], max_windows, now, priority=priority)
         if deadline_ms is not None:
             job.deadline = now + deadline_ms / 1000
         with self._lock:
-            if self._closed:
-                raise EngineClosed(self._dead or "The engine is closed; load another one.")
+            self.check_open()
             if self._unfinished >= self._max_waiting:
                 raise Overloaded(
                     f"{self._unfinished} requests are unfinished, the most this engine accepts; wait for some, "
@@ -136,6 +131,16 @@ class Scheduler:
             job.number = self._submitted
             self._put([job], lambda: self._start(job))
         return job
+
+    def check_open(self) -> None:
+        """Raise EngineClosed if no job is accepted; the reasons are those of ``submit``."""
+        if self.is_forked:
+            raise EngineClosed(
+                f"The engine was loaded in process {self._process}, and its threads do not exist in process "
+                f"{self._get_process()}, which was forked from it. Load the engine after the fork."
+            )
+        if self._closed:
+            raise EngineClosed(self._dead or "The engine is closed; load another one.")
 
     def cancel(self, job: Job[Any]) -> None:
         """Give a job up; its unfinished tasks end with status ``cancelled``."""

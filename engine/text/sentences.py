@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from .words import RECENT, SHORT, read_tokens
+from .words import RECENT, SHORT, read_tokens, settle_tokens
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -54,21 +54,120 @@ def _recent(text: str) -> tuple[Sentence, ...]:
     return tuple(_read(text))
 
 
-def _find_bounds(line: str) -> Iterator[tuple[int, int]]:
-    """The sentences of spaCy's sentencizer: one begins with the first token that is no punctuation after a full stop.
+class SentenceReader:
+    """The sentences of a text that is still being written, each as soon as no continuation can change it.
 
-    Unlike a pipeline, this reads a long line part by part.
+    ``sentences`` looks ahead without a bound: to the first token after a full stop that is no punctuation, and as far
+    as the exceptions of the tokenizer join tokens. So a sentence is complete here when its tokens are settled
+    (``LinearTokenizer.settle``), what begins another sentence follows it, and a letter or digit follows. Then it is a
+    sentence of every continuation, and not the only one. The last sentence is complete when the text is.
+
+    >>> reader = SentenceReader()
+    >>> for part in ("It is by Dr", ". Dre. Is", " it so? Yes"):
+    ...     print([sentence.text for sentence in reader.feed(part)])
+    []
+    ['It is by Dr. Dre.']
+    ['Is it so?']
     """
-    begin = end = 0
-    after_stop = False
+
+    def __init__(self) -> None:
+        self.text = ""
+        """All that was fed."""
+        self._settled = 0
+        """How many characters of ``text`` have been read into ``_bounds``."""
+        self._seen = 0
+        """How many of the others begin no chunk that settles what is before it."""
+        self._bounds = _Bounds(0)
+        self._last: Sentence | None = None
+        """A sentence that has ended, and after which there is no letter or digit so far."""
+        self._last_word = -1
+        """Where the last letter or digit is."""
+
+    @property
+    def candidate(self) -> Sentence | None:
+        """The sentence that the text ends with, if it has its full stop; what follows may change it."""
+        sentence = _strip(self.text, self._bounds.begin, len(self.text))
+        return sentence if sentence.text[-1:] in _stops() and any(map(str.isalnum, sentence.text)) else None
+
+    def feed(self, text: str) -> list[Sentence]:
+        """Append ``text``; returns the sentences that are complete now and were not before, in order."""
+        for index in reversed(range(len(text))):
+            if text[index].isalnum():
+                self._last_word = len(self.text) + index
+                break
+        self.text += text
+        complete: list[Sentence] = []
+        for line in self.text[self._settled :].splitlines(keepends=True):
+            if len(line.splitlines()[0]) < len(line):
+                self._read(line, complete)
+                self._end_sentence(self._bounds.begin, self._bounds.end, complete)
+                self._bounds, self._seen = _Bounds(self._settled), 0
+            else:
+                self._read_settled(line, complete)
+        if self._last is not None and self._last_word >= self._last.end:
+            complete.append(self._last)
+            self._last = None
+        return complete
+
+    def _read_settled(self, line: str, complete: list[Sentence]) -> None:
+        """Read the tokens of an unfinished line that are settled."""
+        settled = settle_tokens(line, self._seen)
+        if settled:
+            self._read(line[:settled], complete)
+            # A token that begins with a letter or digit is no punctuation, however long it becomes.
+            if self._bounds.after_stop and line[settled].isalnum():
+                self._end_sentence(*self._bounds.split(self._settled), complete)
+        left = line[settled:]
+        self._seen = len(left) if left[-1:].isspace() else len(left) - len(left.rsplit(None, 1)[-1])
+
+    def _read(self, part: str, complete: list[Sentence]) -> None:
+        for mark in read_tokens(part, _mark_token):
+            bounds = self._bounds.read(mark._replace(start=self._settled + mark.start, end=self._settled + mark.end))
+            if bounds is not None:
+                self._end_sentence(*bounds, complete)
+        self._settled += len(part)
+
+    def _end_sentence(self, start: int, end: int, complete: list[Sentence]) -> None:
+        if any(map(str.isalnum, self.text[start:end])):
+            if self._last is not None:
+                complete.append(self._last)
+            self._last = _strip(self.text, start, end)
+
+
+def _find_bounds(line: str) -> Iterator[tuple[int, int]]:
+    """The sentences of a line. Unlike a pipeline, this reads a long line part by part."""
+    bounds = _Bounds(0)
     for mark in read_tokens(line, _mark_token):
-        if after_stop and not mark.punctuation and not mark.stop:
-            yield begin, end
-            begin, after_stop = mark.start, False
-        after_stop = after_stop or mark.stop
-        end = mark.end
-    if begin < end:
-        yield begin, end
+        ended = bounds.read(mark)
+        if ended is not None:
+            yield ended
+    if bounds.begin < bounds.end:
+        yield bounds.begin, bounds.end
+
+
+class _Bounds:
+    """The rule of spaCy's sentencizer: a sentence begins with the first token that is no punctuation after a full stop.
+
+    Between two tokens: where the sentence begins, where its last token ends, and whether it has had its full stop.
+    """
+
+    def __init__(self, begin: int) -> None:
+        self.begin = self.end = begin
+        self.after_stop = False
+
+    def read(self, mark: _Mark) -> tuple[int, int] | None:
+        """Take the next token; returns the sentence that it ends by beginning another."""
+        begins = self.after_stop and not mark.punctuation and not mark.stop
+        ended = self.split(mark.start) if begins else None
+        self.after_stop = self.after_stop or mark.stop
+        self.end = mark.end
+        return ended
+
+    def split(self, begin: int) -> tuple[int, int]:
+        """Begin another sentence; returns the one before."""
+        ended = self.begin, self.end
+        self.begin, self.after_stop = begin, False
+        return ended
 
 
 class _Mark(NamedTuple):

@@ -64,6 +64,14 @@ def read_tokens(text: str, build: Callable[[Token, int], T]) -> Iterator[T]:
         yield from built
 
 
+def settle_tokens(text: str, begin: int = 0) -> int:
+    """How many of the first characters of a line have the same tokens whatever is appended to it.
+
+    See ``LinearTokenizer.settle``.
+    """
+    return _tokenizer()[1].settle(text, begin)
+
+
 def check_words(texts: Iterable[str], limit: int, title: str, pattern: re.Pattern[str] | None = None) -> None:
     """Raise TooLong if ``texts`` have more than ``limit`` words together, for a metric that is called ``title``.
 

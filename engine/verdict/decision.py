@@ -81,6 +81,28 @@ def decide(
     )
 
 
+def find_basis(
+    metrics: Mapping[str, object],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> Verdict:
+    """What all verdicts by these metrics have in common: the fusion and the threshold, with the label ``unknown``.
+
+    Without a threshold, and with a message, if there is no calibration or a metric that its fusion needs was not asked.
+    """
+    if calibration is None:
+        return decide({}, None, profile, max_false_positive_rate)
+    fusion = choose_fusion(calibration, metrics)
+    point = find_operating_point(fusion, profile, max_false_positive_rate)
+    basis = Verdict("unknown", profile=point.profile, fusion=fusion.name)
+    needed = dict.fromkeys(name_metric(feature.name) for feature in fusion.features if feature.needed)
+    missing = [name for name in needed if name not in metrics]
+    return (
+        replace(basis, message=_explain_missing(missing, {})) if missing else replace(basis, threshold=point.threshold)
+    )
+
+
 def decide_sentence(
     numbers: Mapping[str, float], calibration: Calibration, whole: Verdict, *, check_verifiable: bool = True
 ) -> Verdict:

@@ -13,8 +13,8 @@ import msgspec
 from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..schema.results import MetricResult, SentenceVerdict, UnsupportedSpan, Verdict
-from ..text.sentences import sentences
-from .decision import decide, decide_sentence
+from ..text.sentences import Sentence, sentences
+from .decision import decide, decide_sentence, find_basis
 from .features import features, features_of_part
 from .refutation import find_refutation, refute
 
@@ -48,14 +48,35 @@ def decide_sentences(
     parts = sentences(response)
     if len(parts) == 1:
         return (SentenceVerdict(*parts[0], whole),)
-    decided = []
-    for sentence in parts:
-        numbers = features_of_part(results, sentence.start, sentence.end)
-        refutation = find_refutation(numbers)
-        # What a rule refutes was stated, whatever a classifier makes of the sentence.
-        verdict = decide_sentence(numbers, calibration, whole, check_verifiable=refutation is None)
-        decided.append(SentenceVerdict(*sentence, refute(verdict, refutation)))
-    return tuple(decided)
+    return tuple(_decide_part(sentence, results, whole, calibration) for sentence in parts)
+
+
+def decide_alone(
+    text: str,
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> tuple[SentenceVerdict, ...]:
+    """The verdicts of a text that is a sentence of a longer response, by the results of metrics about it alone.
+
+    They are those that it has in the response, where the metrics' numbers about a sentence do not depend on the others.
+    One sentence as a rule, and several where the text by itself is split otherwise.
+    """
+    basis = find_basis(results, calibration, profile, max_false_positive_rate)
+    if calibration is None or basis.threshold is None:
+        return tuple(SentenceVerdict(*sentence, basis) for sentence in sentences(text))
+    return tuple(_decide_part(sentence, results, basis, calibration) for sentence in sentences(text))
+
+
+def _decide_part(
+    sentence: Sentence, results: Mapping[str, MetricResult], whole: Verdict, calibration: Calibration
+) -> SentenceVerdict:
+    numbers = features_of_part(results, sentence.start, sentence.end)
+    refutation = find_refutation(numbers)
+    # What a rule refutes was stated, whatever a classifier makes of the sentence.
+    verdict = decide_sentence(numbers, calibration, whole, check_verifiable=refutation is None)
+    return SentenceVerdict(*sentence, refute(verdict, refutation))
 
 
 def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from bench import batching, compact, decoding, language_model, models, native, paper_size
+from bench import batching, compact, decoding, language_model, models, native, paper_size, streaming
 from bench import values as values_benchmark
 from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
+from groundwire.engine import Policy
+from groundwire.engine.streaming.policies import OUTCOMES
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +55,20 @@ def test_values_refuses_to_time_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(values_benchmark, "EXPECTED", {"It opened in 1889.": ["absent"]})
     with pytest.raises(WrongAnswer, match=r"gives \['supported'\], expected \['absent'\]"):
         values_benchmark.main(tiny=True)
+
+
+def test_streaming(tmp_path: Path) -> None:
+    streaming.main(tiny=True, out=tmp_path / "streaming.json")
+    rows = written(tmp_path / "streaming.json")["results"]
+    assert [row["metrics"] for row in rows] == list(streaming.METRICS)
+    assert all(row["sentence"]["repeats"] == row["paced"]["repeats"] == 2 * 3 for row in rows)
+
+
+def test_streaming_refuses_to_time_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    actions: dict[str, Any] = dict.fromkeys(OUTCOMES, "redact")
+    monkeypatch.setattr(streaming, "FLAG", Policy(**actions))
+    with pytest.raises(WrongAnswer, match="what has left is not the response"):
+        streaming.main(tiny=True)
 
 
 @pytest.mark.slow

@@ -500,7 +500,18 @@ def test_explain_shows_questions_answers_and_what_was_discarded() -> None:
 def test_help_and_version() -> None:
     assert "groundwire score examples/dialogues.jsonl" in run("--help").output
     assert run("--version").output.startswith("groundwire 0.")
-    commands = ("score", "explain", "generate", "critique", "refine", "doctor", "evaluate", "calibrate", "compare")
+    commands = (
+        "score",
+        "explain",
+        "generate",
+        "stream",
+        "critique",
+        "refine",
+        "doctor",
+        "evaluate",
+        "calibrate",
+        "compare",
+    )
     for command in (*commands, "tables", "bundle", "export"):
         result = run(command, "-h")
         assert result.exit_code == 0

@@ -1,0 +1,83 @@
+"""What the metrics make of a sentence: by itself while the response is written, in the whole when it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from ..plan import Plan
+from ..schema.results import MetricResult, Score, SentenceVerdict, UnsupportedSpan, Verdict
+from ..text.sentences import Sentence
+from ..verdict.decision import STOPPED
+from ..verdict.sentences import decide_alone, keep_doubted
+from ..verdict.span_fusion import fuse_spans
+from .records import Outcome
+
+_ORDER = ("inconsistent", "unknown", "consistent", "unverifiable")
+"""Labels of the parts of a text; the first counts."""
+
+
+class Check(NamedTuple):
+    """What is known about a text."""
+
+    outcome: Outcome
+    verdict: Verdict
+    unsupported: tuple[UnsupportedSpan, ...] = ()
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether models and rules have looked at the text and say something about it."""
+        return self.outcome in ("consistent", "inconsistent", "unverifiable")
+
+    def shift(self, offset: int) -> Check:
+        """The same about a text that begins ``offset`` characters later."""
+        spans = (
+            msgspec.structs.replace(span, start=span.start + offset, end=span.end + offset) for span in self.unsupported
+        )
+        return self._replace(unsupported=tuple(spans))
+
+
+def check_alone(text: str, results: Sequence[MetricResult], plan: Plan) -> Check:
+    """What ``results``, those of a text that was scored by itself, say about it as a sentence of a response.
+
+    If one of the metrics was stopped, there is no verdict.
+    """
+    options = plan.options
+    decided = decide_alone(
+        text,
+        {result.name: result for result in results},
+        plan.calibration,
+        options.profile,
+        options.max_false_positive_rate,
+    )
+    worst = min(decided, key=_rank).verdict
+    spans = keep_doubted(fuse_spans(text, results), decided)
+    return _stop(results, worst) or Check(worst.label, worst, spans)
+
+
+def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
+    """What the score of the whole response says about those of its sentences, its last ones."""
+    decided = score.sentences[-len(sentences) :]
+    if not decided:  # there is no verdict on the response
+        decided = tuple(SentenceVerdict(*sentence, score.verdict) for sentence in sentences)
+    return [
+        _stop(tuple(score.metrics.values()), sentence.verdict)
+        or Check(sentence.verdict.label, sentence.verdict, sentence.unsupported)
+        for sentence in decided
+    ]
+
+
+def _stop(results: Sequence[MetricResult], verdict: Verdict) -> Check | None:
+    for result in results:
+        if result.status in STOPPED:
+            message = f"The metric {result.name} ended without a value ({result.status}): {result.message}"
+            outcome: Outcome = "failed" if result.status == "cancelled" else result.status  # type: ignore[assignment]
+            return Check(outcome, Verdict("unknown", profile=verdict.profile, fusion=verdict.fusion, message=message))
+    return None
+
+
+def _rank(sentence: SentenceVerdict) -> tuple[int, float]:
+    verdict = sentence.verdict
+    return _ORDER.index(verdict.label), 1.0 if verdict.probability is None else verdict.probability
