@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from groundwire.engine.schema.results import Request
 from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
@@ -75,7 +76,11 @@ def adapt_bundle(
         )
         computed = tuple(dict.fromkeys(name for row in rows for name in row.score.metrics))
         material = Material(rows, folds, answers, role, computed, opened.manifest.calibration, verifiable, seed)
-        report, fit = measure_adaptation(material, counts, repeats, lambda done, total: watch("fitting", done, total))
+        # The products are small: on two threads they take three times as long, and six times the processor time.
+        with threadpool_limits(1):
+            report, fit = measure_adaptation(
+                material, counts, repeats, lambda done, total: watch("fitting", done, total)
+            )
         report = msgspec.structs.replace(report, bundle=f"{opened.manifest.name}@{opened.manifest.digest()}")
         if (change := fit.change(fit.chosen)) is not None:
             _write_head(folder, role, dict(zip(outputs, answers.widths, strict=True)), change)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-_NEEDED = ("sklearn", "scipy", "onnx_ir")
+_NEEDED = ("sklearn", "scipy", "threadpoolctl", "onnx_ir")
 
 
 def check_libraries() -> None:

@@ -208,6 +208,7 @@ def test_the_conclusion_says_what_the_intervals_show(
         penalty=None,
     )
     assert conclusion in report.conclusion
+    assert "no verdict to compare with" in msgspec.structs.replace(report, before=None).conclusion
     assert AdaptationReport.from_json(report.to_json()) == report
 
 
