@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,8 @@ class AdaptationReport(Record, frozen=True, kw_only=True):
     after: CandidateFigures
     """What was chosen for each fold without looking at it: the figures of the whole procedure."""
     gain: Gain
+    unverifiable: dict[Literal["consistent", "inconsistent"], int]
+    """By their label, how many held-out rows were called unverifiable, and so not inconsistent, after."""
     chosen_in_folds: tuple[Candidate, ...]
     written: Candidate
     """Chosen on all rows, and written."""
@@ -100,6 +102,17 @@ class AdaptationReport(Record, frozen=True, kw_only=True):
             "include 0."
         )
 
+    @property
+    def hint(self) -> str:
+        """What to try if the labels call inconsistent what the verdict calls unverifiable; empty otherwise."""
+        consistent, inconsistent = self.unverifiable["consistent"], self.unverifiable["inconsistent"]
+        if inconsistent < 0.1 * self.rows.inconsistent or inconsistent < 2 * consistent:
+            return ""
+        return (
+            f"{inconsistent} of the {self.rows.inconsistent} inconsistent rows, and {consistent} consistent ones, are "
+            "called unverifiable. Your labels seem to call inconsistent what states nothing: try --verifiable 0."
+        )
+
 
 class _Decided(NamedTuple):
     """A candidate's verdicts on all rows, each by the fit that held the row out."""
@@ -110,6 +123,8 @@ class _Decided(NamedTuple):
     """[rows]"""
     positive: dict[ProfileName, Bools]
     """[rows]: called inconsistent."""
+    unverifiable: Bools
+    """[rows]"""
 
 
 def measure_adaptation(
@@ -148,6 +163,10 @@ def measure_adaptation(
         candidates={name: figures.describe(decided[name], bounds[name]) for name in names},
         after=figures.describe(chosen, _list_bounds(final, final.chosen)),
         gain=Gain(None, None, {}) if before is None else figures.compare(decided[before], chosen),
+        unverifiable={
+            "consistent": int(chosen.unverifiable[material.labels == 1].sum()),
+            "inconsistent": int(chosen.unverifiable[material.labels == 0].sum()),
+        },
         chosen_in_folds=tuple(fit.chosen for _, fit in fits),
         written=final.chosen,
         penalty=final.head.penalty if final.chosen == "head" else None,
@@ -168,6 +187,7 @@ def _decide(material: Material, parts: Sequence[tuple[Rows, Fit, Candidate]]) ->
         np.full(count, np.nan),
         np.full(count, np.nan),
         {name: np.zeros(count, dtype=bool) for name in material.profiles},
+        np.zeros(count, dtype=bool),
     )
     for rows, fit, candidate in parts:
         calibration, change = fit.calibrations[candidate], fit.change(candidate)
@@ -178,6 +198,7 @@ def _decide(material: Material, parts: Sequence[tuple[Rows, Fit, Candidate]]) ->
             for profile in material.profiles:
                 verdict: Verdict = decide_response(response, results, calibration, profile)[0]
                 decided.positive[profile][row] = verdict.label == "inconsistent"
+                decided.unverifiable[row] = verdict.label == "unverifiable"
                 if verdict.probability is not None:
                     decided.probabilities[row] = verdict.probability
     return decided

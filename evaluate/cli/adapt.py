@@ -155,6 +155,8 @@ def print_report(report: AdaptationReport, out: Path) -> None:
     )
     colour = "green" if "rose" in report.conclusion else "yellow"
     console.print(f"[{colour}]{report.conclusion}[/]", soft_wrap=True)
+    if report.hint:
+        console.print(report.hint, soft_wrap=True)
     console.print(f"written to {display.escape_markup(out)}: {CANDIDATES[report.written]}", soft_wrap=True)
 
 

@@ -177,6 +177,27 @@ FIGURES = CandidateFigures(None, None, {})
 HIGHER, SAME, LOWER = (Estimate(value, value - 0.02, value + 0.02) for value in (0.05, 0.01, -0.05))
 
 
+def make_report(area: Estimate | None, accuracy: Estimate | None) -> AdaptationReport:
+    return AdaptationReport(
+        bundle="compact@0",
+        role=ROLE,
+        metrics=(),
+        sets=("mine",),
+        rows=RowCounts(0, 0, 0, 0, 0, 0, 0, 0),
+        undecided=0,
+        seed=1,
+        repeats=10,
+        before="unchanged",
+        candidates={},
+        after=FIGURES,
+        gain=Gain(area, None, {"balanced": accuracy}),
+        unverifiable={"consistent": 0, "inconsistent": 0},
+        chosen_in_folds=(),
+        written="head",
+        penalty=None,
+    )
+
+
 @pytest.mark.parametrize(
     ("area", "accuracy", "conclusion"),
     [
@@ -190,26 +211,23 @@ HIGHER, SAME, LOWER = (Estimate(value, value - 0.02, value + 0.02) for value in 
 def test_the_conclusion_says_what_the_intervals_show(
     area: Estimate | None, accuracy: Estimate | None, conclusion: str
 ) -> None:
-    report = AdaptationReport(
-        bundle="compact@0",
-        role=ROLE,
-        metrics=(),
-        sets=("mine",),
-        rows=RowCounts(0, 0, 0, 0, 0, 0, 0, 0),
-        undecided=0,
-        seed=1,
-        repeats=10,
-        before="unchanged",
-        candidates={},
-        after=FIGURES,
-        gain=Gain(area, None, {"balanced": accuracy}),
-        chosen_in_folds=(),
-        written="head",
-        penalty=None,
-    )
+    report = make_report(area, accuracy)
     assert conclusion in report.conclusion
     assert "no verdict to compare with" in msgspec.structs.replace(report, before=None).conclusion
     assert AdaptationReport.from_json(report.to_json()) == report
+
+
+@pytest.mark.parametrize(
+    ("consistent", "inconsistent", "is_hinted"), [(0, 0, False), (3, 9, False), (3, 30, True), (20, 30, False)]
+)
+def test_labels_that_call_opinions_inconsistent_are_hinted_at(
+    consistent: int, inconsistent: int, is_hinted: bool
+) -> None:
+    report = make_report(None, None)
+    counts = msgspec.structs.replace(report.rows, consistent=100, inconsistent=100)
+    unverifiable = {"consistent": consistent, "inconsistent": inconsistent}
+    report = msgspec.structs.replace(report, rows=counts, unverifiable=unverifiable)
+    assert ("try --verifiable 0" in report.hint) == is_hinted
 
 
 def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
