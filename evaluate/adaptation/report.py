@@ -50,6 +50,8 @@ class Gain(Record, frozen=True):
     roc_auc: Estimate | None
     detector_roc_auc: Estimate | None
     accuracy: dict[ProfileName, Estimate | None]
+    roc_auc_of_head: Estimate | None = None
+    """Of the gain in ROC-AUC, what remains over the calibration alone."""
 
 
 class AdaptationReport(Record, frozen=True, kw_only=True):
@@ -96,7 +98,10 @@ class AdaptationReport(Record, frozen=True, kw_only=True):
                 "what was written is not better."
             )
         if better:
-            return f"On held-out rows {' and '.join(better)} rose by more than chance explains."
+            of_head = self.gain.roc_auc_of_head
+            alone = self.before == "unchanged" and of_head is not None and of_head.low <= 0
+            by = " The calibration alone did that: what the head adds includes 0." if alone else ""
+            return f"On held-out rows {' and '.join(better)} rose by more than chance explains.{by}"
         return (
             "The rows bought nothing that chance does not explain: the intervals of the gains in ROC-AUC and accuracy "
             "include 0."
@@ -162,7 +167,9 @@ def measure_adaptation(
         before=before,
         candidates={name: figures.describe(decided[name], bounds[name]) for name in names},
         after=figures.describe(chosen, _list_bounds(final, final.chosen)),
-        gain=Gain(None, None, {}) if before is None else figures.compare(decided[before], chosen),
+        gain=Gain(None, None, {})
+        if before is None
+        else figures.compare(decided[before], chosen, decided.get("calibration")),
         unverifiable={
             "consistent": int(chosen.unverifiable[material.labels == 1].sum()),
             "inconsistent": int(chosen.unverifiable[material.labels == 0].sum()),
@@ -229,14 +236,18 @@ class _Figures:
             },
         )
 
-    def compare(self, before: _Decided, after: _Decided) -> Gain:
+    def compare(self, before: _Decided, after: _Decided, calibrated: _Decided | None) -> Gain:
         """The differences, sample by sample."""
 
-        def subtract(measure: Callable[[_Decided], Floats]) -> Estimate | None:
-            return self._estimate(measure(after) - measure(before))
+        def subtract(measure: Callable[[_Decided], Floats], given: _Decided = before) -> Estimate | None:
+            return self._estimate(measure(after) - measure(given))
+
+        def measure_area(decided: _Decided) -> Floats:
+            return self._area(decided.probabilities)
 
         return Gain(
-            roc_auc=subtract(lambda decided: self._area(decided.probabilities)),
+            roc_auc=subtract(measure_area),
+            roc_auc_of_head=None if calibrated is None else subtract(measure_area, calibrated),
             detector_roc_auc=subtract(lambda decided: self._area(decided.detector)),
             accuracy={name: subtract(partial(self._profile_accuracy, name)) for name in after.positive},
         )

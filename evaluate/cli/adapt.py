@@ -32,8 +32,8 @@ def adapt(
     metrics: Annotated[
         str,
         typer.Option(
-            help="Metrics or groups that the verdict is drawn from, separated by commas. `all` takes some ten times as "
-            "long as fast."
+            help="Metrics or groups that the verdict is drawn from, separated by commas. `all` adds the question-based "
+            "ones and takes much longer."
         ),
     ] = "fast",
     role: Annotated[

@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import typer
 from transformers import AutoModelForSequenceClassification
@@ -221,18 +220,19 @@ def test_the_command_prints_the_report_and_takes_rows_of_a_test_set_out(bundle: 
     rows = [json.loads(row.to_json()) for row in make_rows(120)]
     for row in rows:
         del row["grade"], row["verifiable"]
-    path, test = tmp_path / "mine.jsonl", tmp_path / "test.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    paths, test = [tmp_path / "mine.jsonl", tmp_path / "others.jsonl"], tmp_path / "test.jsonl"
+    for path, part in zip(paths, (rows[:60], rows[60:]), strict=True):
+        path.write_text("".join(json.dumps(row) + "\n" for row in part))
     test.write_text(json.dumps(rows[0]) + "\n")
-    arguments = [path, "--out", tmp_path / "new", "--bundle", bundle.directory, "--role", ROLE, "--repeats", 10]
+    arguments = [*paths, "--out", tmp_path / "new", "--bundle", bundle.directory, "--role", ROLE, "--repeats", 10]
     arguments += ["--metrics", ",".join(METRICS), "--apart-from", test, "--threads", 1]
     result = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
-    assert "1 of 120 examples share knowledge with the sets of --apart-from" in text
+    assert "mine: 1 of 60 examples share knowledge with the sets of --apart-from" in text
     assert " inconsistent rows about " in text
+    assert Bundle.open(tmp_path / "new").manifest.calibration.fitted_on == ("mine", "others")
     assert "balanced: accuracy" in text
     assert "(promised ≤ 25%)" in text
     assert "head and calibration fitted to the rows" in text
     assert (tmp_path / "new.run" / "scores").is_dir()
-    assert np.isfinite(Bundle.open(tmp_path / "new").manifest.size)

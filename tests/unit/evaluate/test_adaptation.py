@@ -217,6 +217,14 @@ def test_the_conclusion_says_what_the_intervals_show(
     assert AdaptationReport.from_json(report.to_json()) == report
 
 
+def test_the_conclusion_says_when_the_calibration_alone_did_it() -> None:
+    report = make_report(HIGHER, HIGHER)
+    for of_head, alone in ((SAME, True), (HIGHER, False)):
+        gain = msgspec.structs.replace(report.gain, roc_auc_of_head=of_head)
+        said = msgspec.structs.replace(report, gain=gain).conclusion
+        assert ("The calibration alone did that" in said) == alone
+
+
 @pytest.mark.parametrize(
     ("consistent", "inconsistent", "is_hinted"), [(0, 0, False), (3, 9, False), (3, 30, True), (20, 30, False)]
 )
