@@ -110,13 +110,14 @@ class Bundle:
 
         The manifest is replaced in one step; BundleError when its directory cannot be written.
         """
-        return self._rewrite(msgspec.structs.replace(self.manifest, calibration=calibration))
+        return self.rewrite(msgspec.structs.replace(self.manifest, calibration=calibration))
 
     def record(self, canaries: dict[str, tuple[Canary, ...]]) -> Bundle:
         """Write what ``warmup`` compares with into the manifest, as ``calibrate`` does."""
-        return self._rewrite(msgspec.structs.replace(self.manifest, canaries=canaries))
+        return self.rewrite(msgspec.structs.replace(self.manifest, canaries=canaries))
 
-    def _rewrite(self, manifest: Manifest) -> Bundle:
+    def rewrite(self, manifest: Manifest) -> Bundle:
+        """Write another manifest, as ``calibrate`` does."""
         path = self.directory / MANIFEST
         partial = path.with_suffix(".part")
         try:

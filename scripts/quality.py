@@ -19,8 +19,8 @@ import typer
 from sklearn.metrics import roc_auc_score
 
 from groundwire.evaluate.calibration import fusion
+from groundwire.evaluate.calibration.features import collect_features
 from groundwire.evaluate.calibration.fusion import LabelledFeatures
-from groundwire.evaluate.cli.calibrate import collect_features
 from groundwire.evaluate.cli.common import show_progress
 from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.datasets.examples import Example, flag_unshared_knowledge, sample_examples

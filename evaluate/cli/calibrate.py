@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +12,6 @@ from rich.table import Table
 from groundwire.engine.cli import display, options
 from groundwire.engine.cli.output import STDOUT, print_json
 from groundwire.engine.jsonl.results_file import translate_write_errors
-from groundwire.engine.schema.results import MetricResult, Score
-from groundwire.engine.text.sentences import sentences
-from groundwire.engine.verdict.features import features, features_of_part
-from groundwire.runtime.errors import InvalidRequest
 
 from . import common
 
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
     from groundwire.runtime.calibration import Calibration, Fusion
 
     from ..calibration.fusion import LabelledFeatures, Predict
-    from ..datasets.examples import Example
 
 
 def calibrate(
@@ -73,6 +68,7 @@ def calibrate(
     `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `Engine.load(calibration=…)`.
     """
     common.require_extra()
+    from ..calibration.features import collect_features
     from ..calibration.fusion import FusionOptions, leave_one_out
     from ..calibration.operating_points import fit_calibration
     from ..datasets import read_dataset
@@ -92,7 +88,7 @@ def calibrate(
         for name, examples in sets.items():
             flags = flag_unshared_knowledge(examples, tests)
             sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
-            _print_dropped(name, len(examples), len(sets[name]))
+            common.print_dropped(name, len(examples), len(sets[name]))
     with common.show_progress() as watch:
         settings = Settings(bundle, choice, threads, names, workers=workers, extra=tuple(extra or ()))
         with options.refuse_absent_bundles(bundle, extra):
@@ -145,20 +141,6 @@ def calibrate(
             console.print(line, soft_wrap=True)
 
 
-def _print_dropped(name: str, before: int, after: int) -> None:
-    """Print how many examples --apart-from leaves out; InvalidRequest when none is left."""
-    dropped = before - after
-    if before and not after:
-        raise InvalidRequest(
-            f"All {before} examples of {name} share knowledge with the sets of --apart-from; give other examples."
-        )
-    display.error_console().print(
-        f"{display.escape_markup(name)}: {dropped} of {before} examples share knowledge with the sets of --apart-from "
-        "and are left out.",
-        soft_wrap=True,
-    )
-
-
 def warn_of_few_examples(fitted: Calibration) -> None:
     """Print a warning when the examples are too few to tell the profiles apart."""
     profiles = fitted.fusions[0].profiles
@@ -169,34 +151,6 @@ def warn_of_few_examples(fitted: Calibration) -> None:
             "examples are too few to tell them apart; label a few hundred of each kind.",
             soft_wrap=True,
         )
-
-
-def collect_features(
-    sets: Mapping[str, Sequence[Example]], scores: Mapping[str, Sequence[Score]]
-) -> list[LabelledFeatures]:
-    """The features of the labelled examples; examples about the same knowledge are one group."""
-    from ..calibration.fusion import LabelledFeatures
-    from ..statistics.shift import describe_texts
-
-    return [
-        LabelledFeatures(
-            name,
-            "\n".join(example.knowledge),
-            example.label,
-            features(score.metrics),
-            list_sentences(example.response, score.metrics),
-            describe_texts(example.response, example.knowledge),
-        )
-        for name, examples in sets.items()
-        for example, score in zip(examples, scores[name], strict=True)
-        if example.label is not None and score.metrics
-    ]
-
-
-def list_sentences(response: str, results: Mapping[str, MetricResult]) -> tuple[dict[str, float], ...]:
-    """The features of each sentence of a response of several; none for one of a single sentence."""
-    parts = sentences(response)
-    return tuple(features_of_part(results, part.start, part.end) for part in parts) if len(parts) > 1 else ()
 
 
 def _measure_roc_auc(labelled: Sequence[LabelledFeatures], name: str, predict: Predict) -> float:

@@ -85,6 +85,20 @@ def read_sets(paths: list[Path], columns: str | None) -> dict[str, list[Example]
     return sets
 
 
+def print_dropped(name: str, before: int, after: int) -> None:
+    """Print how many examples --apart-from leaves out; InvalidRequest when none is left."""
+    dropped = before - after
+    if before and not after:
+        raise InvalidRequest(
+            f"All {before} examples of {name} share knowledge with the sets of --apart-from; give other examples."
+        )
+    display.error_console().print(
+        f"{display.escape_markup(name)}: {dropped} of {before} examples share knowledge with the sets of --apart-from "
+        "and are left out.",
+        soft_wrap=True,
+    )
+
+
 def print_unscored(scored: Mapping[str, Sequence[Score]]) -> None:
     """Print how many examples of each set have no score, and why."""
     console = display.error_console()

@@ -18,9 +18,9 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.verdict.features import features
 from groundwire.engine.verdict.sentences import decide_response
+from groundwire.evaluate.calibration.features import list_sentences
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, select_model
 from groundwire.evaluate.calibration.operating_points import fit_calibration
-from groundwire.evaluate.cli.calibrate import list_sentences
 
 SENTENCE = "Honey is sweet."
 METRICS = ("nli", "values", "verifiability")

@@ -1,0 +1,269 @@
+"""What adapting a bundle bought, measured on rows that were held out of everything that was fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.results import Verdict
+from groundwire.engine.verdict.sentences import decide_response
+from groundwire.runtime.calibration import ProfileName
+
+from ..statistics.estimates import Bools, Floats, roc_auc, share
+from ..statistics.resampling import Resamples, estimate
+from ..statistics.results import Estimate
+from .fitting import CANDIDATES, Candidate, Fit, Material, Rows, fit_candidates
+from .rows import FOLDS, RowCounts
+
+SCHEMA = 1
+
+
+class ProfileFigures(Record, frozen=True):
+    """A profile's verdicts. Positive: a response is called inconsistent."""
+
+    accuracy: Estimate | None
+    false_positive_rate: Estimate | None
+    """Share of the consistent rows."""
+    power: Estimate | None
+    """Share of the inconsistent rows that are called so."""
+    max_false_positive_rate: float | None
+    """What the calibration promises; None where it promises nothing."""
+
+
+class CandidateFigures(Record, frozen=True):
+    """A candidate on held-out rows."""
+
+    roc_auc: Estimate | None
+    """Of the verdict's probability."""
+    detector_roc_auc: Estimate | None
+    """Of the detector alone."""
+    profiles: dict[ProfileName, ProfileFigures]
+
+
+class Gain(Record, frozen=True):
+    """After less before, on the same rows and the same samples."""
+
+    roc_auc: Estimate | None
+    detector_roc_auc: Estimate | None
+    accuracy: dict[ProfileName, Estimate | None]
+    roc_auc_of_head: Estimate | None = None
+    """Of the gain in ROC-AUC, what remains over the calibration alone."""
+
+
+class AdaptationReport(Record, frozen=True, kw_only=True):
+    """Everything that ``groundwire adapt`` reports: numbers, and no text of any row."""
+
+    schema: int = SCHEMA
+    bundle: str
+    """Name and digest of the bundle that was adapted."""
+    role: str
+    metrics: tuple[str, ...]
+    sets: tuple[str, ...]
+    rows: RowCounts
+    undecided: int
+    """Used rows without a probability from every candidate; no figure counts them."""
+    folds: int = FOLDS
+    seed: int
+    repeats: int
+    before: Candidate | None
+    """``unchanged``, or ``calibration`` for a bundle that draws no verdict from these metrics; None where that cannot
+    be fitted either."""
+    candidates: dict[Candidate, CandidateFigures]
+    after: CandidateFigures
+    """What was chosen for each fold without looking at it: the figures of the whole procedure."""
+    gain: Gain
+    unverifiable: dict[Literal["consistent", "inconsistent"], int]
+    """By their label, how many held-out rows were called unverifiable, and so not inconsistent, after."""
+    chosen_in_folds: tuple[Candidate, ...]
+    written: Candidate
+    """Chosen on all rows, and written."""
+    penalty: float | None
+    """Of the head that was written; None if it is the given one."""
+
+    @property
+    def conclusion(self) -> str:
+        """What the rows bought, in one or two sentences."""
+        parts = {"ROC-AUC": self.gain.roc_auc, "accuracy under balanced": self.gain.accuracy.get("balanced")}
+        better = [name for name, gain in parts.items() if gain is not None and gain.low > 0]
+        worse = [name for name, gain in parts.items() if gain is not None and gain.high < 0]
+        if self.before is None:
+            return "Before, these metrics did not separate the labels, so there is no verdict to compare with."
+        if worse:
+            return (
+                f"On held-out rows {' and '.join(worse)} got worse. Use the bundle as it is, or label more rows: "
+                "what was written is not better."
+            )
+        if better:
+            of_head = self.gain.roc_auc_of_head
+            alone = self.before == "unchanged" and of_head is not None and of_head.low <= 0
+            by = " The calibration alone did that: what the head adds includes 0." if alone else ""
+            return f"On held-out rows {' and '.join(better)} rose by more than chance explains.{by}"
+        return (
+            "The rows bought nothing that chance does not explain: the intervals of the gains in ROC-AUC and accuracy "
+            "include 0."
+        )
+
+    @property
+    def hint(self) -> str:
+        """What to try if the labels call inconsistent what the verdict calls unverifiable; empty otherwise."""
+        consistent, inconsistent = self.unverifiable["consistent"], self.unverifiable["inconsistent"]
+        if inconsistent < 0.1 * self.rows.inconsistent or inconsistent < 2 * consistent:
+            return ""
+        return (
+            f"{inconsistent} of the {self.rows.inconsistent} inconsistent rows, and {consistent} consistent ones, are "
+            "called unverifiable. Your labels seem to call inconsistent what states nothing: try --verifiable 0."
+        )
+
+
+class _Decided(NamedTuple):
+    """A candidate's verdicts on all rows, each by the fit that held the row out."""
+
+    probabilities: Floats
+    """[rows]; NaN without one."""
+    detector: Floats
+    """[rows]"""
+    positive: dict[ProfileName, Bools]
+    """[rows]: called inconsistent."""
+    unverifiable: Bools
+    """[rows]"""
+
+
+def measure_adaptation(
+    material: Material, counts: RowCounts, repeats: int, watch: Callable[[int, int], None] = lambda done, total: None
+) -> tuple[AdaptationReport, Fit]:
+    """The report, and the fit to all rows that is to be written.
+
+    Every fold is held out of a fit of all candidates, and of the choice among them. ``watch`` is called with how many
+    of the fits are done. The bundle's name and the digest are left empty.
+    """
+    everything = np.arange(len(material.rows))
+    fits: list[tuple[Rows, Fit]] = []
+    for fold in range(FOLDS):
+        watch(fold, FOLDS + 1)
+        held_out = np.flatnonzero(material.folds == fold)
+        fits.append((held_out, fit_candidates(material, np.flatnonzero(material.folds != fold))))
+    watch(FOLDS, FOLDS + 1)
+    final = fit_candidates(material, everything)
+    watch(FOLDS + 1, FOLDS + 1)
+    names = [name for name in CANDIDATES if all(name in fit.losses for _, fit in (*fits, (everything, final)))]
+    decided = {name: _decide(material, [(part, fit, name) for part, fit in fits]) for name in names}
+    chosen = _decide(material, [(part, fit, fit.chosen) for part, fit in fits])
+    figures = _Figures(material, [*decided.values(), chosen], repeats)
+    before: Candidate | None = next((name for name in names if name != "head"), None)
+    bounds = {name: _list_bounds(final, name) for name in names}
+    report = AdaptationReport(
+        bundle="",
+        role=material.role,
+        metrics=material.metrics,
+        sets=tuple(dict.fromkeys(row.set for row in material.rows)),
+        rows=counts,
+        undecided=int((~figures.known).sum()),
+        seed=material.seed,
+        repeats=repeats,
+        before=before,
+        candidates={name: figures.describe(decided[name], bounds[name]) for name in names},
+        after=figures.describe(chosen, _list_bounds(final, final.chosen)),
+        gain=Gain(None, None, {})
+        if before is None
+        else figures.compare(decided[before], chosen, decided.get("calibration")),
+        unverifiable={
+            "consistent": int(chosen.unverifiable[material.labels == 1].sum()),
+            "inconsistent": int(chosen.unverifiable[material.labels == 0].sum()),
+        },
+        chosen_in_folds=tuple(fit.chosen for _, fit in fits),
+        written=final.chosen,
+        penalty=final.head.penalty if final.chosen == "head" else None,
+    )
+    return report, final
+
+
+def _list_bounds(fit: Fit, candidate: Candidate) -> dict[ProfileName, float | None]:
+    calibration = fit.calibrations.get(candidate)
+    profiles = calibration.fusions[0].profiles if calibration is not None else {}
+    return {name: profile.max_false_positive_rate for name, profile in profiles.items()}
+
+
+def _decide(material: Material, parts: Sequence[tuple[Rows, Fit, Candidate]]) -> _Decided:
+    """The verdicts of each part's candidate on its rows."""
+    count = len(material.rows)
+    decided = _Decided(
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        {name: np.zeros(count, dtype=bool) for name in material.profiles},
+        np.zeros(count, dtype=bool),
+    )
+    for rows, fit, candidate in parts:
+        calibration, change = fit.calibrations[candidate], fit.change(candidate)
+        for row in rows.tolist():
+            results = material.results(row, change)
+            response = material.rows[row].example.response
+            decided.detector[row] = results[material.role].value
+            for profile in material.profiles:
+                verdict: Verdict = decide_response(response, results, calibration, profile)[0]
+                decided.positive[profile][row] = verdict.label == "inconsistent"
+                decided.unverifiable[row] = verdict.label == "unverifiable"
+                if verdict.probability is not None:
+                    decided.probabilities[row] = verdict.probability
+    return decided
+
+
+class _Figures:
+    """Figures over the rows that every candidate decided, all with the same samples of groups."""
+
+    def __init__(self, material: Material, decided: Sequence[_Decided], repeats: int) -> None:
+        self.known: Bools = np.all([np.isfinite(of_candidate.probabilities) for of_candidate in decided], axis=0)
+        self._consistent: Bools = np.asarray(material.labels == 1)
+        self._samples = Resamples([row.group for row in material.rows], repeats, material.seed)
+        self._repeats = repeats
+
+    def describe(self, decided: _Decided, bounds: Mapping[ProfileName, float | None]) -> CandidateFigures:
+        """The figures of one candidate."""
+        return CandidateFigures(
+            roc_auc=self._estimate(self._area(decided.probabilities)),
+            detector_roc_auc=self._estimate(self._area(decided.detector)),
+            profiles={
+                name: ProfileFigures(
+                    accuracy=self._estimate(self._accuracy(positive)),
+                    false_positive_rate=self._estimate(self._share(positive & self._consistent, self._consistent)),
+                    power=self._estimate(self._share(positive & ~self._consistent, ~self._consistent)),
+                    max_false_positive_rate=bounds.get(name),
+                )
+                for name, positive in decided.positive.items()
+            },
+        )
+
+    def compare(self, before: _Decided, after: _Decided, calibrated: _Decided | None) -> Gain:
+        """The differences, sample by sample."""
+
+        def subtract(measure: Callable[[_Decided], Floats], given: _Decided = before) -> Estimate | None:
+            return self._estimate(measure(after) - measure(given))
+
+        def measure_area(decided: _Decided) -> Floats:
+            return self._area(decided.probabilities)
+
+        return Gain(
+            roc_auc=subtract(measure_area),
+            roc_auc_of_head=None if calibrated is None else subtract(measure_area, calibrated),
+            detector_roc_auc=subtract(lambda decided: self._area(decided.detector)),
+            accuracy={name: subtract(partial(self._profile_accuracy, name)) for name in after.positive},
+        )
+
+    def _area(self, values: Floats) -> Floats:
+        return self._samples.measure(roc_auc(values[self.known], self._consistent[self.known]), self.known)
+
+    def _profile_accuracy(self, profile: ProfileName, decided: _Decided) -> Floats:
+        return self._accuracy(decided.positive[profile])
+
+    def _accuracy(self, positive: Bools) -> Floats:
+        return self._share(positive != self._consistent, np.ones_like(positive))
+
+    def _share(self, part: Bools, whole: Bools) -> Floats:
+        statistic = share(part[self.known].astype(np.float64), whole[self.known].astype(np.float64))
+        return self._samples.measure(statistic, self.known)
+
+    def _estimate(self, figure: Floats) -> Estimate | None:
+        return estimate(figure, self._repeats)
