@@ -190,8 +190,8 @@ def keep_features(example: LabelledFeatures, names: tuple[str, ...]) -> Labelled
 
 
 def test_fast_metrics_have_a_fusion_of_their_own() -> None:
-    examples = draw_examples(400, 1, q2=0.5, pmi=0.9, overlap_precision=0.9)
-    metrics = ("q2", "pmi", "overlap_precision", "verifiability")
+    examples = draw_examples(400, 1, q2=0.5, token_classifier=0.9, overlap_precision=0.9)
+    metrics = ("q2", "token_classifier", "overlap_precision", "verifiability")
     calibration = fit_calibration(examples, metrics)
     full, fast = calibration.fusions
     assert (full.name, full.metrics) == ("full", metrics)
