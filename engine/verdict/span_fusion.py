@@ -4,8 +4,9 @@ Evidence differs in how precisely it points. A question that the knowledge answe
 contradicted sentence says only that something in it is wrong; a word that the knowledge lacks may paraphrase it. So
 evidence is added up word by word (``Metric.weight``): precise evidence marks a word by itself, vague evidence where
 metrics agree. A word that the knowledge lacks is less likely with it, too, so those two alone do not mark it. A stop
-word makes no claim of its own: it is marked by precise evidence, or with the other words of a sentence. A metric that
-is asked alone is reported as it is.
+word makes no claim of its own: it is marked by precise evidence, or with the other words of a sentence. Evidence about
+nothing but articles, pronouns, conjunctions and forms of "be" marks nothing. A metric that is asked alone is reported
+as it is.
 """
 
 from __future__ import annotations
@@ -24,6 +25,14 @@ from ..text.words import WORD, words
 
 MARKED = 1.0
 """Weight from which a word is marked."""
+SILENT = frozenset(
+    {
+        *("a", "an", "the", "this", "that", "these", "those", "it", "its", "he", "his", "him", "she", "her", "they"),
+        *("their", "them", "i", "my", "me", "you", "your", "we", "our", "us", "is", "are", "was", "were", "be", "been"),
+        *("being", "am", "and", "or", "but", "so", "as", "too", "also", "there", "here"),
+    }
+)
+"""Words that say nothing by themselves; "not", "two" and "most", which are stop words too, do."""
 _ABOUT_WORDS: frozenset[Reason] = frozenset({"not_in_knowledge", "less_likely"})
 """Reasons that say the same of every word they are given for."""
 
@@ -80,11 +89,14 @@ class MarkedWord(NamedTuple):
 def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
     """Disjoint ranges of ``response``, in order, each with its strongest evidence and the metrics that agree."""
     scored = [(result, metric) for result in results if result.status == "scored" and (metric := find(result.name))]
-    evidence = sorted(_collect(scored), key=lambda item: -item.weight)
+    alone = len({metric.evidence_family for _, metric in scored}) == 1
+    evidence = sorted(
+        (item for item in _collect(scored) if alone or _says_something(response[item.start : item.end])),
+        key=lambda item: -item.weight,
+    )
     if not evidence:
         return ()
     marked_words = _mark_words(response, evidence)
-    alone = len({metric.evidence_family for _, metric in scored}) == 1
     marked = [word for word in marked_words if word.evidence and (alone or word.marked)]
     precise = [word.start for word in marked if word.pinpointed]
     kept = [word for word in marked if word.pinpointed or not _has_precise_neighbour(word, precise)]
@@ -100,6 +112,11 @@ def _collect(scored: Iterable[tuple[MetricResult, Metric]]) -> Iterable[Evidence
     for result, metric in scored:
         for span in metric.spans(result):
             yield Evidence(span, metric.weight(span), metric.evidence_family, metric.pinpoints)
+
+
+def _says_something(text: str) -> bool:
+    """Whether a part of a response has a word that can be unsupported by itself."""
+    return any(word.lower() not in SILENT for word in WORD.findall(text))
 
 
 def _mark_words(response: str, evidence: Sequence[Evidence]) -> list[MarkedWord]:

@@ -9,7 +9,7 @@ import msgspec
 from groundwire.engine import MetricResult, UnsupportedSpan
 from groundwire.engine.metrics import find
 from groundwire.engine.text.words import WORD, words
-from groundwire.engine.verdict.span_fusion import MARKED, Evidence, MarkedWord
+from groundwire.engine.verdict.span_fusion import MARKED, SILENT, Evidence, MarkedWord
 
 
 def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
@@ -21,9 +21,12 @@ def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[Unsuppor
         if metric is not None
         for span in metric.spans(result)
     ]
+    alone = len({metric.evidence_family for _, metric in metrics if metric is not None}) == 1
+    if not alone:
+        spoken = [{word.lower() for word in WORD.findall(response[item.start : item.end])} for item in evidence]
+        evidence = [item for item, said in zip(evidence, spoken, strict=True) if said - SILENT]
     evidence.sort(key=lambda item: -item.weight)
     all_words = _mark_words(response, evidence)
-    alone = len({metric.evidence_family for _, metric in metrics if metric is not None}) == 1
     marked = [word for word in all_words if word.evidence and (alone or word.marked)]
     kept = [word for word in marked if word.pinpointed or not _has_precise_neighbour(word, marked)]
     if not alone:

@@ -45,6 +45,13 @@ FIRST = "Elvis sang in “Paris, Texas” for $5,000."
             [make_result("q2", ("20", "no_answer")), make_result("q2_no_nli", ("20", "no_answer"))],
             [("20", "no_answer", ("q2", "q2_no_nli"))],
         ),
+        # What says nothing by itself is not marked, unless its metric is asked alone.
+        ([make_result("values", ("He was", "mismatch")), make_result("nli")], []),
+        ([make_result("values", ("He was", "mismatch"))], [("He was", "mismatch", ("values",))]),
+        (
+            [make_result("values", ("was 20", "mismatch")), make_result("nli")],
+            [("was 20", "mismatch", ("values",))],
+        ),
         # Evidence about a whole sentence needs a second metric,
         ([make_result("nli", (FIRST, "not_entailed")), make_result("q2")], []),
         (
