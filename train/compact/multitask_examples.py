@@ -28,8 +28,8 @@ from .public_pairs import ENTAILMENT, SETS, LabelledPair, PublicPairs
 from .public_pairs import NOT_ENTAILMENT as UNSPECIFIED
 
 SHARES = {
-    **{"minimal": 0.28, "questions": 0.2, "public": 0.28},
-    **{"harmless": 0.06, "made": 0.05, "comparison": 0.04, "verifiability": 0.09},
+    **{"minimal": 0.24, "questions": 0.18, "public": 0.36},
+    **{"harmless": 0.05, "made": 0.04, "comparison": 0.04, "verifiability": 0.09},
 }
 """Of the groups, by source."""
 INFERENCE_LABELS: dict[str, str] = {

@@ -43,17 +43,17 @@ class PublicSet:
 
 
 SETS = {
-    "nli_train": PublicSet("nli_train.jsonl.gz", 0.2),
-    "snli_mnli": PublicSet("more/nli_snli_mnli_dev.jsonl.gz", 0.19),
+    "nli_train": PublicSet("nli_train.jsonl.gz", 0.12),
+    "snli_mnli": PublicSet("more/nli_snli_mnli_dev.jsonl.gz", 0.34),
     "fever": PublicSet("more/nli_fever.jsonl.gz", 0.2, tokens=False),
     "fm2": PublicSet("more/nli_fm2.jsonl.gz", 0.07, tokens=False),
     "negation": PublicSet("more/nli_negation.jsonl.gz", 0.04),
-    "curriculum": PublicSet("more/nli_curriculum_drop_help_cosmos.jsonl.gz", 0.09, consistency=False, tokens=False),
+    "curriculum": PublicSet("more/nli_curriculum_drop_help_cosmos.jsonl.gz", 0.05, consistency=False, tokens=False),
     "ambient": PublicSet("more/nli_ambient.jsonl.gz", 0.02, consistency=False, tokens=False),
-    "folio": PublicSet("more/nli_folio.jsonl.gz", 0.02, consistency=False, tokens=False),
+    "folio": PublicSet("more/nli_folio.jsonl.gz", 0.01, consistency=False, tokens=False),
     "conflictqa": PublicSet("more/faith_conflictqa.jsonl.gz", 0.07, tokens=False),
-    "halueval": PublicSet("more/faith_halueval_qa_part.jsonl.gz", 0.02),
-    "wikisplit": PublicSet("more/nli_wikisplit.jsonl.gz", 0.08),
+    "halueval": PublicSet("more/faith_halueval_qa_part.jsonl.gz", 0.01),
+    "wikisplit": PublicSet("more/nli_wikisplit.jsonl.gz", 0.07),
 }
 """The sets. Evidence of FEVER and Fool Me Twice often names its subject by a pronoun, so tokens are not labelled there;
 labels of the mined sets are not trusted with consistency."""
