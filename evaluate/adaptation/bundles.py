@@ -26,7 +26,7 @@ from .detector import DetectorAnswers, find_detector
 from .fitting import Material
 from .head import HeadChange
 from .report import AdaptationReport, measure_adaptation
-from .rows import select_rows, split_folds
+from .rows import check_labels, select_rows, split_folds
 
 REPORT = "report.json"
 """The report in the new bundle."""
@@ -65,6 +65,7 @@ def adapt_bundle(
     opened = Bundle.open(bundle)
     find_detector(opened, role)
     settings = Settings(bundle, "cpu", threads, tuple(dict.fromkeys((*metrics, role))))
+    check_labels(sets)
     scored = score_sets(sets, run, settings, watch)
     rows, counts = select_rows(sets, scored.sets, role)
     folds = split_folds(rows, seed)

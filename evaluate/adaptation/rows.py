@@ -51,6 +51,12 @@ class LabelledRow(NamedTuple):
     group: int
 
 
+def check_labels(sets: Mapping[str, Sequence[Example]]) -> None:
+    """Raise InvalidRequest, before anything is scored, when a label has fewer than ``MIN_ROWS`` rows."""
+    labels = Counter(example.label for examples in sets.values() for example in examples)
+    _check_labels(RowCounts(labels.total(), labels[None], 0, 0, 0, labels[1], labels[0], 0), {})
+
+
 def select_rows(
     sets: Mapping[str, Sequence[Example]], scores: Mapping[str, Sequence[Score]], role: str
 ) -> tuple[list[LabelledRow], RowCounts]:
@@ -96,11 +102,12 @@ def select_rows(
         inconsistent=sum(row.example.label == 0 for row in rows),
         groups=len(set(groups)),
     )
-    _check(rows, counts, unscored)
+    _check_labels(counts, unscored)
+    _check_groups(rows)
     return rows, counts
 
 
-def _check(rows: Sequence[LabelledRow], counts: RowCounts, unscored: Mapping[str, int]) -> None:
+def _check_labels(counts: RowCounts, unscored: Mapping[str, int]) -> None:
     left_out = {
         "have no label": counts.unlabelled,
         "repeat another row": counts.repeated,
@@ -122,11 +129,15 @@ def _check(rows: Sequence[LabelledRow], counts: RowCounts, unscored: Mapping[str
             f"There are {counts.consistent} consistent and {counts.inconsistent} inconsistent rows; at least "
             f"{MIN_ROWS} of each are needed, a few hundred are a good start. Label {' and '.join(lacking)}.{without}"
         )
+
+
+def _check_groups(rows: Sequence[LabelledRow]) -> None:
     for label, name in ((1, "consistent"), (0, "inconsistent")):
-        about = len({row.group for row in rows if row.example.label == label})
+        groups = [row.group for row in rows if row.example.label == label]
+        about = len(set(groups))
         if about < FOLDS:
             raise InvalidRequest(
-                f"The {by_label[name]} {name} rows are about {about} different pieces of knowledge (rows that share a "
+                f"The {len(groups)} {name} rows are about {about} different pieces of knowledge (rows that share a "
                 f"passage count as one); at least {FOLDS} are needed, so that rows can be held out whose knowledge was "
                 "not seen."
             )

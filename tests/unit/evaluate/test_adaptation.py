@@ -13,7 +13,15 @@ from groundwire.evaluate.adaptation import extra
 from groundwire.evaluate.adaptation.fitting import average_loss
 from groundwire.evaluate.adaptation.head import PENALTIES, fit_changes, measure_log_loss
 from groundwire.evaluate.adaptation.report import AdaptationReport, CandidateFigures, Gain
-from groundwire.evaluate.adaptation.rows import FOLDS, MIN_ROWS, RowCounts, group_by_passage, select_rows, split_folds
+from groundwire.evaluate.adaptation.rows import (
+    FOLDS,
+    MIN_ROWS,
+    RowCounts,
+    check_labels,
+    group_by_passage,
+    select_rows,
+    split_folds,
+)
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.results import Estimate
 from groundwire.runtime.errors import InvalidRequest
@@ -242,3 +250,9 @@ def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(extra.importlib.util, "find_spec", lambda name: None if name == "onnx_ir" else object())
     with pytest.raises(ImportError, match=r"needs onnx_ir; run: pip install 'groundwire\[train\]'"):
         extra.check_libraries()
+
+
+def test_labels_are_counted_before_rows_are_scored() -> None:
+    check_labels({"mine": make_rows(2 * MIN_ROWS)})
+    with pytest.raises(InvalidRequest, match="30 consistent and 30 inconsistent rows; at least 40 of each"):
+        check_labels({"mine": make_rows(40), "others": make_rows(20)})
