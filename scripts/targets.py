@@ -21,8 +21,7 @@ from groundwire.evaluate.statistics.results import Estimate, MetricFigures, SetF
 from groundwire.runtime.calibration import Calibration
 
 LABELS = Path(__file__).resolve().parent / "labels" / "q2_wow_unsupported.jsonl"
-"""Unsupported words of 300 responses of q2_wow, marked by hand: two annotators, 50 responses by both (F1 of words 0.85,
-the same on whether there are any in 49)."""
+"""Unsupported words of 300 responses of q2_wow; ``labels/README.md`` says who marked them, and how."""
 AREAS = (
     *(("q2_wow_600", "q2", "0.80"), ("q2_wow_600", "detector.consistency", "0.84"), ("q2_wow_600", "fused", "0.86")),
     *(("fever_symmetric_test", "detector.consistency", "0.85"), ("begin_wow_test", "detector.consistency", "0.92")),

@@ -136,3 +136,17 @@ def test_claims_are_read_by_source(data: Path) -> None:
         "You have to wait for Monday.",
         "You don't have to wait for Monday.",
     }
+
+
+def test_an_answer_is_not_found_inside_another_word(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    write_gzipped(tmp_path / "squad1_train.jsonl.gz", [])
+    context = "The other is called tired old boss by he who led."
+    asked = [
+        {"id": "1", "context": context, "question": "What is the other called?", "answers": ["tired old boss"]},
+        {"id": "2", "context": context, "question": "Who led?", "answers": ["he"]},
+    ]
+    write_gzipped(tmp_path / "more" / "reading_qamr.jsonl.gz", asked)
+    for pair in draw_all(tmp_path, 40):
+        for span in pair.spans or ():
+            assert pair.unsupported[: span.end].endswith("called he")

@@ -251,9 +251,9 @@ def _state_arguments(rows: Sequence[Mapping[str, Any]]) -> list[Statements]:
             unsupported = _state(row["question"], wrong, context, context.find(wrong))
             if supported is None or unsupported is None or len(supported.split()) < 5:
                 continue
-            at = unsupported.lower().find(wrong.lower())
+            match = _find_words(wrong, unsupported)
             reason = {"number": "number", "name": "entity"}.get(answer_kind(wrong), "relation")
-            span = ((at, at + len(wrong)),) if at >= 0 else None
+            span = None if match is None else (match.span(),)
             statements.append(Statements(supported, unsupported, "argument", context, ranges, reason, span))
     return statements
 
@@ -309,9 +309,14 @@ def _find_in_order(text: str, parts: Sequence[str], shift: int) -> tuple[tuple[i
     """Where the parts are in ``text``, one after the other, moved by ``shift``; None when one is missing."""
     ranges, done = [], 0
     for part in parts:
-        at = text.find(part, done)
-        if at < 0:
+        match = _find_words(part, text, done)
+        if match is None:
             return None
-        ranges.append((at + shift, at + shift + len(part)))
-        done = at + len(part)
+        ranges.append((match.start() + shift, match.end() + shift))
+        done = match.end()
     return tuple(ranges)
+
+
+def _find_words(part: str, text: str, start: int = 0) -> re.Match[str] | None:
+    """Where ``text`` has the words of ``part``, from ``start`` on; case is ignored, and a part of a word is none."""
+    return re.compile(rf"(?<!\w){re.escape(part)}(?!\w)", re.IGNORECASE).search(text, start)
