@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import BertForQuestionAnswering, BertForSequenceClassification
+from transformers import BertForQuestionAnswering, BertForSequenceClassification, BertModel
 
 from groundwire.export import RoleOptions, export_bundle
+from groundwire.runtime.manifest import Template
 from groundwire.train.common import backbone, restore
+from groundwire.train.common.loop import Schedule
+from groundwire.train.compact.qg import build_question_generator, choose_layers, train_question_generator
+from tests.support.training_commands import run
 
 
 @pytest.fixture
@@ -55,5 +59,46 @@ def test_only_readers_and_classifiers(checkpoints: Path) -> None:
         {"embedder": RoleOptions(str(backbone.PATH), precision="fp32", allow_unverified=True)}, checkpoints / "bundle"
     )
     for name in ("embedder", "nli"):
-        with pytest.raises(ValueError, match="give its extractive QA role or a classifier"):
+        with pytest.raises(ValueError, match="give its extractive QA role, a classifier"):
             restore.restore_checkpoint(checkpoints / "bundle", name)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_the_question_generator_comes_back(small: Path, tmp_path: Path, precision: str) -> None:
+    torch.manual_seed(1)
+    original = build_question_generator(2)
+    with torch.no_grad():
+        # Equal weights, as before any training, would be stored once.
+        for parameter in original.parameters():
+            parameter += 0.02 * torch.randn_like(parameter)
+        original.get_input_embeddings().weight.copy_(BertModel.from_pretrained(small).embeddings.word_embeddings.weight)
+        original.decoder.tie_weights()
+        original.decoder.get_input_embeddings().weight.copy_(original.get_input_embeddings().weight)
+    original.save_pretrained(tmp_path / "qg")
+    backbone.load_tokenizer().save_pretrained(tmp_path / "qg")
+    options = RoleOptions(
+        str(tmp_path / "qg"),
+        precision=precision,  # type: ignore[arg-type]
+        template=Template("{answer}", "{context}"),
+        allow_unverified=True,
+    )
+    export_bundle({"qg": options}, tmp_path / "bundle")
+    run("restore", "--bundle", tmp_path / "bundle", "--role", "qg", "--out", tmp_path / "again")
+    restored = build_question_generator(2, tmp_path / "again").state_dict()
+    assert restored.keys() == original.state_dict().keys()
+    for key, tensor in original.state_dict().items():
+        peak = tensor.abs().amax(dim=-1, keepdim=True) if tensor.ndim == 2 else torch.zeros(1)
+        # Biases of int8 graphs may have the means of the activations folded in.
+        bound = 1e-7 if precision == "fp32" else peak / 127 * 0.51 + 1e-7
+        assert bool(((restored[key] - tensor).abs() <= bound).all()), key
+
+
+def test_a_smaller_decoder_starts_from_a_larger_one(sets: Path, small: Path, tmp_path: Path) -> None:
+    schedule = Schedule(steps=1, batch=4)
+    train_question_generator(sets, tmp_path / "three", schedule)
+    train_question_generator(sets, tmp_path / "two", schedule, layers=2, start=tmp_path / "three")
+    assert len(build_question_generator(2, tmp_path / "two").decoder.bert.encoder.layer) == 2
+    larger, smaller = (build_question_generator(n, tmp_path / "three").decoder.bert.encoder.layer for n in (3, 2))
+    assert torch.equal(larger[2].intermediate.dense.weight, smaller[1].intermediate.dense.weight)
+    with pytest.raises(ValueError, match=r"4 layers cannot start from 3; give 1 to 3\."):
+        choose_layers(4, 3)

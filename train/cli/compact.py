@@ -80,12 +80,23 @@ def _train_nli(data: Data, out: Out, steps: Steps = 2400, seed: Seed = 13, threa
 
 
 @app.command("qg")
-def _train_question_generator(data: Data, out: Out, steps: Steps = 4000, seed: Seed = 13, threads: Threads = 0) -> None:
+def _train_question_generator(
+    data: Data,
+    out: Out,
+    steps: Steps = 4000,
+    seed: Seed = 13,
+    threads: Threads = 0,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="Checkpoint to start from, one that `restore` wrote; default MiniLM.", file_okay=False),
+    ] = None,
+    layers: Annotated[int, typer.Option(help="Layers of the decoder.", min=1)] = 3,
+) -> None:
     """Train answer-aware question generation.
 
-    Data: squad1_train.jsonl.gz.
+    Data: squad1_train.jsonl.gz; if it is there, more/reading_qamr.jsonl.gz.
     """
-    qg.train_question_generator(data, out, make_schedule(steps, seed, threads))
+    qg.train_question_generator(data, out, make_schedule(steps, seed, threads), layers, start)
 
 
 @app.command("spans")
@@ -216,7 +227,9 @@ def _evaluate_compact_bundle(
 @app.command("restore")
 def _restore_checkpoint(
     bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],
-    role: Annotated[str, typer.Option(help="Its extractive QA or a classifier: qa, nli, detector.NAME.")],
+    role: Annotated[
+        str, typer.Option(help="Its extractive QA, a classifier or its question generator: qa, nli, detector.NAME, qg.")
+    ],
     out: Annotated[Path, typer.Option(help="Checkpoint directory to write.")],
 ) -> None:
     """Turn a bundle's graph back into a checkpoint, to train it further."""

@@ -6,22 +6,51 @@ weight it was made of by at most half a quantization step of its column, which a
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 import torch
-from transformers import BertConfig, BertForQuestionAnswering, BertForSequenceClassification, BertModel, PreTrainedModel
+from transformers import (
+    BertConfig,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertModel,
+    EncoderDecoderModel,
+    PreTrainedModel,
+)
 
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole
+from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
 
 from . import backbone
+from .question_model import build_question_decoder, join_question_generator
+
+DECODER_NAMES = (
+    (r"^embed\.words", "bert.embeddings.word_embeddings"),
+    (r"^embed\.positions", "bert.embeddings.position_embeddings"),
+    (r"^embed\.types", "bert.embeddings.token_type_embeddings"),
+    (r"^embed\.norm", "bert.embeddings.LayerNorm"),
+    (r"^head\.", "cls.predictions."),
+    (r"^crosses\.(\d+)\.", r"bert.encoder.layer.\1.crossattention.self."),
+    (r"^layers\.", "bert.encoder.layer."),
+    (r"\.own\.output\.", ".attention.output.dense."),
+    (r"\.own\.", ".attention.self."),
+    (r"\.own_norm\.", ".attention.output.LayerNorm."),
+    (r"\.cross\.output\.", ".crossattention.output.dense."),
+    (r"\.cross\.", ".crossattention.self."),
+    (r"\.cross_norm\.", ".crossattention.output.LayerNorm."),
+    (r"\.feed_forward\.0\.", ".intermediate.dense."),
+    (r"\.feed_forward\.2\.", ".output.dense."),
+    (r"\.feed_forward_norm\.", ".output.LayerNorm."),
+)
+"""The names of a decoder's weights in a bundle's graphs, as patterns, and in a checkpoint; applied in this order."""
 
 
 def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
-    """The PyTorch model of an extractive QA or classifier role that was trained from the backbone.
+    """The PyTorch model of a role that was trained from the backbone: extractive QA, a classifier, or a question generator.
 
     Word embeddings are the backbone's, which no recipe changes. ValueError for another kind of role, or for a graph
     that lacks a weight of the model.
@@ -37,23 +66,47 @@ def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
             config.id2label = dict(enumerate(record.labels))
             config.label2id = {label: index for index, label in enumerate(record.labels)}
             model = BertForSequenceClassification(config)
+        case QuestionGeneratorRole():
+            return _restore_question_generator(opened, record)
         case _:
             raise ValueError(
-                f"{bundle} has no {role!r} that can be trained further; give its extractive QA role or a classifier."
+                f"{bundle} has no {role!r} that can be trained further; give its extractive QA role, a classifier, or "
+                "its question generator."
             )
-    float_weights = read_weights(ir.load(opened.file(record.graph)))
-    word_embeddings = "bert.embeddings.word_embeddings.weight"
-    float_weights[word_embeddings] = (
-        BertModel.from_pretrained(backbone.PATH).get_input_embeddings().weight.detach().numpy().copy()
+    _fill(model, read_weights(ir.load(opened.file(record.graph))), "bert.", role)
+    return model.eval()
+
+
+def _restore_question_generator(bundle: Bundle, record: QuestionGeneratorRole) -> EncoderDecoderModel:
+    encoder_weights, decoder_weights = (
+        read_weights(ir.load(bundle.file(graph))) for graph in (record.encoder, record.decoder)
     )
+    for name in [name for name in encoder_weights if name.startswith("crosses.")]:
+        decoder_weights[name] = encoder_weights.pop(name)
+    for pattern, written in DECODER_NAMES:
+        decoder_weights = {re.sub(pattern, written, name): weight for name, weight in decoder_weights.items()}
+    layers = {name.split(".")[3] for name in decoder_weights if name.startswith("bert.encoder.layer.")}
+    encoder = BertModel(BertConfig.from_pretrained(backbone.PATH), add_pooling_layer=False)
+    decoder = build_question_decoder(len(layers))
+    _fill(encoder, {name.removeprefix("encoder."): weight for name, weight in encoder_weights.items()}, "", "qg")
+    _fill(decoder, decoder_weights, "bert.", "qg")
+    return join_question_generator(encoder, decoder)
+
+
+def _fill(model: PreTrainedModel, weights: dict[str, npt.NDArray[np.float32]], prefix: str, role: str) -> None:
+    """Give ``model`` the ``weights``; the backbone's are after ``prefix``, and its word embeddings those of MiniLM."""
+    words = BertModel.from_pretrained(backbone.PATH).get_input_embeddings().weight.detach().numpy().copy()
+    weights = weights | {f"{prefix}embeddings.word_embeddings.weight": words}
+    if model.get_output_embeddings() is not None:
+        weights |= {
+            "cls.predictions.decoder.weight": words,
+            "cls.predictions.decoder.bias": weights["cls.predictions.bias"],
+        }
     state = model.state_dict()
-    missing = [name for name in state if name not in float_weights and not name.endswith("_ids")]
+    missing = [name for name in state if name not in weights and not name.endswith("_ids")]
     if missing:
         raise ValueError(f"The graph of {role!r} lacks {', '.join(missing[:3])}; it was exported from another model.")
-    model.load_state_dict(
-        {name: torch.from_numpy(float_weights[name]) if name in float_weights else state[name] for name in state}
-    )
-    return model.eval()
+    model.load_state_dict({name: torch.from_numpy(weights[name]) if name in weights else state[name] for name in state})
 
 
 def write_restored_checkpoint(bundle: Path, role: str, out: Path) -> None:
