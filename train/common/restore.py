@@ -50,7 +50,7 @@ DECODER_NAMES = (
 
 
 def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
-    """The PyTorch model of a role that was trained from the backbone: extractive QA, a classifier, or a question generator.
+    """The PyTorch model of a role trained from the backbone: extractive QA, a classifier, or a question generator.
 
     Word embeddings are the backbone's, which no recipe changes. ValueError for another kind of role, or for a graph
     that lacks a weight of the model.
