@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,8 +20,6 @@ from .multitask_examples import (
     WORDS_PER_TOKEN,
     Example,
     MultitaskExamples,
-    make_grounded_example,
-    make_question_examples,
 )
 
 WORDS = int((MAX_TOKENS - CLAIM_TOKENS) * WORDS_PER_TOKEN)
@@ -32,17 +31,18 @@ def _draw_made(examples: MultitaskExamples, rng: random.Random) -> tuple[Example
     return (examples.draw_made(rng),)
 
 
-def _draw_edits(examples: MultitaskExamples, rng: random.Random) -> tuple[Example, ...]:
-    supported, unsupported = examples.minimal.draw(WORDS, rng)
-    return make_grounded_example(supported), make_grounded_example(unsupported)
+def _draw_contrast(source: str, examples: MultitaskExamples, rng: random.Random) -> tuple[Example, ...]:
+    return examples.contrasts[source](WORDS, rng) if source in examples.contrasts else ()
 
 
-def _draw_questions(examples: MultitaskExamples, rng: random.Random) -> tuple[Example, ...]:
-    return () if examples.questions is None else make_question_examples(examples.questions.draw(WORDS, rng))
-
-
-KINDS: dict[str, Draw] = {"made": _draw_made, "edits": _draw_edits, "questions": _draw_questions}
-"""What is drawn: corrupted responses in chat style, small edits, and statements of questions that people asked."""
+KINDS: dict[str, Draw] = {
+    "made": _draw_made,
+    "edits": partial(_draw_contrast, "minimal"),
+    "questions": partial(_draw_contrast, "questions"),
+    "facts": partial(_draw_contrast, "facts"),
+}
+"""What is drawn: corrupted responses in chat style, small edits, statements of questions that people asked, and made-up
+facts in other words."""
 _ATTEMPTS = 50
 
 

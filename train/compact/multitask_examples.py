@@ -9,7 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from ..common import backbone
 from ..common.corpus import Squad, read_rows, word_coverage
@@ -17,19 +19,22 @@ from ..common.loop import Row
 from ..synthesis import pairs, weak_labels
 from ..synthesis.answer_pairs import AnswerPairs
 from ..synthesis.chat_style import ChatStyle
+from ..synthesis.fact_pairs import FactPairs
 from ..synthesis.harmless import HarmlessResponses
 from ..synthesis.minimal_pairs import GroundedPair, MinimalPairs
+from ..synthesis.opposite_facts import OppositeFacts
 from ..synthesis.pairs import NEAR, ConsistencyPair, ConsistencyPairs
 from ..synthesis.question_pairs import QuestionPair, QuestionPairs
 from ..synthesis.structured_edits import UnsupportedSpan
+from ..synthesis.typed_names import read_names
 from ..synthesis.verifiability import VerifiabilitySentences
 from .multitask_model import HEADS, IGNORED, NOT_ENTAILMENT, TOKEN_HEAD, TOKEN_LABELS
 from .public_pairs import ENTAILMENT, SETS, LabelledPair, PublicPairs
 from .public_pairs import NOT_ENTAILMENT as UNSPECIFIED
 
 SHARES = {
-    **{"minimal": 0.24, "questions": 0.18, "public": 0.36},
-    **{"harmless": 0.05, "made": 0.04, "comparison": 0.04, "verifiability": 0.09},
+    **{"minimal": 0.22, "questions": 0.16, "facts": 0.14, "public": 0.33},
+    **{"harmless": 0.04, "made": 0.02, "comparison": 0.03, "verifiability": 0.06},
 }
 """Of the groups, by source."""
 INFERENCE_LABELS: dict[str, str] = {
@@ -65,6 +70,10 @@ class Example:
     """Unsupported characters of the second text; None leaves its tokens without a label."""
 
 
+Draw: TypeAlias = Callable[[int, random.Random], tuple[Example, Example]]
+"""Draws two examples with a knowledge of so many words at most."""
+
+
 class MultitaskExamples:
     """Draws the examples of all heads."""
 
@@ -77,19 +86,25 @@ class MultitaskExamples:
         minimal: MinimalPairs,
         harmless: HarmlessResponses,
         questions: QuestionPairs | None = None,
+        facts: FactPairs | None = None,
     ) -> None:
-        """``comparisons`` are pairs in the form that Q² asks; with None there are none, and so with ``questions``."""
+        """``comparisons`` are pairs in the form that Q² asks; None for none, as for ``questions`` and ``facts``."""
         self.public = public
         self.consistency = consistency
         """Pairs of the sources that dialogues go wrong in."""
-        self.minimal = minimal
-        """Minimal pairs."""
+        self._minimal = minimal
         self._comparisons = comparisons
         self._sentences = sentences
         self._harmless = harmless
         self._tokens = backbone.load_tokenizer()
-        self._draws: dict[str, Callable[[int, random.Random], tuple[Example, Example]]] = {
-            "minimal": self._draw_minimal,
+        self.contrasts: dict[str, Draw] = {"minimal": partial(_draw_grounded, minimal)}
+        """What draws two examples that differ in little, by source: a supported one and one that is not."""
+        if questions is not None:
+            self.contrasts["questions"] = partial(_draw_questions, questions)
+        if facts is not None:
+            self.contrasts["facts"] = partial(_draw_grounded, facts)
+        self._draws: dict[str, Draw] = {
+            **self.contrasts,
             "public": self._draw_public,
             "harmless": self._draw_harmless,
             "made": lambda _, rng: (self.draw_made(rng), self.draw_made(rng)),
@@ -97,10 +112,6 @@ class MultitaskExamples:
         }
         if comparisons is not None:
             self._draws["comparison"] = lambda _, rng: (self._draw_comparison(rng), self._draw_comparison(rng))
-        self.questions = questions
-        """Statements made from questions that people asked."""
-        if questions is not None:
-            self._draws["questions"] = lambda words, rng: make_question_examples(questions.draw(words, rng))
 
     @classmethod
     def read(cls, data: Path, split: str = "train") -> MultitaskExamples:
@@ -114,14 +125,19 @@ class MultitaskExamples:
         style = ChatStyle(sentences.non_verifiable)
         questions = [row["question"] for row in read_rows(data / "query_wellformedness_train.jsonl.gz")]
         questions += [question.text for question in squad.questions]
+        minimal = MinimalPairs.read(data, squad, style, split)
+        facts = FactPairs(
+            OppositeFacts(read_names(data), split), lambda words, rng: minimal.draw_knowledge(words, rng)[0], style
+        )
         return cls(
             PublicPairs.read(data, split),
             AnswerPairs(squad) if split == "train" else None,
             ConsistencyPairs.read(data, squad, style, split),
             sentences,
-            MinimalPairs.read(data, squad, style, split),
+            minimal,
             HarmlessResponses(sentences.non_verifiable, questions, style),
             QuestionPairs.read(data, style, split),
+            facts,
         )
 
     def make(self, _: int, rng: random.Random) -> tuple[Row, Row]:
@@ -169,10 +185,6 @@ class MultitaskExamples:
         text, label = self._sentences.draw(rng)
         return Example(text, None, "sentence", {"verifiability": label})
 
-    def _draw_minimal(self, words: int, rng: random.Random) -> tuple[Example, Example]:
-        supported, unsupported = self.minimal.draw(words, rng)
-        return make_grounded_example(supported), make_grounded_example(unsupported)
-
     def _draw_public(self, _: int, rng: random.Random) -> tuple[Example, Example]:
         name, (first, second) = self.public.draw(rng)
         return make_public_example(name, first), make_public_example(name, second)
@@ -189,7 +201,7 @@ class MultitaskExamples:
         the head consistency learns nothing from it; that no word of it is unsupported, and that it states nothing, is
         clear.
         """
-        knowledge, topic = self.minimal.draw_knowledge(words, rng)
+        knowledge, topic = self._minimal.draw_knowledge(words, rng)
         text, kind = self._harmless.draw(topic, rng)
         first = Example(knowledge, text, kind, {}, ())
         alone = Example(text, None, kind, {"verifiability": weak_labels.LABELS[1]})
@@ -199,6 +211,15 @@ class MultitaskExamples:
         if word_coverage(fact, knowledge) >= NEAR:
             return first, alone
         return first, Example(knowledge, fact, "chat_fact", {"consistency": pairs.LABELS[1], "nli": "neutral"})
+
+
+def _draw_grounded(pairs_of: MinimalPairs | FactPairs, words: int, rng: random.Random) -> tuple[Example, Example]:
+    supported, unsupported = pairs_of.draw(words, rng)
+    return make_grounded_example(supported), make_grounded_example(unsupported)
+
+
+def _draw_questions(questions: QuestionPairs, words: int, rng: random.Random) -> tuple[Example, Example]:
+    return make_question_examples(questions.draw(words, rng))
 
 
 def make_grounded_example(pair: GroundedPair) -> Example:

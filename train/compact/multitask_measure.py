@@ -21,9 +21,7 @@ from .multitask_examples import (
     WORDS_PER_TOKEN,
     Example,
     MultitaskExamples,
-    make_grounded_example,
     make_public_example,
-    make_question_examples,
 )
 from .multitask_model import HEADS, IGNORED, TOKEN_HEAD, MultitaskNLI, list_untrained_heads, load_multitask_nli
 
@@ -48,7 +46,7 @@ def measure_multitask_nli(source: Path, data: Path, bench: Path | None, count: i
 def measure_heads(model: MultitaskNLI, examples: MultitaskExamples, count: int, seed: int = 7) -> dict[str, Any]:
     """Accuracy of every head on ``count`` held-out examples; of consistency also ROC-AUC and accuracy by kind.
 
-    ``minimal`` and ``questions`` compare the two halves of pairs (``measure_pairs``).
+    The sources of contrasts compare the two halves of pairs (``measure_pairs``).
     """
     rngs = [random.Random(seed * 1_000_003 + index) for index in range(count)]
     drawn = {
@@ -70,13 +68,9 @@ def measure_heads(model: MultitaskNLI, examples: MultitaskExamples, count: int, 
                 kind: round(float(right[kinds == kind].mean()), 4) for kind in sorted(set(kinds))
             }
     words = int((MAX_TOKENS - CLAIM_TOKENS) * WORDS_PER_TOKEN)
-    pairs = [examples.minimal.draw(words, random.Random(seed * 1_000_003 + index)) for index in range(count)]
-    report["minimal"] = measure_pairs(
-        model, examples, [(make_grounded_example(pair[0]), make_grounded_example(pair[1])) for pair in pairs]
-    )
-    if examples.questions is not None:
-        asked = [examples.questions.draw(words, random.Random(seed * 1_000_003 + index)) for index in range(count)]
-        report["questions"] = measure_pairs(model, examples, [make_question_examples(pair) for pair in asked])
+    for source, draw in examples.contrasts.items():
+        pairs = [draw(words, random.Random(seed * 1_000_003 + index)) for index in range(count)]
+        report[source] = measure_pairs(model, examples, pairs)
     return report
 
 

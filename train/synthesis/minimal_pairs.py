@@ -90,8 +90,7 @@ class MinimalPairs:
         filled = [(articles, ARTICLE_SHARES[name]) for name, articles in sources.items() if articles.texts]
         has_facts = (data / f"fb15k237_{split}.jsonl.gz").is_file()
         facts = FactClaims.read(data, split) if has_facts else None
-        names = NameTypes.read(data) if has_facts else NameTypes({})
-        return cls(GroundedClaims(ArticleClaims(filled), StatementClaims(squad), facts), names, style)
+        return cls(GroundedClaims(ArticleClaims(filled), StatementClaims(squad), facts), NameTypes.read(data), style)
 
     def draw(self, words: int, rng: random.Random) -> MinimalPair:
         """Draw a pair whose knowledge has about so many words at most."""

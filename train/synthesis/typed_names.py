@@ -79,10 +79,7 @@ class NameTypes:
     @classmethod
     def read(cls, data: Path) -> NameTypes:
         """From the name corpora in ``data/ner``, as far as they are there, and FB15k-237."""
-        ner = data / "ner"
-        paths = [*sorted(ner.glob("crossner_*.txt.gz")), *ner.glob("wikigold_wikigold.conll.txt.gz")]
-        sentences = (sentence for path in paths for sentence in read_columns(path, word=0, tag=-1))
-        return cls(collect_names(sentences, data / "fb15k237_train.jsonl.gz"))
+        return cls(read_names(data))
 
     def find(self, text: str) -> list[TypedName]:
         """The names of ``text`` in order; a capital that only begins a sentence is none."""
@@ -121,3 +118,14 @@ class NameTypes:
         if 2 <= len(words) <= 4 and words[0] in self._first_names:
             return "PERSON"
         return "other"
+
+
+def read_names(data: Path) -> dict[str, list[str]]:
+    """Lists of names by type (PERSON, LOC, ORG, MISC) from what ``NameTypes.read`` reads; {} without triples."""
+    triples = data / "fb15k237_train.jsonl.gz"
+    if not triples.is_file():
+        return {}
+    ner = data / "ner"
+    paths = [*sorted(ner.glob("crossner_*.txt.gz")), *ner.glob("wikigold_wikigold.conll.txt.gz")]
+    sentences = (sentence for path in paths for sentence in read_columns(path, word=0, tag=-1))
+    return collect_names(sentences, triples)
