@@ -29,10 +29,10 @@ def test_both_sides_fill_all_slots_and_differ(split: str) -> None:
         drawn = facts.draw(rng)
         kinds.add(drawn.kind)
         assert drawn.reason in REASONS
-        one, other = (set(side.claims) for side in drawn.sides)
-        assert one
-        assert other
-        assert not one & other, drawn
+        here, there = (set(side.claims) for side in drawn.sides)
+        assert here
+        assert there
+        assert not here & there, drawn
         for side in drawn.sides:
             for text in (*side.claims, *side.list_sources()):
                 assert not re.search(r"[{}]|  |\bNone\b", text), text

@@ -27,7 +27,7 @@ class FactPairs:
     """Draws minimal pairs of made-up facts."""
 
     def __init__(self, facts: OppositeFacts, draw_passage: DrawPassage, style: ChatStyle) -> None:
-        """``draw_passage`` gives the sentences that a fact stands among."""
+        """``draw_passage`` gives the sentences that a fact is among."""
         self._facts = facts
         self._draw_passage = draw_passage
         self._style = style

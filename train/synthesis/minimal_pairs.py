@@ -36,9 +36,9 @@ PLAIN = 0.4
 """Share of the responses that are left as the article words them; the others are in chat style."""
 REWORDED = 0.6
 """Share of the claims that are said in other words, as far as a rewording applies."""
-DROPPED = 0.12
+DROPPED = 0.08
 """Share of the pairs whose claim loses a sentence of its knowledge instead of being edited."""
-ATTEMPTS = 8
+ATTEMPTS = 14
 """Claims that an editor is tried on before another editor is drawn."""
 _OUTRIGHT = frozenset({"number", "date", "negation"})
 """Reasons that contradict the knowledge; another name may be true beside the one that the knowledge has."""

@@ -129,19 +129,20 @@ class OppositeFacts:
         return self._exchange_names("voice", label, forms, rng)
 
     def _exchange_names(self, kind: str, label: str, forms: Sequence[str], rng: random.Random) -> Opposites:
-        one, two = rng.sample(self._names[label], 2)
+        first, second = rng.sample(self._names[label], 2)
         here, there = (
-            Side(tuple(form.format(a=f"[{a}]", b=f"[{b}]") for form in forms)) for a, b in ((one, two), (two, one))
+            Side(tuple(form.format(a=f"[{a}]", b=f"[{b}]") for form in forms))
+            for a, b in ((first, second), (second, first))
         )
         return Opposites(kind, "relation", (here, there), contradict=False)
 
     def _draw_comparison(self, rng: random.Random) -> Opposites:
         """Which of two has more of something, by comparatives and by numbers."""
         label, more, less, plain, unit, lowest, highest = rng.choice(self._adjectives)
-        one, two = rng.sample(self._names[label], 2)
+        first, second = rng.sample(self._names[label], 2)
         numbers = sorted(rng.sample(range(int(lowest), int(highest)), 2)) if unit else []
         sides = []
-        for a, b in ((one, two), (two, one)):
+        for a, b in ((first, second), (second, first)):
             claims = [f"{a} is [{more}] than {b}", f"{b} is [{less}] than {a}", f"{b} is [not as {plain}] as {a}"]
             of_two = f"{a} is the [{more}] of the two" if " " in more else f"of the two, {a} is the [{more}] one"
             sources = list(claims)
@@ -156,10 +157,10 @@ class OppositeFacts:
 
     def _draw_majority(self, rng: random.Random) -> Opposites:
         """What most and what few do, or all and none."""
-        group, (one, two) = rng.choice(_WORDS["groups"]), rng.choice(self._predicates)
+        group, (first, second) = rng.choice(_WORDS["groups"]), rng.choice(self._predicates)
         if rng.random() < 0.3:
-            every = (f"[all] {group} {one}", f"[all] of the {group} {one}", f"{group} {one} [without exception]")
-            none = (f"[no] {group} {one}", f"[none] of the {group} {one}", f"there are [no] {group} that {one}")
+            every = (f"[all] {group} {first}", f"[all] of the {group} {first}", f"{group} {first} [without exception]")
+            none = (f"[no] {group} {first}", f"[none] of the {group} {first}", f"there are [no] {group} that {first}")
             return Opposites("majority", "relation", (Side(every), Side(none)))
         here, there = (
             Side(
@@ -177,7 +178,7 @@ class OppositeFacts:
                     f"[hardly any] {group} {few}",
                 ),
             )
-            for many, few in ((one, two), (two, one))
+            for many, few in ((first, second), (second, first))
         )
         return Opposites("majority", "relation", (here, there))
 

@@ -101,12 +101,12 @@ Editor: TypeAlias = Callable[[str, EditContext, random.Random], Edit | None]
 
 
 def edit_name(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
-    """Another name of the same type, two times of three one of the knowledge where it has any."""
+    """Another name of the same type, mostly one of the knowledge where it has any."""
     names = context.names.find(claim)
     for name in rng.sample(names, min(3, len(names))):
         inside = context.list_names([context.knowledge], name, claim)
         outside = [text for text in context.list_names(context.near, name, claim) if text not in context.knowledge]
-        pool = inside if inside and (rng.random() < 0.67 or not outside) else outside
+        pool = inside if inside and (rng.random() < 0.8 or not outside) else outside
         if pool:
             kind = "name_inside" if pool is inside else "name_outside"
             return Edit(kind, "entity", _replace_all(claim, name.text, rng.choice(pool)))
@@ -285,14 +285,14 @@ def edit_by_adding_sentence(claim: str, context: EditContext, rng: random.Random
 
 
 EDITORS: dict[str, tuple[Editor, float]] = {
-    "name": (edit_name, 0.23),
-    "answer": (edit_answer, 0.13),
-    "number": (edit_number, 0.09),
-    "date": (edit_date, 0.11),
-    "word": (edit_word, 0.11),
-    "negation": (edit_by_negation, 0.1),
+    "name": (edit_name, 0.25),
+    "answer": (edit_answer, 0.08),
+    "number": (edit_number, 0.1),
+    "date": (edit_date, 0.1),
+    "word": (edit_word, 0.14),
+    "negation": (edit_by_negation, 0.09),
     "roles": (edit_roles, 0.1),
-    "splice": (edit_by_splicing, 0.05),
+    "splice": (edit_by_splicing, 0.06),
     "clause": (edit_by_adding_clause, 0.04),
     "sentence": (edit_by_adding_sentence, 0.04),
 }
