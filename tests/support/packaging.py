@@ -1,4 +1,4 @@
-"""What the data packages in ``packaging/`` say of themselves."""
+"""The embedded bundles, and what their data packages in ``packaging/`` say of themselves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLES = ("compact", "nph", "generator")
+IN_CHECKOUT = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(
+            not (ROOT / "bundles" / name / "bundle.json").is_file(), reason=f"this checkout holds no bundle {name!r}"
+        ),
+    )
+    for name in BUNDLES
+]
+"""The same as parameters of a test, skipped without their weights."""
 
 
 def read_project(bundle: str | None = None) -> dict[str, Any]:

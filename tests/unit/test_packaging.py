@@ -8,17 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from groundwire.runtime.bundle import SHIPPED
-from tests.support.packaging import BUNDLES, ROOT, read_manifest, read_project, read_version
-
-IN_CHECKOUT = [
-    pytest.param(
-        name,
-        marks=pytest.mark.skipif(
-            not (ROOT / "bundles" / name / "bundle.json").is_file(), reason=f"this checkout holds no bundle {name!r}"
-        ),
-    )
-    for name in BUNDLES
-]
+from tests.support.packaging import BUNDLES, IN_CHECKOUT, ROOT, read_manifest, read_project, read_version
 
 
 @pytest.mark.parametrize("bundle", BUNDLES)

@@ -15,7 +15,7 @@ from groundwire.engine import GenerationOptions
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.manifest import ResponseGeneratorRole
 
-from .bundle import LICENSE, ROLE, VERSION, read_stages
+from .bundle import ROLE, read_stages
 from .recipe import SMALL, load_base_model
 
 ROWS = {
@@ -30,7 +30,7 @@ _CARD = """\
 # The generator bundle
 
 A small response generator, so that `groundwire generate` writes responses offline, by PMI-Decode. Version {version};
-int8 for CPUs; English. {size:.1f} MB.
+{precision} for CPUs; English. {size:.1f} MB.
 
 | role | model | trained on |
 |---|---|---|
@@ -42,8 +42,8 @@ the paper's BART-large, and weaker: it says a sentence that rests on the knowled
 responses with `--metrics`.
 
 ## How good it is
-Perplexity of {responses} held-out responses: {perplexity} with their knowledge and {perplexity_without_knowledge}
-without it; the knowledge makes {knowledge_helps:.0%} of them more probable.
+Perplexity of {responses} held-out responses: {perplexity:.1f} with their knowledge and
+{perplexity_without_knowledge:.1f} without it; the knowledge makes {knowledge_helps:.0%} of them more probable.
 
 {figures}
 
@@ -99,10 +99,11 @@ def render_card(
     assert isinstance(role, ResponseGeneratorRole)
     assert role.parity is not None
     weights, words = model.num_parameters(), model.get_input_embeddings().weight.numel()
-    runs = [f"{run['steps']} steps of {SMALL.batch} on {run['rows']:,} rows" for run in reversed(stages.values())]
+    runs = [f"{run['steps']} steps of {SMALL.batch} on {run['rows']:,} rows" for run in [*stages.values()][::-1]]
     settings = GenerationOptions()
     return _CARD.format(
-        version=VERSION,
+        version=bundle.manifest.version,
+        precision=role.precision,
         size=bundle.manifest.size / 1e6,
         role=ROLE,
         model=f"GPT-2 of {role.layers} layers of {role.heads * role.head_dim}: {weights / 1e6:.1f} million weights, "
@@ -117,7 +118,7 @@ def render_card(
         decoding=" ".join(dict.fromkeys(_describe_decoding(table["setup"]) for table in tables)),
         parity=f"{role.parity.decision_agreement:.1%} of next tokens"
         + (f", {len(role.parity.kept_float)} of its matrices left in float32" if role.parity.kept_float else ""),
-        license=LICENSE,
+        license=bundle.manifest.license,
     )
 
 
