@@ -30,6 +30,8 @@ ENTRY_POINTS = "groundwire.bundles"
 """A package brings a bundle by an entry point of this group: the bundle's name, and the dotted path of its folder."""
 CHECKOUT = Path(__file__).resolve().parent.parent / "bundles"
 """The bundles of a checkout, which are taken before those of packages; an installation has no such folder."""
+SHIPPED = ("compact", "nph", "generator")
+"""The bundles that ship with Groundwire, each in a package of its own: ``groundwire-compact`` and so on."""
 
 
 class _Schema(msgspec.Struct):
@@ -178,9 +180,12 @@ def locate(where: str | Path) -> Path:
     if isinstance(where, str) and where in embedded():
         return _find_embedded(where)
     if not path.is_dir():
+        if where in SHIPPED:
+            raise BundleError(f"The bundle {where!r} is not installed: pip install groundwire-{where}")
+        packages = " ".join(f"groundwire-{name}" for name in SHIPPED)
         raise BundleError(
             f"No bundle {str(where)!r}: it is neither a directory nor an embedded bundle "
-            f"({', '.join(embedded()) or 'none is installed: pip install groundwire-compact groundwire-nph'})."
+            f"({', '.join(embedded()) or f'none is installed: pip install {packages}'})."
         )
     return path
 

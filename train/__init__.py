@@ -1,4 +1,4 @@
-"""Training recipes for models that are not published: those of ``bundles/compact`` and ``bundles/nph``.
+"""Training recipes for models that are not published: those of the embedded bundles.
 
 Every recipe is a command, ``python -m groundwire.train RECIPE --data DIR --out DIR``: seeded, resumable from its last
 checkpoint, and evaluated on its development set when it ends. The result is an ordinary Hugging Face checkpoint

@@ -9,7 +9,7 @@ import onnxruntime as ort
 from rich.markup import escape
 from rich.table import Table
 
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundle import SHIPPED, Bundle, embedded
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import DeviceError, GroundwireError
 from groundwire.runtime.ort.device import PROVIDERS, Device, name_kernels, start_device
@@ -38,7 +38,7 @@ def doctor() -> None:
         table.add_row(kind, _check_device(Device(kind)))
     for problem in _find_problems():
         table.add_row("[red]problem[/]", escape(problem))
-    for name in embedded():
+    for name in dict.fromkeys((*SHIPPED, *embedded())):
         table.add_row(f"bundle {name}", _check_bundle(name))
     display.output_console().print(table)
 
@@ -72,6 +72,8 @@ def _find_problems() -> list[str]:
 
 
 def _check_bundle(name: str) -> str:
+    if name not in embedded():
+        return f"[dim]not installed: pip install groundwire-{name}[/]"
     try:
         bundle = Bundle.open(name)
         bundle.verify()

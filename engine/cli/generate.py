@@ -14,10 +14,12 @@ import msgspec
 import typer
 from rich.text import Text
 
+from groundwire.runtime.bundle import Bundle, check_exists
 from groundwire.runtime.errors import InvalidRequest
 
 from ..api import Engine
 from ..generation.options import METHODS, GenerationOptions, Method
+from ..generation.pipeline import EMBEDDED, ROLE
 from ..generation.records import GeneratedResponse, Generation
 from ..generation.settings import resolve_decoding
 from ..jsonl.reading import Line, UntilError
@@ -104,8 +106,12 @@ def generate(
         typer.Option("--history", "-H", help="For one dialogue: an utterance; repeat for several, oldest first."),
     ] = None,
     generator: Annotated[
-        Path | None,
-        typer.Option(help="Bundle with the role generator, written by `groundwire export generator`."),
+        str | None,
+        typer.Option(
+            help="Bundle with the role generator, as `groundwire export generator` writes it. Left out, that of "
+            "--bundle or --extra with the role, else the embedded bundle generator.",
+            show_default=False,
+        ),
     ] = None,
     alpha: Annotated[
         float, typer.Option(help="Weight of what the knowledge adds to a token, 0 (plain decoding) to 1 (CPMI alone).")
@@ -146,8 +152,9 @@ def generate(
     the knowledge adds (CPMI), and with `--metrics` its verdict and values; in a pipe it is a JSON record per dialogue.
     A line that cannot be read, or that gets no response, is reported, the others go on, and the exit code is then 3.
 
+        groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
+        groundwire generate examples/dialogues.jsonl --n-candidates 4 --metrics pmi --out responses.jsonl
         groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
-        groundwire generate dialogues.jsonl --generator my-generator --n-candidates 4 --metrics pmi --out out.jsonl
     """
     if (source is None) == (knowledge is None and history is None):
         raise typer.BadParameter("pass a file of dialogues, or one dialogue with --knowledge and --history.")
@@ -167,14 +174,8 @@ def generate(
         deadline_ms=deadline_ms, profile=profile, max_false_positive_rate=max_false_positive_rate
     )
     settings = RunSettings(generation, options.parse_metrics(metrics), request_options)
-    # Scoring needs --bundle; plain generation needs only the generator's bundle.
-    needs_bundle = metrics is not None or n_candidates is not None or generator is None
-    first: str | Path = bundle
-    others: list[str | Path] = [*(extra or ())]
-    if generator is not None and needs_bundle:
-        others.insert(0, generator)
-    elif generator is not None:
-        first = generator
+    is_checked = metrics is not None or n_candidates is not None
+    first, others = _choose_bundles(bundle, generator, extra or (), is_checked=is_checked)
     with contextlib.ExitStack() as stack:
         output = None
         if source is not None:
@@ -199,6 +200,20 @@ def generate(
             else:
                 print_json(record)
             display.exit_without_result(record.status)
+
+
+def _choose_bundles(
+    bundle: str, generator: str | None, extra: Sequence[str], *, is_checked: bool
+) -> tuple[str, list[str]]:
+    """The bundle to load, and those beside it; --bundle is loaded only to check responses, or to generate them."""
+    if generator is None:
+        with options.refuse_absent_bundles(bundle, extra):
+            if any(ROLE in Bundle.open(name).manifest.roles for name in (bundle, *extra)):
+                return bundle, [*extra]
+        generator = EMBEDDED
+    with options.refuse_value("--generator"):
+        check_exists(generator)
+    return (bundle, [generator, *extra]) if is_checked else (generator, [*extra])
 
 
 def _parse_method(name: str) -> Method:

@@ -34,9 +34,9 @@ Find and replace names that a knowledge graph does not support:
     groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv
     groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
 
-Generate a response that rests on its knowledge, with a generator that `groundwire export generator` made:
+Generate a response that rests on its knowledge:
 
-    groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
+    groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
 
 Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 

@@ -29,6 +29,8 @@ from .records import GeneratedResponse, GeneratedToken, Generation, GenerationSt
 from .settings import Settings, format_settings
 
 ROLE = "generator"
+EMBEDDED = "generator"
+"""The embedded bundle with that role."""
 Jobs: TypeAlias = Generator[Job[Any], Finished[Any], Generation]
 
 
@@ -45,8 +47,9 @@ class GenerationPipeline:
         if ROLE not in self._runtime.roles:
             raise InvalidRequest(
                 f"Engine.generate needs the role {ROLE!r}; the bundle has {', '.join(sorted(self._runtime.roles))}. "
-                f"Export a generator (groundwire export {ROLE} --source ID_OR_DIR --out DIRECTORY) "
-                "and load it with Engine.load(extra=[DIRECTORY])."
+                f"Load the embedded generator, Engine.load({EMBEDDED!r}), or beside a bundle that scores, "
+                f"Engine.load('compact', extra=[{EMBEDDED!r}]); or one that you exported (groundwire export {ROLE} "
+                "--source ID_OR_DIR --out DIRECTORY)."
             )
 
     def generate(self, settings: Settings, metrics: Sequence[str], options: Options) -> Generation:

@@ -26,6 +26,8 @@ DOCS = ROOT / "docs"
 SKIP = "# doc: skip"
 """First line of a Python block that needs what a fresh machine lacks; the reason is in parentheses after it."""
 NEEDS_CHECKPOINTS = ("groundwire export", "paper-q2")
+NEEDS_GENERATOR = ("groundwire generate ", '"generator"')
+"""What only runs in a checkout that has the embedded generator."""
 NEEDS_DATASETS = {DOCS / "reproduce.md"}
 """Pages whose commands read sets that are not part of the project."""
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -48,6 +50,10 @@ class Block(NamedTuple):
     text: str
 
 
+def needs_absent_generator(text: str) -> bool:
+    return "generator" not in embedded() and any(word in text for word in NEEDS_GENERATOR)
+
+
 def blocks(page: Path) -> list[Block]:
     """What of a page can run, in order."""
     runnable: list[Block] = []
@@ -61,7 +67,7 @@ def blocks(page: Path) -> list[Block]:
                 for command in commands
                 if command.startswith("groundwire ") and not any(word in command for word in NEEDS_CHECKPOINTS)
             )
-    return runnable
+    return [block for block in runnable if not needs_absent_generator(block.text)]
 
 
 PAGES = [
@@ -115,7 +121,8 @@ def list_help_examples() -> list[str]:
     texts = [root.help or "", *(command.help or "" for command in root.commands.values())]
     lines = [line.strip() for text in texts for line in text.splitlines()]
     commands = [re.split(r" [|>] ", line)[0] for line in lines if line.startswith("groundwire ")]
-    return sorted({command for command in commands if "examples/" in command or " explain " in command})
+    chosen = {command for command in commands if "examples/" in command or " explain " in command}
+    return sorted(command for command in chosen if not needs_absent_generator(command))
 
 
 @needs_bundles

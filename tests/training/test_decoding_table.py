@@ -15,7 +15,7 @@ pytest.importorskip("rouge_score", reason="needs the metrics extra")
 from typer.testing import CliRunner
 
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.train.cli import app
 from groundwire.train.generator import decoding_table
@@ -120,6 +120,7 @@ def test_the_command_on_real_models(tmp_path: Path) -> None:
     assert done.exit_code == 0, (done.output, done.exception)
     report = json.loads(out.read_text())
     assert report["setup"]["method"] == "greedy"
+    assert report["setup"]["digest"] == Bundle.open(generator).manifest.digest()
     assert [(cell["alpha"], cell["pmi_top_p"]) for cell in report["cells"]] == [(0.0, 0.6), (0.5, 0.6)]
     for cell in report["cells"]:
         assert cell["pmi"]["count"] == cell["nli"]["count"] == cell["rouge_l"]["count"] == 2

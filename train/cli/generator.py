@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from ..generator import decoding_table, recipe
-from .options import Out, Seed, Threads, set_threads
+from ..generator import bundle as bundles
+from ..generator import card, decoding_table, recipe
+from .options import ExportPrecision, Force, Out, OutBundle, Precision, Seed, Threads, print_stage, set_threads
 
 app = typer.Typer()
 
@@ -79,3 +80,35 @@ def _write_decoding_table(
         seed=seed,
     )
     decoding_table.write_decoding_table(setup, out)
+
+
+Checkpoints = Annotated[
+    Path,
+    typer.Option(help="Directory with the checkpoint generator and those that it was trained from.", exists=True),
+]
+
+
+@app.command("bundle-generator")
+def _export_generator_bundle(
+    checkpoints: Checkpoints,
+    out: OutBundle,
+    precision: Precision = ExportPrecision.INT8,
+    force: Force = False,
+) -> None:
+    """Export the response generator as the embedded bundle that `groundwire generate` loads."""
+    bundles.export_generator_bundle(checkpoints, out, print_stage, precision=precision.value, force=force)
+
+
+@app.command("generator-card")
+def _write_card(
+    bundle: Annotated[
+        Path, typer.Option(help="Bundle directory that bundle-generator wrote.", exists=True, file_okay=False)
+    ],
+    checkpoints: Checkpoints,
+    tables: Annotated[
+        list[Path],
+        typer.Option("--table", help="JSON file of decoding-table, measured on the bundle; repeatable.", exists=True),
+    ],
+) -> None:
+    """Write the model card of the embedded generator, README.md, and its figures, report.json, into its bundle."""
+    card.write_card(bundle, checkpoints, tables)

@@ -27,6 +27,7 @@ from rich.progress import track
 
 from groundwire.engine import Engine, GeneratedResponse, GenerationOptions
 from groundwire.engine.generation.options import Method
+from groundwire.runtime.bundle import Bundle
 
 from ..common.corpus import read_rows
 
@@ -133,8 +134,9 @@ def measure_cells(setup: TableSetup) -> Iterator[TableCell]:
 
 
 def make_table_report(setup: TableSetup, cells: Sequence[TableCell]) -> dict[str, Any]:
-    """The table as JSON: its settings and every number."""
+    """The table as JSON: its settings, the digest of the generator's bundle, and every number."""
     settings = {name: value.name if isinstance(value, Path) else value for name, value in asdict(setup).items()}
+    settings["digest"] = Bundle.open(setup.generator).manifest.digest()
     return {"setup": settings, "cells": [asdict(cell) for cell in cells]}
 
 

@@ -16,6 +16,7 @@ from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort import session as module
 from groundwire.runtime.ort.dequantize import dequantize
 from groundwire.runtime.ort.session import DeviceProfile
+from tests.support.packaging import IN_CHECKOUT
 
 INT8 = {"QuantizeLinear", "MatMulIntegerToFloat", "MatMulInteger", "Int8Head"}
 
@@ -25,7 +26,7 @@ def list_graphs(name: str) -> list[Path]:
     return sorted(bundle.file(file) for file in bundle.manifest.files if file.endswith(".onnx"))
 
 
-@pytest.mark.parametrize("name", ["compact", "nph"])
+@pytest.mark.parametrize("name", IN_CHECKOUT)
 def test_no_int8_product_is_left(name: str) -> None:
     for graph in list_graphs(name):
         before = onnx.load(graph, load_external_data=False)
@@ -36,7 +37,7 @@ def test_no_int8_product_is_left(name: str) -> None:
         assert after.graph.initializer == before.graph.initializer
 
 
-@pytest.mark.parametrize("name", ["compact", "nph"])
+@pytest.mark.parametrize("name", IN_CHECKOUT)
 def test_the_roles_give_the_results_that_int8_gave(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stored results of the warm-up calls are those of int8 on the CPU."""
     opened = []

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from groundwire.engine import Engine, ModelError, Score
 from groundwire.engine.cli import app, main
+from groundwire.runtime import bundle
 from groundwire.runtime.calibration import Feature, HeldOut, OrderStatistics
 from groundwire.runtime.errors import BundleError, OutputError
 from tests.support.evaluation import CALIBRATION
@@ -524,3 +525,11 @@ def test_doctor_names_versions_and_devices() -> None:
     output = run("doctor").output
     for word in ("onnxruntime", "python", "processor", "cuda"):
         assert word in output
+
+
+def test_doctor_names_the_packages_of_missing_bundles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
+    output = "".join(run("doctor").output.split())  # whatever lines it is broken into
+    for name in ("compact", "nph", "generator"):
+        assert f"bundle{name}notinstalled:pipinstallgroundwire-{name}" in output

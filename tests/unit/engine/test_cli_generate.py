@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
 from groundwire.engine import Engine, InvalidRequest
 from groundwire.engine.cli import app
+from groundwire.runtime import bundle
+from groundwire.runtime.manifest import Manifest, ResponseGeneratorRole, Role
+from groundwire.runtime.upgrade import SCHEMA
 from tests.support.generation import make_engine
 from tests.support.usage import usage_error
 
@@ -18,6 +23,27 @@ ROWS = [
     {"id": "a", "knowledge": "bees make honey", "history": ["who makes honey?"]},
     {"knowledge": ["bees make honey", "wasps do not"], "history": ["who makes honey?"], "response": "ignored"},
 ]
+
+
+GENERATOR = ResponseGeneratorRole(
+    source="tiny",
+    architecture="GPT2LMHeadModel",
+    precision="fp32",
+    tokenizer="generator.tokenizer.json",
+    max_tokens=64,
+    pad_id=0,
+    encoder="generator.encoder.onnx",
+    decoder="generator.decoder.onnx",
+    prompt=("{knowledge}", "{history}"),
+    causal=True,
+    eos_ids=(0,),
+    start_id=None,
+    vocabulary=100,
+    layers=1,
+    heads=1,
+    head_dim=8,
+    positions=64,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +57,27 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     monkeypatch.setattr(Engine, "load", load)
     return seen
+
+
+@pytest.fixture(autouse=True)
+def bundles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The embedded bundles as manifests alone, and in the working directory the bundles mine, own and other."""
+    monkeypatch.setattr(bundle, "CHECKOUT", tmp_path / "bundles")
+    monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
+    monkeypatch.chdir(tmp_path)
+    for name in ("bundles/compact", "bundles/nph", "other"):
+        write_manifest(tmp_path / name, {})
+    for name in ("bundles/generator", "mine", "own"):
+        write_manifest(tmp_path / name, {"generator": GENERATOR})
+    return tmp_path / "bundles"
+
+
+def write_manifest(directory: Path, roles: dict[str, Role]) -> None:
+    directory.mkdir(parents=True)
+    manifest = Manifest(
+        schema=SCHEMA, name=directory.name, version="1", license="", created_with="", roles=roles, files={}
+    )
+    (directory / bundle.MANIFEST).write_bytes(msgspec.json.encode(manifest))
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
@@ -104,10 +151,15 @@ def test_standard_input_and_many_lines_keep_their_order() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (ONE, ("compact", [])),
-        ((*ONE, "--generator", "mine"), (Path("mine"), [])),
-        ((*ONE, "--generator", "mine", "--metrics", "pmi"), ("compact", [Path("mine")])),
+        (ONE, ("generator", [])),
+        ((*ONE, "--metrics", "pmi"), ("compact", ["generator"])),
+        ((*ONE, "--n-candidates", "2", "--extra", "nph"), ("compact", ["generator", "nph"])),
+        ((*ONE, "--bundle", "other"), ("generator", [])),
+        ((*ONE, "--generator", "mine"), ("mine", [])),
+        ((*ONE, "--generator", "mine", "--metrics", "pmi"), ("compact", ["mine"])),
+        ((*ONE, "--bundle", "own"), ("own", [])),
         ((*ONE, "--bundle", "own", "--n-candidates", "2"), ("own", [])),
+        ((*ONE, "--extra", "mine", "--metrics", "pmi"), ("compact", ["mine"])),
     ],
 )
 def test_which_bundles_are_loaded(
@@ -116,6 +168,15 @@ def test_which_bundles_are_loaded(
     run(*arguments)
     ((bundle, _, _, extra),) = loaded
     assert (bundle, extra) == expected
+
+
+def test_a_missing_generator_is_named_with_its_package(bundles: Path, loaded: list[tuple[Any, ...]]) -> None:
+    assert "for --generator: No bundle 'absent'" in usage_error(run(*ONE, "--generator", "absent"))
+    assert "for --extra: No bundle 'absent'" in usage_error(run(*ONE, "--extra", "absent"))
+    shutil.rmtree(bundles / "generator")
+    problem = usage_error(run(*ONE))
+    assert "for --generator: The bundle 'generator' is not installed: pip install groundwire-generator" in problem
+    assert not loaded
 
 
 @pytest.mark.parametrize(

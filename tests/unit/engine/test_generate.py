@@ -259,6 +259,7 @@ def test_a_bundle_without_a_generator() -> None:
         engine.generate(KNOWLEDGE, HISTORY)
     assert "needs the role 'generator'; the bundle has lm" in str(caught.value)
     assert "groundwire export" in str(caught.value)
+    assert "Engine.load('compact', extra=['generator'])" in str(caught.value)
 
 
 def test_braces_and_many_passages_reach_the_model_as_they_are() -> None:

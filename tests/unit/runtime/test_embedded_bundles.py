@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.runtime import bundle
-from groundwire.runtime.bundle import embedded, locate
+from groundwire.runtime.bundle import SHIPPED, embedded, locate
 from groundwire.runtime.errors import BundleError
 
 Install = Callable[[str, str], Path]
@@ -64,8 +64,18 @@ def test_a_damaged_package_is_named(install: Install, checkout: Path) -> None:
 
 def test_without_any_bundle_the_packages_are_named(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
-    with pytest.raises(BundleError, match="pip install groundwire-compact groundwire-nph"):
-        locate("compact")
+    with pytest.raises(BundleError, match="pip install groundwire-compact groundwire-nph groundwire-generator"):
+        locate("mine")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_package_of_a_bundle_that_is_not_installed_is_named(
+    name: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
+    monkeypatch.chdir(checkout)
+    with pytest.raises(BundleError, match=f"'{name}' is not installed: pip install groundwire-{name}$"):
+        locate(name)
 
 
 def test_the_checkout_of_this_test_has_its_own_bundles() -> None:

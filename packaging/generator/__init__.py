@@ -1,0 +1,1 @@
+"""The bundle ``generator`` of Groundwire, which finds it by its entry point in ``groundwire.bundles``."""

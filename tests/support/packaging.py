@@ -1,0 +1,42 @@
+"""The embedded bundles, and what their data packages in ``packaging/`` say of themselves."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUNDLES = ("compact", "nph", "generator")
+IN_CHECKOUT = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(
+            not (ROOT / "bundles" / name / "bundle.json").is_file(), reason=f"this checkout holds no bundle {name!r}"
+        ),
+    )
+    for name in BUNDLES
+]
+"""The same as parameters of a test, skipped without their weights."""
+
+
+def read_project(bundle: str | None = None) -> dict[str, Any]:
+    """The ``pyproject.toml`` of a bundle's package, or of Groundwire."""
+    folder = ROOT if bundle is None else ROOT / "packaging" / bundle
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def read_manifest(directory: Path) -> str:
+    """The text of a bundle's manifest."""
+    return (directory / "bundle.json").read_text(encoding="utf-8")
+
+
+def read_version(bundle: str, manifest: str) -> str:
+    """The version of a bundle's package, read from the text of the manifest as the build does."""
+    provider = read_project(bundle)["tool"]["scikit-build"]["metadata"]["version"]
+    match = re.search(provider["regex"], manifest, re.MULTILINE)
+    assert match is not None
+    return str(provider["result"].format(**match.groupdict()))
