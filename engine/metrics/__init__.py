@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from groundwire.runtime.arguments import suggest
 from groundwire.runtime.errors import InvalidRequest
@@ -98,4 +99,10 @@ def _require(name: str, roles: frozenset[str]) -> Metric:
 
 
 def _is_installed(metric: Metric) -> bool:
-    return not metric.package or importlib.util.find_spec(metric.package) is not None
+    return not metric.package or _is_importable(metric.package)
+
+
+@cache
+def _is_importable(package: str) -> bool:
+    """Whether ``package`` can be imported; looked up once, as it searches many folders."""
+    return importlib.util.find_spec(package) is not None
