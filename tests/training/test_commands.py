@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import spacy
-from transformers import BertForSequenceClassification, GPT2LMHeadModel
+from transformers import AutoTokenizer, BertForSequenceClassification, GPT2LMHeadModel
 
+from groundwire.train.compact.lm import POSITIONS
 from groundwire.train.compact.multitask_model import HEADS, TOKEN_HEAD
 from tests.support.training_commands import run
 from tests.support.training_sets import DIALOGUES, write_jsonl
@@ -49,3 +50,5 @@ def test_multitask_nli_and_lm(sets: Path, small: Path, tmp_path: Path) -> None:
     assert json.loads(report.read_text())["untrained"] == []
     run("lm", "--data", sets, "--out", tmp_path / "lm", "--steps", 1)
     assert GPT2LMHeadModel.from_pretrained(tmp_path / "lm").config.n_layer == 4
+    # The exporter takes the window from here.
+    assert AutoTokenizer.from_pretrained(tmp_path / "lm").model_max_length == POSITIONS

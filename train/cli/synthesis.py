@@ -42,8 +42,8 @@ def _write_development_rows(
     kind: Annotated[
         str,
         typer.Option(
-            help="made (corrupted responses in chat style), edits (pairs that differ in little), questions (what people "
-            "asked about an article, as statements) or facts (made-up facts in other words, and their opposites)."
+            help="made (corrupted responses in chat style), edits (pairs that differ in little), questions (what "
+            "people asked about an article, as statements) or facts (made-up facts and their opposites)."
         ),
     ] = "made",
     count: Annotated[int, typer.Option(help="Rows.", min=1)] = 800,

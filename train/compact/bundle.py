@@ -13,7 +13,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.manifest import Template
 
 from ..common import backbone
-from . import lm, shortlist
+from . import shortlist
 
 WINDOW = 256
 """Tokens that the models read at once, but for the language model. They were trained on at most 256, most of them on
@@ -72,7 +72,7 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
             "multitask_nli", "verifiability", template=Template("{hypothesis}"), sentence=True
         ),
         "token_classifier": options("multitask_nli", "token_classifier"),
-        "lm": replace(options("lm"), max_tokens=lm.POSITIONS),
+        "lm": options("lm"),
     }
     finished = {role: wanted for role, wanted in candidates.items() if _is_finished(Path(wanted.source))}
     if not finished:

@@ -114,6 +114,7 @@ def train_language_model(
     """
     torch.manual_seed(schedule.seed)
     tokens = backbone.load_tokenizer()
+    tokens.model_max_length = POSITIONS
     prompts = PromptSampler.read(data)
     if start is None:
         model = build_language_model(count_response_tokens(tokens, prompts), layers)
