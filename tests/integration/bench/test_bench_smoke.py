@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench import batching, compact, decoding, language_model, models, native, paper_size, streaming
+from bench import batching, compact, decoding, language_model, models, native, paper_size, streaming, tiers
 from bench import values as values_benchmark
 from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
@@ -178,3 +178,21 @@ def test_targets_are_inclusive(value: float, at_most: bool, at_least: bool) -> N
 def test_distinct_responses_are_distinct() -> None:
     texts = [dialogue.response for dialogue in distinct(12_000)]
     assert len(set(texts)) == len(texts) == 12_000
+
+
+def test_tiers(tmp_path: Path) -> None:
+    rows = [
+        {"response": text, "knowledge": "The tower is 324 metres tall and opened in 1889.", "label": label}
+        for text, label in (
+            *((f"The tower opened in 1889, {name}.", 1) for name in ("Ann", "Bob")),
+            *((f"The tower opened in 1765, {name}.", 0) for name in ("Ann", "Bob")),
+        )
+    ]
+    labelled = tmp_path / "rows.jsonl"
+    labelled.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tiers.main([labelled], tiny=True, out=tmp_path / "tiers.json", out_plot=tmp_path / "tiers.svg")
+    results = {(row["name"], row["kind"]): row for row in written(tmp_path / "tiers.json")["results"]}
+    assert {("fast", "verdict"), ("default", "verdict"), ("q2", "metric"), ("values", "metric")} <= results.keys()
+    assert results["values", "metric"]["roc_auc"] == 1.0
+    assert any(row["frontier"] for row in results.values())
+    assert b"<svg" in (tmp_path / "tiers.svg").read_bytes()
