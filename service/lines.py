@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -14,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from groundwire.engine import GroundwireError, Options
 
 from .call import GONE, Call, check_media_type, wait_until_gone
+from .deadlines import make_deadline
 from .decoding import decode
 from .limits import check_turn
 from .problems import Refusal, refuse_error
@@ -22,6 +24,10 @@ from .scoring import estimate_score
 
 IN_FLIGHT = 64
 """Lines of one caller that are worked on, at most: while the oldest is not finished and sent, no more is read."""
+IN_FLIGHT_PER_PLACE = 8
+"""Lines for each request that the engine works on at the same time, as ``Engine.score_many`` has."""
+PRIORITY = -10
+"""Of lines, unless their options ask for a lower one: whoever waits for one score does not wait for a file."""
 MEDIA_TYPE = "application/x-ndjson"
 LINE = msgspec.json.Decoder(ScoreLine)
 OPTIONS = msgspec.json.Decoder(Options)
@@ -32,11 +38,16 @@ Answers: TypeAlias = "asyncio.Queue[asyncio.Future[ScoredLine] | None]"
 async def score_many(call: Call) -> Response:
     """Score lines of JSON, one by one, while they come.
 
-    The query has the `metrics`, separated by commas, and the `options` as JSON; deadlines are those of each line. Lines
-    that are not usable have an `error`, and the others go on. The answers are in the order of the lines. While the
-    server is busy, it reads no further. Look at the status of each score: only `scored` carries a value.
+    The query has the `metrics`, separated by commas, and the `options` as JSON; deadlines are those of each line, by
+    default the longest that the server allows, and single requests are served first. Lines that are not usable have an
+    `error`, and the others go on. The answers are in the order of the lines. While the server is busy, it reads no
+    further. Look at the status of each score: only `scored` carries a value.
     """
-    check_media_type(call.request.headers.get("content-type"), MEDIA_TYPE)
+    settings, headers = call.service.settings, call.request.headers
+    call.deadline = make_deadline(
+        headers, settings.max_deadline_ms, settings.max_deadline_ms, call.deadline.arrived, call.deadline.now
+    )
+    check_media_type(headers.get("content-type"), MEDIA_TYPE)
     query = call.request.query_params
     if unknown := sorted(set(query) - {"metrics", "options"}):
         raise Refusal("invalid", f"The query has {', '.join(unknown)}; it may have metrics and options.")
@@ -49,7 +60,8 @@ async def score_many(call: Call) -> Response:
             raise Refusal("invalid", f"options of the query: {error.detail}", path) from error
     names = tuple(name.strip() for name in query.get("metrics", "").split(",") if name.strip())
     metrics = call.service.resolve_metrics(names or None)
-    return ScoredLines(call, metrics, call.bound_options(options))
+    bounded = call.bound_options(options)
+    return ScoredLines(call, metrics, replace(bounded, priority=min(bounded.priority, PRIORITY)))
 
 
 class ScoredLines(Response):
@@ -61,7 +73,9 @@ class ScoredLines(Response):
         self._call = call
         self._metrics = metrics
         self._options = options
-        self._answers: Answers = asyncio.Queue(IN_FLIGHT)
+        self._answers: Answers = asyncio.Queue(
+            min(IN_FLIGHT, IN_FLIGHT_PER_PLACE * call.service.engine.runtime.concurrent_requests)
+        )
         self._lines = 0
         self._unfinished: set[asyncio.Future[ScoredLine]] = set()
 

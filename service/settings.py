@@ -62,7 +62,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Milliseconds for any request; a later deadline is brought forward to this."""
     max_idle_ms: Milliseconds = 60_000.0
     """Milliseconds without a byte of a body that comes piece by piece: /score_many, /stream."""
-    max_queue_tokens: Count = 200_000
+    max_queue_tokens: Count = 100_000
     """Estimated tokens of the requests that are accepted and not finished; more is 429."""
     max_streams: Count = 256
     """Responses that are checked while they are written, at the same time; more is 429."""

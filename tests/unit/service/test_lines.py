@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from groundwire.runtime.calls import Classify
+from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
 from groundwire.service.lines import IN_FLIGHT, split_lines
 from tests.support.service import HONEY, NDJSON, Connection, run, wait_until
-from tests.support.streams import classify, world
+from tests.support.streams import CALIBRATION, ROLES, classify, world
 
 
 async def post(client: httpx.AsyncClient, lines: list[Any], query: str = "") -> tuple[httpx.Response, list[Any]]:
@@ -144,6 +145,33 @@ def test_bulk_work_leaves_room_for_single_requests() -> None:
         await connection.task
 
     run(test, world(nli=held), max_queue_tokens=100)
+
+
+def test_lines_wait_for_single_requests() -> None:
+    held = Held()
+    order: list[str] = []
+
+    def note(call: Classify) -> Outcome:
+        order.append(call.hypothesis)
+        return held(call)
+
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        held.holds = True
+        order.clear()
+        connection = Connection(front, "/score_many", query="metrics=nli")
+        for number in range(4):
+            connection.write_line(HONEY | {"response": f"Line {number} is sweet."})
+        connection.end()
+        await wait_until(lambda: held.entered == 1 and front.service.gate.count == 4)
+        single = asyncio.create_task(client.post("/score", json=HONEY | {"metrics": ["nli"]}))
+        await wait_until(lambda: front.service.gate.count == 5)
+        held.released.set()
+        assert (await single).status_code == 200
+        await connection.task
+        assert order[1] == HONEY["response"], "before the lines that came first"
+
+    runtime = FakeRuntime(ROLES | {"nli": note}, batch=1, calibration=CALIBRATION, concurrent_requests=1)
+    run(test, runtime)
 
 
 def test_a_client_that_leaves_cancels_its_lines() -> None:
