@@ -25,12 +25,14 @@ GONE = "The client has closed the connection."
 class Call:
     """A request, with what its handler needs."""
 
-    def __init__(self, service: Service, request: Request, request_id: str, deadline: Deadline) -> None:
+    def __init__(
+        self, service: Service, request: Request, request_id: str, deadline: Deadline, log_fields: dict[str, Any]
+    ) -> None:
         self.service = service
         self.request = request
         self.request_id = request_id
         self.deadline = deadline
-        self.log_fields: dict[str, Any] = {}
+        self.log_fields = log_fields
         """What the line of the log says besides."""
 
     async def read(self, decoder: msgspec.json.Decoder[T]) -> T:
@@ -83,17 +85,29 @@ async def run_while_connected(work: Coroutine[Any, Any, T], request: Request) ->
 
     The body must have been read.
     """
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(wait_until_gone(request))
+    return await run_both(_refuse_when_gone(request), work)
+
+
+async def run_both(reading: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T]) -> T:
+    """The result of ``work``, when it has one; before, the error that ends ``reading``, which does not end otherwise.
+
+    Whatever is not finished then is cancelled, and has ended when this returns.
+    """
+    working, listening = asyncio.ensure_future(work), asyncio.ensure_future(reading)
     try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((working, listening), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise Refusal("client_closed", GONE)
-        return working.result()
+            listening.result()
+        return await working
     finally:
-        for task in (working, leaving):
+        for task in (working, listening):
             task.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        await asyncio.gather(working, listening, return_exceptions=True)
+
+
+async def _refuse_when_gone(request: Request) -> None:
+    await wait_until_gone(request)
+    raise Refusal("client_closed", GONE)
 
 
 async def wait_until_gone(request: Request) -> None:

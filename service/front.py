@@ -147,5 +147,8 @@ async def respond_with_problem(refusal: Refusal, request_id: str, scope: Scope, 
     if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1008, "reason": refusal.code})
         return
-    content = msgspec.json.encode(refusal.describe(request_id))
+    problem: Any = refusal.describe(request_id)
+    if route_path(scope).startswith("/v2/"):  # the Open Inference Protocol's own form is an object with ``error``
+        problem = {"error": refusal.detail, **msgspec.to_builtins(problem)}
+    content = msgspec.json.encode(problem)
     await Response(content, refusal.status, refusal.headers, MEDIA_TYPE)(scope, receive, send)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from groundwire.engine import GroundwireError, Options
 
-from .call import GONE, Call, check_media_type, wait_until_gone
+from .call import GONE, Call, check_media_type, run_both, wait_until_gone
 from .deadlines import make_deadline
 from .decoding import decode
 from .limits import check_turn
@@ -82,15 +82,10 @@ class ScoredLines(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read and send until the lines end, or the client leaves."""
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        reading = asyncio.ensure_future(self._read())
-        sending = asyncio.ensure_future(self._send(send))
         try:
-            await asyncio.wait((reading, sending), return_when=asyncio.FIRST_COMPLETED)
-            for task in (sending, reading):
-                if task.done():
-                    return task.result()
+            await run_both(self._read(), self._send(send))
         finally:
-            unfinished: list[asyncio.Future[Any]] = [reading, sending, *self._unfinished]
+            unfinished = tuple(self._unfinished)
             for future in unfinished:
                 future.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)

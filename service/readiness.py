@@ -14,7 +14,8 @@ from .problems import Refusal, refuse_stopped
 
 PROBE_SECONDS = 10.0
 """A score that is not older counts as just made, so that health checks cost one score in this time at most."""
-PROBE_MS = 10_000.0
+PROBE_MS = 60_000.0
+"""The first score of a process loads what it needs for sentences, on a busy machine for seconds."""
 PROBE_PRIORITY = 100
 KNOWLEDGE = "Bees make honey from nectar. A jar of honey keeps for many years."
 

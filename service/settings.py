@@ -51,6 +51,8 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     of the command line, where other users could read it."""
     token_file: str | None = None
     """File with further bearer tokens, one in a line."""
+    classify_label: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "HALLUCINATED"
+    """Label of the spans of /classify, as the program that asks has it in its mapping."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe lines of the log. Each request is one line of JSON at level info."""
     log_texts: bool = False
@@ -64,8 +66,10 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Milliseconds without a byte of a body that comes piece by piece: /score_many, /stream."""
     max_queue_tokens: Count = 100_000
     """Estimated tokens of the requests that are accepted and not finished; more is 429."""
-    max_streams: Count = 256
+    max_streams: Count = 64
     """Responses that are checked while they are written, at the same time; more is 429."""
+    max_stream_ms: Milliseconds = 600_000.0
+    """Milliseconds for one of these responses, from its first byte to its last."""
     max_priority: Annotated[int, msgspec.Meta(ge=-100, le=100)] = 0
     """Highest priority that a request may ask for."""
     max_body_bytes: Count = 2_000_000

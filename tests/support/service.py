@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import httpx
@@ -104,6 +105,43 @@ class Connection:
         message = await asyncio.wait_for(self.sent.get(), 30)
         assert message["type"] == "http.response.body"
         return json.loads(message["body"]) if message["body"] else None
+
+
+class Socket:
+    """One WebSocket."""
+
+    def __init__(self, application: ASGIApp, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        scope = {
+            "type": "websocket",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "path": "/stream",
+            "root_path": "",
+            "query_string": b"",
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+            "extensions": {"websocket.http.response": {}},
+        }
+        self._messages.put_nowait({"type": "websocket.connect"})
+        self.task = asyncio.create_task(application(scope, self._messages.get, self._sent.put))  # type: ignore[arg-type]
+
+    def write(self, text: str) -> None:
+        """Send a message."""
+        self._messages.put_nowait({"type": "websocket.receive", "text": text})
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._messages.put_nowait({"type": "websocket.disconnect", "code": 1001})
+
+    async def read(self) -> dict[str, Any]:
+        """What the application sends next, as ASGI has it."""
+        return await asyncio.wait_for(self._sent.get(), 30)
+
+    async def read_event(self) -> Any:
+        """The next message, which is JSON."""
+        message = await self.read()
+        assert message["type"] == "websocket.send", message
+        return json.loads(message["text"])
 
 
 async def wait_until(holds: Callable[[], bool]) -> None:
