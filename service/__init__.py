@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .app import app
+    from .application import app
     from .problems import Problem
     from .settings import Settings, load_settings
 
 __all__ = ["Problem", "Settings", "app", "load_settings"]
 
-_MODULES = {"Problem": "problems", "Settings": "settings", "app": "app", "load_settings": "settings"}
+_MODULES = {"Problem": "problems", "Settings": "settings", "app": "application", "load_settings": "settings"}
 
 
 def __getattr__(name: str) -> Any:
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     except ModuleNotFoundError as error:
-        if error.name in ("starlette", "prometheus_client", "uvicorn"):
+        if (error.name or "").partition(".")[0] in ("starlette", "prometheus_client", "uvicorn"):
             raise ImportError(
                 f"The service needs {error.name}; install it with: pip install 'groundwire[serve]'"
             ) from error

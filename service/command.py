@@ -45,7 +45,7 @@ def _serve(config: Path | None = None, check: bool = False, **given: Any) -> Non
     try:
         from .server import run
     except ModuleNotFoundError as error:
-        if error.name not in ("starlette", "uvicorn", "prometheus_client"):
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "prometheus_client"):
             raise
         typer.echo(f"The service needs {error.name}; install it with: pip install 'groundwire[serve]'", err=True)
         raise typer.Exit(1) from error

@@ -210,7 +210,7 @@ def _make_output(name: str, scores: list[Score]) -> Tensor:
         raise Refusal(
             "unreadable",
             f"Row {index} has no {name}: {scores[index].status}, {scores[index].verdict.label}. Ask for label, status "
-            "and score in index of numbers.",
+            "and score, without numbers.",
             result=scores,
         )
     return Tensor(name, (len(data),), datatype, data)

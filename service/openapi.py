@@ -11,7 +11,7 @@ import msgspec
 from groundwire import __version__
 
 from .field_docs import read_field_docs
-from .operations import Operation
+from .operations import EVENTS, Operation
 from .problems import MEDIA_TYPE, STATUS, TITLES, Problem
 from .records import JsonObject
 
@@ -83,6 +83,8 @@ def _describe(operation: Operation, schema_of: dict[int, JsonObject]) -> JsonObj
     content: JsonObject = {"schema": {"type": "string"}}
     if operation.result is not None:
         content = {"schema": schema_of[id(operation.result)]}
+    if operation.result_type == EVENTS:
+        content = {"schema": _describe_event(content["schema"])}
     entry["responses"]["200"] = {
         "description": "The result.",
         "headers": {"X-Request-Id": _ID},
@@ -96,6 +98,12 @@ def _describe(operation: Operation, schema_of: dict[int, JsonObject]) -> JsonObj
             "content": {MEDIA_TYPE: {"schema": {"$ref": TEMPLATE.format(name="Problem")}}},
         }
     return entry
+
+
+def _describe_event(schema: JsonObject) -> JsonObject:
+    """A server-sent event whose data are JSON of this schema."""
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": schema}
+    return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["event", "data"]}
 
 
 def _describe_fields(types: Iterable[Any], components: dict[str, JsonObject]) -> None:

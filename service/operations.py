@@ -12,7 +12,8 @@ from .problems import Code
 
 Handle: TypeAlias = Callable[[Call], Awaitable[Response]]
 
-ALWAYS: tuple[Code, ...] = ("unauthorized",)
+EVENTS = "text/event-stream"
+"""Media type of server-sent events."""
 WORK: tuple[Code, ...] = (
     "malformed", "unauthorized", "body_timeout", "too_large", "unsupported_media_type", "invalid", "unreadable",
     "overloaded", "failed", "not_ready", "closed", "deadline",

@@ -51,7 +51,13 @@ STATUS: Mapping[Code, int] = MappingProxyType(
     }
 )
 """The HTTP status of each code. 499 is never sent: the client has gone."""
-TITLES: Mapping[int, str] = MappingProxyType({499: "Client Closed Request", 413: "Content Too Large"})
+TITLES: Mapping[int, str] = MappingProxyType(
+    {
+        413: "Content Too Large",
+        422: "Unprocessable Content",
+        499: "Client Closed Request",
+    }
+)
 """Of statuses that Python does not know, or knows by an older name."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,7 @@ Knowledge: TypeAlias = str | tuple[str, ...]
 Triples: TypeAlias = tuple[Triple | tuple[str, str, str], ...]
 Metrics: TypeAlias = str | tuple[str, ...]
 JsonObject: TypeAlias = dict[str, Any]
+Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Turn(OptionRecord, frozen=True, kw_only=True):
@@ -44,7 +45,7 @@ class Turn(OptionRecord, frozen=True, kw_only=True):
 class ScoreBody(Turn, frozen=True, kw_only=True):
     """A response to score."""
 
-    response: str
+    response: Text
     metrics: Metrics | None = None
     """Names, or a group: all, paper, fast. null: those that the server was started with, else those of the verdict."""
     options: Options = Options()
@@ -54,7 +55,7 @@ class ScoreBody(Turn, frozen=True, kw_only=True):
 class ScoreLine(Turn, frozen=True, kw_only=True):
     """A line of ``/score_many``."""
 
-    response: str
+    response: Text
     id: str | int | None = None
     """Comes back with the score."""
 
@@ -73,7 +74,7 @@ class ScoredLine(msgspec.Struct, frozen=True, omit_defaults=True):
 class RankBody(Turn, frozen=True, kw_only=True):
     """Candidate responses to one turn."""
 
-    candidates: tuple[str, ...]
+    candidates: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     metric: str = "pmi"
     options: Options = Options()
 
@@ -87,9 +88,9 @@ class Ranking(msgspec.Struct, frozen=True):
 class RefineBody(OptionRecord, frozen=True, kw_only=True):
     """A response whose names are checked against triples, and replaced."""
 
-    response: str
+    response: Text
     history: tuple[str, ...] = ()
-    triples: Triples
+    triples: Annotated[Triples, msgspec.Meta(min_length=1)]
     top: int = 5
     """Candidates of each name that are reported."""
     type_aware: bool = True
@@ -204,7 +205,7 @@ class ClassifyParameters(msgspec.Struct, frozen=True):
 class ClassifyBody(msgspec.Struct, frozen=True):
     """An answer, as vLLM semantic-router sends it to a hallucination detector (contract token_spans.v1)."""
 
-    inputs: str
+    inputs: Text
     parameters: ClassifyParameters
 
 
@@ -245,7 +246,7 @@ class RequestedOutput(msgspec.Struct, frozen=True):
 class InferBody(msgspec.Struct, frozen=True):
     """A request of the Open Inference Protocol."""
 
-    inputs: tuple[Tensor, ...]
+    inputs: Annotated[tuple[Tensor, ...], msgspec.Meta(min_length=1)]
     """response [n]; knowledge [n] or [n, passages]; perhaps history [n, turns]; all BYTES. Empty strings fill rows."""
     id: str = ""
     parameters: JsonObject = {}

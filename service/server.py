@@ -21,7 +21,7 @@ from prometheus_client import disable_created_metrics
 from groundwire.engine import Engine, InvalidRequest
 
 from . import logs
-from .app import app
+from .application import app
 from .front import Front
 from .monitoring import MULTIPROCESS
 from .settings import Settings

@@ -20,11 +20,11 @@ from .decoding import decode
 from .limits import check_turn, estimate_tokens
 from .lines import MEDIA_TYPE as LINES
 from .lines import split_lines
+from .operations import EVENTS
 from .problems import Refusal, refuse_error
 from .records import Delta, StreamBody, StreamError
 from .state import Service
 
-EVENTS = "text/event-stream"
 FIRST = msgspec.json.Decoder(StreamBody)
 NEXT = msgspec.json.Decoder(str | Delta)
 WAITING = 16

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from groundwire.engine import Engine
 from groundwire.runtime.protocol import Runtime
-from groundwire.service.app import app
+from groundwire.service.application import app
 from groundwire.service.front import Front
 from groundwire.service.settings import Settings
 from tests.support.streams import world

@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from groundwire.engine import Engine, Score
 from groundwire.runtime.bundle import embedded
@@ -58,6 +60,32 @@ def test_a_file_is_streamed_through(client: httpx.Client) -> None:
     assert [line["line"] for line in answers] == list(range(1, len(lines) + 1))
     assert [line["id"] for line in answers] == [json.loads(line)["id"] for line in lines]
     assert {line["score"]["status"] for line in answers} <= {"scored", "nothing_to_verify"}
+
+
+FIRST = {"knowledge": HONEY["knowledge"], "policy": {"inconsistent": "redact", "unknown": "flag"}}
+PIECES = ["Honey keeps for", " years. It is", " blue. Really."]
+
+
+def test_a_response_is_checked_while_it_is_written(client: httpx.Client, server: Server) -> None:
+    lines = [json.dumps(line).encode() + b"\n" for line in (FIRST, *PIECES)]
+    headers = {"Content-Type": "application/x-ndjson"}
+    with client.stream("POST", "/stream", content=iter(lines), headers=headers) as answer:
+        events = [json.loads(line.removeprefix("data: ")) for line in answer.iter_lines() if line.startswith("data: ")]
+    headers = {"Authorization": "Bearer secret"}
+    with connect(server.url.replace("http", "ws") + "/stream", additional_headers=headers, proxy=None) as socket:
+        for message in (FIRST, *PIECES, {"finish": True}):
+            socket.send(json.dumps(message))
+        received = [json.loads(message) for message in socket]
+    assert socket.close_code == 1000
+    assert [event["type"] for event in received] == [event["type"] for event in events]
+    assert events[-1]["released"] == received[-1]["released"]
+    assert events[-1]["released"].startswith("Honey keeps for years.")
+    assert "blue" not in events[-1]["released"]
+
+
+def test_a_socket_without_a_token_is_refused(server: Server) -> None:
+    with pytest.raises(InvalidStatus, match="401"), connect(server.url.replace("http", "ws") + "/stream", proxy=None):
+        pass
 
 
 def test_a_client_that_hangs_up_is_noticed(client: httpx.Client, server: Server) -> None:

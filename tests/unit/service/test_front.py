@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import subprocess
+import sys
 from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
+from groundwire import service
 from groundwire.engine import Engine, InvalidRequest, Score
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 from groundwire.service import readiness
-from groundwire.service.app import OPERATIONS, app
+from groundwire.service.application import OPERATIONS, app
 from groundwire.service.front import OPEN, Front
 from groundwire.service.logs import FIELDS
 from groundwire.service.problems import STATUS, Problem
@@ -25,6 +28,7 @@ from groundwire.service.settings import Settings
 from tests.support.generation import language_model
 from tests.support.graph_world import FILMS
 from tests.support.graph_world import world as graph_world
+from tests.support.offline import ROOT
 from tests.support.service import HONEY, connect, run
 from tests.support.streams import classify, world
 
@@ -261,3 +265,25 @@ def test_answers_have_the_documents_types() -> None:
         msgspec.json.decode((await client.post("/score", json={})).content, type=Problem)
 
     run(test)
+
+
+def test_the_package_has_what_it_says() -> None:
+    """No module takes the place of a function of its name."""
+    assert service.app is app
+    assert [getattr(service, name).__name__ for name in service.__all__] == service.__all__
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = service.nothing  # type: ignore[attr-defined]
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "groundwire.service.application")
+    monkeypatch.setitem(sys.modules, "starlette.requests", None)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    with pytest.raises(ImportError, match=r"pip install 'groundwire\[serve\]'"):
+        _ = service.app
+
+
+def test_the_engine_needs_no_web_framework() -> None:
+    code = "import sys, groundwire.engine.cli.program, groundwire.service.command; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert not {"starlette", "uvicorn", "prometheus_client"} & set(modules.split())

@@ -19,7 +19,7 @@ from .call import Call
 from .deadlines import make_deadline
 from .front import Front
 from .openapi import make_document
-from .operations import WORK, Operation
+from .operations import EVENTS, WORK, Operation
 from .records import (
     ClassifyBody,
     GenerateBody,
@@ -71,7 +71,7 @@ OPERATIONS = (
         StreamBody,
         Event | StreamError,
         lines.MEDIA_TYPE,
-        streams.EVENTS,
+        EVENTS,
         (
             "malformed",
             "unauthorized",
