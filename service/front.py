@@ -20,6 +20,7 @@ from groundwire.engine import GroundwireError
 from . import logs
 from .problems import MEDIA_TYPE, Code, Refusal, refuse_error
 from .state import Service
+from .tracing import find_trace_id, trace_request
 
 ID_HEADER = "X-Request-Id"
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
@@ -50,8 +51,11 @@ class Front:
         """The ASGI application."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
-        else:
-            await self._serve(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        known = {"id": choose_id(headers.get(ID_HEADER.lower())), "arrived": self._service.now(), "log": {}}
+        with trace_request(scope.get("method", "WEBSOCKET"), headers, known):
+            await self._serve({**scope, "app": self, "groundwire": known}, headers, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Begin to warm the engine at startup. It stays open at shutdown: it belongs to whoever loaded it."""
@@ -65,13 +69,10 @@ class Front:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        service, arrived = self._service, self._service.now()
-        headers = Headers(scope=scope)
-        request_id = choose_id(headers.get(ID_HEADER.lower()))
-        path = route_path(scope)
+    async def _serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        service, known, path = self._service, scope["groundwire"], route_path(scope)
+        request_id = known["id"]
         # "app" lets the router raise errors; the handlers of a program that mounts this one are not for them.
-        scope = {**scope, "app": self, "groundwire": {"id": request_id, "arrived": arrived, "log": {}}}
         scope.pop("starlette.exception_handlers", None)
         status: int | None = None
 
@@ -104,14 +105,14 @@ class Front:
         finally:
             if refusal is not None and status is None and refusal.code != "client_closed":
                 await respond_with_problem(refusal, request_id, scope, receive, send_with_id)
-            self._note(scope, path, status, refusal, arrived)
+            known["status"] = refusal.status if refusal is not None else status or 499
+            self._note(scope, path, refusal)
 
-    def _note(self, scope: Scope, path: str, status: int | None, refusal: Refusal | None, arrived: float) -> None:
+    def _note(self, scope: Scope, path: str, refusal: Refusal | None) -> None:
         """Count the request, and log it in one line."""
-        service, monitoring = self._service, self._service.monitoring
-        seconds = service.now() - arrived
-        answered = refusal.status if refusal is not None else status or 499
-        route = scope["groundwire"].get("route", "other")
+        monitoring, known = self._service.monitoring, scope["groundwire"]
+        seconds = self._service.now() - known["arrived"]
+        route, answered = known.get("route", "other"), known["status"]
         monitoring.requests.labels(route, answered).inc()
         monitoring.request_seconds.labels(route).observe(seconds)
         if answered == 499:
@@ -121,13 +122,14 @@ class Front:
         logs.write(
             logging.DEBUG if path in CALM else logging.INFO,
             "request",
-            request_id=scope["groundwire"]["id"],
+            request_id=known["id"],
+            trace_id=find_trace_id(),
             method=scope.get("method", "WEBSOCKET"),
             route=route,
             status=answered,
             code=None if refusal is None else refusal.code,
             ms=round(seconds * 1000, 3),
-            **scope["groundwire"]["log"],
+            **known["log"],
         )
 
 

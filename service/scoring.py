@@ -61,7 +61,13 @@ def estimate_score(body: ScoreBody | ScoreLine, metrics: int, options: Options) 
 def note_score(call: Call, score: Score) -> None:
     """Count a score, and let the log say how it ended."""
     call.service.monitoring.add_score(score)
-    call.log_fields |= {"score_status": score.status, "verdict": score.verdict.label, "signature": score.signature}
+    call.log_fields |= {
+        "score_status": score.status,
+        "verdict": score.verdict.label,
+        "engine_ms": round(score.timings.total_ms, 3),
+        "queued_ms": round(score.timings.queued_ms, 3),
+        "signature": score.signature,
+    }
 
 
 def refuse_stopped_score(score: Score) -> None:

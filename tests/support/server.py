@@ -53,7 +53,7 @@ class Server:
     def wait_until_ready(self) -> None:
         """Return when the server is ready."""
         deadline = time.monotonic() + SECONDS
-        while httpx.get(f"{self.url}/readyz").status_code != 200:
+        while httpx.get(f"{self.url}/readyz", trust_env=False).status_code != 200:
             assert time.monotonic() < deadline, self.lines
             time.sleep(0.05)
 
@@ -64,9 +64,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def start_server(*options: str, **environment: str) -> Iterator[Server]:
-    """A server on a free port, with one thread."""
-    command = [sys.executable, "-m", "groundwire.service", "--port", "0", "--threads", "1", *options]
+def start_server(*options: str, threads: int | None = 1, **environment: str) -> Iterator[Server]:
+    """A server on a free port, with one thread; None for all that are usable."""
+    command = [sys.executable, "-m", "groundwire.service", "--port", "0", *options]
+    command += [] if threads is None else ["--threads", str(threads)]
     process = subprocess.Popen(
         command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )

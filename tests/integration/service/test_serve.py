@@ -35,7 +35,9 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, headers={"Authorization": "Bearer secret"}, timeout=SECONDS) as client:
+    with httpx.Client(
+        base_url=server.url, headers={"Authorization": "Bearer secret"}, timeout=SECONDS, trust_env=False
+    ) as client:
         yield client
 
 
@@ -112,7 +114,7 @@ def test_the_numbers_are_prometheus_text(client: httpx.Client) -> None:
 def test_texts_are_not_logged(client: httpx.Client, server: Server) -> None:
     client.post("/score", json=HONEY)
     client.post("/score", json=HONEY | {"response": 5})
-    assert httpx.post(f"{server.url}/score", json=HONEY).status_code == 401
+    assert httpx.post(f"{server.url}/score", json=HONEY, trust_env=False).status_code == 401
     assert "oney" not in json.dumps(server.lines)
     assert "secret" not in json.dumps(server.lines)
 
@@ -132,12 +134,14 @@ def test_a_stop_finishes_what_has_begun() -> None:
         def post() -> None:
             headers = {"Content-Type": "application/x-ndjson"}
             answers.append(
-                httpx.post(f"{server.url}/score_many", content=write(), headers=headers, timeout=SECONDS).text
+                httpx.post(
+                    f"{server.url}/score_many", content=write(), headers=headers, timeout=SECONDS, trust_env=False
+                ).text
             )
 
         thread = threading.Thread(target=post)
         thread.start()
-        with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
+        with httpx.Client(base_url=server.url, timeout=SECONDS, trust_env=False) as client:
             while "groundwire_verdicts_total{" not in client.get("/metrics").text:
                 pass
             server.process.send_signal(signal.SIGTERM)
@@ -157,8 +161,8 @@ def test_workers_share_a_port_and_their_numbers() -> None:
         for _ in range(2):
             server.wait_for("warmed up")
         for _ in range(8):
-            assert httpx.post(f"{server.url}/score", json=HONEY, timeout=SECONDS).status_code == 200
-        text = httpx.get(f"{server.url}/metrics").text
+            assert httpx.post(f"{server.url}/score", json=HONEY, timeout=SECONDS, trust_env=False).status_code == 200
+        text = httpx.get(f"{server.url}/metrics", trust_env=False).text
         assert 'groundwire_requests_total{route="/score",status="200"} 8.0' in text
         assert server.stop() == 0
 

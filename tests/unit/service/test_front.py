@@ -12,6 +12,10 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from groundwire import service
 from groundwire.engine import Engine, InvalidRequest, Score
@@ -287,3 +291,35 @@ def test_the_engine_needs_no_web_framework() -> None:
     code = "import sys, groundwire.engine.cli.program, groundwire.service.command; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert not {"starlette", "uvicorn", "prometheus_client"} & set(modules.split())
+
+
+def test_a_request_is_a_span_of_its_callers_trace(caplog: pytest.LogCaptureFixture) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        exporter.clear()
+        await client.post("/score", json=HONEY, headers={"traceparent": parent})
+        front.service.engine.close()
+        await client.post("/score", json=HONEY)
+        await client.get("/somewhere")
+
+    with caplog.at_level(logging.INFO, "groundwire.service"):
+        run(test, log_texts=True)
+    first, second, third = exporter.get_finished_spans()
+    assert (first.name, second.name, third.name) == ("POST /score", "POST /score", "GET other")
+    assert first.context is not None
+    assert first.parent is not None
+    assert trace.format_trace_id(first.context.trace_id) == parent[3:35]
+    assert trace.format_span_id(first.parent.span_id) == parent[36:52]
+    assert first.attributes is not None
+    assert {**first.attributes}.items() >= {
+        ("http.route", "/score"), ("http.response.status_code", 200), ("groundwire.verdict", "consistent"),
+    }  # fmt: skip
+    assert "Honey" not in str({**first.attributes}), "texts are for the log, if at all"
+    assert (first.status.is_ok, second.status.is_ok) == (True, False)
+    lines = [getattr(record, FIELDS) for record in caplog.records if record.getMessage() == "request"]
+    assert lines[0]["trace_id"] == parent[3:35]
