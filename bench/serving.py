@@ -13,16 +13,18 @@ Every score over HTTP must equal the engine's.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 import msgspec
 import typer
@@ -35,6 +37,8 @@ from .common import Target, Timing, check
 from .dialogues import Dialogue, distinct
 
 Names: TypeAlias = Sequence[str]
+Ask: TypeAlias = Callable[[Dialogue], object]
+OpenSide: TypeAlias = Callable[[], AbstractContextManager[Ask]]
 OVERLOAD = 2.5
 SECONDS = 60.0
 
@@ -75,6 +79,12 @@ class Connection:
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
     def ask(self, dialogue: Dialogue, metrics: Names, deadline_ms: float = SECONDS * 1000) -> tuple[int, Any]:
         """The status and the record of the answer."""
         body = {"response": dialogue.response, "knowledge": dialogue.knowledge, "metrics": list(metrics)}
@@ -84,19 +94,20 @@ class Connection:
         return answer.status, json.loads(answer.read())
 
 
-def run_callers(number: int, requests: Sequence[Dialogue], ask: Callable[[Dialogue], Any]) -> tuple[list[float], float]:
+def run_callers(number: int, requests: Sequence[Dialogue], open_side: OpenSide) -> tuple[list[float], float]:
     """Milliseconds of each request, and of all, when ``number`` threads ask one after another."""
     left = iter(requests)
     lock = threading.Lock()
     spent: list[float] = []
 
     def work() -> None:
-        while True:
-            with lock:
-                dialogue = next(left, None)
-            if dialogue is None:
-                return
-            spent.append(common.timed(partial(ask, dialogue))[0])
+        with open_side() as ask:
+            while True:
+                with lock:
+                    dialogue = next(left, None)
+                if dialogue is None:
+                    return
+                spent.append(common.timed(partial(ask, dialogue))[0])
 
     with ThreadPoolExecutor(number) as pool:
         total_ms, _ = common.timed(lambda: [future.result() for future in [pool.submit(work) for _ in range(number)]])
@@ -113,24 +124,28 @@ def measure_callers(
     metrics: Names,
 ) -> Callers:
     """Compare both sides in turn, on different texts of the same kind."""
-    local = threading.local()
 
-    def ask_service(dialogue: Dialogue) -> None:
-        if not hasattr(local, "connection"):
-            local.connection = Connection(port)
-        status, score = local.connection.ask(dialogue, metrics)
-        check(status == 200, f"the service answered {status}: {score}")
+    @contextlib.contextmanager
+    def open_service() -> Iterator[Ask]:
+        with Connection(port) as connection:
 
-    def ask_engine(dialogue: Dialogue) -> None:
-        engine.score(*dialogue, metrics=metrics)
+            def ask(dialogue: Dialogue) -> None:
+                status, score = connection.ask(dialogue, metrics)
+                check(status == 200, f"the service answered {status}: {score}")
 
-    asks = {"engine": ask_engine, "service": ask_service}
+            yield ask
+
+    @contextlib.contextmanager
+    def open_engine() -> Iterator[Ask]:
+        yield lambda dialogue: engine.score(*dialogue, metrics=metrics)
+
+    sides = {"engine": open_engine, "service": open_service}
     spent: dict[str, list[float]] = {"engine": [], "service": []}
     totals = {"engine": 0.0, "service": 0.0}
     for turn in range(-1, turns):
-        for side in common.in_turn(asks, turn):
+        for side in common.in_turn(sides, turn):
             requests = [next(dialogues) for _ in range(max(per_turn, 2 * number))]
-            times, total_ms = run_callers(number, requests, asks[side])
+            times, total_ms = run_callers(number, requests, sides[side])
             if turn >= 0:
                 spent[side] += times
                 totals[side] += total_ms
@@ -154,7 +169,8 @@ def measure_overload(
     answers: list[tuple[int, float]] = []
 
     def ask(dialogue: Dialogue) -> None:
-        spent, (status, score) = common.timed(lambda: Connection(port).ask(dialogue, metrics, deadline_ms))
+        with Connection(port) as connection:
+            spent, (status, score) = common.timed(lambda: connection.ask(dialogue, metrics, deadline_ms))
         check(status in (200, 429, 504), f"the service answered {status}: {score}")
         if status == 200:
             check(all(result["status"] != "deadline" for result in score["metrics"].values()), "a 200 was stopped")
@@ -177,7 +193,8 @@ def measure_overload(
 def check_answers(engine: Engine, port: int, metrics: Names) -> None:
     """WrongAnswer unless a score over HTTP is the engine's."""
     for dialogue in distinct(8):
-        status, served = Connection(port).ask(dialogue, metrics)
+        with Connection(port) as connection:
+            status, served = connection.ask(dialogue, metrics)
         local = json.loads(engine.score(*dialogue, metrics=metrics, options=Options()).to_json())
         check(status == 200, f"the service answered {status}")
         for name in ("status", "value", "verdict", "metrics", "unsupported", "signature"):
