@@ -28,7 +28,7 @@ from .nph.records import Critique, Refinement
 from .nph.steps import RefineOptions
 from .plan import Plan, check_options, make_plan
 from .scheduling.jobs import Finished, Job, Unfinished
-from .scheduling.scheduler import Scheduler
+from .scheduling.scheduler import ObserveBatch, Scheduler
 from .scheduling.steps import Steps
 from .schema.options import Options
 from .schema.results import MetricResult, Ranked, Request, Score
@@ -522,6 +522,14 @@ class Engine:
     def cache_info(self) -> tuple[int, int, int]:
         """Cached model calls, hits and misses."""
         return self._scheduler.cache_info
+
+    def observe_batches(self, observe: ObserveBatch | None) -> None:
+        """Call ``observe`` after every batch, with its role (several are joined by ``+``), the number of its calls, and
+        its milliseconds.
+
+        It is called on the engine's own thread, and has to return at once. There is one; None removes it.
+        """
+        self._scheduler.observe_batch = observe
 
     def __enter__(self) -> Self:
         return self

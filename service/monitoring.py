@@ -10,6 +10,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from groundwire.engine import Engine, MetricResult, Score, Timings
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
+CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 """Directory in which the workers of a service keep their numbers, so that any of them can answer for all."""
 
@@ -33,6 +34,10 @@ class Monitoring:
         self.request_seconds = time("request_duration_seconds", "Time from arrival to answer.", "route")
         self.queue_seconds = time("queue_duration_seconds", "Time before the engine began with a request.")
         self.stage_seconds = time("stage_duration_seconds", "Run time of the batches of a request, by role.", "role")
+        self.batch_seconds = time("batch_duration_seconds", "Run time of a batch, by role.", "role")
+        self.batch_size = Histogram(
+            "groundwire_batch_size", "Calls in a batch, by role.", ("role",), registry=registry, buckets=CALLS
+        )
         self.queue_size = show("queue_size", "Requests that are accepted and not finished.")
         self.queue_tokens = show("queue_tokens", "Estimated tokens of the requests that are not finished.")
         self.streams = show("streams", "Responses that are being checked while they are written.")
@@ -63,6 +68,11 @@ class Monitoring:
         self.queue_seconds.observe(timings.queued_ms / 1000)
         for role, ms in timings.stages_ms.items():
             self.stage_seconds.labels(role).observe(ms / 1000)
+
+    def add_batch(self, role: str, calls: int, ms: float) -> None:
+        """Count a batch of the engine's; from any thread."""
+        self.batch_size.labels(role).observe(calls)
+        self.batch_seconds.labels(role).observe(ms / 1000)
 
     def update_cache(self, engine: Engine) -> None:
         """Add what the engine's cache has answered since the last call."""

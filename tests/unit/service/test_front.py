@@ -104,6 +104,8 @@ def test_numbers_are_counted() -> None:
         'groundwire_request_duration_seconds_count{route="/score"} 3.0',
         "groundwire_queue_duration_seconds_count 2.0",
         'groundwire_stage_duration_seconds_count{role="nli"} 2.0',
+        'groundwire_batch_size_count{role="nli"}',
+        'groundwire_batch_duration_seconds_count{role="detector.verifiability"}',
         "groundwire_queue_size 0.0",
         "groundwire_queue_tokens 0.0",
         "groundwire_ready 1.0",
