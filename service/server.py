@@ -19,6 +19,7 @@ import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest
+from groundwire.runtime.cores import usable_cores
 
 from . import logs
 from .application import app
@@ -59,8 +60,7 @@ def load_engine(settings: Settings) -> Engine:
     """The engine that the settings describe, with its share of the threads; errors are those of ``Engine.load``."""
     threads = settings.threads
     if settings.workers > 1:
-        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = max(1, (threads or usable) // settings.workers)
+        threads = max(1, (threads or usable_cores()) // settings.workers)
     return Engine.load(
         settings.bundle,
         settings.device,
