@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from typing import Any
 
@@ -168,11 +169,11 @@ def test_a_result_that_was_stopped_is_no_success(error: Exception, status: int, 
 @pytest.mark.parametrize(
     ("headers", "options"),
     [
-        ({"Groundwire-Deadline-Ms": "30"}, {}),
-        ({"grpc-timeout": "30m"}, {}),
-        ({"grpc-timeout": "30000u", "Groundwire-Deadline-Ms": "20000"}, {}),
-        ({}, {"deadline_ms": 30}),
-        ({"Groundwire-Deadline-Ms": "20000"}, {"deadline_ms": 30}),
+        ({"Groundwire-Deadline-Ms": "500"}, {}),
+        ({"grpc-timeout": "500m"}, {}),
+        ({"grpc-timeout": "500000u", "Groundwire-Deadline-Ms": "20000"}, {}),
+        ({}, {"deadline_ms": 500}),
+        ({"Groundwire-Deadline-Ms": "20000"}, {"deadline_ms": 500}),
     ],
 )
 def test_a_deadline_ends_a_request(headers: dict[str, str], options: dict[str, float]) -> None:
@@ -203,7 +204,8 @@ def test_the_servers_deadlines_hold_without_the_clients() -> None:
 
     answers = run(test, world(nli=held), default_deadline_ms=30.0, max_deadline_ms=40.0)
     assert [answer.status_code for answer in answers] == [504, 504]
-    assert "within 40 ms" in answers[1].json()["detail"] or "within 39 ms" in answers[1].json()["detail"]
+    limits = [re.search(r"within (\d+) ms", answer.json()["detail"]) for answer in answers]
+    assert all(limit is not None and int(limit[1]) <= 40 for limit in limits)
 
 
 def test_a_wrong_deadline_is_refused() -> None:
