@@ -27,11 +27,11 @@ from .nph.pipeline import NphPipeline
 from .nph.records import Critique, Refinement
 from .nph.steps import RefineOptions
 from .plan import Plan, check_options, make_plan
-from .scheduling.jobs import Unfinished
-from .scheduling.scheduler import Scheduler
+from .scheduling.jobs import Finished, Job, Unfinished
+from .scheduling.scheduler import ObserveBatch, Scheduler
 from .scheduling.steps import Steps
 from .schema.options import Options
-from .schema.results import Ranked, Request, Score
+from .schema.results import MetricResult, Ranked, Request, Score
 from .schema.validation import make_request
 from .scoring import PendingScore, results_of, start, start_all
 from .streaming.core import StreamCore
@@ -260,6 +260,40 @@ class Engine:
         document and the history, which the language model reads a single time. ``knowledge`` and ``triples`` are those
         of ``score``. Ties keep their order. Raises InvalidRequest for unusable input, as ``score`` does.
         """
+        candidates, plan, job = self._start_ranking(candidates, knowledge, history, triples, metric, options)
+        try:
+            return _rank(candidates, plan, job.future.result())
+        except BaseException:
+            self._scheduler.cancel(job)
+            raise
+
+    async def arank(
+        self,
+        candidates: Sequence[str],
+        knowledge: Knowledge = (),
+        *,
+        history: Sequence[str] = (),
+        triples: Triples = (),
+        metric: str = "pmi",
+        options: Options | None = None,
+    ) -> tuple[Ranked, ...]:
+        """``rank`` for asyncio; cancelling the awaiting task cancels the request."""
+        candidates, plan, job = self._start_ranking(candidates, knowledge, history, triples, metric, options)
+        try:
+            return _rank(candidates, plan, await asyncio.wrap_future(job.future))
+        except asyncio.CancelledError:
+            self._scheduler.cancel(job)
+            raise
+
+    def _start_ranking(
+        self,
+        candidates: Sequence[str],
+        knowledge: Knowledge,
+        history: Sequence[str],
+        triples: Triples,
+        metric: str,
+        options: Options | None,
+    ) -> tuple[tuple[str, ...], Plan, Job[MetricResult]]:
         candidates = check_sequence("candidates", candidates, "a list of responses")
         if not candidates:
             raise InvalidRequest("candidates is empty; pass a list of responses.")
@@ -267,15 +301,7 @@ class Engine:
         requests = [make_request(candidate, knowledge, history, plan.options, triples) for candidate in candidates]
         if len(plan.metrics) > 1:
             raise InvalidRequest(f"metric={metric!r} is a group; rank by one of {', '.join(plan.names)}.")
-        job = start_all(requests, plan, self._runtime, self._scheduler)
-        try:
-            outcomes = job.future.result().outcomes
-        except BaseException:
-            self._scheduler.cancel(job)
-            raise
-        results = results_of(plan.metrics * len(requests), outcomes)
-        ranked = [Ranked(*candidate) for candidate in zip(candidates, range(len(candidates)), results, strict=True)]
-        return tuple(sorted(ranked, key=lambda item: (item.result.value is None, -(item.result.value or 0.0))))
+        return candidates, plan, start_all(requests, plan, self._runtime, self._scheduler)
 
     def critique(
         self,
@@ -322,6 +348,25 @@ class Engine:
         """
         settings = RefineOptions(hops, top, type_aware, min_probability, mask_all, veto)
         return self._nph.refine(response, history, triples, graph, settings, self._check_options(options))
+
+    async def arefine(
+        self,
+        response: str,
+        history: Sequence[str] = (),
+        *,
+        triples: Triples | None = None,
+        graph: KnowledgeGraph | None = None,
+        hops: int = 1,
+        top: int = 5,
+        type_aware: bool = True,
+        min_probability: float = 0.05,
+        mask_all: bool = False,
+        veto: bool = True,
+        options: Options | None = None,
+    ) -> Refinement:
+        """``refine`` for asyncio; cancelling the awaiting task cancels the request."""
+        settings = RefineOptions(hops, top, type_aware, min_probability, mask_all, veto)
+        return await self._nph.arefine(response, history, triples, graph, settings, self._check_options(options))
 
     def generate(
         self,
@@ -478,6 +523,14 @@ class Engine:
         """Cached model calls, hits and misses."""
         return self._scheduler.cache_info
 
+    def observe_batches(self, observe: ObserveBatch | None) -> None:
+        """Call ``observe`` after every batch, with its role (several are joined by ``+``), the number of its calls, and
+        its milliseconds.
+
+        It is called on the engine's own thread, and has to return at once. There is one; None removes it.
+        """
+        self._scheduler.observe_batch = observe
+
     def __enter__(self) -> Self:
         return self
 
@@ -502,6 +555,12 @@ class Engine:
 
     def _start(self, request: Request, plan: Plan) -> PendingScore:
         return start(request, plan, self._runtime, self._scheduler)
+
+
+def _rank(candidates: Sequence[str], plan: Plan, finished: Finished[MetricResult]) -> tuple[Ranked, ...]:
+    results = results_of(plan.metrics * len(candidates), finished.outcomes)
+    ranked = [Ranked(*candidate) for candidate in zip(candidates, range(len(candidates)), results, strict=True)]
+    return tuple(sorted(ranked, key=lambda item: (item.result.value is None, -(item.result.value or 0.0))))
 
 
 def _warm_up(call: Call) -> Steps[bool]:

@@ -34,6 +34,7 @@ TYPED = (
     "groundwire.export",
     "groundwire.evaluate",
     "groundwire.integrations",
+    "groundwire.service",
     "groundwire.train",
     "bench",
 )

@@ -23,6 +23,7 @@ MINIMUM: dict[str, float] = {
     "evaluate": 90.0,
     "train": 90.0,
     "integrations": 90.0,
+    "service": 90.0,
     "engine/scheduling": 100.0,
     "engine/verdict": 100.0,
 }

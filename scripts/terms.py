@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("engine", "runtime", "export", "evaluate", "train", "integrations")
+PACKAGES = ("engine", "runtime", "export", "evaluate", "train", "integrations", "service")
 READ = {".py", ".pyi", ".md", ".html", ".js", ".hpp", ".cpp", ".toml", ".yml"}
 
 TERMS = {

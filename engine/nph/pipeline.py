@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import asyncio
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -11,7 +12,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime
 
 from ..kg import KnowledgeGraph
-from ..scheduling.jobs import Unfinished
+from ..scheduling.jobs import Job, Unfinished
 from ..scheduling.scheduler import Scheduler
 from ..scheduling.steps import Steps
 from ..schema.options import Options
@@ -23,7 +24,7 @@ from .context import Context, build_context
 from .critic import ROLE as CRITIC
 from .entity_types import ROLE as SPANS
 from .records import Critique, Refinement
-from .steps import CritiqueResult, RefineOptions
+from .steps import CritiqueResult, RefineOptions, RepairResult
 
 RETRIEVER = "retriever"
 NO_CONTEXT = (
@@ -54,15 +55,27 @@ class NphPipeline:
         return _make_critique(context, outcome, timings, sign)
 
     def refine(
-        self,
-        response: Any,
-        history: Any,
-        triples: Any,
-        graph: Any,
-        settings: RefineOptions,
-        options: Options,
+        self, response: Any, history: Any, triples: Any, graph: Any, settings: RefineOptions, options: Options
     ) -> Refinement:
         """See ``Engine.refine``."""
+        prepared = self._prepare_repair(response, history, triples, graph, settings, options)
+        if isinstance(prepared, Refinement):
+            return prepared
+        return prepared.build(*self._run(prepared.task, options))
+
+    async def arefine(
+        self, response: Any, history: Any, triples: Any, graph: Any, settings: RefineOptions, options: Options
+    ) -> Refinement:
+        """``refine`` for asyncio."""
+        prepared = self._prepare_repair(response, history, triples, graph, settings, options)
+        if isinstance(prepared, Refinement):
+            return prepared
+        return prepared.build(*await self._arun(prepared.task, options))
+
+    def _prepare_repair(
+        self, response: Any, history: Any, triples: Any, graph: Any, settings: RefineOptions, options: Options
+    ) -> PreparedRepair | Refinement:
+        """The steps of a repair, or its result where there is nothing to compare with."""
         self._check_roles("refine", CRITIC, RETRIEVER)
         _check_options(settings)
         context = _make_context(response, history, triples, graph, settings.hops, options)
@@ -73,32 +86,7 @@ class NphPipeline:
             return _make_unchanged(context, "no_context", before, before.timings, NO_CONTEXT)
         info = self._runtime.role_info(CRITIC)
         task = steps.repair_response(context, settings, options, info, has_spans=SPANS in self._runtime.roles)
-        repair, timings = self._run(task, options)
-        if isinstance(repair, Unfinished):
-            before = _make_stopped(context, repair, timings, sign)
-            return _make_unchanged(context, before.status, before, timings, repair.message)
-        before = _make_critique(context, repair.before, timings, sign)
-        if repair.after is None:
-            status = "refused" if repair.before.mentions else "clean"
-            return _make_unchanged(context, status, before, timings, repair.message)
-        replaced = {change.mention.start for change in repair.changes}
-        still_flagged = {mention.text for mention in repair.after.mentions}
-        return Refinement(
-            status="refined",
-            original=context.response,
-            response=repair.response,
-            changes=repair.changes,
-            unresolved=tuple(
-                mention
-                for mention in before.mentions
-                if mention.start not in replaced and mention.text in still_flagged
-            ),
-            accepted=not repair.after.mentions,
-            before=before,
-            after=_make_critique(context, repair.after, timings, sign),
-            timings=timings,
-            signature=sign,
-        )
+        return PreparedRepair(task, context, sign)
 
     def _check_roles(self, method: str, *roles: str) -> None:
         missing = [role for role in roles if role not in self._runtime.roles]
@@ -111,13 +99,62 @@ class NphPipeline:
 
     def _run(self, task: Steps[T], options: Options) -> tuple[T | Unfinished, Timings]:
         """Return what the steps return, or why they did not finish."""
-        job = self._scheduler.submit([task], options.max_windows, options.deadline_ms, options.priority)
+        job = self._submit(task, options)
         try:
             finished = job.future.result()
         except BaseException:
             self._scheduler.cancel(job)
             raise
         return finished.outcomes[0], finished.timings
+
+    async def _arun(self, task: Steps[T], options: Options) -> tuple[T | Unfinished, Timings]:
+        """``_run`` for asyncio."""
+        job = self._submit(task, options)
+        try:
+            finished = await asyncio.wrap_future(job.future)
+        except asyncio.CancelledError:
+            self._scheduler.cancel(job)
+            raise
+        return finished.outcomes[0], finished.timings
+
+    def _submit(self, task: Steps[T], options: Options) -> Job[T]:
+        return self._scheduler.submit([task], options.max_windows, options.deadline_ms, options.priority)
+
+
+class PreparedRepair(NamedTuple):
+    """A repair that has to be run."""
+
+    task: Steps[RepairResult]
+    context: Context
+    signature: str
+
+    def build(self, repair: RepairResult | Unfinished, timings: Timings) -> Refinement:
+        """The result of the steps, or why they did not finish."""
+        if isinstance(repair, Unfinished):
+            before = _make_stopped(self.context, repair, timings, self.signature)
+            return _make_unchanged(self.context, before.status, before, timings, repair.message)
+        before = _make_critique(self.context, repair.before, timings, self.signature)
+        if repair.after is None:
+            status = "refused" if repair.before.mentions else "clean"
+            return _make_unchanged(self.context, status, before, timings, repair.message)
+        replaced = {change.mention.start for change in repair.changes}
+        still_flagged = {mention.text for mention in repair.after.mentions}
+        return Refinement(
+            status="refined",
+            original=self.context.response,
+            response=repair.response,
+            changes=repair.changes,
+            unresolved=tuple(
+                mention
+                for mention in before.mentions
+                if mention.start not in replaced and mention.text in still_flagged
+            ),
+            accepted=not repair.after.mentions,
+            before=before,
+            after=_make_critique(self.context, repair.after, timings, self.signature),
+            timings=timings,
+            signature=self.signature,
+        )
 
 
 def _make_context(response: Any, history: Any, triples: Any, graph: Any, hops: int, options: Options) -> Context:

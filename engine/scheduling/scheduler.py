@@ -17,10 +17,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import InvalidStateError
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from groundwire.runtime.calls import Call, role_of
 from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError, Overloaded
@@ -35,6 +35,8 @@ from .steps import Round, Steps
 from .threads import Message, Pool, SystemThreads, Threads
 
 T = TypeVar("T")
+ObserveBatch: TypeAlias = Callable[[str, int, float], None]
+"""Gets the role of a batch (several are joined by ``+``), the number of its calls, and its milliseconds."""
 log = logging.getLogger("groundwire")
 
 TASK_THREADS = 2
@@ -100,6 +102,8 @@ class Scheduler:
         self._dead = ""
         self._get_process = threads.process
         self._process = threads.process()
+        self.observe_batch: ObserveBatch | None = None
+        """Called after every batch, on the loop's thread; what it raises is logged."""
         self._join = threads.start_loop(self._run)
 
     def submit(
@@ -382,6 +386,8 @@ class Scheduler:
             ready = [task for task in job.unfinished_tasks() if task in tasks and not task.missing]
             if ready:
                 self._advance(job, ready)
+        if self.observe_batch is not None:
+            self.observe_batch(stage, len(batch.keys), elapsed_ms)
 
     def _stop(self, job: Job[Any], status: StopStatus, message: str) -> None:
         """End the unfinished tasks of a job; a generator that is running is freed when it comes back."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest
 from groundwire.runtime.calls import MeasureTexts
 from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import Outcome
 from tests.support.generation import language_model
 
 CANDIDATES = ["honey is blue", "bees make honey", "x " * 8, "wasps make honey", "bees make honey"]
@@ -47,3 +51,30 @@ def test_triples_stand_for_the_knowledge() -> None:
 def test_what_cannot_be_ranked(candidates: list[str], metric: str, message: str) -> None:
     with Engine(FakeRuntime({"lm": language_model})) as engine, pytest.raises(InvalidRequest, match=message):
         engine.rank(candidates, "knowledge", metric=metric)
+
+
+def test_arank_is_rank_for_asyncio() -> None:
+    with Engine(FakeRuntime({"lm": language_model})) as engine:
+        assert asyncio.run(engine.arank(CANDIDATES, "bees make honey")) == engine.rank(CANDIDATES, "bees make honey")
+
+
+def test_cancelling_the_task_cancels_the_ranking() -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def wait(call: object) -> Outcome:
+        entered.set()
+        release.wait(30)
+        return language_model(call)
+
+    async def give_up(engine: Engine) -> None:
+        task = asyncio.create_task(engine.arank(CANDIDATES, "bees make honey"))
+        await asyncio.to_thread(entered.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        release.set()
+
+    runtime = FakeRuntime({"lm": wait}, batch=1)
+    with Engine(runtime) as engine:
+        asyncio.run(give_up(engine))
+    assert len(runtime.batches) == 1, "the other calls were given up"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, KnowledgeGraph, Options, Refinement, Triple
 from groundwire.engine.nph.context import find_path
@@ -484,3 +486,12 @@ def test_the_defaults_are_those_of_the_record() -> None:
     }
     assert RefineOptions(**defaults) == RefineOptions()
     assert defaults.keys() == set(RefineOptions.__struct_fields__)
+
+
+@pytest.mark.parametrize("response", ["It was directed by James Cameron.", "It is long.", "Hello there."])
+def test_arefine_is_refine_for_asyncio(response: str) -> None:
+    with Engine(world()) as engine:
+        repaired = asyncio.run(engine.arefine(response, ALIEN, graph=GRAPH))
+        again = engine.refine(response, ALIEN, graph=GRAPH)
+    assert replace(repaired, timings=again.timings, before=again.before, after=again.after) == again
+    assert repaired.before.mentions == again.before.mentions

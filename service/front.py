@@ -1,0 +1,156 @@
+"""What happens to every request before and after its handler, and to every error."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import MutableMapping
+from typing import Any
+
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Router
+from starlette.types import Message, Receive, Scope, Send
+
+from groundwire.engine import GroundwireError
+
+from . import logs
+from .problems import MEDIA_TYPE, Code, Refusal, refuse_error
+from .state import Service
+from .tracing import find_trace_id, trace_request
+
+ID_HEADER = "X-Request-Id"
+_ID = re.compile(r"[\x21-\x7e]{1,128}")
+OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
+"""Paths that need no token."""
+CALM = OPEN | {"/metrics", "/openapi.json", "/v2"}
+"""Paths that are answered while models are being warmed."""
+_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
+
+
+class Front:
+    """Gives requests an id, checks their tokens, turns errors into problems, and counts and logs the answers."""
+
+    def __init__(self, service: Service, router: Router) -> None:
+        self._service = service
+        self._router = router
+
+    @property
+    def service(self) -> Service:
+        """What the requests share."""
+        return self._service
+
+    async def warm(self) -> None:
+        """Return when the models are warm: for the start of a program that mounts this application."""
+        await self._service.readiness.wait()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI application."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        headers = Headers(scope=scope)
+        known = {"id": choose_id(headers.get(ID_HEADER.lower())), "arrived": self._service.now(), "log": {}}
+        with trace_request(scope.get("method", "WEBSOCKET"), headers, known):
+            await self._serve({**scope, "app": self, "groundwire": known}, headers, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Begin to warm the engine at startup. It stays open at shutdown: it belongs to whoever loaded it."""
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self._service.readiness.begin()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self._service.readiness.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        service, known, path = self._service, scope["groundwire"], route_path(scope)
+        request_id = known["id"]
+        # "app" lets the router raise errors; the handlers of a program that mounts this one are not for them.
+        scope.pop("starlette.exception_handlers", None)
+        status: int | None = None
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                status = message["status"]
+                MutableHeaders(raw=message.setdefault("headers", []))[ID_HEADER] = request_id
+            elif message["type"] == "websocket.accept":
+                status = 101
+            await send(message)
+
+        refusal: Refusal | None = None
+        try:
+            if path not in OPEN:
+                service.authorizer.check(headers.get("authorization"))
+            if path not in CALM:
+                service.readiness.begin()
+                service.readiness.check_warm()
+            await self._router(scope, receive, send_with_id)
+        except Refusal as error:
+            refusal = error
+        except GroundwireError as error:
+            refusal = refuse_error(error)
+        except HTTPException as error:
+            refusal = Refusal(_CODES.get(error.status_code, "malformed"), error.detail, headers=error.headers or {})
+        except Exception as error:
+            logs.log.error("defect", exc_info=error, extra={logs.FIELDS: {"request_id": request_id}})
+            refusal = Refusal("failed", "The server has a defect; its log has the request id and the reason.")
+        finally:
+            if refusal is not None and status is None and refusal.code != "client_closed":
+                await respond_with_problem(refusal, request_id, scope, receive, send_with_id)
+            known["status"] = refusal.status if refusal is not None else status or 499
+            self._note(scope, path, refusal)
+
+    def _note(self, scope: Scope, path: str, refusal: Refusal | None) -> None:
+        """Count the request, and log it in one line."""
+        monitoring, known = self._service.monitoring, scope["groundwire"]
+        seconds = self._service.now() - known["arrived"]
+        route, answered = known.get("route", "other"), known["status"]
+        monitoring.requests.labels(route, answered).inc()
+        monitoring.request_seconds.labels(route).observe(seconds)
+        if answered == 499:
+            monitoring.dropped.inc()
+        if refusal is not None and refusal.code == "deadline":
+            monitoring.deadlines.inc()
+        logs.write(
+            logging.DEBUG if path in CALM else logging.INFO,
+            "request",
+            request_id=known["id"],
+            trace_id=find_trace_id(),
+            method=scope.get("method", "WEBSOCKET"),
+            route=route,
+            status=answered,
+            code=None if refusal is None else refusal.code,
+            ms=round(seconds * 1000, 3),
+            **known["log"],
+        )
+
+
+def choose_id(given: str | None) -> str:
+    """The id that a request brings along, if it is 1–128 visible ASCII characters; else a new one."""
+    return given if given is not None and _ID.fullmatch(given) else secrets.token_hex(16)
+
+
+def route_path(scope: MutableMapping[str, Any]) -> str:
+    """The path within this application, wherever another one has mounted it."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "")) or "/"
+
+
+async def respond_with_problem(refusal: Refusal, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send a refusal; to a WebSocket that was not accepted as a response to its handshake."""
+    if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": 1008, "reason": refusal.code})
+        return
+    problem: Any = refusal.describe(request_id)
+    if route_path(scope).startswith("/v2/"):  # the Open Inference Protocol's own form is an object with ``error``
+        problem = {"error": refusal.detail, **msgspec.to_builtins(problem)}
+    content = msgspec.json.encode(problem)
+    await Response(content, refusal.status, refusal.headers, MEDIA_TYPE)(scope, receive, send)

@@ -1,0 +1,188 @@
+"""``/score_many``: lines of JSON in, lines of JSON out, in order, with no more in flight than the server can hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from groundwire.engine import GroundwireError, Options
+
+from .call import GONE, Call, check_media_type, run_both, wait_until_gone
+from .deadlines import make_deadline
+from .decoding import decode
+from .limits import check_turn
+from .problems import Refusal, refuse_error
+from .records import ScoredLine, ScoreLine
+from .scoring import estimate_score
+
+IN_FLIGHT = 64
+"""Lines of one caller that are worked on, at most: while the oldest is not finished and sent, no more is read."""
+IN_FLIGHT_PER_PLACE = 8
+"""Lines for each request that the engine works on at the same time, as ``Engine.score_many`` has."""
+PRIORITY = -10
+"""Of lines, unless their options ask for a lower one: whoever waits for one score does not wait for a file."""
+MEDIA_TYPE = "application/x-ndjson"
+LINE = msgspec.json.Decoder(ScoreLine)
+OPTIONS = msgspec.json.Decoder(Options)
+Answers: TypeAlias = "asyncio.Queue[asyncio.Future[ScoredLine] | None]"
+"""One future per line, in order; None after the last."""
+
+
+async def score_many(call: Call) -> Response:
+    """Score lines of JSON, one by one, while they come.
+
+    The query has the `metrics`, separated by commas, and the `options` as JSON; deadlines are those of each line, by
+    default the longest that the server allows, and single requests are served first. Lines that are not usable have an
+    `error`, and the others go on. The answers are in the order of the lines. While the server is busy, it reads no
+    further. Look at the status of each score: only `scored` carries a value.
+    """
+    settings, headers = call.service.settings, call.request.headers
+    call.deadline = make_deadline(
+        headers, settings.max_deadline_ms, settings.max_deadline_ms, call.deadline.arrived, call.deadline.now
+    )
+    check_media_type(headers.get("content-type"), MEDIA_TYPE)
+    query = call.request.query_params
+    if unknown := sorted(set(query) - {"metrics", "options"}):
+        raise Refusal("invalid", f"The query has {', '.join(unknown)}; it may have metrics and options.")
+    options = Options()
+    if "options" in query:
+        try:
+            options = decode(query["options"], OPTIONS)
+        except Refusal as error:
+            path = f"$.options{error.path[1:]}"
+            raise Refusal("invalid", f"options of the query: {error.detail}", path) from error
+    names = tuple(name.strip() for name in query.get("metrics", "").split(",") if name.strip())
+    metrics = call.service.resolve_metrics(names or None)
+    bounded = call.bound_options(options)
+    return ScoredLines(call, metrics, replace(bounded, priority=min(bounded.priority, PRIORITY)))
+
+
+class ScoredLines(Response):
+    """The answers to the lines of a body that is read while they are sent."""
+
+    def __init__(self, call: Call, metrics: tuple[str, ...], options: Options) -> None:
+        super().__init__(media_type=MEDIA_TYPE)
+        del self.headers["content-length"]
+        self._call = call
+        self._metrics = metrics
+        self._options = options
+        self._answers: Answers = asyncio.Queue(
+            min(IN_FLIGHT, IN_FLIGHT_PER_PLACE * call.service.engine.runtime.concurrent_requests)
+        )
+        self._lines = 0
+        self._unfinished: set[asyncio.Future[ScoredLine]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read and send until the lines end, or the client leaves."""
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        try:
+            await run_both(self._read(), self._send(send))
+        finally:
+            unfinished = tuple(self._unfinished)
+            for future in unfinished:
+                future.cancel()
+            await asyncio.gather(*unfinished, return_exceptions=True)
+            self._call.log_fields["lines"] = self._lines
+
+    async def _read(self) -> None:
+        """Begin with every line; then wait for the client to leave, which is a Refusal."""
+        settings = self._call.service.settings
+        try:
+            async for text in split_lines(self._call.request, settings.max_body_bytes, settings.max_idle_ms):
+                self._lines += 1
+                if text is None or text.strip():
+                    await self._begin(text)
+        except Refusal as refusal:
+            if refusal.code == "client_closed":
+                raise
+            await self._answer(ScoredLine(self._lines + 1, error=refusal.describe(self._call.request_id)))
+        await self._answers.put(None)
+        await wait_until_gone(self._call.request)
+        raise Refusal("client_closed", GONE)
+
+    async def _begin(self, text: bytes | None) -> None:
+        """Begin with a line when there is room for it; None is one that is too long."""
+        service, body = self._call.service, None
+        try:
+            if text is None:
+                limit = service.settings.max_body_bytes
+                raise Refusal("too_large", f"The line has more than {limit} bytes; send less at a time.")
+            body = decode(text, LINE)
+            check_turn(service.settings, (body.response,), body.knowledge, body.history, body.triples)
+        except Refusal as refusal:
+            problem = refusal.describe(self._call.request_id)
+            await self._answer(ScoredLine(self._lines, None if body is None else body.id, error=problem))
+            return
+        ticket = await service.gate.wait(estimate_score(body, len(self._metrics), self._options))
+        scoring = asyncio.ensure_future(self._score(self._lines, body))
+        scoring.add_done_callback(lambda _: ticket.release())
+        await self._put(scoring)
+
+    async def _answer(self, answer: ScoredLine) -> None:
+        future: asyncio.Future[ScoredLine] = asyncio.get_running_loop().create_future()
+        future.set_result(answer)
+        await self._put(future)
+
+    async def _put(self, answer: asyncio.Future[ScoredLine]) -> None:
+        self._unfinished.add(answer)
+        answer.add_done_callback(self._unfinished.discard)
+        await self._answers.put(answer)
+
+    async def _score(self, line: int, body: ScoreLine) -> ScoredLine:
+        service = self._call.service
+        try:
+            score = await service.engine.ascore(
+                body.response,
+                body.knowledge,
+                history=body.history,
+                triples=body.triples,
+                metrics=self._metrics,
+                options=self._options,
+            )
+        except GroundwireError as error:
+            return ScoredLine(line, body.id, error=refuse_error(error).describe(self._call.request_id))
+        service.monitoring.add_score(score)
+        return ScoredLine(line, body.id, score)
+
+    async def _send(self, send: Send) -> None:
+        """Send every answer when it is there."""
+        while (answer := await self._answers.get()) is not None:
+            line = msgspec.json.encode(await answer) + b"\n"
+            await send({"type": "http.response.body", "body": line, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def split_lines(request: Request, max_bytes: int, idle_ms: float) -> AsyncIterator[bytes | None]:
+    """The lines of a body while it comes; None for one of more than ``max_bytes``, of which the rest is skipped.
+
+    Raises Refusal: ``body_timeout`` if nothing comes for ``idle_ms``, ``client_closed`` if the client leaves.
+    """
+    held, is_too_long = bytearray(), False
+    chunks = aiter(request.stream())
+    while True:
+        try:
+            async with asyncio.timeout(idle_ms / 1000):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            break
+        except TimeoutError as error:
+            raise Refusal("body_timeout", f"Nothing has come for {idle_ms:g} ms; send lines sooner.") from error
+        except ClientDisconnect as error:
+            raise Refusal("client_closed", GONE) from error
+        *complete, rest = chunk.split(b"\n")
+        for part in complete:
+            held += part
+            yield None if is_too_long or len(held) > max_bytes else bytes(held)
+            held, is_too_long = bytearray(), False
+        held += rest
+        if len(held) > max_bytes:
+            held, is_too_long = bytearray(), True
+    if held or is_too_long:
+        yield None if is_too_long else bytes(held)

@@ -1,0 +1,137 @@
+"""The OpenAPI 3.1 document, from the types that the handlers decode and encode: msgspec gives their JSON Schema."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from groundwire import __version__
+
+from .field_docs import read_field_docs
+from .operations import EVENTS, Operation
+from .problems import MEDIA_TYPE, STATUS, TITLES, Problem
+from .records import JsonObject
+
+TEMPLATE = "#/components/schemas/{name}"
+_ID = {"schema": {"type": "string"}, "description": "That of the request, or a new one."}
+_DEADLINES = [
+    {
+        "name": "Groundwire-Deadline-Ms",
+        "in": "header",
+        "description": "Milliseconds from the arrival; later there is 504.",
+        "schema": {"type": "number", "exclusiveMinimum": 0},
+    },
+    {
+        "name": "grpc-timeout",
+        "in": "header",
+        "description": "The same as gRPC writes it: 500m. The shorter of both holds.",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,8}[HMSmun]$"},
+    },
+]
+
+
+def make_document(operations: Sequence[Operation]) -> JsonObject:
+    """The document of these operations."""
+    types = [kind for operation in operations for kind in (operation.body, operation.result) if kind is not None]
+    schemas, components = msgspec.json.schema_components([*types, Problem], ref_template=TEMPLATE)
+    _describe_fields([*types, Problem], components)
+    schema_of = {id(kind): schema for kind, schema in zip(types, schemas, strict=False)}
+    paths: JsonObject = {}
+    for operation in operations:
+        entry = _describe(operation, schema_of)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = entry
+    return {
+        "openapi": "3.1.0",
+        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+        "info": {
+            "title": "Groundwire",
+            "version": __version__,
+            "description": "How faithful a dialogue response is to its knowledge.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _describe(operation: Operation, schema_of: dict[int, JsonObject]) -> JsonObject:
+    summary, _, description = (inspect.getdoc(operation.handle) or "").partition("\n")
+    entry: JsonObject = {
+        "operationId": operation.name,
+        "summary": summary.rstrip("."),
+        "description": " ".join(description.split()),
+        "parameters": [dict(parameter) for parameter in operation.parameters],
+        "responses": {},
+    }
+    if operation.is_open:
+        entry["security"] = []
+    else:
+        entry["security"] = [{}, {"bearer": []}]
+    if operation.has_deadline:
+        entry["parameters"] += _DEADLINES
+    if operation.body is not None:
+        entry["requestBody"] = {
+            "required": True,
+            "content": {operation.body_type: {"schema": schema_of[id(operation.body)]}},
+        }
+    content: JsonObject = {"schema": {"type": "string"}}
+    if operation.result is not None:
+        content = {"schema": schema_of[id(operation.result)]}
+    if operation.result_type == EVENTS:
+        content = {"schema": _describe_event(content["schema"])}
+    entry["responses"]["200"] = {
+        "description": "The result.",
+        "headers": {"X-Request-Id": _ID},
+        "content": {operation.result_type: content},
+    }
+    for status in sorted({STATUS[code] for code in operation.problems}):
+        codes = [code for code in operation.problems if STATUS[code] == status]
+        entry["responses"][str(status)] = {
+            "description": f"{TITLES.get(status, '')} {', '.join(codes)}".strip(),
+            "headers": {"X-Request-Id": _ID},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": TEMPLATE.format(name="Problem")}}},
+        }
+    return entry
+
+
+def _describe_event(schema: JsonObject) -> JsonObject:
+    """A server-sent event whose data are JSON of this schema."""
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": schema}
+    return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["event", "data"]}
+
+
+def _describe_fields(types: Iterable[Any], components: dict[str, JsonObject]) -> None:
+    """Add the docstrings of the records' fields to their properties."""
+    for record in _list_records(types):
+        component = components.get(record.__name__)
+        if component is None:
+            continue
+        names = dict(zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True))
+        for field, text in read_field_docs(record).items():
+            if names.get(field) in component.get("properties", {}):
+                component["properties"][names[field]]["description"] = text
+
+
+def _list_records(types: Iterable[Any]) -> Iterable[Any]:
+    """The records in these types, and in their fields, each once."""
+    waiting: list[Any] = list(msgspec.inspect.multi_type_info(types))
+    seen: set[Any] = set()
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, msgspec.inspect.StructType):
+            if kind.cls in seen:
+                continue
+            seen.add(kind.cls)
+            waiting += [field.type for field in kind.fields]
+        for name in ("types", "item_types"):
+            waiting += getattr(kind, name, ())
+        for name in ("type", "item_type", "key_type", "value_type"):
+            if isinstance(inner := getattr(kind, name, None), msgspec.inspect.Type):
+                waiting.append(inner)
+    return seen

@@ -1,0 +1,107 @@
+"""Whether a server should be sent requests: its models are warm, and a real score has just been made."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+
+from groundwire.engine import Engine, GroundwireError, Options
+
+from . import logs
+from .problems import Refusal, refuse_stopped
+
+PROBE_SECONDS = 10.0
+"""A score that is not older counts as just made, so that health checks cost one score in this time at most."""
+PROBE_MS = 60_000.0
+"""The first score of a process loads what it needs for sentences, on a busy machine for seconds."""
+PROBE_PRIORITY = 100
+KNOWLEDGE = "Bees make honey from nectar. A jar of honey keeps for many years."
+
+
+class Readiness:
+    """Warms an engine, and scores a response whenever a health check asks and the last score is old.
+
+    ``metrics`` are those of the probe; None if the engine cannot score, as with a bundle that only repairs.
+    """
+
+    def __init__(self, engine: Engine, metrics: tuple[str, ...] | None, now: Callable[[], float]) -> None:
+        self._engine = engine
+        self._metrics = metrics
+        self._now = now
+        self._numbers = itertools.count(1)
+        self._task: asyncio.Task[None] | None = None
+        self._probe: asyncio.Task[None] | None = None
+        self._probed_at: float | None = None
+        self.is_warm = False
+        self.is_draining = False
+        self.problem = ""
+        """Why the last warm-up or probe failed; empty if it did not."""
+
+    def begin(self) -> None:
+        """Start to warm the engine in the background, unless it is warm or being warmed."""
+        if self._task is None or (self._task.done() and not self.is_warm):
+            self._task = asyncio.create_task(self._warm())
+
+    async def wait(self) -> None:
+        """Return when the engine is warm, or has failed to become so."""
+        self.begin()
+        assert self._task is not None
+        await asyncio.shield(self._task)
+
+    async def stop(self) -> None:
+        """Give the warm-up up."""
+        for task in (self._task, self._probe):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    def check_warm(self) -> None:
+        """Raise Refusal ``not_ready`` while models are being warmed, or if that failed."""
+        if not self.is_warm:
+            detail = self.problem or "The models are being warmed up."
+            raise Refusal("not_ready", f"{detail} Try again in a second.", headers={"Retry-After": "1"})
+
+    async def check(self) -> None:
+        """Raise Refusal ``not_ready`` or ``closed`` unless the server should be sent requests."""
+        if self.is_draining:
+            raise Refusal("closed", "The server is about to stop; ask another one.")
+        if not self._engine.is_healthy:
+            raise Refusal("closed", "The engine is closed or has failed; restart the server.")
+        self.check_warm()
+        if self._probed_at is None or self._now() - self._probed_at >= PROBE_SECONDS:
+            if self._probe is None or self._probe.done():
+                self._probe = asyncio.create_task(self._score())
+            await asyncio.shield(self._probe)
+        if self.problem:
+            raise Refusal("not_ready", self.problem)
+
+    async def _warm(self) -> None:
+        try:
+            await asyncio.to_thread(self._engine.warmup)
+        except GroundwireError as error:
+            self.problem = f"The models cannot be warmed up: {error}"
+            logs.write(logging.ERROR, "warm-up failed", error=str(error))
+            return
+        await self._score()
+        self.is_warm = not self.problem
+        logs.write(logging.INFO if self.is_warm else logging.ERROR, "warmed up", problem=self.problem or None)
+
+    async def _score(self) -> None:
+        """Score a text that is not in the cache, before all requests."""
+        self.problem = ""
+        self._probed_at = self._now()
+        if self._metrics is None:
+            return
+        response = f"Bees make honey. Jar number {next(self._numbers)} keeps for many years."
+        options = Options(deadline_ms=PROBE_MS, priority=PROBE_PRIORITY)
+        try:
+            score = await self._engine.ascore(response, KNOWLEDGE, metrics=self._metrics, options=options)
+            messages = [result.message for result in score.metrics.values() if result.value is None]
+            statuses = [result.status for result in score.metrics.values()]
+            refuse_stopped(score.status, statuses, " ".join(messages))
+        except (GroundwireError, Refusal) as error:
+            self._probed_at = None
+            self.problem = f"A score of the server's own failed: {error}"
+            logs.write(logging.ERROR, "probe failed", error=str(error))

@@ -1,0 +1,186 @@
+"""Runs the application: uvicorn in this process, or in several worker processes that share a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+from prometheus_client import disable_created_metrics
+
+from groundwire.engine import Engine, InvalidRequest
+from groundwire.runtime.cores import usable_cores
+
+from . import logs
+from .application import app
+from .front import Front
+from .monitoring import MULTIPROCESS
+from .settings import Settings
+
+BACKLOG = 2048
+"""Connections that wait to be accepted."""
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that first says that it is not ready, then stops taking connections, and finishes what it has begun.
+
+    A second signal ends the delay, a third one the requests.
+    """
+
+    def __init__(self, config: uvicorn.Config, front: Front, delay_seconds: float) -> None:
+        super().__init__(config)
+        self._front = front
+        self._delay_seconds = delay_seconds
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop, on SIGTERM and SIGINT."""
+        readiness = self._front.service.readiness
+        if readiness.is_draining or not self._delay_seconds:
+            readiness.is_draining = True
+            super().handle_exit(sig, frame)
+            return
+        readiness.is_draining = True
+        logs.write(logging.INFO, "draining", delay_ms=self._delay_seconds * 1000)
+        self._captured_signals.append(sig)
+        loop = asyncio.get_running_loop()
+        loop.call_soon_threadsafe(loop.call_later, self._delay_seconds, setattr, self, "should_exit", True)
+
+
+def load_engine(settings: Settings) -> Engine:
+    """The engine that the settings describe, with its share of the threads; errors are those of ``Engine.load``."""
+    threads = settings.threads
+    if settings.workers > 1:
+        threads = max(1, (threads or usable_cores()) // settings.workers)
+    return Engine.load(
+        settings.bundle,
+        settings.device,
+        threads=threads,
+        extra=settings.extra,
+        calibration=settings.calibration,
+    )
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A socket at the address of the settings; InvalidRequest says why there is none."""
+    try:
+        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        raise InvalidRequest(
+            f"host is {settings.host!r} and port {settings.port}: {error.strerror}. Choose others, or stop the program "
+            "that listens there."
+        ) from error
+    listener.listen(BACKLOG)
+    listener.set_inheritable(True)
+    return listener
+
+
+def run(settings: Settings) -> int:
+    """Serve until a signal ends it; the exit code is 0 after a clean stop.
+
+    The port is opened before the engine is loaded, so that an address in use is said at once. Raises InvalidRequest,
+    BundleError or DeviceError for settings that do not work.
+    """
+    with listen(settings) as listener:
+        if settings.workers == 1:
+            return run_worker(settings, listener)
+        return run_workers(settings, listener)
+
+
+def run_worker(settings: Settings, listener: socket.socket) -> int:
+    """Load an engine and serve it on a socket, until a signal ends it."""
+    logs.configure(settings.log_level)
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    with load_engine(settings) as engine:
+        front = app(engine, settings)
+        config = uvicorn.Config(
+            front,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            lifespan="on",
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=max(1, round(settings.drain_timeout_ms / 1000)),
+            ws_max_size=settings.max_body_bytes,
+        )
+        server = DrainingServer(config, front, settings.drain_delay_ms / 1000)
+        host, port = listener.getsockname()[:2]
+        logs.write(logging.INFO, "listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        with keep_signals():
+            server.run(sockets=[listener])
+        logs.write(logging.INFO, "stopped")
+    return 0
+
+
+@contextmanager
+def keep_signals() -> Iterator[None]:
+    """Ignore the signals that uvicorn raises again when it has stopped: it stopped because of them."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_workers(settings: Settings, listener: socket.socket) -> int:
+    """Serve in several processes until a signal, or until one of them ends: then all end, and the exit code is 1.
+
+    Whatever runs this program restarts it; a worker that is replaced again and again would hide why it fails.
+    """
+    logs.configure(settings.log_level)
+    folder = tempfile.mkdtemp(prefix="groundwire-metrics-")
+    context = multiprocessing.get_context("spawn")
+    os.environ[MULTIPROCESS] = folder  # read by prometheus_client when a worker imports it
+    workers = [
+        context.Process(target=_work, args=(settings, listener), name=f"worker {number}")
+        for number in range(settings.workers)
+    ]
+    stopped = False
+
+    def stop(sig: int, frame: FrameType | None) -> None:
+        nonlocal stopped
+        stopped = True
+        for worker in workers:
+            if worker.is_alive():
+                assert worker.pid is not None
+                os.kill(worker.pid, sig)
+
+    try:
+        for worker in workers:
+            worker.start()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        multiprocessing.connection.wait([worker.sentinel for worker in workers])
+        if not stopped:
+            logs.write(logging.ERROR, "a worker has ended; all end")
+            stop(signal.SIGTERM, None)
+            stopped = False
+        for worker in workers:
+            worker.join()
+        return 0 if stopped and not any(worker.exitcode for worker in workers) else 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _work(settings: Settings, listener: socket.socket) -> None:
+    raise SystemExit(run_worker(settings, listener))

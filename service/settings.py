@@ -1,0 +1,179 @@
+"""Settings of the service, one record: from the command line, the environment, and a TOML file, in this order."""
+
+from __future__ import annotations
+
+import tomllib
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from groundwire.engine import InvalidRequest
+from groundwire.engine.schema.base import Count, Milliseconds
+from groundwire.runtime.arguments import OptionRecord, suggest
+
+PREFIX = "GROUNDWIRE_"
+Delay: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=3_600_000)]
+
+
+class Settings(OptionRecord, frozen=True, kw_only=True):
+    """How the service runs. Every field is an option of ``groundwire serve``, a variable, and a key of the file."""
+
+    bundle: str = "compact"
+    """Name of an embedded bundle, or a directory written by `groundwire export`."""
+    extra: tuple[str, ...] = ()
+    """Further bundles, whose roles are added, such as nph for /refine."""
+    device: str = "auto"
+    """auto, cpu, cuda or tensorrt; cuda:1 is the second GPU."""
+    threads: Count | None = None
+    """CPU threads of all workers together. Default: all usable processors."""
+    calibration: str | None = None
+    """File of `groundwire calibrate` to use in place of the bundle's calibration."""
+    metrics: tuple[str, ...] = ()
+    """Metrics of requests that name none. Default: those that the bundle's verdict is drawn from."""
+
+    host: str = "127.0.0.1"
+    """Address to listen at; 0.0.0.0 for all networks."""
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
+    """Port to listen at; 0 chooses a free one."""
+    workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+    """Processes, each with an engine of its own. One serves many callers: its threads share batches and models."""
+    drain_delay_ms: Delay = 0.0
+    """After SIGTERM: milliseconds in which the server is not ready but takes requests, so that a load balancer can
+    turn to others."""
+    drain_timeout_ms: Delay = 30_000.0
+    """After that: milliseconds for the requests that are not finished."""
+
+    tokens: tuple[str, ...] = ()
+    """Bearer tokens, one of which every request but those for health must have; without any, all may ask. Not an option
+    of the command line, where other users could read it."""
+    token_file: str | None = None
+    """File with further bearer tokens, one in a line."""
+    classify_label: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "HALLUCINATED"
+    """Label of the spans of /classify, as the program that asks has it in its mapping."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe lines of the log. Each request is one line of JSON at level info."""
+    log_texts: bool = False
+    """Log the bodies of requests too. They may be personal data."""
+
+    default_deadline_ms: Milliseconds = 10_000.0
+    """Milliseconds for a request that names no deadline."""
+    max_deadline_ms: Milliseconds = 60_000.0
+    """Milliseconds for any request; a later deadline is brought forward to this."""
+    max_idle_ms: Milliseconds = 60_000.0
+    """Milliseconds without a byte of a body that comes piece by piece: /score_many, /stream."""
+    max_queue_tokens: Count = 100_000
+    """Estimated tokens of the requests that are accepted and not finished; more is 429."""
+    max_streams: Count = 64
+    """Responses that are checked while they are written, at the same time; more is 429."""
+    max_stream_ms: Milliseconds = 600_000.0
+    """Milliseconds for one of these responses, from its first byte to its last."""
+    max_priority: Annotated[int, msgspec.Meta(ge=-100, le=100)] = 0
+    """Highest priority that a request may ask for."""
+    max_body_bytes: Count = 2_000_000
+    """Bytes of a body, or of a line of /score_many."""
+    max_response_chars: Count = 20_000
+    """Characters of a response."""
+    max_knowledge_chars: Count = 50_000
+    """Characters of knowledge, over all passages."""
+    max_passages: Count = 256
+    """Passages of knowledge."""
+    max_history_chars: Count = 50_000
+    """Characters of history, over all turns."""
+    max_turns: Count = 256
+    """Turns of history."""
+    max_triples: Count = 2_000
+    """Triples of a knowledge graph."""
+    max_candidates: Count = 64
+    """Candidates of /rank."""
+
+
+ONLY_ENVIRONMENT = ("tokens",)
+"""Fields that the command line does not have."""
+
+
+def load_settings(
+    file: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Settings:
+    """The settings in a TOML file, replaced by those of the environment, replaced by those of the command line.
+
+    ``options`` that are None were not given. Raises InvalidRequest, which names the source, the field, what was given
+    and what is allowed.
+    """
+    values: dict[str, Any] = {}
+    if file is not None:
+        values |= _convert(_read_file(file), str(file), strict=True)
+    values |= _convert(_read_environment(environment or {}), "the environment", strict=False)
+    values |= _convert({name: value for name, value in (options or {}).items() if value is not None}, "the options")
+    settings = Settings(**values)
+    if settings.default_deadline_ms > settings.max_deadline_ms:
+        raise InvalidRequest(
+            f"default_deadline_ms is {settings.default_deadline_ms:g}; allowed is up to max_deadline_ms, "
+            f"{settings.max_deadline_ms:g}."
+        )
+    return settings
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError) as error:
+        raise InvalidRequest(f"{file} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidRequest(f"{file} is not TOML: {error}.") from error
+
+
+def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Those variables that are set, and not empty."""
+    values: dict[str, Any] = {}
+    names = {f"{PREFIX}{field.upper()}": field for field in Settings.__struct_fields__}
+    for name, value in environment.items():
+        if value and name in names:
+            values[names[name]] = value.split(",") if is_list(names[name]) else value
+        elif value and name.startswith(f"{PREFIX}MAX_"):  # a limit that is misspelt must not be a limit that is absent
+            raise InvalidRequest(f"The environment has {name}, which is no setting{suggest(name, names)}.")
+    return values
+
+
+def is_list(field: str) -> bool:
+    """Whether a setting has several values."""
+    return get_origin(HINTS[field]) is tuple
+
+
+def _convert(values: dict[str, Any], source: str, *, strict: bool = True) -> dict[str, Any]:
+    converted = {}
+    for name, value in values.items():
+        if name not in HINTS:
+            raise InvalidRequest(
+                f"{source} has {name!r}, which is no setting{suggest(name, HINTS)}. Settings are {', '.join(HINTS)}."
+            )
+        try:
+            converted[name] = msgspec.convert(value, HINTS[name], strict=strict)
+        except msgspec.ValidationError as error:
+            shown = "(not shown)" if name in ONLY_ENVIRONMENT else f"{value!r:.100}"
+            message = f"{name} of {source} is {shown}: {error}."
+            if name == "port" and str(value).startswith("tcp://"):
+                message += " Kubernetes sets it for a Service of the name groundwire; set enableServiceLinks: false."
+            raise InvalidRequest(message) from error
+    return converted
+
+
+HINTS: Mapping[str, Any] = get_type_hints(Settings, include_extras=True)
+"""The type of each setting, with its bounds."""
+
+
+def plain_type(field: str) -> type:
+    """The Python type of one value of a setting: of a list that of its entries, without None and bounds."""
+    hint = HINTS[field]
+    while get_origin(hint) is not None:
+        if get_origin(hint) is Literal:
+            return str
+        arguments = get_args(hint)
+        if get_origin(hint) in (Union, types.UnionType):
+            arguments = tuple(argument for argument in arguments if argument is not type(None))
+        hint = arguments[0]
+    return hint  # type: ignore[no-any-return]

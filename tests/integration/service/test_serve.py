@@ -1,0 +1,172 @@
+"""``groundwire serve`` with the embedded bundle, in a process of its own, over real connections."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from groundwire.engine import Engine, Score
+from groundwire.runtime.bundle import embedded
+from tests.support.offline import ROOT
+from tests.support.server import SECONDS, Server, start_server
+
+pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
+METRICS = ("nli", "detector.consistency", "verifiability", "overlap", "overlap_precision")
+EXAMPLES = (ROOT / "examples" / "dialogues.jsonl").read_bytes()
+HONEY = {"response": "Honey is blue.", "knowledge": "Honey keeps for years. It is golden."}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with start_server("--metrics", ",".join(METRICS), GROUNDWIRE_TOKENS="secret") as running:
+        running.wait_until_ready()
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with httpx.Client(
+        base_url=server.url, headers={"Authorization": "Bearer secret"}, timeout=SECONDS, trust_env=False
+    ) as client:
+        yield client
+
+
+def test_scores_are_those_of_the_engine(client: httpx.Client) -> None:
+    rows = [json.loads(line) for line in EXAMPLES.splitlines()][:4]
+    with Engine.load("compact", threads=1) as engine:
+        for row in rows:
+            body = {name: row[name] for name in ("response", "knowledge", "history") if name in row}
+            served = Score.from_json(client.post("/score", json=body).content)
+            local = engine.score(row["response"], row["knowledge"], history=row["history"], metrics=METRICS)
+            assert served.signature == local.signature
+            assert served.value == pytest.approx(local.value, abs=1e-6)
+            assert served.verdict.label == local.verdict.label
+            assert [span.text for span in served.unsupported] == [span.text for span in local.unsupported]
+
+
+def test_a_file_is_streamed_through(client: httpx.Client) -> None:
+    lines = EXAMPLES.splitlines(keepends=True)
+    headers = {"Content-Type": "application/x-ndjson"}
+    with client.stream("POST", "/score_many?metrics=overlap", content=iter(lines), headers=headers) as answer:
+        answers = [json.loads(line) for line in answer.iter_lines()]
+    assert [line["line"] for line in answers] == list(range(1, len(lines) + 1))
+    assert [line["id"] for line in answers] == [json.loads(line)["id"] for line in lines]
+    assert {line["score"]["status"] for line in answers} <= {"scored", "nothing_to_verify"}
+
+
+FIRST = {"knowledge": HONEY["knowledge"], "policy": {"inconsistent": "redact", "unknown": "flag"}}
+PIECES = ["Honey keeps for", " years. It is", " blue. Really."]
+
+
+def test_a_response_is_checked_while_it_is_written(client: httpx.Client, server: Server) -> None:
+    lines = [json.dumps(line).encode() + b"\n" for line in (FIRST, *PIECES)]
+    headers = {"Content-Type": "application/x-ndjson"}
+    with client.stream("POST", "/stream", content=iter(lines), headers=headers) as answer:
+        events = [json.loads(line.removeprefix("data: ")) for line in answer.iter_lines() if line.startswith("data: ")]
+    headers = {"Authorization": "Bearer secret"}
+    with connect(server.url.replace("http", "ws") + "/stream", additional_headers=headers, proxy=None) as socket:
+        for message in (FIRST, *PIECES, {"finish": True}):
+            socket.send(json.dumps(message))
+        received = [json.loads(message) for message in socket]
+    assert socket.close_code == 1000
+    assert [event["type"] for event in received] == [event["type"] for event in events]
+    assert events[-1]["released"] == received[-1]["released"]
+    assert events[-1]["released"].startswith("Honey keeps for years.")
+    assert "blue" not in events[-1]["released"]
+
+
+def test_a_socket_without_a_token_is_refused(server: Server) -> None:
+    with pytest.raises(InvalidStatus, match="401"), connect(server.url.replace("http", "ws") + "/stream", proxy=None):
+        pass
+
+
+def test_a_client_that_hangs_up_is_noticed(client: httpx.Client, server: Server) -> None:
+    address, port = re.fullmatch(r"http://(.+):(\d+)", server.url).groups()  # type: ignore[union-attr]
+    body = json.dumps(HONEY | {"metrics": "all", "knowledge": " ".join(["Honey is golden."] * 200)}).encode()
+    with socket.create_connection((address, int(port))) as connection:
+        connection.sendall(
+            b"POST /score HTTP/1.1\r\nHost: a\r\nX-Request-Id: gone\r\nAuthorization: Bearer secret\r\n"
+            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        )
+    line = server.wait_for("request")
+    while line["request_id"] != "gone":
+        line = server.wait_for("request")
+    assert (line["status"], line["code"]) == (499, "client_closed")
+    assert "groundwire_queue_size 0.0" in client.get("/metrics").text
+
+
+def test_the_numbers_are_prometheus_text(client: httpx.Client) -> None:
+    text = client.get("/metrics").text
+    assert re.search(r'groundwire_requests_total\{route="/score",status="200"\} \d', text)
+    assert "_created" not in text
+
+
+def test_texts_are_not_logged(client: httpx.Client, server: Server) -> None:
+    client.post("/score", json=HONEY)
+    client.post("/score", json=HONEY | {"response": 5})
+    assert httpx.post(f"{server.url}/score", json=HONEY, trust_env=False).status_code == 401
+    assert "oney" not in json.dumps(server.lines)
+    assert "secret" not in json.dumps(server.lines)
+
+
+def test_a_stop_finishes_what_has_begun() -> None:
+    with start_server("--metrics", "fast", "--drain-delay-ms", "60000") as server:
+        server.wait_until_ready()
+        answers: list[Any] = []
+        half = threading.Event()
+
+        def write() -> Iterator[bytes]:
+            lines = EXAMPLES.splitlines(keepends=True)[:4]
+            yield from lines[:2]
+            half.wait(SECONDS)
+            yield from lines[2:]
+
+        def post() -> None:
+            headers = {"Content-Type": "application/x-ndjson"}
+            answers.append(
+                httpx.post(
+                    f"{server.url}/score_many", content=write(), headers=headers, timeout=SECONDS, trust_env=False
+                ).text
+            )
+
+        thread = threading.Thread(target=post)
+        thread.start()
+        with httpx.Client(base_url=server.url, timeout=SECONDS, trust_env=False) as client:
+            while "groundwire_verdicts_total{" not in client.get("/metrics").text:
+                pass
+            server.process.send_signal(signal.SIGTERM)
+            server.wait_for("draining")
+            assert client.get("/readyz").status_code == 503
+            assert client.post("/score", json=HONEY).status_code == 200, "a load balancer may not know yet"
+        server.process.send_signal(signal.SIGTERM)  # the second ends the delay
+        server.wait_for("Shutting down")
+        half.set()
+        assert server.process.wait(SECONDS) == 0
+        thread.join(SECONDS)
+        assert [json.loads(line)["line"] for line in answers[0].splitlines()] == [1, 2, 3, 4]
+
+
+def test_workers_share_a_port_and_their_numbers() -> None:
+    with start_server("--workers", "2", "--metrics", "overlap") as server:
+        for _ in range(2):
+            server.wait_for("warmed up")
+        for _ in range(8):
+            assert httpx.post(f"{server.url}/score", json=HONEY, timeout=SECONDS, trust_env=False).status_code == 200
+        text = httpx.get(f"{server.url}/metrics", trust_env=False).text
+        assert 'groundwire_requests_total{route="/score",status="200"} 8.0' in text
+        assert server.stop() == 0
+
+
+def test_what_cannot_be_served_is_said_at_once() -> None:
+    with pytest.raises(AssertionError, match="No bundle 'absent'"), start_server("--bundle", "absent"):
+        pass

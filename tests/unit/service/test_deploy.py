@@ -1,0 +1,71 @@
+"""The files of ``deploy/`` name settings, paths and numbers that the service has."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+
+from groundwire.service.application import OPERATIONS
+from groundwire.service.monitoring import Monitoring
+from groundwire.service.settings import HINTS, load_settings
+from tests.support.offline import ROOT
+
+FOLDER = ROOT / "deploy"
+FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
+VARIABLE = re.compile(r"GROUNDWIRE_([A-Z_]+)")
+
+
+def test_variables_are_settings() -> None:
+    named = {name for path in FILES for name in VARIABLE.findall(path.read_text(encoding="utf-8"))}
+    assert {"HOST", "TOKENS", "EXTRA", "DRAIN_DELAY_MS"} <= named
+    assert {name.lower() for name in named} <= set(HINTS)
+
+
+def test_probes_ask_paths_that_exist() -> None:
+    deployment, *_ = yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text(encoding="utf-8"))
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    paths = {kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")}
+    assert paths == {"startup": "/readyz", "readiness": "/readyz", "liveness": "/healthz"}
+    assert {*paths.values()} <= {operation.path for operation in OPERATIONS}
+    assert "http://127.0.0.1:8000/readyz" in (FOLDER / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_the_dashboard_shows_numbers_that_exist() -> None:
+    dashboard = json.loads((FOLDER / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    known = set(re.findall(r"^# TYPE (\w+)", Monitoring().render().decode(), re.M))
+    for query in queries:
+        for name in re.findall(r"groundwire_\w+", query):
+            assert {name, re.sub(r"_(bucket|sum|count)$", "", name)} & known, name
+        assert query.count("(") == query.count(")")
+        for label in re.findall(r"by \((\w+)", query):
+            assert label in {"status", "le", "label", "role", "metric"}
+
+
+def test_the_guide_lists_numbers_that_exist() -> None:
+    guide = (ROOT / "docs" / "guides" / "serving.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`(groundwire_\w+)", guide))
+    known = set(re.findall(r"^# TYPE (\w+)", Monitoring().render().decode(), re.M))
+    assert listed <= known
+    assert {name for name in known if not name.endswith("_created")} == listed
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".yaml"], ids=lambda path: path.name)
+def test_the_manifests_are_yaml(path: object) -> None:
+    documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))  # type: ignore[attr-defined]
+    assert all(isinstance(document, dict) for document in documents)
+
+
+def test_the_pods_have_time_to_stop() -> None:
+    deployment, *_ = yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text(encoding="utf-8"))
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    variables = {entry["name"]: entry.get("value", "token") for entry in container["env"]}
+    settings = load_settings(environment=variables)
+    grace = pod["terminationGracePeriodSeconds"] * 1000
+    assert settings.drain_delay_ms + settings.drain_timeout_ms < grace
+    probe = container["readinessProbe"]
+    assert settings.drain_delay_ms >= probe["periodSeconds"] * 1000

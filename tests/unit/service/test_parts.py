@@ -1,0 +1,228 @@
+"""Deadlines, tokens, limits, paths of fields, logs: the plain functions of the service."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from groundwire.engine import Engine, GroundwireError, InvalidRequest, Options
+from groundwire.runtime.calls import BeamSearch, Greedy, Sampling
+from groundwire.runtime.errors import EngineClosed, ModelError, Overloaded, TooLong, Unreadable
+from groundwire.runtime.triples import Triple
+from groundwire.service import logs
+from groundwire.service.authorization import Authorizer, read_tokens
+from groundwire.service.deadlines import make_deadline, read_headers
+from groundwire.service.field_docs import read_field_docs
+from groundwire.service.front import choose_id
+from groundwire.service.limits import bound_options, check_turn, estimate_tokens
+from groundwire.service.problems import STATUS, Refusal, find_path, refuse_error, refuse_stopped
+from groundwire.service.records import ScoreBody
+from groundwire.service.settings import Settings
+from tests.support.streams import world
+
+
+@pytest.mark.parametrize(
+    ("headers", "ms"),
+    [
+        ({}, None),
+        ({"grpc-timeout": "1H"}, 3_600_000.0),
+        ({"grpc-timeout": "2M"}, 120_000.0),
+        ({"grpc-timeout": "3S"}, 3000.0),
+        ({"grpc-timeout": "99999999m"}, 99_999_999.0),
+        ({"grpc-timeout": "5000u"}, 5.0),
+        ({"grpc-timeout": "5000000n"}, 5.0),
+        ({"groundwire-deadline-ms": "1.5"}, 1.5),
+        ({"groundwire-deadline-ms": "1000", "grpc-timeout": "2S"}, 1000.0),
+        ({"groundwire-deadline-ms": "3000", "grpc-timeout": "2S"}, 2000.0),
+    ],
+)
+def test_headers_have_deadlines(headers: dict[str, str], ms: float | None) -> None:
+    assert read_headers(headers) == pytest.approx(ms) if ms else read_headers(headers) is None
+
+
+@pytest.mark.parametrize("value", ["", "5", "5s", "-5m", "123456789m", "5 m", "m", "1e3m"])
+def test_a_wrong_grpc_timeout_is_refused(value: str) -> None:
+    with pytest.raises(Refusal, match="eight digits"):
+        read_headers({"grpc-timeout": value})
+
+
+@pytest.mark.parametrize("value", ["", "soon", "0", "-1", "nan", "inf"])
+def test_a_wrong_deadline_is_refused(value: str) -> None:
+    with pytest.raises(Refusal, match="milliseconds above 0"):
+        read_headers({"groundwire-deadline-ms": value})
+
+
+def test_a_deadline_counts_from_the_arrival() -> None:
+    deadline = make_deadline({}, 100.0, 1000.0, 5.0, lambda: 5.06)
+    assert deadline.left_ms() == pytest.approx(40)
+    assert deadline.shorten(80).left_ms() == pytest.approx(20)
+    assert deadline.shorten(500) == deadline == deadline.shorten(None)
+    with pytest.raises(Refusal, match="within 50 ms") as refused:
+        deadline.shorten(50).left_ms()
+    assert refused.value.status == 504
+    assert make_deadline({"grpc-timeout": "9S"}, 100.0, 1000.0, 5.0, lambda: 5.0).ms == 1000.0, "the server's most"
+
+
+def test_one_of_the_tokens_is_needed() -> None:
+    authorizer = Authorizer(["first token", "zweites Zeichen ß"])
+    for header in ("Bearer first token", "bearer  first token", "BEARER zweites Zeichen ß"):
+        authorizer.check(header)
+    for header in (None, "", "Bearer", "Bearer ", "Bearer First token", "Basic first token", "first token"):
+        with pytest.raises(Refusal) as refused:
+            authorizer.check(header)
+        assert refused.value.status == 401
+        assert "WWW-Authenticate" in refused.value.headers
+        assert "first" not in refused.value.detail
+    Authorizer([]).check(None)
+
+
+def test_tokens_are_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("one\n\n two \n")
+    assert read_tokens(Settings(tokens=("zero",), token_file=str(file))) == ("zero", "one", "two")
+    file.write_text("\n")
+    for settings in (
+        Settings(token_file=str(file)),
+        Settings(token_file=str(tmp_path / "absent")),
+        Settings(tokens=("",)),
+    ):
+        with pytest.raises(InvalidRequest, match="token"):
+            read_tokens(settings)
+
+
+def test_an_id_is_kept_if_a_log_can_show_it() -> None:
+    assert choose_id("a-1:b/2") == "a-1:b/2"
+    ids = {choose_id(given) for given in (None, "", "a b", "a\nb", "é", "x" * 129, '"\x00"')}
+    assert len(ids) == 7
+    assert all(len(new) == 32 for new in ids)
+
+
+def test_costs_grow_with_the_texts_and_the_work() -> None:
+    assert estimate_tokens(["a" * 40], 1) == 10
+    assert estimate_tokens(["a" * 40, ("b" * 20, "c" * 20)], 3) == 60
+    assert estimate_tokens([], 0) == 1
+    usual = estimate_tokens(["a" * 40], 1, BeamSearch())
+    assert usual == estimate_tokens(["a" * 40], 1, Greedy()) == 10
+    assert estimate_tokens(["a" * 40], 1, BeamSearch(num_beams=20, num_return_sequences=1)) == 40
+    assert estimate_tokens(["a" * 40], 1, Sampling(num_return_sequences=10**9)) == 128
+
+
+def test_options_stay_within_the_servers() -> None:
+    settings = Settings(max_knowledge_chars=100, max_priority=5)
+    options = bound_options(Options(max_knowledge_chars=10, max_history_chars=10**6, priority=5), settings, 250.0)
+    assert options == Options(
+        max_knowledge_chars=10, max_history_chars=50_000, max_response_chars=20_000, priority=5, deadline_ms=250.0
+    )
+    with pytest.raises(Refusal, match="allows 5 and below") as refused:
+        bound_options(Options(priority=6), settings, 250.0)
+    assert refused.value.path == "$.options.priority"
+
+
+def test_limits_are_inclusive() -> None:
+    settings = Settings(max_response_chars=3, max_knowledge_chars=4, max_passages=2, max_triples=1)
+    check_turn(settings, ("abc", "abc"), ("ab", "cd"), (), (Triple("a", "b", "cd"),))
+    check_turn(settings, (), "abcd", (), (("a", "b", "cd"),))
+    for arguments in (
+        (("abcd",), (), ()),
+        ((), ("ab", "cde"), ()),
+        ((), ("a",) * 3, ()),
+        ((), (), (), (("a", "b", "cde"),)),
+        ((), (), (), (("a", "b", "c"),) * 2),
+    ):
+        with pytest.raises(Refusal, match="this server allows") as refused:
+            check_turn(settings, *arguments)  # type: ignore[arg-type]
+        assert refused.value.status == 413
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ({"response": ""}, "$.response"),
+        ({"response": "a\0"}, "$.response"),
+        ({"knowledge": []}, "$.knowledge"),
+        ({"knowledge": ["a", "\ud800"]}, "$.knowledge[1]"),
+        ({"history": ["a", "\0"]}, "$.history[1]"),
+        ({"triples": [("a", "b", "\0")]}, "$.triples[0].object"),
+        ({"metrics": []}, "$.metrics"),
+        ({"options": Options(max_response_chars=0)}, "$.options.max_response_chars"),
+        ({"options": Options(q2=Options().q2.__class__(questions_at_once=0))}, "$.options.q2.questions_at_once"),
+    ],
+)
+def test_the_engines_errors_name_their_field_first(arguments: dict[str, object], path: str) -> None:
+    with Engine(world()) as engine, pytest.raises(InvalidRequest) as error:
+        engine.score(**({"response": "Honey.", "knowledge": "Honey."} | arguments))  # type: ignore[arg-type]
+    assert find_path(str(error.value)) == path
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvalidRequest("a"), "invalid"),
+        (TooLong("a"), "unreadable"),
+        (Unreadable("a"), "unreadable"),
+        (Overloaded("a"), "overloaded"),
+        (EngineClosed("a"), "closed"),
+        (ModelError("a"), "failed"),
+        (GroundwireError("a"), "failed"),
+    ],
+)
+def test_errors_of_the_engine_have_codes(error: GroundwireError, code: str) -> None:
+    refusal = refuse_error(error)
+    assert (refusal.code, refusal.status) == (code, STATUS[refusal.code])
+
+
+@pytest.mark.parametrize(
+    ("main", "others", "code"),
+    [
+        ("scored", ["scored", "nothing_to_verify", "truncated"], None),
+        ("nothing_to_verify", [], None),
+        ("refused", [], None),
+        ("scored", ["deadline"], "deadline"),
+        ("scored", ["deadline", "failed"], "failed"),
+        ("scored", ["deadline", "cancelled"], "closed"),
+        ("truncated", ["truncated"], "unreadable"),
+        ("invalid", [], "invalid"),
+    ],
+)
+def test_nothing_that_was_stopped_is_a_success(main: str, others: list[str], code: str | None) -> None:
+    if code is None:
+        refuse_stopped(main, others, "why")
+        return
+    with pytest.raises(Refusal, match="why") as refused:
+        refuse_stopped(main, others, "why", {"value": None})
+    assert (refused.value.code, refused.value.describe().result) == (code, {"value": None})
+
+
+def test_a_log_is_a_line_of_json() -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logs.JsonFormatter())
+    logs.log.addHandler(handler)
+    logs.log.setLevel("INFO")
+    try:
+        logs.write(logging.INFO, "request", status=200, route=None, name="two\nlines")
+        logs.write(logging.DEBUG, "unseen")
+        try:
+            raise ValueError("reason")
+        except ValueError as error:
+            logs.log.error("defect", exc_info=error)
+    finally:
+        logs.log.removeHandler(handler)
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert {name: first[name] for name in ("level", "event", "status", "name")} == {
+        "level": "info", "event": "request", "status": 200, "name": "two\nlines",
+    }  # fmt: skip
+    assert "route" not in first
+    assert "ValueError: reason" in second["exception"]
+
+
+def test_fields_are_described_by_the_strings_below_them() -> None:
+    docs = read_field_docs(ScoreBody)
+    assert docs["history"] == "Utterances, oldest first.", "of the base class"
+    assert docs["options"].startswith("deadline_ms and priority")
+    assert "response" not in docs
+    assert set(read_field_docs(Settings)) == set(Settings.__struct_fields__)

@@ -1,0 +1,308 @@
+"""``/score``: what is answered, and every way in which a request ends without a result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from typing import Any
+
+import httpx
+import pytest
+
+from groundwire.engine import Engine, Score
+from groundwire.runtime.calls import Classify
+from groundwire.runtime.errors import ModelError, TooLong
+from groundwire.runtime.protocol import Outcome
+from groundwire.service.front import Front
+from tests.support.service import HONEY, JSON, Connection, connect, run, serve
+from tests.support.streams import classify, world
+
+
+class Held:
+    """A model that answers when it is released."""
+
+    def __init__(self) -> None:
+        self.entered, self.released = threading.Event(), threading.Event()
+        self.holds = False
+
+    def __call__(self, call: Classify) -> Outcome:
+        if self.holds and "number" not in call.hypothesis:
+            self.entered.set()
+            self.released.wait(30)
+        return classify(call)
+
+
+def post(body: Any, headers: dict[str, str] | None = None, path: str = "/score", **settings: Any) -> httpx.Response:
+    async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return await client.post(path, content=content, headers=JSON | (headers or {}))
+
+    return run(test, **settings)
+
+
+def test_a_score_is_the_engines() -> None:
+    answer = post(HONEY)
+    assert answer.status_code == 200
+    score = Score.from_json(answer.content)
+    with Engine(world()) as engine:
+        expected = engine.score(**HONEY)
+    assert (score.value, score.verdict, score.unsupported) == (expected.value, expected.verdict, expected.unsupported)
+    assert score.signature == expected.signature, "deadlines and limits are not decisive"
+
+
+def test_metrics_and_options_are_the_requests() -> None:
+    body = HONEY | {"metrics": ["token_classifier"], "options": {"token_classifier": {"threshold": 0.9}}}
+    score = Score.from_json(post(body).content)
+    assert list(score.metrics) == ["token_classifier"]
+    assert "token_classifier.threshold=0.9" in score.signature
+    assert list(Score.from_json(post(HONEY, metrics=("nli",)).content).metrics) == ["nli"], "those of the server"
+    assert "nli" in Score.from_json(post(HONEY | {"metrics": "fast"}).content).metrics, "a group"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "path"),
+    [
+        (b"{", 400, "malformed", ""),
+        (b"", 400, "malformed", ""),
+        (b"\xff\xfe", 400, "malformed", ""),
+        (b"[" * 100_000, 422, "invalid", "$"),
+        (b'{"response": "\xff"}', 400, "malformed", ""),
+        (b'{"response": "a", "knowledge": "b", "options": {"q2": ' + b"[" * 100_000, 422, "invalid", "$.options.q2"),
+        ({"knowledge": "b"}, 422, "invalid", "$.response"),
+        ({"response": 1, "knowledge": "b"}, 422, "invalid", "$.response"),
+        (HONEY | {"knowledge": ["a", 2]}, 422, "invalid", "$.knowledge[1]"),
+        (HONEY | {"history": "a"}, 422, "invalid", "$.history"),
+        (HONEY | {"speaker": "a"}, 422, "invalid", "$.speaker"),
+        (HONEY | {"options": {"deadline_ms": -1}}, 422, "invalid", "$.options.deadline_ms"),
+        (HONEY | {"options": {"deadlin": 1}}, 422, "invalid", "$.options.deadlin"),
+        (HONEY | {"options": {"priority": 1}}, 422, "invalid", "$.options.priority"),
+        (HONEY | {"metrics": ["nil"]}, 422, "invalid", ""),
+        (HONEY | {"metrics": []}, 422, "invalid", "$.metrics"),
+        (HONEY | {"response": "  "}, 422, "invalid", "$.response"),
+        (HONEY | {"knowledge": ""}, 422, "invalid", "$.knowledge"),
+        (HONEY | {"knowledge": ["a\0b"]}, 422, "invalid", "$.knowledge[0]"),
+        (HONEY | {"triples": [["a", "", "b"]]}, 422, "invalid", "$.triples[0]"),
+        (HONEY | {"triples": [["a", "b"]]}, 422, "invalid", "$.triples[0]"),
+        (HONEY | {"response": "a" * 30}, 413, "too_large", "$.response"),
+        (HONEY | {"knowledge": ["a" * 60, "b" * 60]}, 413, "too_large", "$.knowledge"),
+        (HONEY | {"knowledge": ["a"] * 4}, 413, "too_large", "$.knowledge"),
+        (HONEY | {"history": ["a" * 51]}, 413, "too_large", "$.history"),
+        (HONEY | {"history": ["a"] * 4}, 413, "too_large", "$.history"),
+        (HONEY | {"triples": [["a", "b", "c"]] * 4}, 413, "too_large", "$.triples"),
+        (HONEY | {"triples": [{"subject": "a" * 99, "predicate": "b", "object": "c"}]}, 413, "too_large", "$.triples"),
+        (HONEY | {"knowledge": "a" * 600_000}, 413, "too_large", ""),
+    ],
+)
+def test_a_wrong_body_is_refused_with_the_path_of_its_field(body: Any, status: int, code: str, path: str) -> None:
+    answer = post(
+        body,
+        max_response_chars=29,
+        max_knowledge_chars=100,
+        max_passages=3,
+        max_history_chars=50,
+        max_turns=3,
+        max_triples=3,
+        max_body_bytes=500_000,
+    )
+    problem = answer.json()
+    assert (answer.status_code, problem["status"], problem["code"], problem.get("path", "")) == (
+        status, status, code, path,
+    )  # fmt: skip
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["detail"].endswith(".")
+
+
+def test_a_body_without_a_length_is_bounded_too() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        connection = Connection(front, "/score", JSON)
+        connection.write(b"x" * 600)
+        connection.write(b"x" * 600)
+        assert await connection.read_status() == 413
+        assert (await connection.read_line())["code"] == "too_large"
+        await connection.task
+
+    run(test, max_body_bytes=1000)
+
+
+def test_only_json_is_read() -> None:
+    assert post(HONEY, {"Content-Type": "application/x-www-form-urlencoded"}).status_code == 415
+    assert post(HONEY, {"Content-Type": "application/json; charset=utf-8"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/score", 405), ("GET", "/nothing", 404), ("POST", "/score/", 404)]
+)
+def test_other_paths_and_methods_are_problems(method: str, path: str, status: int) -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
+        return await client.request(method, path)
+
+    answer = run(test)
+    assert (answer.status_code, answer.json()["status"]) == (status, status)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"), [(ModelError("broken"), 500, "failed"), (TooLong("long"), 422, "unreadable")]
+)
+def test_a_result_that_was_stopped_is_no_success(error: Exception, status: int, code: str) -> None:
+    broken = False
+
+    def fail(call: Classify) -> Outcome:
+        if broken:
+            raise error
+        return classify(call)
+
+    async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
+        nonlocal broken
+        broken = True
+        return await client.post("/score", json=HONEY)
+
+    answer = run(test, world(nli=fail))
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (status, code)
+    assert str(error) in problem["detail"]
+    assert problem["result"]["verdict"]["label"] == "unknown"
+    assert problem["result"]["metrics"]["nli"]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "options"),
+    [
+        ({"Groundwire-Deadline-Ms": "500"}, {}),
+        ({"grpc-timeout": "500m"}, {}),
+        ({"grpc-timeout": "500000u", "Groundwire-Deadline-Ms": "20000"}, {}),
+        ({}, {"deadline_ms": 500}),
+        ({"Groundwire-Deadline-Ms": "20000"}, {"deadline_ms": 500}),
+    ],
+)
+def test_a_deadline_ends_a_request(headers: dict[str, str], options: dict[str, float]) -> None:
+    held = Held()
+
+    async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
+        held.holds = True
+        try:
+            return await client.post("/score", json=HONEY | {"options": options}, headers=headers)
+        finally:
+            held.released.set()
+
+    answer = run(test, world(nli=held))
+    assert (answer.status_code, answer.json()["code"]) == (504, "deadline")
+    assert answer.json()["result"]["status"] == "deadline"
+
+
+def test_the_servers_deadlines_hold_without_the_clients() -> None:
+    held = Held()
+
+    async def test(client: httpx.AsyncClient, front: Front) -> list[httpx.Response]:
+        held.holds = True
+        try:
+            later = {"Groundwire-Deadline-Ms": "90000"}
+            return [await client.post("/score", json=HONEY), await client.post("/score", json=HONEY, headers=later)]
+        finally:
+            held.released.set()
+
+    answers = run(test, world(nli=held), default_deadline_ms=30.0, max_deadline_ms=40.0)
+    assert [answer.status_code for answer in answers] == [504, 504]
+    limits = [re.search(r"within (\d+) ms", answer.json()["detail"]) for answer in answers]
+    assert all(limit is not None and int(limit[1]) <= 40 for limit in limits)
+
+
+def test_a_wrong_deadline_is_refused() -> None:
+    for headers in ({"Groundwire-Deadline-Ms": "soon"}, {"grpc-timeout": "5"}, {"Groundwire-Deadline-Ms": "-1"}):
+        assert post(HONEY, headers).status_code == 422
+
+
+def test_a_body_that_does_not_come_in_time_is_refused() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        connection = Connection(front, "/score", JSON | {"Groundwire-Deadline-Ms": "20"})
+        connection.write(b'{"resp')
+        assert await connection.read_status() == 408
+        await connection.task
+
+    run(test)
+
+
+def test_a_full_server_says_when_to_come_again() -> None:
+    held = Held()
+
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        held.holds = True
+        first = asyncio.create_task(client.post("/score", json=HONEY))
+        await asyncio.to_thread(held.entered.wait, 30)
+        assert (front.service.gate.count, front.service.gate.used) == (1, 20)
+        refused = await client.post("/score", json=HONEY)
+        assert (refused.status_code, refused.json()["code"]) == (429, "overloaded")
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+        held.released.set()
+        assert (await first).status_code == 200
+        assert (await client.post("/score", json=HONEY)).status_code == 200
+        assert (front.service.gate.count, front.service.gate.used) == (0, 0)
+
+    run(test, world(nli=held), max_queue_tokens=25)
+
+
+def test_a_client_that_leaves_cancels_its_work() -> None:
+    held = Held()
+
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        held.holds = True
+        connection = Connection(front, "/score", JSON)
+        connection.write(json.dumps(HONEY).encode())
+        connection.end()
+        await asyncio.to_thread(held.entered.wait, 30)
+        connection.leave()
+        await connection.task
+        assert connection.sent.empty(), "nobody reads an answer"  # terms: literal
+        assert front.service.gate.used == 0
+        held.released.set()
+        text = front.service.monitoring.render().decode()
+        assert "groundwire_dropped_total 1.0" in text
+        assert 'groundwire_requests_total{route="/score",status="499"} 1.0' in text
+
+    run(test, world(nli=held))
+
+
+def test_a_closed_engine_is_503() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        front.service.engine.close()
+        for path in ("/healthz", "/readyz"):
+            assert (await client.get(path)).status_code == 503
+        answer = await client.post("/score", json=HONEY)
+        assert (answer.status_code, answer.json()["code"]) == (503, "closed")
+
+    run(test)
+
+
+def test_a_defect_is_500_without_its_reason() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
+        front.service.gate.enter = lambda cost: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+        return await client.post("/score", json=HONEY)
+
+    answer = run(test)
+    assert answer.status_code == 500
+    assert "division" not in answer.text
+
+
+def test_many_callers_get_their_own_scores() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        bodies = [HONEY | {"response": f"Honey is {'blue' if i % 3 else 'sweet'} {i}."} for i in range(60)]
+        answers = await asyncio.gather(*(client.post("/score", json=body) for body in bodies))
+        assert [answer.json()["value"] for answer in answers] == [0.0 if i % 3 else 1.0 for i in range(60)]
+
+    run(test)
+
+
+def test_it_can_be_mounted() -> None:
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    async def main() -> None:
+        async with serve() as (_, front), connect(Starlette(routes=[Mount("/check", front)])) as client:
+            assert (await client.post("/check/score", json=HONEY)).status_code == 200
+            answer = await client.post("/check/score", json={})
+            assert (answer.status_code, answer.json()["path"]) == (422, "$.response")
+            assert (await client.get("/check/nothing")).json()["code"] == "not_found"
+            assert (await client.get("/check/healthz")).status_code == 200
+
+    asyncio.run(main())

@@ -1,0 +1,79 @@
+"""Settings from a file, the environment and the command line, by one schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groundwire.engine import InvalidRequest
+from groundwire.service.settings import HINTS, Settings, is_list, load_settings, plain_type
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "groundwire.toml"
+    file.write_text(text)
+    return file
+
+
+def test_the_command_line_wins_over_the_environment_and_this_over_the_file(tmp_path: Path) -> None:
+    file = write(tmp_path, 'port = 1\nworkers = 1\nhost = "file"\nextra = ["nph"]\nmax_deadline_ms = 20000')
+    environment = {"GROUNDWIRE_PORT": "2", "GROUNDWIRE_WORKERS": "2", "GROUNDWIRE_TOKENS": "a,b", "HOME": "/"}
+    settings = load_settings(file, environment, {"port": 3, "threads": None, "log_texts": True})
+    assert settings == Settings(
+        port=3, workers=2, host="file", extra=("nph",), max_deadline_ms=20_000.0, tokens=("a", "b"), log_texts=True
+    )
+    assert load_settings() == Settings()
+
+
+def test_variables_are_text() -> None:
+    environment = {
+        "GROUNDWIRE_LOG_TEXTS": "true",
+        "GROUNDWIRE_THREADS": "3",
+        "GROUNDWIRE_DRAIN_DELAY_MS": "1.5",
+        "GROUNDWIRE_METRICS": "nli,q2",
+        "GROUNDWIRE_BUNDLE": "",
+    }
+    assert load_settings(environment=environment) == Settings(
+        log_texts=True, threads=3, drain_delay_ms=1.5, metrics=("nli", "q2")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "message"),
+    [
+        ("prot = 1", {}, r"'prot', which is no setting \(did you mean port\?\)"),
+        ('port = "8000"', {}, "port of .*groundwire.toml is '8000': Expected `int`"),
+        ("port = 70000", {}, "Expected `int` <= 65535"),
+        ("port = ", {}, "is not TOML"),
+        ("workers = 0", {}, ">= 1"),
+        ("", {"GROUNDWIRE_PORT": "http"}, "port of the environment is 'http'"),
+        ("", {"GROUNDWIRE_PORT": "tcp://10.0.0.1:80"}, "enableServiceLinks"),
+        ("", {"GROUNDWIRE_MAX_BODY_BYTE": "5"}, "did you mean GROUNDWIRE_MAX_BODY_BYTES"),
+        ("", {"GROUNDWIRE_MAX_TURNS": "many"}, "max_turns"),
+        ("max_deadline_ms = 5.0", {}, "default_deadline_ms is 10000; allowed is up to max_deadline_ms, 5"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_source(
+    tmp_path: Path, text: str, environment: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        load_settings(write(tmp_path, text), environment)
+
+
+def test_a_file_that_is_absent_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        load_settings(tmp_path / "absent.toml")
+
+
+def test_a_token_is_never_shown(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="not shown") as error:
+        load_settings(write(tmp_path, 'tokens = "secret-1"'))
+    assert "secret" not in str(error.value)
+
+
+def test_every_setting_has_a_plain_type() -> None:
+    kinds = {name: plain_type(name) for name in HINTS}
+    assert {kinds[name] for name in kinds} == {str, int, float, bool}
+    assert (kinds["threads"], kinds["log_level"], kinds["extra"], kinds["drain_delay_ms"]) == (int, str, str, float)
+    assert [name for name in HINTS if is_list(name)] == ["extra", "metrics", "tokens"]
