@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 import onnx_ir as ir
 
 from groundwire.runtime.errors import ParityError
-from groundwire.runtime.manifest import Parity, Precision
+from groundwire.runtime.manifest import Parity, Precision, Ranges
 
 from .options import Gate, RoleOptions
-from .passes import quantize, to_half
+from .passes import quantize, round_to_half, to_half
 from .verify import Reference
+from .verify.ranges import HALF_LIMIT, STATES, Magnitudes, measure_magnitudes
 from .verify.sensitivity import rank_by_sensitivity
 
 _RETRIED = 3
@@ -39,18 +41,25 @@ def lower(
 ) -> Lowered:
     """Lower float32 ``graphs`` to the precision that ``options`` ask for, if they pass the gate there.
 
-    int8 that fails is tried with its most sensitive weights in float (``mixed``), then fp32 is taken; fp16 that fails
-    becomes fp32. With ``allow_unverified`` only the first precision is tried and the parity report says ``waived``.
+    int8 that fails is tried with its most sensitive weights in float (``mixed``), then fp32 is taken; fp16 that fails,
+    or whose states do not fit float16, becomes fp32. fp16 graphs are compared with each result rounded to float16. With ``allow_unverified`` only the first precision is tried and the parity report says ``waived``.
     ``keep_in_half`` names modules that stay float32 in fp16 graphs; ``on_verify`` is called when each verification
     begins. ParityError when even fp32 fails: then the conversion is wrong, not the rounding.
     """
     tried: list[str] = []
 
     def attempt(
-        precision: Precision, candidate: tuple[ir.Model, ...], gate: Gate, kept: Sequence[str] = ()
+        precision: Precision,
+        candidate: tuple[ir.Model, ...],
+        gate: Gate,
+        kept: Sequence[str] = (),
+        ranges: Ranges | None = None,
     ) -> Lowered | None:
         on_verify()
-        parity = msgspec.structs.replace(reference.compare(candidate), kept_float=tuple(kept))
+        compared = candidate if ranges is None else tuple(map(round_to_half, candidate))
+        parity = msgspec.structs.replace(
+            reference.compare(compared), kept_float=tuple(kept), ranges=msgspec.UNSET if ranges is None else ranges
+        )
         failures = gate.failures(parity)
         if failures and options.allow_unverified:
             return Lowered(candidate, precision, msgspec.structs.replace(parity, gate="waived"))
@@ -61,8 +70,17 @@ def lower(
 
     lowered: Lowered | None = None
     if options.precision == "fp16":
-        halved = tuple(_change_copy(graph, lambda m: to_half(m, keep_in_half)) for graph in graphs)
-        lowered = attempt("fp16", halved, options.gate)
+        on_verify()
+        magnitudes = measure_magnitudes(graphs, reference)
+        ranges = _describe_ranges(magnitudes)
+        halved = tuple(
+            _change_copy(graph, partial(to_half, keep=keep_in_half, large=_find_large(of_graph)))
+            for graph, of_graph in zip(graphs, magnitudes, strict=True)
+        )
+        if states := sorted(name for name in ranges.kept_float if name.startswith(STATES)):
+            tried.append(f"fp16: {states[0]} reaches {ranges.kept_float[states[0]]:.4g}, beyond {HALF_LIMIT:.0f}")
+        else:
+            lowered = attempt("fp16", halved, options.gate, ranges=ranges)
     elif options.precision == "int8":
         lowered = attempt("int8", tuple(_change_copy(graph, quantize) for graph in graphs), options.gate)
         lowered = lowered or _search_mixed(
@@ -76,6 +94,19 @@ def lower(
             "convert this architecture correctly."
         )
     return lowered
+
+
+def _describe_ranges(magnitudes: Sequence[Magnitudes]) -> Ranges:
+    """Return what exceeds the limit in any of a role's graphs, and the largest of the rest."""
+    large: Magnitudes = {}
+    for of_graph in magnitudes:
+        large |= {name: max(value, large.get(name, 0.0)) for name, value in _find_large(of_graph).items()}
+    rest = [value for of_graph in magnitudes for value in of_graph.values() if value <= HALF_LIMIT]
+    return Ranges(HALF_LIMIT, max(rest, default=0.0), dict(sorted(large.items())))
+
+
+def _find_large(magnitudes: Magnitudes) -> Magnitudes:
+    return {name: value for name, value in magnitudes.items() if value > HALF_LIMIT}
 
 
 def _search_mixed(

@@ -14,7 +14,8 @@ import onnxruntime
 
 from groundwire.runtime.errors import ExportError
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Array = npt.NDArray[Any]
+Arrays = Mapping[str, Array]
 
 
 class Session:
@@ -37,7 +38,7 @@ class Session:
         self.inputs: list[str] = list(self._nodes)
         self.outputs: list[str] = [value.name for value in self._session.get_outputs()]
 
-    def __call__(self, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Run on those of ``inputs`` that the graph has; return outputs by name."""
         feed = {name: inputs[name] for name in self.inputs}
         return dict(zip(self.outputs, self._session.run(self.outputs, feed), strict=True))

@@ -26,6 +26,20 @@ INFERENCE = frozenset({"entailment", "contradiction", "neutral"})
 Precision: TypeAlias = Literal["fp32", "fp16", "int8", "mixed"]
 
 
+class Ranges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How large the values of a role's float32 graphs are on the fixed texts, which decides what may be float16.
+
+    Their magnitude says more than a float16 graph does on a CPU, where nothing overflows.
+    """
+
+    limit: float
+    """The largest magnitude with which a value may be float16: an eighth of what float16 holds."""
+    largest: float
+    """The largest magnitude of a value that is float16."""
+    kept_float: dict[str, float] = {}
+    """Values that are beyond the limit, and so are float32 in the graph, with their magnitudes."""
+
+
 class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a graph is from its PyTorch checkpoint on a fixed text set."""
 
@@ -43,6 +57,9 @@ class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Weights left in float because int8 moved the outputs too far."""
     gate: Literal["passed", "waived"] = "passed"
     """``waived`` only by the explicit flag that benchmarks on random weights use."""
+    ranges: Ranges | msgspec.UnsetType = msgspec.UNSET
+    """Of graphs with float16 values, which are compared with each result rounded to float16; unset and not None, so
+    that the digest is that of older manifests."""
 
 
 class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

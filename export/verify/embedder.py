@@ -20,7 +20,7 @@ from ..checkpoint import Checkpoint
 from ..session import Arrays, Session
 from ..tokens import Batch
 from .encoder import tensors
-from .outcome import Outcome
+from .outcome import Outcome, SessionOpener
 
 Vectors = npt.NDArray[np.float32]
 
@@ -41,10 +41,10 @@ class EmbedderReference:
             )
         )
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
-        session = Session(graph)
+        session = open_session(graph)
         return self._outcome.parity(self._run(session, self._claims, self._passages, {}))
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> Vectors:

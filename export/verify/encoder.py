@@ -20,7 +20,7 @@ from groundwire.runtime.manifest import Parity
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session
 from ..tokens import Batch
-from .outcome import Outcome
+from .outcome import Outcome, SessionOpener
 
 Compared: TypeAlias = Literal["spans", "label", "token_labels"]
 PROBED = 2
@@ -40,10 +40,10 @@ class EncoderReference:
             answers.append([value.numpy() for value in logits])
         self._outcome = self._collect(answers, batches)
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
-        session = Session(graph)
+        session = open_session(graph)
         answers = [list(session(batch).values()) for batch in self._batches]
         return self._outcome.parity(self._collect(answers, self._batches))
 

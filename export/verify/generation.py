@@ -23,7 +23,7 @@ from ..checkpoint import Checkpoint
 from ..session import Arrays, Session
 from ..tokens import Batch, Ids
 from .encoder import tensors
-from .outcome import Outcome
+from .outcome import Outcome, SessionOpener
 
 STEPS = 16
 """Greedy tokens per text."""
@@ -61,9 +61,9 @@ class GenerationReference:
         self._outcome = Outcome(np.concatenate(numbers).ravel(), np.concatenate(choices))
         self._vocabulary = logits.shape[-1]
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``."""
-        encoder, decoder = (Session(graph) for graph in graphs)
+        encoder, decoder = (open_session(graph) for graph in graphs)
         numbers, choices = [], []
         for batch, path, seen in zip(self._batches, self._paths, self._seen, strict=True):
             steps = [_order_by_token(step) for step in self._walk(encoder, decoder, batch, path)]

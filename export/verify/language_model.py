@@ -23,7 +23,7 @@ from ..checkpoint import Checkpoint
 from ..session import Arrays, Session
 from ..texts import EXAMPLES
 from ..tokens import Ids
-from .outcome import Outcome
+from .outcome import Outcome, SessionOpener
 
 SOURCES = 8
 """Passages per batch."""
@@ -57,10 +57,10 @@ class LanguageModelReference:
                 scores.append(logits.log_softmax(-1).gather(1, torch.tensor(claim)[:, None])[:, 0].numpy())
         self._outcome = self._collect(scores)
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
-        session = Session(graph)
+        session = open_session(graph)
         return self._outcome.parity(
             self._collect([score for batch in self._batches for score in score_all(session, batch)])
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from groundwire.runtime.manifest import Parity
 from ..session import Arrays, Session
 from ..texts import EXAMPLES
 from ..tokens import Ids
+
+SessionOpener: TypeAlias = Callable[[ir.Model], Session]
+"""Opens the session of a graph that is compared."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,11 @@ class Outcome:
 class Reference(Protocol):
     """A checkpoint's outputs on the fixed texts."""
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
-        """Return the parity report of ``graphs``, which are in the order of ``Conversion.graphs``."""
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+        """Return the parity report of ``graphs``, which are in the order of ``Conversion.graphs``.
+
+        ``open_session`` is called for each of them, in that order.
+        """
         ...
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:

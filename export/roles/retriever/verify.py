@@ -19,7 +19,7 @@ from groundwire.runtime.models.retriever import Retriever
 
 from ...checkpoint import Checkpoint
 from ...session import Arrays, Session
-from ...verify.outcome import Outcome
+from ...verify.outcome import Outcome, SessionOpener
 from .calls import calls
 from .run import record, retriever_of
 
@@ -35,9 +35,9 @@ class RetrieverReference:
         self._role = record(checkpoint.model, checkpoint.tokenizer, checkpoint.max_tokens)
         self._outcome = _collect(retriever_of(self._model, self._role, self._tokenizer), calls())
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``: encoder, query and memory."""
-        return self._outcome.parity(self._run([Session(graph) for graph in graphs], calls(), ()))
+        return self._outcome.parity(self._run([open_session(graph) for graph in graphs], calls(), ()))
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``."""
