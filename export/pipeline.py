@@ -24,6 +24,7 @@ from .roles.kind import CommonFields, CopiedKind
 from .roles.question_generator import apply_shortlist
 from .roles.registry import find_kind
 from .store import RoleFiles, Title
+from .verify.encoder import EncoderReference
 
 Stage: TypeAlias = Literal["load", "convert", "optimize", "quantize", "verify", "save"]
 Watcher: TypeAlias = Callable[[str, Stage], None]
@@ -119,9 +120,10 @@ def _export_files(role: str, options: RoleOptions, watch: Callable[[Stage], None
     for graph in graphs:
         fold_transposes(graph)
     watch("quantize")
+    reference = kind.reference(checkpoint, conversion.template)
     lowered = lower(
         graphs,
-        kind.reference(checkpoint, conversion.template),
+        reference,
         options,
         keep_in_half=checkpoint.float_modules,
         on_verify=lambda: watch("verify"),
@@ -137,4 +139,5 @@ def _export_files(role: str, options: RoleOptions, watch: Callable[[Stage], None
         parity=lowered.parity,
     )
     named = dict(zip(conversion.graphs, lowered.graphs, strict=True))
-    return conversion.finish(RoleFiles(conversion.record(common), named, checkpoint.tokenizer))
+    logits = reference.encode() if isinstance(reference, EncoderReference) else None
+    return conversion.finish(RoleFiles(conversion.record(common), named, checkpoint.tokenizer, logits))

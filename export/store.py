@@ -26,6 +26,7 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import (
     Canary,
     ClassifierRole,
+    EncoderRole,
     FileEntry,
     Head,
     LanguageModelRole,
@@ -57,6 +58,8 @@ class RoleFiles:
     """By file name; weights inside."""
     tokenizer: str | None = None
     """Content of ``tokenizer.json``."""
+    reference: bytes | None = None
+    """The checkpoint's logits on the fixed texts (``runtime/reference.py``)."""
     tree: Path | None = None
     """Directory to copy to ``record.path``: a spaCy pipeline."""
     finish: Callable[[Path], None] = lambda copy: None
@@ -146,6 +149,9 @@ def write(
         texts = {name: (joined[name], _read_tokenizer(old, record)) for name, record in kept.items()}
         texts |= {name: (joined[name], files.tokenizer) for name, files in roles.items()}
         records = _fill_offsets(_write_tokenizers(folder, texts), graphs)
+        for name, content in _list_references(old, kept, roles).items():
+            (folder / f"{name}.reference.npz").write_bytes(content)
+            records[name] = msgspec.structs.replace(records[name], reference=f"{name}.reference.npz")
         written = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
         manifest = Manifest(
             schema=SCHEMA,
@@ -190,6 +196,17 @@ def _join_heads(
             head = name if len(names) > 1 else msgspec.UNSET
             joined[name] = msgspec.structs.replace(joined[name], graph=f"{names[0]}.onnx", head=head)
     return joined, named
+
+
+def _list_references(
+    old: Bundle | None, kept: Mapping[str, Role], roles: Mapping[str, RoleFiles]
+) -> dict[str, bytes]:
+    """The reference logits of every role that has some."""
+    references = {name: files.reference for name, files in roles.items() if files.reference is not None}
+    for name, record in kept.items():
+        if old is not None and isinstance(record, EncoderRole) and isinstance(record.reference, str):
+            references[name] = old.file(record.reference).read_bytes()
+    return references
 
 
 def _read_tokenizer(bundle: Bundle | None, record: Role) -> str | None:

@@ -18,12 +18,14 @@ import torch
 
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import Parity
+from groundwire.runtime.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session
+from ..texts import EXAMPLES
 from ..tokens import Batch, Ids
 from .encoder import tensors
-from .outcome import Outcome, SessionOpener
+from .outcome import SessionOpener
 
 STEPS = 16
 """Greedy tokens per text."""
@@ -58,7 +60,7 @@ class GenerationReference:
             self._seen.append(best.indices.numpy())
             numbers.append(best.values[live].numpy())
             choices.append(best.indices[..., 0][live].numpy())
-        self._outcome = Outcome(np.concatenate(numbers).ravel(), np.concatenate(choices))
+        self._outcome = ModelOutputs(np.concatenate(numbers).ravel(), np.concatenate(choices))
         self._vocabulary = logits.shape[-1]
 
     def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
@@ -70,7 +72,8 @@ class GenerationReference:
             scores, live = np.concatenate(steps, axis=1), path >= 0
             numbers.append(np.take_along_axis(scores, seen, axis=-1)[live])
             choices.append(scores.argmax(-1)[live])
-        return self._outcome.parity(Outcome(np.concatenate(numbers).ravel(), np.concatenate(choices)))
+        outputs = ModelOutputs(np.concatenate(numbers).ravel(), np.concatenate(choices))
+        return self._outcome.parity(outputs, len(EXAMPLES))
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``: the first batch."""
