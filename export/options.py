@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import Template
+from groundwire.runtime.manifest import TargetName, Template
 from groundwire.runtime.parity import Gate as Gate
 
-RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "int8"]
+RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8"]
 PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")
 """The text pair of classifiers and token classifiers."""
 QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
@@ -29,7 +29,11 @@ class RoleOptions:
     revision: str | None = None
     """Commit, tag or branch of a hub checkpoint; None takes the newest."""
     precision: RequestedPrecision = "int8"
-    """int8 for CPUs, fp16 for GPUs. int8 that fails its gate becomes mixed, then fp32."""
+    """int8 for CPUs, fp16 for GPUs, fp8 for the target ``tensorrt`` alone. int8 that fails its gate becomes mixed, then
+    fp32."""
+    target: TargetName | None = None
+    """Add a graph of this ``precision`` for one kind of device, beside the role's own, which a bundle keeps when it has
+    the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets."""
     labels: tuple[str, ...] | None = None
     """Labels in the order of the logits; None reads the checkpoint's ``id2label``."""
     supported: tuple[str, ...] | None = None
@@ -67,9 +71,9 @@ class RoleOptions:
 def check_precision(precision: str) -> RequestedPrecision:
     """Check a precision's name; ExportError for one that cannot be requested (``mixed`` is a result, not a choice)."""
     match precision:
-        case "fp32" | "fp16" | "int8":
+        case "fp32" | "fp16" | "fp8" | "int8":
             return precision
-    raise ExportError(f"Unknown precision {precision!r}; choose fp32, fp16 or int8.")
+    raise ExportError(f"Unknown precision {precision!r}; choose fp32, fp16, fp8 or int8.")
 
 
 def read_shortlist(path: Path) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import msgspec
 import onnx_ir as ir
@@ -13,7 +12,7 @@ from groundwire.runtime.errors import ParityError
 from groundwire.runtime.manifest import Parity, Precision, Ranges
 
 from .options import Gate, RoleOptions
-from .passes import quantize, round_to_half, to_half
+from .passes import add_quantization, quantize, round_to_half, to_half
 from .verify import Reference
 from .verify.ranges import HALF_LIMIT, STATES, Magnitudes, measure_magnitudes
 from .verify.sensitivity import rank_by_sensitivity
@@ -43,8 +42,8 @@ def lower(
 
     int8 that fails is tried with its most sensitive weights in float (``mixed``), then fp32 is taken; fp16 that fails,
     or whose states do not fit float16, becomes fp32. fp16 graphs are compared with each result rounded to float16. With ``allow_unverified`` only the first precision is tried and the parity report says ``waived``.
-    ``keep_in_half`` names modules that stay float32 in fp16 graphs; ``on_verify`` is called when each verification
-    begins. ParityError when even fp32 fails: then the conversion is wrong, not the rounding.
+    Graphs for a target are quantized as it takes them, and int8 or fp8 that fails becomes fp16. ``keep_in_half`` names
+    modules that stay float32 in fp16 graphs; ``on_verify`` is called when each verification begins. ParityError when even fp32 fails: then the conversion is wrong, not the rounding.
     """
     tried: list[str] = []
 
@@ -68,19 +67,31 @@ def lower(
             return None
         return Lowered(candidate, precision, parity)
 
-    lowered: Lowered | None = None
-    if options.precision == "fp16":
+    def attempt_half() -> Lowered | None:
         on_verify()
         magnitudes = measure_magnitudes(graphs, reference)
         ranges = _describe_ranges(magnitudes)
-        halved = tuple(
-            _change_copy(graph, partial(to_half, keep=keep_in_half, large=_find_large(of_graph)))
-            for graph, of_graph in zip(graphs, magnitudes, strict=True)
-        )
         if states := sorted(name for name in ranges.kept_float if name.startswith(STATES)):
             tried.append(f"fp16: {states[0]} reaches {ranges.kept_float[states[0]]:.4g}, beyond {HALF_LIMIT:.0f}")
-        else:
-            lowered = attempt("fp16", halved, options.gate, ranges=ranges)
+            return None
+
+        def halve(graph: ir.Model, of_graph: Magnitudes) -> None:
+            to_half(graph, keep_in_half, _find_large(of_graph))
+
+        if options.precision in ("int8", "fp8"):
+            quantized = _change_copies(
+                graphs,
+                magnitudes,
+                lambda graph, of_graph: add_quantization(graph, options.precision, of_graph, HALF_LIMIT),  # type: ignore[arg-type]
+            )
+            lowered = attempt(options.precision, _change_copies(quantized, magnitudes, halve), options.gate, (), ranges)
+            if lowered is not None:
+                return lowered
+        return attempt("fp16", _change_copies(graphs, magnitudes, halve), options.gate, ranges=ranges)
+
+    lowered: Lowered | None = None
+    if options.precision == "fp16" or (options.target is not None and options.precision != "fp32"):
+        lowered = attempt_half()
     elif options.precision == "int8":
         lowered = attempt("int8", tuple(_change_copy(graph, quantize) for graph in graphs), options.gate)
         lowered = lowered or _search_mixed(
@@ -144,6 +155,15 @@ def _search_mixed(
 def _count_bytes(graphs: Sequence[ir.Model], name: str) -> int:
     values = (graph.graph.initializers.get(name) for graph in graphs)
     return max(value.const_value.nbytes for value in values if value is not None and value.const_value is not None)
+
+
+def _change_copies(
+    graphs: Sequence[ir.Model], magnitudes: Sequence[Magnitudes], change: Callable[[ir.Model, Magnitudes], None]
+) -> tuple[ir.Model, ...]:
+    return tuple(
+        _change_copy(graph, lambda copy, of_graph=of_graph: change(copy, of_graph))  # type: ignore[misc]
+        for graph, of_graph in zip(graphs, magnitudes, strict=True)
+    )
 
 
 def _change_copy(graph: ir.Model, change: Callable[[ir.Model], None]) -> ir.Model:

@@ -60,6 +60,8 @@ class RoleFiles:
     """Content of ``tokenizer.json``."""
     reference: bytes | None = None
     """The checkpoint's logits on the fixed texts (``runtime/reference.py``)."""
+    unchanged: bool = False
+    """Whether the role's own graphs are those that the bundle has already."""
     tree: Path | None = None
     """Directory to copy to ``record.path``: a spaCy pipeline."""
     finish: Callable[[Path], None] = lambda copy: None
@@ -132,6 +134,7 @@ def write(
     """
     old = check_target(out, roles, force=force)
     kept = {name: record for name, record in (old.manifest.roles if old else {}).items() if name not in roles}
+    same = {*kept, *(role for role, files in roles.items() if files.unchanged)}
     with _replace_directory(out) as folder:
         unlisted = _copy_unlisted(old, folder) if old else set()
         graphs_of = {
@@ -160,7 +163,7 @@ def write(
             license=title.license,
             created_with=title.created_with,
             # A calibration is fitted on the values of these models: replacing one invalidates it, adding one does not.
-            calibration=old.manifest.calibration if old and len(kept) == len(old.manifest.roles) else None,
+            calibration=old.manifest.calibration if old and set(old.manifest.roles) <= same else None,
             roles=dict(sorted(records.items())),
             files={
                 path.as_posix(): FileEntry((folder / path).stat().st_size, sha256(folder / path))
@@ -171,7 +174,7 @@ def write(
         (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
         written_bundle = Bundle.open(folder)
         old_canaries = (old.manifest.canaries or {}) if old else {}
-        canaries = {role: recorded for role, recorded in old_canaries.items() if role in kept}
+        canaries = {role: recorded for role, recorded in old_canaries.items() if role in same}
         canaries |= record_canaries(written_bundle)
         if canaries:
             written_bundle.record(dict(sorted(canaries.items())))
@@ -188,6 +191,7 @@ def _join_heads(
     for role, record in records.items():
         if isinstance(record, ClassifierRole | TokenClassifierRole):
             heads[role] = select_output(graphs[role][record.graph], record.output)
+            named |= {name: graphs[role][name] for name in record.target_files}
         else:
             named |= graphs[role]
     for graph, names in join_graphs(heads):
@@ -275,7 +279,7 @@ def _copy_role(old: Bundle, record: Role, folder: Path) -> dict[str, ir.Model]:
     if isinstance(record, SpansRole):
         shutil.copytree(old.file(record.path), folder / record.path)
         return {}
-    return {name: ir.load(old.file(name)) for name in record.graph_files}
+    return {name: ir.load(old.file(name)) for name in (*record.graph_files, *record.target_files)}
 
 
 def _copy_unlisted(old: Bundle, folder: Path) -> set[Path]:

@@ -151,7 +151,7 @@ class Bundle:
                     "The file was changed after the export: restore it or export the bundle again."
                 )
         for role in self.manifest.roles.values():
-            for graph in role.graph_files:
+            for graph in (*role.graph_files, *role.target_files):
                 for location in find_external_files(self.file(graph)) - self.manifest.files.keys():
                     raise BundleError(
                         f"{self.directory / graph} keeps weights in {location!r}, which the manifest does not list."

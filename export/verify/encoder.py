@@ -54,16 +54,16 @@ class EncoderReference:
         answers = [list(sessions[0]({**batch, **extra[0]}).values()) for batch in batches]
         return self._collect(answers, batches).logits
 
-    def encode(self) -> bytes:
-        """Return the logits as a file for the bundle."""
+    @property
+    def logits(self) -> ReferenceLogits:
+        """The logits as the bundle keeps them."""
         windows = []
         for batch in self._batches:
-            for ids, types, mask in zip(
-                batch["input_ids"], batch["token_type_ids"], batch["attention_mask"], strict=True
-            ):
+            rows = zip(batch["input_ids"], batch["token_type_ids"], batch["attention_mask"], strict=True)
+            for ids, types, mask in rows:
                 read, kinds = ids[mask == 1].tolist(), types[mask == 1].tolist()
                 windows.append(Window(read, kinds, [None] * len(read), [(0, 0)] * len(read)))
-        return ReferenceLogits(windows, self._texts, self._compared != "label").encode()
+        return ReferenceLogits(windows, self._texts, self._compared != "label")
 
     def _collect(self, answers: list[list[Array]], batches: list[Batch]) -> ModelOutputs:
         return collect_outputs(self._compared, self._split(answers, batches))

@@ -112,20 +112,21 @@ class Engine:
             self._active = profile
         held = []  # the memory must live until the outputs have come
         for name in self.inputs:
-            value = self._allocate(np.ascontiguousarray(feeds[name]))
+            array = np.ascontiguousarray(feeds[name])
+            value = ort.OrtValue.ortvalue_from_numpy(array, self._device.memory, self._device.index)
             held.append(value)
             self._check(context.set_input_shape(name, feeds[name].shape), f"take {name} of {feeds[name].shape}")
             self._check(context.set_tensor_address(name, value.data_ptr()), f"take {name}")
         outputs = []
         for name in self.outputs:
-            value = self._allocate(np.empty(tuple(context.get_tensor_shape(name)), np.float32))
+            shape = [int(size) for size in context.get_tensor_shape(name)]
+            value = ort.OrtValue.ortvalue_from_shape_and_type(
+                shape, np.float32, self._device.memory, self._device.index
+            )
             outputs.append(value)
             self._check(context.set_tensor_address(name, value.data_ptr()), f"give {name}")
         self._check(context.execute_async_v3(STREAM), "run")
         return [value.numpy() for value in outputs]
-
-    def _allocate(self, array: Array) -> ort.OrtValue:
-        return ort.OrtValue.ortvalue_from_numpy(array, self._device.memory, self._device.index)
 
     def _check(self, done: bool, what: str) -> None:
         if not done:
