@@ -297,7 +297,9 @@ def _print_report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
         spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans equal"
         kept = f", {len(parity.kept_float)} weights kept in float" if parity.kept_float else ""
         if isinstance(parity.ranges, Ranges):
-            kept += f", {len(parity.ranges.kept_float)} values kept in float, the largest other {parity.ranges.largest:.4g}"
+            kept += (
+                f", {len(parity.ranges.kept_float)} values kept in float, the largest other {parity.ranges.largest:.4g}"
+            )
         console.print(
             f"[bold]{escape(role)}[/] {escape(record.source)} {precision} ({parity.gate}: "
             f"{parity.decision_agreement:.1%} of decisions equal{spans}, largest logit error "

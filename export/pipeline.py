@@ -74,8 +74,8 @@ def export_bundle(
     files = {role: _export_files(role, options, old, partial(watch, role)) for role, options in roles.items()}
     for role in roles:
         watch(role, "save")
-    own = [role for role, written in files.items() if not written.unchanged]
-    return store.write(target, title, files, force=True, record_canaries=partial(_record_canaries, roles=own))
+    changed = [role for role, written in files.items() if not written.unchanged]
+    return store.write(target, title, files, force=True, record_canaries=partial(_record_canaries, roles=changed))
 
 
 def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle:
@@ -112,9 +112,7 @@ def _record_canaries(bundle: Bundle, roles: Iterable[str]) -> store.Canaries:
         raise ExportError(f"The exported models do not run, so nothing was written: {error}") from error
 
 
-def _export_files(
-    role: str, options: RoleOptions, old: Bundle | None, watch: Callable[[Stage], None]
-) -> RoleFiles:
+def _export_files(role: str, options: RoleOptions, old: Bundle | None, watch: Callable[[Stage], None]) -> RoleFiles:
     kind = find_kind(role)
     watch("load")
     if isinstance(kind, CopiedKind):

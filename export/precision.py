@@ -41,9 +41,11 @@ def lower(
     """Lower float32 ``graphs`` to the precision that ``options`` ask for, if they pass the gate there.
 
     int8 that fails is tried with its most sensitive weights in float (``mixed``), then fp32 is taken; fp16 that fails,
-    or whose states do not fit float16, becomes fp32. fp16 graphs are compared with each result rounded to float16. With ``allow_unverified`` only the first precision is tried and the parity report says ``waived``.
-    Graphs for a target are quantized as it takes them, and int8 or fp8 that fails becomes fp16. ``keep_in_half`` names
-    modules that stay float32 in fp16 graphs; ``on_verify`` is called when each verification begins. ParityError when even fp32 fails: then the conversion is wrong, not the rounding.
+    or whose states do not fit float16, becomes fp32. fp16 graphs are compared with each result rounded to float16.
+    Graphs for a target are quantized as it takes them, and int8 or fp8 that fails becomes fp16. With
+    ``allow_unverified`` only the first precision is tried and the parity report says ``waived``. ``keep_in_half`` names
+    modules that stay float32 in fp16 graphs; ``on_verify`` is called when each verification begins. ParityError when
+    even fp32 fails: then the conversion is wrong, not the rounding.
     """
     tried: list[str] = []
 

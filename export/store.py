@@ -202,9 +202,7 @@ def _join_heads(
     return joined, named
 
 
-def _list_references(
-    old: Bundle | None, kept: Mapping[str, Role], roles: Mapping[str, RoleFiles]
-) -> dict[str, bytes]:
+def _list_references(old: Bundle | None, kept: Mapping[str, Role], roles: Mapping[str, RoleFiles]) -> dict[str, bytes]:
     """The reference logits of every role that has some."""
     references = {name: files.reference for name, files in roles.items() if files.reference is not None}
     for name, record in kept.items():

@@ -259,14 +259,17 @@ def _list_precisions(bundles: Sequence[Bundle], device: Device) -> dict[str, str
     for opened in bundles:
         for name, precision in opened.manifest.precisions_on(device.kind).items():
             role = opened.manifest.roles[name]
-            own = not (isinstance(role, EncoderRole) and role.find_target(device.kind))
-            dequantized = own and device.kind != "cpu" and _is_quantized(precision)
+            has_target = isinstance(role, EncoderRole) and role.find_target(device.kind) is not None
+            dequantized = not has_target and device.kind != "cpu" and _is_quantized(precision)
             precisions[name] = f"{precision}{DEQUANTIZED}" if dequantized else precision
     return precisions
 
 
 def _name_kernels(device: Device) -> str:
-    names = [name_kernels(device), *([f"tensorrt-{import_tensorrt().__version__}"] if device.kind == "tensorrt" else [])]
+    names = [
+        name_kernels(device),
+        *([f"tensorrt-{import_tensorrt().__version__}"] if device.kind == "tensorrt" else []),
+    ]
     return "/".join(names)
 
 

@@ -182,8 +182,8 @@ class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class _EncoderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
     graph: str
     reference: str | msgspec.UnsetType = msgspec.UNSET
-    """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. This and ``targets``
-    are unset and not None, so that the digest is that of older manifests."""
+    """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. Unset and not None,
+    as ``targets`` is, so that the digest is that of older manifests."""
     targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
     """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
 
@@ -199,8 +199,7 @@ class _EncoderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def find_target(self, device: str) -> Target | None:
         """The target of a kind of device; None where that device runs the role's own graph."""
-        targets: dict[str, Target] = {**(self.targets or {})}
-        return targets.get(device)
+        return next((target for name, target in (self.targets or {}).items() if name == device), None)
 
 
 class ExtractiveQARole(_EncoderRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="extractive_qa"):
@@ -467,9 +466,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def precisions_on(self, device: str) -> dict[str, Precision]:
         """The precision of every role that has graphs, on a kind of device."""
-        targets = {
-            name: role.find_target(device) for name, role in self.roles.items() if isinstance(role, EncoderRole)
-        }
+        targets = {name: role.find_target(device) for name, role in self.roles.items() if isinstance(role, EncoderRole)}
         return {
             name: role.precision if (target := targets.get(name)) is None else target.precision
             for name, role in self.roles.items()

@@ -1,5 +1,5 @@
-"""The logits of a role's checkpoint on fixed texts, kept in the bundle: they show on any machine, without torch, whether
-a graph computes there what the checkpoint did.
+"""The logits of a role's checkpoint on fixed texts, kept in the bundle: they show on any machine, without torch,
+whether a graph computes there what the checkpoint did.
 
 The file is NumPy's ``npz``. It has tokens and not texts, so the tokenizer has no part in the comparison.
 """

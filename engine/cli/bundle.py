@@ -11,15 +11,18 @@ from rich.table import Table
 
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.certify import Certified, certify
+from groundwire.runtime.compilation import compile_bundle
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import EncoderRole, Manifest, Parity, SpansRole
 from groundwire.runtime.ort.device import Device, parse_device, start_device
-from groundwire.runtime.tensorrt.build import compile_bundle
 
 from . import display
 
-app = typer.Typer(help="Show what a bundle contains, verify its files, compare it with its checkpoints, or build its engines.", no_args_is_help=True)
+app = typer.Typer(
+    help="Show what a bundle contains, verify its files, compare it with its checkpoints, or build its engines.",
+    no_args_is_help=True,
+)
 BundleArgument = Annotated[str, typer.Argument(help="Name of an embedded bundle, or a bundle directory.")]
 
 
@@ -86,8 +89,9 @@ def certify_roles(
 ) -> None:
     """Compare a bundle's graphs with their checkpoints on this machine; the exit code is 1 if one is too far.
 
-    A bundle keeps the logits of its extractive QA models, classifiers and token classifiers on 64 texts, so neither torch
-    nor the checkpoints are needed. `batch spread` is the largest difference of a logit of one text between batches.
+    A bundle keeps the logits of its extractive QA models, classifiers and token classifiers on 64 texts, so neither
+    torch nor the checkpoints are needed. `batch spread` is the largest difference of a logit of one text between
+    batches.
 
         groundwire bundle certify my-bundle --device cuda
     """

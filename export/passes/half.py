@@ -2,9 +2,9 @@
 
 Matrix products and the operations that move their results run in float16. Operations that lose accuracy there stay
 float32: norms made of single operations (T5's), the residual stream that such norms read, the softmax over the
-vocabulary, and the products that a family must keep (T5's second feed-forward matrix overflows float16, which turns its
+vocabulary, the products that a family must keep (T5's second feed-forward matrix overflows float16, which turns its
 encoder's output into NaN), and whatever reads or gives values that the fixed texts show to be too large
-(``export/verify/ranges.py``). LayerNormalization and Softmax take float16: ONNX Runtime computes them in float32 inside.
+(``export/verify/ranges.py``). LayerNormalization and Softmax take float16: they are computed in float32 inside.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ OPERATORS: dict[str, frozenset[ir.DataType]] = {
     **dict.fromkeys(("And", "Not", "Or", "Xor"), frozenset({ir.DataType.BOOL})),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _FLOATS | _QUANTIZED),
 }
-"""By operator of ONNX's own set: the types of the values that it computes with. From onnx-tensorrt's ``operators.md`` for
-TensorRT 10.15, as far as encoders need it, without BF16."""
+"""By operator of ONNX's own set: the types of the values that it computes with. From onnx-tensorrt's ``operators.md``
+for TensorRT 10.15, as far as encoders need it, without BF16."""
 _TYPED = {"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Shape"}
 """Operators whose output has a type of its own."""
 _INDICES = {"Gather": 1, "GatherElements": 1, "GatherND": 1, "Reshape": 1, "Expand": 1, "Tile": 1, "CumSum": 1}

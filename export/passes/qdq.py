@@ -41,13 +41,14 @@ def add_quantization(model: ir.Model, kind: QuantizedType, magnitudes: Mapping[s
         largest = max(peak, *(magnitudes.get(str(value.name), 0.0) for value in product.node.outputs))
         # A matrix that a look-up shares is stored once, and read through a Transpose.
         direct = product.node.inputs[1] is product.weight
-        if direct and 0 < peak and largest <= limit:
+        if direct and peak > 0 and largest <= limit:
             adder.quantize(product, states, peak)
 
 
 def _fit_half(scale: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float32]:
     """Return scales that are the same in float16, which they are in a float16 graph."""
-    return np.maximum(scale, _LEAST).astype(np.float16).astype(np.float32)
+    fitting: npt.NDArray[np.float32] = np.maximum(scale, _LEAST).astype(np.float16).astype(np.float32)
+    return fitting
 
 
 class _Adder:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from groundwire.runtime.manifest import Parity
-from groundwire.runtime.parity import ModelOutputs
 from groundwire.runtime.models.embedder import unit
+from groundwire.runtime.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session

@@ -12,7 +12,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from ..session import Arrays, Array, Session
+from ..session import Array, Arrays, Session
 from .outcome import Reference
 
 HEADROOM = 8

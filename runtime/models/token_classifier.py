@@ -24,9 +24,7 @@ from .shared_graph import SplitCall, find_output, run_heads
 class TokenClassifier:
     """A token classifier with its tokenizer and label map."""
 
-    def __init__(
-        self, role: TokenClassifierRole, session: Graph, encoder: TextEncoder, profile: DeviceProfile
-    ) -> None:
+    def __init__(self, role: TokenClassifierRole, session: Graph, encoder: TextEncoder, profile: DeviceProfile) -> None:
         if role.supported not in role.labels:
             raise BundleError(f"supported is {role.supported!r}, a label the role lacks; it has {role.labels}.")
         self._role = role

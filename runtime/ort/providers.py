@@ -47,4 +47,3 @@ def share_arena(device: Device, memory_mb: int) -> None:
             options = {"device_id": str(device.index)}
             ort.create_and_register_allocator_v2(PROVIDERS["cuda"], memory, options, arena)
             _arenas[device.index] = memory_mb
-

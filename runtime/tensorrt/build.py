@@ -1,101 +1,22 @@
-"""Builds the engines of a bundle on the machine that will run them, and compares each with its checkpoint."""
+"""Builds the engine of one graph with TensorRT."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from ..bundle import Bundle, sha256
-from ..certify import Certified, certify_graph
-from ..errors import BundleError, DeviceError
-from ..manifest import EncoderRole, Target
-from ..models.graphs import place_role
-from ..ort.device import Device
-from ..ort.session import DeviceProfile
-from .engine import Engine
-from .library import Messages, name_key, start_tensorrt
-from .records import FILE, FOLDER, EngineRecord, Engines, describe_target, digest_target, read_engines
+from ..errors import DeviceError
+from ..manifest import Plan
+from .library import Messages
+from .records import list_shapes
 
 
-def compile_bundle(
-    bundle: Bundle,
-    device: Device,
-    *,
-    created_with: str,
-    force: bool = False,
-    watch: Callable[[str], None] = lambda role: None,
-) -> dict[str, Certified | None]:
-    """Build an engine of each target for TensorRT that has none for this machine; with ``force``, of each.
-
-    Returns by role how its engine compares with its checkpoint, None for an engine that was there and fits. An engine
-    that fails its gate is not kept. ``watch`` is called with each role that is built. Raises DeviceError when TensorRT
-    cannot start, or refuses a graph; BundleError when the bundle has no target, or its folder cannot be written.
-    """
-    tensorrt = start_tensorrt(device)
-    name, gpu = name_key(tensorrt, device)
-    targets: dict[str, tuple[EncoderRole, Target]] = {}
-    for role_name, role in bundle.manifest.roles.items():
-        if isinstance(role, EncoderRole) and (target := role.find_target("tensorrt")) is not None:
-            targets[role_name] = role, target
-    if not targets:
-        raise BundleError(
-            f"{bundle.directory} has no target for TensorRT. Export one: groundwire export ROLE --source ID_OR_DIR "
-            f"--target tensorrt --precision fp16 --out {bundle.directory}"
-        )
-    folder = bundle.directory / FOLDER / name
-    present = read_engines(bundle, name)
-    kept = present.engines if present is not None and present.gpu == gpu else {}
-    reports: dict[str, Certified | None] = {}
-    for role_name, (role, target) in targets.items():
-        old = kept.get(target.graph)
-        if old is not None and not force and old.target == digest_target(bundle, target):
-            reports[role_name] = None
-            continue
-        watch(role_name)
-        path = folder / f"{Path(target.graph).stem}.engine"
-        report = _build(tensorrt, bundle, role_name, role, target, device, path)
-        reports[role_name] = report
-        kept = {graph: record for graph, record in kept.items() if graph != target.graph}
-        if not report.failures:
-            record = EngineRecord(
-                path.name, sha256(path), digest_target(bundle, target), report.parity, report.batch_spread
-            )
-            kept = {**kept, target.graph: record}
-        _write(folder, Engines(gpu, str(tensorrt.__version__), created_with, dict(sorted(kept.items()))))
-    return reports
-
-
-def _build(
-    tensorrt: Any, bundle: Bundle, name: str, role: EncoderRole, target: Target, device: Device, path: Path
-) -> Certified:
-    content = build_engine(tensorrt, bundle.file(target.graph), target)
-    partial = path.with_suffix(".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-    except OSError as error:
-        raise BundleError(f"{partial} cannot be written ({error.strerror}); copy the bundle to a folder of yours.") from error
-    profile = DeviceProfile.of(device, None)
-    placed, _ = place_role(name, role, profile)
-    try:
-        report = certify_graph(bundle, placed, Engine.open(tensorrt, partial, target, device), profile)
-        if not report.failures:
-            partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return report
-
-
-def build_engine(tensorrt: Any, graph: Path, target: Target) -> bytes:
+def build_engine(tensorrt: Any, graph: Path, plan: Plan) -> bytes:
     """The serialized engine of a graph, strongly typed, with one profile for each width of its plan.
 
     Products of float32 stay float32 (no TF32), as when the graph was compared with its checkpoint. DeviceError when
     TensorRT refuses the graph or finds no kernels.
     """
-    assert target.plan is not None
     messages = Messages(tensorrt)
     builder = tensorrt.Builder(messages.logger)
     network = builder.create_network(1 << int(tensorrt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
@@ -106,7 +27,7 @@ def build_engine(tensorrt: Any, graph: Path, target: Target) -> bytes:
     config = builder.create_builder_config()
     config.clear_flag(tensorrt.BuilderFlag.TF32)
     names = [network.get_input(index).name for index in range(network.num_inputs)]
-    for least, usual, most in describe_target(target.plan):
+    for least, usual, most in list_shapes(plan):
         profile = builder.create_optimization_profile()
         for name in names:
             profile.set_shape(name, least, usual, most)
@@ -116,9 +37,3 @@ def build_engine(tensorrt: Any, graph: Path, target: Target) -> bytes:
     if content is None:
         raise DeviceError(f"TensorRT built no engine of {graph}: {messages.take()}.")
     return bytes(content)
-
-
-def _write(folder: Path, engines: Engines) -> None:
-    partial = folder / f"{FILE}.part"
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(engines), indent=2) + b"\n")
-    partial.replace(folder / FILE)

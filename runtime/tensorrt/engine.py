@@ -16,7 +16,7 @@ from ..manifest import Plan, Target
 from ..ort.device import Device
 from ..ort.session import Array
 from .library import Messages, name_key, start_tensorrt
-from .records import describe_target, find_engine_record
+from .records import find_engine_record, list_shapes
 
 STREAM = 0
 """CUDA's default stream: ONNX Runtime's copies wait for what it runs, so nothing else has to be synchronized."""
@@ -82,7 +82,7 @@ class Engine:
             for index in range(engine.num_optimization_profiles)
             for name in loaded.inputs
         ]
-        if built != [shapes for shapes in describe_target(target.plan) for _ in loaded.inputs]:
+        if built != [shapes for shapes in list_shapes(target.plan) for _ in loaded.inputs]:
             raise DeviceError(f"{path} has other shape profiles than the plan of {target.graph}.")
         return loaded
 

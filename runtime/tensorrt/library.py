@@ -19,8 +19,8 @@ def import_tensorrt() -> Any:
         version = str(module.__version__)
     except (ImportError, OSError, AttributeError, RuntimeError) as error:
         raise DeviceError(
-            f"device='tensorrt' needs the Python package tensorrt: {error}. Run: pip install 'groundwire[tensorrt]', or "
-            "use device='cuda'."
+            f"device='tensorrt' needs the Python package tensorrt: {error}. Run: pip install 'groundwire[tensorrt]', "
+            "or use device='cuda'."
         ) from error
     if version.partition(".")[0] != MAJOR:
         raise DeviceError(
@@ -52,7 +52,7 @@ class Messages:
     def __init__(self, tensorrt: Any) -> None:
         collected: list[str] = []
 
-        class Collector(tensorrt.ILogger):  # type: ignore[misc, name-defined]
+        class Collector(tensorrt.ILogger):  # type: ignore[misc]
             """Keeps the messages of TensorRT, which gives no reasons in its results."""
 
             def __init__(self) -> None:

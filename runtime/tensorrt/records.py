@@ -1,8 +1,8 @@
 """What a bundle says about the engines that were built of it: ``engines/KEY/engines.json``.
 
 An engine runs where the compute capability, the GPU and the version of TensorRT are those it was built with, and while
-the graph and the weights are those it was built of. It is code for a GPU, so it is never part of a bundle that is passed
-on: the manifest does not list it, and what is fetched from a hub is what the manifest lists.
+the graph and the weights are those it was built of. It is code for a GPU, so it is never part of a bundle that is
+passed on: the manifest does not list it, and what is fetched from a hub is what the manifest lists.
 """
 
 from __future__ import annotations
@@ -54,11 +54,9 @@ class FoundEngine(NamedTuple):
     path: Path
 
 
-def describe_target(plan: Plan) -> list[Shapes]:
+def list_shapes(plan: Plan) -> list[Shapes]:
     """The shapes of each profile of a plan, of every input alike."""
-    return [
-        [(rows, profile.width) for rows in (1, profile.usual_rows, profile.max_rows)] for profile in plan.profiles
-    ]
+    return [[(rows, profile.width) for rows in (1, profile.usual_rows, profile.max_rows)] for profile in plan.profiles]
 
 
 def digest_target(bundle: Bundle, target: Target) -> str:

@@ -189,7 +189,7 @@ class Recorder(ModuleType):
 
         class Engine:
             def __init__(self, content: bytes, logger: ILogger) -> None:
-                graph, self.shapes = pickle.loads(content)  # noqa: S301 - this module wrote it
+                graph, self.shapes = pickle.loads(content)
                 options = ort.SessionOptions()
                 options.log_severity_level = 3
                 options.add_session_config_entry("session.disable_quant_qdq", "1")

@@ -19,6 +19,7 @@ from groundwire.export import RoleOptions, export_bundle
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import Answer, Classify
 from groundwire.runtime.certify import certify
+from groundwire.runtime.compilation import compile_bundle
 from groundwire.runtime.errors import BundleError, DeviceError, GroundwireError, ModelError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import EncoderRole, Target
@@ -27,9 +28,8 @@ from groundwire.runtime.ort import device as device_module
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.tensorrt import library
-from groundwire.runtime.tensorrt.build import compile_bundle
 from groundwire.runtime.tensorrt.engine import Engine
-from groundwire.runtime.tensorrt.records import Engines, describe_target, read_engines
+from groundwire.runtime.tensorrt.records import Engines, list_shapes, read_engines
 from tests.support import models, tensorrt_recorder
 from tests.support.shared import make_once, shared_root
 from tests.support.tensorrt_recorder import VERSION, Recorder
@@ -111,16 +111,20 @@ def load(folder: Path, role: str) -> Engine:
 def test_engines_are_built_strongly_typed_with_a_profile_for_each_width(folder: Path, recorder: Recorder) -> None:
     reports = compile_here(folder)
     profiles = len(target_of(folder, "qa").plan.profiles)  # type: ignore[union-attr]
-    assert recorder.calls == [
-        "network 2",  # 1 << STRONGLY_TYPED
-        "parse qa.tensorrt.onnx",
-        "clear TF32",
-        f"build {profiles} profiles",
-        "network 2",
-        "parse nli.tensorrt.onnx",
-        "clear TF32",
-        f"build {profiles} profiles",
-    ] or recorder.calls[1] == "parse nli.tensorrt.onnx"
+    assert (
+        recorder.calls
+        == [
+            "network 2",  # 1 << STRONGLY_TYPED
+            "parse qa.tensorrt.onnx",
+            "clear TF32",
+            f"build {profiles} profiles",
+            "network 2",
+            "parse nli.tensorrt.onnx",
+            "clear TF32",
+            f"build {profiles} profiles",
+        ]
+        or recorder.calls[1] == "parse nli.tensorrt.onnx"
+    )
     assert {role: report.failures for role, report in reports.items()} == {"qa": (), "nli": ()}
     assert all(report.batch_spread < 1e-4 for report in reports.values())
     assert sorted(path.name for path in (folder / "engines" / KEY).iterdir()) == [
@@ -298,9 +302,7 @@ def test_profiles_that_are_not_the_plans_are_refused(compiled: Path, recorder: R
         Engine.open(recorder, compiled / "engines" / KEY / "nli.tensorrt.engine", other, GPU)
 
 
-def test_an_encoder_without_a_target_is_refused_with_the_command(
-    tiny_bundle: Path, recorder: Recorder
-) -> None:
+def test_an_encoder_without_a_target_is_refused_with_the_command(tiny_bundle: Path, recorder: Recorder) -> None:
     with pytest.raises(DeviceError, match=r"The role 'nli' has no target .*groundwire export nli .*--target tensorrt"):
         LocalRuntime.load(tiny_bundle, device="tensorrt")
     with pytest.raises(BundleError, match=r"has no target for TensorRT.*groundwire export ROLE"):
@@ -346,10 +348,14 @@ def test_without_tensorrt_the_install_command_is_named(
     folder: Path, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder.__version__ = "11.0.0"
-    with pytest.raises(DeviceError, match=r"TensorRT 11\.0\.0 is installed; .* needs TensorRT 10.*groundwire\[tensorrt"):
+    with pytest.raises(
+        DeviceError, match=r"TensorRT 11\.0\.0 is installed; .* needs TensorRT 10.*groundwire\[tensorrt"
+    ):
         compile_here(folder)
     monkeypatch.setitem(sys.modules, "tensorrt", None)
-    with pytest.raises(DeviceError, match=r"device='tensorrt' needs the Python package tensorrt: .*groundwire\[tensorrt"):
+    with pytest.raises(
+        DeviceError, match=r"device='tensorrt' needs the Python package tensorrt: .*groundwire\[tensorrt"
+    ):
         compile_here(folder)
 
 
@@ -361,7 +367,7 @@ def test_the_second_gpu_is_chosen_by_the_environment(folder: Path, recorder: Rec
 def test_every_profile_of_an_engine_is_least_usual_and_most(folder: Path) -> None:
     plan = target_of(folder, "qa").plan
     assert plan is not None
-    for shapes, width in zip(describe_target(plan), plan.widths, strict=True):
+    for shapes, width in zip(list_shapes(plan), plan.widths, strict=True):
         (least, usual, most) = shapes
         assert {least[1], usual[1], most[1]} == {width}
         assert 1 == least[0] <= usual[0] <= most[0]
