@@ -8,6 +8,8 @@ back, which ONNX Runtime keeps. Fused kernels of a GPU round less often than thi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import onnx_ir as ir
 
@@ -25,11 +27,10 @@ def round_to_half(model: ir.Model) -> ir.Model:
             constant.type = ir.TensorType(_SINGLE)
     for value in graph.inputs:
         if value.dtype == _HALF:
+            uses = list(value.uses())
             single = _cast(value, _SINGLE)
-            ir.convenience.replace_all_uses_with(value, single.outputs[0])
-            single.replace_input_with(0, value)
-            first = next(iter(graph))
-            graph.insert_before(first, single)
+            _replace_inputs(uses, single.outputs[0])
+            graph.insert_before(next(iter(graph)), single)
     for node in list(graph):
         if node.op_type == "Cast" and node.outputs[0].dtype == _HALF:
             node.attributes["to"] = ir.AttrInt64("to", int(_SINGLE))
@@ -41,16 +42,21 @@ def round_to_half(model: ir.Model) -> ir.Model:
 
 def _round(graph: ir.Graph, node: ir.Node, value: ir.Value) -> None:
     value.type = ir.TensorType(_SINGLE)
+    uses = list(value.uses())
     half = _cast(value, _HALF)
     single = _cast(half.outputs[0], _SINGLE)
-    ir.convenience.replace_all_uses_with(value, single.outputs[0])
-    half.replace_input_with(0, value)
+    _replace_inputs(uses, single.outputs[0])
     graph.insert_after(node, [half, single])
     for index, output in enumerate(graph.outputs):
         if output is value:
             name, value.name = value.name, f"{value.name}.exact"
             graph.outputs[index] = half.outputs[0]
             half.outputs[0].name = name
+
+
+def _replace_inputs(uses: Iterable[ir.Usage], value: ir.Value) -> None:
+    for user, index in uses:
+        user.replace_input_with(index, value)
 
 
 def _cast(value: ir.Value, dtype: ir.DataType) -> ir.Node:

@@ -40,6 +40,8 @@ class Recorder(ModuleType):
         """Added to every number that an engine gives."""
         self.runs: list[tuple[int, Shape]] = []
         """Profile and shape of each run."""
+        self.read: list[list[int]] = []
+        """The ids of the last run, read from the address that it was given."""
         recorder = self
 
         class ILogger:
@@ -176,6 +178,7 @@ class Recorder(ModuleType):
                     return False
                 recorder.runs.append((self._profile, next(iter(self._shapes.values()))))
                 feeds = {name: _read(self._addresses[name], shape) for name, shape in self._shapes.items()}
+                recorder.read = feeds["input_ids"].tolist()
                 for name, array in self._outputs(feeds).items():
                     result = array + np.float32(recorder.noise)
                     ctypes.memmove(self._addresses[name], result.ctypes.data, result.nbytes)

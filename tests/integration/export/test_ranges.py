@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -220,6 +221,24 @@ def test_generators_are_measured_along_their_paths(load: Loader, kind: str, fami
     assert any(peaks[1][name] > 0 for name in peaks[1] if name.startswith("present."))
 
 
+@pytest.mark.parametrize("family", ["t5", "t5-gated", "bart", "bert"])
+def test_a_generator_is_compared_rounded(load: Loader, family: str) -> None:
+    """Its states are float16 inputs and outputs, of which some are read inside the graph too."""
+    loaded = load("question_generator", family)
+    pair = generation.build_generation_graphs(generation.split_model(loaded.model))
+    for graph in pair:
+        fold_transposes(graph)
+    template = Template("{answer}", "{context}") if family == "bert" else QUESTION
+    reference = KINDS["question_generator"].reference(loaded, template)
+    lowered = lower(pair, reference, RoleOptions("x", precision="fp16"), keep_in_half=loaded.float_modules)
+    assert (lowered.precision, lowered.parity.gate) == ("fp16", "passed")
+    for graph in lowered.graphs:
+        rounded = round_to_half(graph)
+        for before, after in ((graph.graph.inputs, rounded.graph.inputs), (graph.graph.outputs, rounded.graph.outputs)):
+            assert [(value.name, value.dtype) for value in after] == [(value.name, value.dtype) for value in before]
+        onnx.checker.check_model(ir.to_proto(rounded), full_check=True)
+
+
 def test_states_that_do_not_fit_make_a_generator_float32(load: Loader) -> None:
     loaded = load("question_generator", "t5")
     pair = generation.build_generation_graphs(generation.split_model(loaded.model))
@@ -231,3 +250,15 @@ def test_states_that_do_not_fit_make_a_generator_float32(load: Loader) -> None:
     weight.const_value = ir.tensor((weight.const_value.numpy() * 1e6).astype(np.float32), name=name)
     options = RoleOptions("x", precision="fp16", allow_unverified=True)
     assert lower(pair, KINDS["question_generator"].reference(loaded, QUESTION), options).precision == "fp32"
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bloom", "opt"])
+def test_a_language_model_is_compared_rounded(folder: Callable[[str, str], Path], family: str) -> None:
+    kind = KINDS["language_model"]
+    options = RoleOptions(str(folder("language_model", family)), precision="fp16")
+    loaded = kind.load(options)  # type: ignore[union-attr]
+    conversion = kind.convert("lm", loaded, options)  # type: ignore[union-attr]
+    reference = kind.reference(loaded, conversion.template)  # type: ignore[union-attr]
+    lowered = lower(tuple(conversion.graphs.values()), reference, options)
+    assert (lowered.precision, lowered.parity.gate) == ("fp16", "passed")
+    assert isinstance(lowered.parity.ranges, Ranges)
