@@ -12,7 +12,7 @@ from .bundle import Bundle, sha256
 from .certify import Certified, certify_graph
 from .errors import BundleError
 from .manifest import EncoderRole, Target
-from .models.graphs import place_role
+from .models.graphs import check_plan, place_role
 from .ort.device import Device
 from .ort.session import DeviceProfile
 from .tensorrt.build import build_engine
@@ -72,8 +72,7 @@ def compile_bundle(
 def _build(
     tensorrt: Any, bundle: Bundle, name: str, role: EncoderRole, target: Target, device: Device, path: Path
 ) -> Certified:
-    assert target.plan is not None
-    content = build_engine(tensorrt, bundle.file(target.graph), target.plan)
+    content = build_engine(tensorrt, bundle.file(target.graph), check_plan(bundle, role, target))
     partial = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

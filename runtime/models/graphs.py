@@ -7,8 +7,8 @@ from dataclasses import replace
 import msgspec
 
 from ..bundle import Bundle
-from ..errors import DeviceError
-from ..manifest import EncoderRole, Role
+from ..errors import BundleError, DeviceError
+from ..manifest import EncoderRole, Plan, Role, Target
 from ..ort.session import DeviceProfile, Graph, Session
 from ..tensorrt.engine import Engine
 
@@ -41,5 +41,16 @@ def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Gra
     """
     target = role.find_target("tensorrt")
     if profile.device.kind == "tensorrt" and target is not None:
+        check_plan(bundle, role, target)
         return Engine.load(bundle, target, profile.device)
     return Session.load(bundle.file(role.graph), profile)
+
+
+def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> Plan:
+    """The shapes of a target for TensorRT; BundleError when there are none for the longest texts of the role."""
+    if target.plan is None or target.plan.widths[-1] < role.max_tokens:
+        raise BundleError(
+            f"The target {target.graph} of {bundle.directory} has no shapes for texts of {role.max_tokens} tokens. "
+            "Export it again."
+        )
+    return target.plan

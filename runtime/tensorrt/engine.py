@@ -27,8 +27,8 @@ _TYPES = {"INT64": "tensor(int64)", "FLOAT": "tensor(float)"}
 class Engine:
     """An engine with a profile for each width of its plan; one batch runs at a time.
 
-    Device memory is ONNX Runtime's (``OrtValue``), so that its memory limit and CUDA's libraries are those of the other
-    graphs.
+    Inputs and outputs are in device memory that ONNX Runtime allocates (``OrtValue``), so no other binding of CUDA is
+    needed. ``device_memory_mb`` bounds neither them nor what the engine takes.
     """
 
     def __init__(self, tensorrt: Any, engine: Any, name: str, plan: Plan, device: Device, messages: Messages) -> None:

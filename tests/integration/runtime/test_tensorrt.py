@@ -255,6 +255,25 @@ def test_an_engine_for_something_else_is_refused_with_the_command(
         load(compiled, "nli")
 
 
+@pytest.mark.parametrize("plan", [None, {"widths": [32], "max_tokens": 9, "max_rows": 9, "usual_rows": 1}])
+def test_a_target_without_shapes_for_its_texts_is_refused(compiled: Path, recorder: Recorder, plan: Any) -> None:
+    _edit(compiled / "bundle.json", lambda m: m["roles"]["nli"]["targets"]["tensorrt"].update(plan=plan))
+    with pytest.raises(BundleError, match=r"nli\.tensorrt\.onnx .* has no shapes for texts of 96 tokens"):
+        LocalRuntime.load(compiled, device="tensorrt")
+
+
+def test_a_waived_target_is_kept_whatever_it_gives(folder: Path, recorder: Recorder) -> None:
+    """Benchmarks on random weights compare nothing."""
+    for role in ("qa", "nli"):
+        _edit(
+            folder / "bundle.json",
+            lambda m, role=role: m["roles"][role]["targets"]["tensorrt"]["parity"].update(gate="waived"),  # type: ignore[misc]
+        )
+    recorder.noise = 50.0
+    assert all(report.failures == () for report in compile_here(folder).values())
+    assert set(engines_of(folder).engines) == {"qa.tensorrt.onnx", "nli.tensorrt.onnx"}
+
+
 def test_without_engines_loading_names_the_command(folder: Path, recorder: Recorder) -> None:
     with pytest.raises(DeviceError, match=rf"has no engine for {KEY}, and .* groundwire bundle compile .*trt "):
         LocalRuntime.load(folder, device="tensorrt")
