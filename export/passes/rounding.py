@@ -54,7 +54,7 @@ def _round(graph: ir.Graph, node: ir.Node, value: ir.Value) -> None:
             half.outputs[0].name = name
 
 
-def _replace_inputs(uses: Iterable[ir.Usage], value: ir.Value) -> None:
+def _replace_inputs(uses: Iterable[tuple[ir.Node, int]], value: ir.Value) -> None:
     for user, index in uses:
         user.replace_input_with(index, value)
 
