@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
-from groundwire.export import RoleOptions, export_bundle, export_role
+from groundwire.export import RoleOptions, commands, export_bundle, export_role, pipeline
 from groundwire.export.passes import add_quantization, to_half
 from groundwire.export.passes.operators import OPERATORS, adapt_operators, find_unsupported
 from groundwire.export.session import Session
@@ -185,6 +185,38 @@ def test_the_command_adds_a_target(checkpoint: Callable[[str, str], Path], tmp_p
     assert "0 values kept in float, the largest other" in printed
     done = invoke_export("nli", "--source", source, "--precision", "fp8", "--target", "cuda", "--out", out)
     assert "precision='fp8' is not for the target cuda" in str(done.exception)
+
+
+def test_of_a_preset_encoders_get_the_target_and_others_what_the_bundle_lacks(
+    checkpoint: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, RoleOptions]] = []
+
+    def capture(roles: dict[str, RoleOptions], out: Path, **_: Any) -> None:
+        asked.append(roles)
+        raise ExportError("captured")
+
+    monkeypatch.setattr(commands, "check_hub", lambda options: None)
+    monkeypatch.setattr(pipeline, "export_bundle", capture)
+    arguments = ("paper-q2", "--target", "tensorrt", "--precision", "fp8", "--out", str(tmp_path / "b"))
+    invoke_export(*arguments)
+    chosen = {role: (options.precision, options.target) for role, options in asked[0].items()}
+    assert chosen == {
+        "qg": ("fp16", None),
+        "qa": ("fp8", "tensorrt"),
+        "nli": ("fp8", "tensorrt"),
+        "spans": ("fp16", None),
+    }
+    monkeypatch.undo()
+    export_role("nli", RoleOptions(str(checkpoint("nli", "roberta")), precision="fp32"), tmp_path / "b")
+    manifest = tmp_path / "b" / "bundle.json"
+    content = msgspec.json.decode(manifest.read_bytes())
+    content["roles"]["spans"] = {"kind": "spans", "source": "x", "path": "spans"}
+    manifest.write_bytes(msgspec.json.encode(content))
+    monkeypatch.setattr(commands, "check_hub", lambda options: None)
+    monkeypatch.setattr(pipeline, "export_bundle", capture)
+    invoke_export(*arguments)
+    assert set(asked[1]) == {"qg", "qa", "nli"}, "the bundle has spans"
 
 
 # What TensorRT takes
