@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import SpansRole, Template
+from groundwire.runtime.manifest import EncoderRole, Ranges, SpansRole, TargetName, Template
 
 from . import require
 from .options import RoleOptions, check_precision, read_shortlist
 from .presets import PRESETS, override, preset
-from .roles.names import ROLES, find_kind_name
+from .roles.names import ROLES, TARGET_KINDS, find_kind_name
 from .sources import check_hub
 
 if TYPE_CHECKING:
@@ -45,7 +45,15 @@ class PrecisionName(StrEnum):
 
     FP32 = "fp32"
     FP16 = "fp16"
+    FP8 = "fp8"
     INT8 = "int8"
+
+
+class TargetChoice(StrEnum):
+    """The values of --target."""
+
+    CUDA = "cuda"
+    TENSORRT = "tensorrt"
 
 
 @app.callback(
@@ -69,6 +77,13 @@ def export(
         PrecisionName,
         typer.Option(help="int8 for CPUs, fp16 for GPUs; a higher one is used where the graphs would differ too much."),
     ] = PrecisionName.INT8,
+    target: Annotated[
+        TargetChoice | None,
+        typer.Option(
+            help="Add a graph of this precision for one device: cuda (fp16, fp32) or tensorrt (fp16, fp8, int8, fp32). "
+            "A role that the bundle has keeps its own graph; a new one gets it in fp16."
+        ),
+    ] = None,
     source: Annotated[
         str | None, typer.Option(help="Hub id or local directory of the checkpoint; required for a role.")
     ] = None,
@@ -131,6 +146,7 @@ def export(
         roles = _read_roles(
             what,
             precision.value,
+            target=None if target is None else target.value,
             source=source,
             revision=revision,
             replacements=replace or [],
@@ -155,6 +171,9 @@ def export(
     from .pipeline import export_bundle
     from .store import Title
 
+    if target is not None and (out / MANIFEST).is_file():
+        present = Bundle.open(out).manifest.roles
+        roles = {role: options for role, options in roles.items() if options.target or role not in present}
     with _show_progress() as watch:
         bundle = export_bundle(roles, out, title=Title(name) if name else None, force=force, watch=watch)
     _print_report(bundle, roles)
@@ -164,6 +183,7 @@ def _read_roles(
     what: str,
     precision: str,
     *,
+    target: TargetName | None,
     source: str | None,
     revision: str | None,
     replacements: list[str],
@@ -223,12 +243,19 @@ def _read_roles(
     return {
         role: dataclasses.replace(
             options,
-            precision=check_precision(precision),
+            **_choose_target(role, precision, target),
             max_tokens=max_tokens or options.max_tokens,
             allow_unverified=allow_unverified,
         )
         for role, options in roles.items()
     }
+
+
+def _choose_target(role: str, precision: str, target: TargetName | None) -> dict[str, Any]:
+    """The precision of a role and its target; of a preset, roles of other kinds get fp16 graphs instead."""
+    if target is not None and find_kind_name(role) not in TARGET_KINDS:
+        return {"precision": "fp16"}
+    return {"precision": check_precision(precision), "target": target}
 
 
 def _split_list(text: str | None) -> tuple[str, ...] | None:
@@ -259,16 +286,22 @@ def _show_progress() -> Iterator[Watcher]:
 
 def _print_report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    for role in roles:
+    for role, options in roles.items():
         record = bundle.manifest.roles[role]
         if isinstance(record, SpansRole) or record.parity is None:
             console.print(f"[bold]{escape(role)}[/] {escape(record.source)}")
             continue
-        parity = record.parity
+        of_target = record.find_target(options.target) if options.target and isinstance(record, EncoderRole) else None
+        parity = record.parity if of_target is None or of_target.parity is None else of_target.parity
+        precision = record.precision if of_target is None else f"{of_target.precision} for {options.target}"
         spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans equal"
         kept = f", {len(parity.kept_float)} weights kept in float" if parity.kept_float else ""
+        if isinstance(parity.ranges, Ranges):
+            kept += (
+                f", {len(parity.ranges.kept_float)} values kept in float, the largest other {parity.ranges.largest:.4g}"
+            )
         console.print(
-            f"[bold]{escape(role)}[/] {escape(record.source)} {record.precision} ({parity.gate}: "
+            f"[bold]{escape(role)}[/] {escape(record.source)} {precision} ({parity.gate}: "
             f"{parity.decision_agreement:.1%} of decisions equal{spans}, largest logit error "
             f"{parity.max_logit_error:.3f} at a standard deviation of {parity.logit_std:.2f}{kept})"
         )

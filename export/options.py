@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import Parity, Template
+from groundwire.runtime.manifest import TargetName, Template
+from groundwire.runtime.parity import Gate as Gate
 
-RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "int8"]
+RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8"]
 PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")
 """The text pair of classifiers and token classifiers."""
 QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
@@ -17,38 +18,6 @@ QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
 PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
 """The prompt of a response generator, in pieces: PMI-Faith's prompts. The space after "Agent:" belongs to the response,
 because byte-level tokenizers make it a part of the first word."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """How close an exported graph must be to its checkpoint to be saved.
-
-    A verdict depends on decisions (label, no answer, next token, the passage that makes a text more probable) and on
-    spans, so their agreement is gated first; 0.97 of 64 texts allows one borderline text. The logit bound catches
-    graphs that agree by chance.
-    """
-
-    decision_agreement: float = 0.97
-    span_agreement: float = 0.95
-    max_error: float = 0.75
-    """Largest error of a logit, in standard deviations of the checkpoint's logits."""
-
-    @classmethod
-    def exact(cls) -> Gate:
-        """Return the gate of fp32 graphs, which differ from the checkpoint by rounding only."""
-        return cls(decision_agreement=0.98, span_agreement=0.98, max_error=0.01)
-
-    def failures(self, parity: Parity) -> list[str]:
-        """Return the bounds that ``parity`` fails, in words; empty when it passes."""
-        failures = []
-        if parity.decision_agreement < self.decision_agreement:
-            failures.append(f"decision agreement {parity.decision_agreement:.3f} < {self.decision_agreement}")
-        if parity.span_agreement is not None and parity.span_agreement < self.span_agreement:
-            failures.append(f"span agreement {parity.span_agreement:.3f} < {self.span_agreement}")
-        bound = self.max_error * parity.logit_std
-        if not parity.max_logit_error <= bound:  # NaN fails
-            failures.append(f"logit error {parity.max_logit_error:.4g} > {bound:.4g} ({self.max_error} std)")
-        return failures
 
 
 @dataclass(frozen=True)
@@ -60,7 +29,11 @@ class RoleOptions:
     revision: str | None = None
     """Commit, tag or branch of a hub checkpoint; None takes the newest."""
     precision: RequestedPrecision = "int8"
-    """int8 for CPUs, fp16 for GPUs. int8 that fails its gate becomes mixed, then fp32."""
+    """int8 for CPUs, fp16 for GPUs, fp8 for the target ``tensorrt`` alone. int8 that fails its gate becomes mixed, then
+    fp32."""
+    target: TargetName | None = None
+    """Add a graph of this ``precision`` for one kind of device, beside the role's own, which a bundle keeps when it has
+    the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets."""
     labels: tuple[str, ...] | None = None
     """Labels in the order of the logits; None reads the checkpoint's ``id2label``."""
     supported: tuple[str, ...] | None = None
@@ -98,9 +71,9 @@ class RoleOptions:
 def check_precision(precision: str) -> RequestedPrecision:
     """Check a precision's name; ExportError for one that cannot be requested (``mixed`` is a result, not a choice)."""
     match precision:
-        case "fp32" | "fp16" | "int8":
+        case "fp32" | "fp16" | "fp8" | "int8":
             return precision
-    raise ExportError(f"Unknown precision {precision!r}; choose fp32, fp16 or int8.")
+    raise ExportError(f"Unknown precision {precision!r}; choose fp32, fp16, fp8 or int8.")
 
 
 def read_shortlist(path: Path) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -24,6 +25,8 @@ from .roles.kind import CommonFields, CopiedKind
 from .roles.question_generator import apply_shortlist
 from .roles.registry import find_kind
 from .store import RoleFiles, Title
+from .targets import adapt_graphs, add_target, check_same_checkpoint, check_targets, describe_target, read_role
+from .verify.encoder import EncoderReference
 
 Stage: TypeAlias = Literal["load", "convert", "optimize", "quantize", "verify", "save"]
 Watcher: TypeAlias = Callable[[str, Stage], None]
@@ -63,13 +66,16 @@ def export_bundle(
     >>> export_bundle(preset("paper-q2"), "bundles/q2", title=Title("paper-q2"))  # doctest: +SKIP
     """
     target = Path(out)
-    old = store.check_target(target, roles, force=force)
+    added = {role: options.target for role, options in roles.items() if options.target is not None}
+    old = store.check_target(target, roles.keys() - added.keys(), force=force)
+    check_targets(roles, old, force=force)
     if title is None:
         title = store.title_of(old.manifest) if old else Title(target.resolve().name)
-    files = {role: _export_files(role, options, partial(watch, role)) for role, options in roles.items()}
+    files = {role: _export_files(role, options, old, partial(watch, role)) for role, options in roles.items()}
     for role in roles:
         watch(role, "save")
-    return store.write(target, title, files, force=force, record_canaries=partial(_record_canaries, roles=roles))
+    changed = [role for role, written in files.items() if not written.unchanged]
+    return store.write(target, title, files, force=True, record_canaries=partial(_record_canaries, roles=changed))
 
 
 def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle:
@@ -106,7 +112,7 @@ def _record_canaries(bundle: Bundle, roles: Iterable[str]) -> store.Canaries:
         raise ExportError(f"The exported models do not run, so nothing was written: {error}") from error
 
 
-def _export_files(role: str, options: RoleOptions, watch: Callable[[Stage], None]) -> RoleFiles:
+def _export_files(role: str, options: RoleOptions, old: Bundle | None, watch: Callable[[Stage], None]) -> RoleFiles:
     kind = find_kind(role)
     watch("load")
     if isinstance(kind, CopiedKind):
@@ -119,13 +125,18 @@ def _export_files(role: str, options: RoleOptions, watch: Callable[[Stage], None
     for graph in graphs:
         fold_transposes(graph)
     watch("quantize")
-    lowered = lower(
-        graphs,
-        kind.reference(checkpoint, conversion.template),
-        options,
-        keep_in_half=checkpoint.float_modules,
-        on_verify=lambda: watch("verify"),
-    )
+    reference = kind.reference(checkpoint, conversion.template)
+    verify = partial(lower, keep_in_half=checkpoint.float_modules, on_verify=lambda: watch("verify"))
+    target = options.target
+    if target is not None:
+        assert isinstance(reference, EncoderReference)
+        lowered = verify(adapt_graphs(target, graphs), reference, options)
+        added = describe_target(role, target, lowered, checkpoint.max_tokens)
+        if old is not None and role in old.manifest.roles:
+            check_same_checkpoint(role, old, reference)
+            return add_target(read_role(old, role), target, *added)
+        options = replace(options, target=None, precision="fp16")
+    lowered = verify(graphs, reference, options)
     common = CommonFields(
         source=checkpoint.name,
         revision=checkpoint.revision,
@@ -137,4 +148,6 @@ def _export_files(role: str, options: RoleOptions, watch: Callable[[Stage], None
         parity=lowered.parity,
     )
     named = dict(zip(conversion.graphs, lowered.graphs, strict=True))
-    return conversion.finish(RoleFiles(conversion.record(common), named, checkpoint.tokenizer))
+    logits = reference.logits.encode() if isinstance(reference, EncoderReference) else None
+    files = conversion.finish(RoleFiles(conversion.record(common), named, checkpoint.tokenizer, logits))
+    return files if target is None else add_target(files, target, *added)

@@ -9,11 +9,12 @@ import msgspec
 import onnx_ir as ir
 
 from groundwire.runtime.errors import ParityError
-from groundwire.runtime.manifest import Parity, Precision
+from groundwire.runtime.manifest import Parity, Precision, Ranges
 
 from .options import Gate, RoleOptions
-from .passes import quantize, to_half
+from .passes import add_quantization, quantize, round_to_half, to_half
 from .verify import Reference
+from .verify.ranges import HALF_LIMIT, STATES, Magnitudes, measure_magnitudes
 from .verify.sensitivity import rank_by_sensitivity
 
 _RETRIED = 3
@@ -39,18 +40,27 @@ def lower(
 ) -> Lowered:
     """Lower float32 ``graphs`` to the precision that ``options`` ask for, if they pass the gate there.
 
-    int8 that fails is tried with its most sensitive weights in float (``mixed``), then fp32 is taken; fp16 that fails
-    becomes fp32. With ``allow_unverified`` only the first precision is tried and the parity report says ``waived``.
-    ``keep_in_half`` names modules that stay float32 in fp16 graphs; ``on_verify`` is called when each verification
-    begins. ParityError when even fp32 fails: then the conversion is wrong, not the rounding.
+    int8 that fails is tried with its most sensitive weights in float (``mixed``), then fp32 is taken; fp16 that fails,
+    or whose states do not fit float16, becomes fp32. fp16 graphs are compared with each result rounded to float16.
+    Graphs for a target are quantized as it takes them, and int8 or fp8 that fails becomes fp16. With
+    ``allow_unverified`` only the first precision is tried and the parity report says ``waived``. ``keep_in_half`` names
+    modules that stay float32 in fp16 graphs; ``on_verify`` is called when each verification begins. ParityError when
+    even fp32 fails: then the conversion is wrong, not the rounding.
     """
     tried: list[str] = []
 
     def attempt(
-        precision: Precision, candidate: tuple[ir.Model, ...], gate: Gate, kept: Sequence[str] = ()
+        precision: Precision,
+        candidate: tuple[ir.Model, ...],
+        gate: Gate,
+        kept: Sequence[str] = (),
+        ranges: Ranges | None = None,
     ) -> Lowered | None:
         on_verify()
-        parity = msgspec.structs.replace(reference.compare(candidate), kept_float=tuple(kept))
+        compared = candidate if ranges is None else tuple(map(round_to_half, candidate))
+        parity = msgspec.structs.replace(
+            reference.compare(compared), kept_float=tuple(kept), ranges=msgspec.UNSET if ranges is None else ranges
+        )
         failures = gate.failures(parity)
         if failures and options.allow_unverified:
             return Lowered(candidate, precision, msgspec.structs.replace(parity, gate="waived"))
@@ -59,10 +69,31 @@ def lower(
             return None
         return Lowered(candidate, precision, parity)
 
+    def attempt_half() -> Lowered | None:
+        on_verify()
+        magnitudes = measure_magnitudes(graphs, reference)
+        ranges = _describe_ranges(magnitudes)
+        if states := sorted(name for name in ranges.kept_float if name.startswith(STATES)):
+            tried.append(f"fp16: {states[0]} reaches {ranges.kept_float[states[0]]:.4g}, beyond {HALF_LIMIT:.0f}")
+            return None
+
+        def halve(graph: ir.Model, of_graph: Magnitudes) -> None:
+            to_half(graph, keep_in_half, _find_large(of_graph))
+
+        if options.precision in ("int8", "fp8"):
+            quantized = _change_copies(
+                graphs,
+                magnitudes,
+                lambda graph, of_graph: add_quantization(graph, options.precision, of_graph, HALF_LIMIT),  # type: ignore[arg-type]
+            )
+            lowered = attempt(options.precision, _change_copies(quantized, magnitudes, halve), options.gate, (), ranges)
+            if lowered is not None:
+                return lowered
+        return attempt("fp16", _change_copies(graphs, magnitudes, halve), options.gate, ranges=ranges)
+
     lowered: Lowered | None = None
-    if options.precision == "fp16":
-        halved = tuple(_change_copy(graph, lambda m: to_half(m, keep_in_half)) for graph in graphs)
-        lowered = attempt("fp16", halved, options.gate)
+    if options.precision == "fp16" or (options.target is not None and options.precision != "fp32"):
+        lowered = attempt_half()
     elif options.precision == "int8":
         lowered = attempt("int8", tuple(_change_copy(graph, quantize) for graph in graphs), options.gate)
         lowered = lowered or _search_mixed(
@@ -76,6 +107,19 @@ def lower(
             "convert this architecture correctly."
         )
     return lowered
+
+
+def _describe_ranges(magnitudes: Sequence[Magnitudes]) -> Ranges:
+    """Return what exceeds the limit in any of a role's graphs, and the largest of the rest."""
+    large: Magnitudes = {}
+    for of_graph in magnitudes:
+        large |= {name: max(value, large.get(name, 0.0)) for name, value in _find_large(of_graph).items()}
+    rest = [value for of_graph in magnitudes for value in of_graph.values() if value <= HALF_LIMIT]
+    return Ranges(HALF_LIMIT, max(rest, default=0.0), dict(sorted(large.items())))
+
+
+def _find_large(magnitudes: Magnitudes) -> Magnitudes:
+    return {name: value for name, value in magnitudes.items() if value > HALF_LIMIT}
 
 
 def _search_mixed(
@@ -113,6 +157,15 @@ def _search_mixed(
 def _count_bytes(graphs: Sequence[ir.Model], name: str) -> int:
     values = (graph.graph.initializers.get(name) for graph in graphs)
     return max(value.const_value.nbytes for value in values if value is not None and value.const_value is not None)
+
+
+def _change_copies(
+    graphs: Sequence[ir.Model], magnitudes: Sequence[Magnitudes], change: Callable[[ir.Model, Magnitudes], None]
+) -> tuple[ir.Model, ...]:
+    return tuple(
+        _change_copy(graph, lambda copy, of_graph=of_graph: change(copy, of_graph))  # type: ignore[misc]
+        for graph, of_graph in zip(graphs, magnitudes, strict=True)
+    )
 
 
 def _change_copy(graph: ir.Model, change: Callable[[ir.Model], None]) -> ir.Model:

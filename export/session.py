@@ -14,7 +14,8 @@ import onnxruntime
 
 from groundwire.runtime.errors import ExportError
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Array = npt.NDArray[Any]
+Arrays = Mapping[str, Array]
 
 
 class Session:
@@ -25,6 +26,10 @@ class Session:
         options.log_severity_level = 3
         # Threads that wait sleep, as in the runtime: a spinning pool takes the cores of every process beside it.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if any(node.op_type == "DequantizeLinear" for node in model.graph):
+            # A pair is there to round. ONNX Runtime would join pairs and products otherwise than TensorRT does, and
+            # makes a product of fp8 that it then refuses.
+            options.add_session_config_entry("session.disable_quant_qdq", "1")
         # A protobuf holds at most 2 GiB, so the weights are stored beside the graph here too.
         with tempfile.TemporaryDirectory(prefix="groundwire-") as folder:
             path = Path(folder, "model.onnx")
@@ -37,7 +42,7 @@ class Session:
         self.inputs: list[str] = list(self._nodes)
         self.outputs: list[str] = [value.name for value in self._session.get_outputs()]
 
-    def __call__(self, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Run on those of ``inputs`` that the graph has; return outputs by name."""
         feed = {name: inputs[name] for name in self.inputs}
         return dict(zip(self.outputs, self._session.run(self.outputs, feed), strict=True))

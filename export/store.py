@@ -26,6 +26,7 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import (
     Canary,
     ClassifierRole,
+    EncoderRole,
     FileEntry,
     Head,
     LanguageModelRole,
@@ -57,6 +58,10 @@ class RoleFiles:
     """By file name; weights inside."""
     tokenizer: str | None = None
     """Content of ``tokenizer.json``."""
+    reference: bytes | None = None
+    """The checkpoint's logits on the fixed texts (``runtime/reference.py``)."""
+    unchanged: bool = False
+    """Whether the role's own graphs are those that the bundle has already."""
     tree: Path | None = None
     """Directory to copy to ``record.path``: a spaCy pipeline."""
     finish: Callable[[Path], None] = lambda copy: None
@@ -129,6 +134,7 @@ def write(
     """
     old = check_target(out, roles, force=force)
     kept = {name: record for name, record in (old.manifest.roles if old else {}).items() if name not in roles}
+    same = {*kept, *(role for role, files in roles.items() if files.unchanged)}
     with _replace_directory(out) as folder:
         unlisted = _copy_unlisted(old, folder) if old else set()
         graphs_of = {
@@ -146,6 +152,9 @@ def write(
         texts = {name: (joined[name], _read_tokenizer(old, record)) for name, record in kept.items()}
         texts |= {name: (joined[name], files.tokenizer) for name, files in roles.items()}
         records = _fill_offsets(_write_tokenizers(folder, texts), graphs)
+        for name, content in _list_references(old, kept, roles).items():
+            (folder / f"{name}.reference.npz").write_bytes(content)
+            records[name] = msgspec.structs.replace(records[name], reference=f"{name}.reference.npz")
         written = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
         manifest = Manifest(
             schema=SCHEMA,
@@ -154,7 +163,7 @@ def write(
             license=title.license,
             created_with=title.created_with,
             # A calibration is fitted on the values of these models: replacing one invalidates it, adding one does not.
-            calibration=old.manifest.calibration if old and len(kept) == len(old.manifest.roles) else None,
+            calibration=old.manifest.calibration if old and set(old.manifest.roles) <= same else None,
             roles=dict(sorted(records.items())),
             files={
                 path.as_posix(): FileEntry((folder / path).stat().st_size, sha256(folder / path))
@@ -165,7 +174,7 @@ def write(
         (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
         written_bundle = Bundle.open(folder)
         old_canaries = (old.manifest.canaries or {}) if old else {}
-        canaries = {role: recorded for role, recorded in old_canaries.items() if role in kept}
+        canaries = {role: recorded for role, recorded in old_canaries.items() if role in same}
         canaries |= record_canaries(written_bundle)
         if canaries:
             written_bundle.record(dict(sorted(canaries.items())))
@@ -182,6 +191,7 @@ def _join_heads(
     for role, record in records.items():
         if isinstance(record, ClassifierRole | TokenClassifierRole):
             heads[role] = select_output(graphs[role][record.graph], record.output)
+            named |= {name: graphs[role][name] for name in record.target_files}
         else:
             named |= graphs[role]
     for graph, names in join_graphs(heads):
@@ -190,6 +200,15 @@ def _join_heads(
             head = name if len(names) > 1 else msgspec.UNSET
             joined[name] = msgspec.structs.replace(joined[name], graph=f"{names[0]}.onnx", head=head)
     return joined, named
+
+
+def _list_references(old: Bundle | None, kept: Mapping[str, Role], roles: Mapping[str, RoleFiles]) -> dict[str, bytes]:
+    """The reference logits of every role that has some."""
+    references = {name: files.reference for name, files in roles.items() if files.reference is not None}
+    for name, record in kept.items():
+        if old is not None and isinstance(record, EncoderRole) and isinstance(record.reference, str):
+            references[name] = old.file(record.reference).read_bytes()
+    return references
 
 
 def _read_tokenizer(bundle: Bundle | None, record: Role) -> str | None:
@@ -258,7 +277,7 @@ def _copy_role(old: Bundle, record: Role, folder: Path) -> dict[str, ir.Model]:
     if isinstance(record, SpansRole):
         shutil.copytree(old.file(record.path), folder / record.path)
         return {}
-    return {name: ir.load(old.file(name)) for name in record.graph_files}
+    return {name: ir.load(old.file(name)) for name in (*record.graph_files, *record.target_files)}
 
 
 def _copy_unlisted(old: Bundle, folder: Path) -> set[Path]:

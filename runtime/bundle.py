@@ -24,8 +24,8 @@ from .upgrade import SCHEMA, upgrade_manifest
 MANIFEST = "bundle.json"
 MAX_MANIFEST_BYTES = 1 << 24
 """A larger manifest is refused unread; the embedded ones have some kilobytes."""
-_DOCUMENT = re.compile(r"(README|LICENSE|NOTICE)[^/]*|[^/]*\.(md|txt)|report\.json|tensorrt/.*")
-"""Files that need not be listed: texts for people, and TensorRT's engines, which are built for one GPU."""
+_DOCUMENT = re.compile(r"(README|LICENSE|NOTICE)[^/]*|[^/]*\.(md|txt)|report\.json|engines/.*")
+"""Files that need not be listed: texts for people, and TensorRT's engines, which are built here for one GPU."""
 ENTRY_POINTS = "groundwire.bundles"
 """A package brings a bundle by an entry point of this group: the bundle's name, and the dotted path of its folder."""
 CHECKOUT = Path(__file__).resolve().parent.parent / "bundles"
@@ -153,7 +153,7 @@ class Bundle:
                     "The file was changed after the export: restore it or export the bundle again."
                 )
         for role in self.manifest.roles.values():
-            for graph in role.graph_files:
+            for graph in (*role.graph_files, *role.target_files):
                 for location in find_external_files(self.file(graph)) - self.manifest.files.keys():
                     raise BundleError(
                         f"{self.directory / graph} keeps weights in {location!r}, which the manifest does not list."

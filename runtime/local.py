@@ -12,8 +12,9 @@ from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
-from .manifest import Canary, Precision, Role, RoleInfo
+from .manifest import Canary, EncoderRole, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
+from .models.graphs import place_role
 from .models.kinds import Model, kind_of
 from .models.loading import group_roles, load_group
 from .models.response_generator import ResponseGenerator
@@ -21,9 +22,12 @@ from .ort.device import Device, DeviceChoice, choose_device, name_kernels
 from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
 from .protocol import Identity, Outcome
+from .tensorrt.library import import_tensorrt
 
 LOADERS = 2
 """Graphs that load at the same time."""
+DEQUANTIZED = "-dequantized"
+"""Added to the precision of int8 graphs whose weights a GPU has as float32."""
 WARM_WINDOWS = 512
 """Windows of a warm-up call, at most: those of a request with default options."""
 
@@ -87,17 +91,16 @@ class LocalRuntime:
             for opened in bundles:
                 opened.verify()
         roles = merge_roles(bundles)
-        precisions = {name: value for opened in bundles for name, value in opened.manifest.precisions.items()}
-        if precision is not None and set(precisions.values()) - {precision}:
+        on_cuda = [value for opened in bundles for value in opened.manifest.precisions_on("cuda").values()]
+        chosen = choose_device(device, on_cuda)
+        precisions = _list_precisions(bundles, chosen)
+        if precision is not None and {value.removesuffix(DEQUANTIZED) for value in precisions.values()} - {precision}:
             directories = " and ".join(str(opened.directory) for opened in bundles)
             raise BundleError(
                 f"precision={precision!r} was asked for, but {directories} has {precisions}. "
                 f"Export it with --precision {precision}, or leave precision out."
             )
-        chosen = choose_device(device, list(precisions.values()))
-        if chosen.kind != "cpu" and (
-            quantized := sorted(name for name in precisions if _is_quantized(precisions[name]))
-        ):
+        if quantized := sorted(name for name, value in precisions.items() if value.endswith(DEQUANTIZED)):
             warnings.warn(
                 f"The int8 graphs of {', '.join(quantized)} run on {chosen} with float32 weights, and their results "
                 "were compared with no checkpoint. Export the bundle with --precision fp16 for results that were.",
@@ -106,10 +109,13 @@ class LocalRuntime:
             )
         profile = DeviceProfile.of(chosen, threads, device_memory_mb)
 
+        placed = {name: (place_role(name, role, profile), opened) for name, (role, opened) in roles.items()}
+        profiles = {name: of_role for name, ((_, of_role), _) in placed.items()}
+        records = {name: (role, opened) for name, ((role, _), opened) in placed.items()}
         # spaCy takes longest and holds the GIL, which the building of a session does not.
-        groups = sorted(group_roles(roles), key=lambda names: kind_of(roles[names[0]][0]).pool != "host")
+        groups = sorted(group_roles(records), key=lambda names: kind_of(records[names[0]][0]).pool != "host")
         with ThreadPoolExecutor(LOADERS, thread_name_prefix="groundwire-load") as loaders:
-            loaded = list(loaders.map(lambda names: load_group(names, roles, profile), groups))
+            loaded = list(loaders.map(lambda names: load_group(names, records, profiles[names[0]]), groups))
         models = {name: model for names, model in zip(groups, loaded, strict=True) for name in names}
         return cls(first, profile, models, others, verified=verify)
 
@@ -235,19 +241,39 @@ class LocalRuntime:
 def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True) -> Identity:
     """What determines the results of these bundles on a device, without loading a model."""
     manifests = [bundle.manifest for bundle in bundles]
-    precisions = {precision for manifest in manifests for precision in manifest.precisions.values()}
+    precisions = set(_list_precisions(bundles, device).values())
     on_cpu = device.kind == "cpu"
     return Identity(
         "+".join(manifest.name for manifest in manifests),
         "+".join(manifest.digest() for manifest in manifests),
-        "+".join(sorted(p if on_cpu or not _is_quantized(p) else f"{p}-dequantized" for p in precisions)),
+        "+".join(sorted(precisions)),
         device.kind,
-        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else name_kernels(device),
+        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else _name_kernels(device),
         verified,
     )
 
 
-def _is_quantized(precision: Precision) -> bool:
+def _list_precisions(bundles: Sequence[Bundle], device: Device) -> dict[str, str]:
+    """By role, the precision that a device computes with; int8 graphs for the CPU are ``-dequantized`` elsewhere."""
+    precisions: dict[str, str] = {}
+    for opened in bundles:
+        for name, precision in opened.manifest.precisions_on(device.kind).items():
+            role = opened.manifest.roles[name]
+            has_target = isinstance(role, EncoderRole) and role.find_target(device.kind) is not None
+            dequantized = not has_target and device.kind != "cpu" and _is_quantized(precision)
+            precisions[name] = f"{precision}{DEQUANTIZED}" if dequantized else precision
+    return precisions
+
+
+def _name_kernels(device: Device) -> str:
+    names = [
+        name_kernels(device),
+        *([f"tensorrt-{import_tensorrt().__version__}"] if device.kind == "tensorrt" else []),
+    ]
+    return "/".join(names)
+
+
+def _is_quantized(precision: str) -> bool:
     return precision in ("int8", "mixed")
 
 

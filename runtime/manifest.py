@@ -23,7 +23,23 @@ Rescaling: TypeAlias = Annotated[float, msgspec.Meta(gt=-1, lt=1)]
 """BERTScore of unrelated sentences; 1 would leave nothing to rescale to."""
 INFERENCE = frozenset({"entailment", "contradiction", "neutral"})
 """Labels of a model that infers a hypothesis from a premise."""
-Precision: TypeAlias = Literal["fp32", "fp16", "int8", "mixed"]
+Precision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8", "mixed"]
+TargetName: TypeAlias = Literal["cuda", "tensorrt"]
+"""The devices for which a role may have another graph than its own."""
+
+
+class Ranges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How large the values of a role's float32 graphs are on the fixed texts, which decides what may be float16.
+
+    Their magnitude says more than a float16 graph does on a CPU, where nothing overflows.
+    """
+
+    limit: float
+    """The largest magnitude with which a value may be float16: an eighth of what float16 holds."""
+    largest: float
+    """The largest magnitude of a value that is float16."""
+    kept_float: dict[str, float] = {}
+    """Values that are beyond the limit, and so are float32 in the graph, with their magnitudes."""
 
 
 class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,6 +59,50 @@ class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Weights left in float because int8 moved the outputs too far."""
     gate: Literal["passed", "waived"] = "passed"
     """``waived`` only by the explicit flag that benchmarks on random weights use."""
+    ranges: Ranges | msgspec.UnsetType = msgspec.UNSET
+    """Of graphs with float16 values, which are compared with each result rounded to float16; unset and not None, so
+    that the digest is that of older manifests."""
+
+
+class ShapeProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The shapes of one width: batches of 1 to ``max_rows`` rows, tuned for ``usual_rows``."""
+
+    width: Positive
+    usual_rows: Positive
+    max_rows: Positive
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The shapes that a graph is run with: a text is padded to the least width that holds it."""
+
+    widths: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1)]
+    """In tokens, ascending; the last holds the model's window."""
+    max_tokens: Positive
+    """Padded tokens in one batch; a batch has one row all the same."""
+    max_rows: Positive
+    usual_rows: Positive
+
+    def __post_init__(self) -> None:
+        if list(self.widths) != sorted(set(self.widths)):
+            raise ValueError(f"The widths {self.widths} of a plan do not ascend.")
+
+    @property
+    def profiles(self) -> tuple[ShapeProfile, ...]:
+        """One for each width."""
+        rows = [min(self.max_rows, max(1, self.max_tokens // width)) for width in self.widths]
+        return tuple(
+            ShapeProfile(width, min(self.usual_rows, most), most) for width, most in zip(self.widths, rows, strict=True)
+        )
+
+
+class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another graph of a role's checkpoint, for one kind of device."""
+
+    graph: str
+    precision: Precision
+    parity: Parity | None = None
+    plan: Plan | None = None
+    """The shapes of a graph that an engine is built of; None for any shapes."""
 
 
 class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,7 +155,12 @@ class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def graph_files(self) -> tuple[str, ...]:
-        """File names of its graphs."""
+        """File names of its own graphs."""
+        return ()
+
+    @property
+    def target_files(self) -> tuple[str, ...]:
+        """File names of the graphs of its targets."""
         return ()
 
     @property
@@ -114,30 +179,42 @@ class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
     parity: Parity | None = None
 
 
-class ExtractiveQARole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="extractive_qa"):
+class _EncoderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    graph: str
+    reference: str | msgspec.UnsetType = msgspec.UNSET
+    """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. Unset and not None,
+    as ``targets`` is, so that the digest is that of older manifests."""
+    targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
+    """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
+
+    @property
+    def graph_files(self) -> tuple[str, ...]:
+        """Its one graph."""
+        return (self.graph,)
+
+    @property
+    def target_files(self) -> tuple[str, ...]:
+        """One graph of each target."""
+        return tuple(target.graph for target in (self.targets or {}).values())
+
+    def find_target(self, device: str) -> Target | None:
+        """The target of a kind of device; None where that device runs the role's own graph."""
+        return next((target for name, target in (self.targets or {}).items() if name == device), None)
+
+
+class ExtractiveQARole(_EncoderRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="extractive_qa"):
     """An extractive question-answering model over (question, passage)."""
 
-    graph: str
     stride: Count = 128
     """Tokens that neighbouring windows of a long passage share."""
 
-    @property
-    def graph_files(self) -> tuple[str, ...]:
-        """Its one graph."""
-        return (self.graph,)
 
-
-class _HeadRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    graph: str
+class _HeadRole(_EncoderRole, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Roles that name the same graph are read from one pass over a text."""
+
     head: str | msgspec.UnsetType = msgspec.UNSET
     """Its output of the graph; left out when the graph has one. Unset and not None, so that the digest is that of older
     manifests."""
-
-    @property
-    def graph_files(self) -> tuple[str, ...]:
-        """Its one graph."""
-        return (self.graph,)
 
     @property
     def output(self) -> str | None:
@@ -341,6 +418,10 @@ Role: TypeAlias = (
 )
 
 
+EncoderRole: TypeAlias = ExtractiveQARole | ClassifierRole | TokenClassifierRole
+"""The roles of one graph that one pass reads; they may have targets and reference logits."""
+
+
 class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Size and digest of a file of the bundle."""
 
@@ -381,7 +462,16 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def precisions(self) -> dict[str, Precision]:
         """The precision of every role that has graphs."""
-        return {name: role.precision for name, role in self.roles.items() if isinstance(role, _Model)}
+        return self.precisions_on("cpu")
+
+    def precisions_on(self, device: str) -> dict[str, Precision]:
+        """The precision of every role that has graphs, on a kind of device."""
+        targets = {name: role.find_target(device) for name, role in self.roles.items() if isinstance(role, EncoderRole)}
+        return {
+            name: role.precision if (target := targets.get(name)) is None else target.precision
+            for name, role in self.roles.items()
+            if isinstance(role, _Model)
+        }
 
     def digest(self) -> str:
         """Twelve hexadecimal digits that change with any file of the bundle and any field of its roles.

@@ -1,7 +1,8 @@
-"""``groundwire bundle``: shows what a bundle contains, and verifies its files."""
+"""``groundwire bundle``: shows what a bundle contains, verifies its files, and prepares it for a device."""
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -9,12 +10,19 @@ from rich.markup import escape
 from rich.table import Table
 
 from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.certify import Certified, certify
+from groundwire.runtime.compilation import compile_bundle
+from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import Parity, SpansRole
+from groundwire.runtime.manifest import EncoderRole, Parity, SpansRole
+from groundwire.runtime.ort.device import Device, parse_device, start_device
 
 from . import display
 
-app = typer.Typer(help="Show what a bundle contains, or verify its files.", no_args_is_help=True)
+app = typer.Typer(
+    help="Show what a bundle contains, verify its files, compare it with its checkpoints, or build its engines.",
+    no_args_is_help=True,
+)
 BundleArgument = Annotated[str, typer.Argument(help="Name of an embedded bundle, or a bundle directory.")]
 
 
@@ -40,9 +48,11 @@ def inspect(bundle: BundleArgument = "compact") -> None:
     for name, role in manifest.roles.items():
         if isinstance(role, SpansRole):
             table.add_row(name, escape(role.source), "spaCy", "", "")
-        else:
-            parity = _format_parity(role.parity)
-            table.add_row(name, escape(role.source), escape(role.architecture), role.precision, parity)
+            continue
+        parity = _format_parity(role.parity)
+        table.add_row(name, escape(role.source), escape(role.architecture), role.precision, parity)
+        for device, target in (role.targets or {}).items() if isinstance(role, EncoderRole) else ():
+            table.add_row(f"  on {device}", "", "", target.precision, _format_parity(target.parity))
     console.print(table)
 
 
@@ -72,10 +82,80 @@ def record(bundle: BundleArgument) -> None:
     display.output_console().print(f"[green]recorded[/]: {len(runtime.roles)} roles")
 
 
+@app.command(name="certify")
+def certify_roles(
+    bundle: BundleArgument,
+    device: Annotated[str, typer.Option(help="cpu, cuda or tensorrt: where the graphs are run.")] = "cpu",
+) -> None:
+    """Compare a bundle's graphs with their checkpoints on this machine; the exit code is 1 if one is too far.
+
+    A bundle keeps the logits of its extractive QA models, classifiers and token classifiers on 64 texts, so neither
+    torch nor the checkpoints are needed. `batch spread` is the largest difference of a logit of one text between
+    batches.
+
+        groundwire bundle certify my-bundle --device cuda
+    """
+    chosen = parse_device(device)
+    if chosen is None:
+        raise DeviceError("device='auto' is no device to certify; name one: cpu, cuda or tensorrt.")
+    if chosen.kind != "cpu":
+        start_device(chosen)
+    opened = Bundle.open(bundle)
+    _print_certified(chosen, certify(opened, chosen), "no reference logits")
+
+
+@app.command(name="compile")
+def compile_engines(
+    bundle: BundleArgument,
+    device: Annotated[str, typer.Option(help="tensorrt.")] = "tensorrt",
+    force: Annotated[bool, typer.Option("--force", help="Build engines that are there already again.")] = False,
+) -> None:
+    """Build the TensorRT engines of a bundle, for the GPU of this machine; the exit code is 1 if one is not kept.
+
+    Run it on the machine that will serve: an engine is for one GPU and one version of TensorRT, and takes minutes. Each
+    engine is compared with its checkpoint, and kept if it passes. They are written to the folder `engines` of the
+    bundle; the runtime loads them with `--device tensorrt` and builds none.
+
+        groundwire export nli --source ./my-nli --target tensorrt --precision fp16 --out my-bundle
+        groundwire bundle compile my-bundle
+    """
+    chosen = parse_device(device)
+    if chosen is None or chosen.kind != "tensorrt":
+        raise DeviceError(f"device={device!r} needs no engines; compile takes device='tensorrt'.")
+    opened = Bundle.open(bundle)
+    errors = display.error_console()
+    reports = compile_bundle(
+        opened,
+        chosen,
+        created_with=f"groundwire {version('groundwire')}",
+        force=force,
+        watch=lambda role: errors.print(f"building the engine of {escape(role)}, which takes minutes"),
+    )
+    _print_certified(chosen, reports, "there already")
+
+
+def _print_certified(device: Device, reports: dict[str, Certified | None], absent: str) -> None:
+    """Print a line for each role; exit with 1 when one fails."""
+    console = display.output_console()
+    for name, report in reports.items():
+        if report is None:
+            console.print(f"[bold]{escape(name)}[/] {absent}")
+            continue
+        verdict = f"[red]fails[/]: {'; '.join(report.failures)}" if report.failures else "[green]passes[/]"
+        console.print(
+            f"[bold]{escape(name)}[/] on {device} {verdict} ({_format_numbers(report.parity)}, "
+            f"batch spread {report.batch_spread:.2g})"
+        )
+    if any(report is not None and report.failures for report in reports.values()):
+        raise typer.Exit(1)
+
+
 def _format_parity(parity: Parity | None) -> str:
-    if parity is None:
-        return "none"
+    return "none" if parity is None else f"{parity.gate}: {_format_numbers(parity)}"
+
+
+def _format_numbers(parity: Parity) -> str:
     agreement = f"{parity.decision_agreement:.1%} of decisions"
     if parity.span_agreement is not None:
         agreement += f", {parity.span_agreement:.1%} of spans"
-    return f"{parity.gate}: {agreement}, error {parity.max_logit_error:.3f} (std {parity.logit_std:.2f})"
+    return f"{agreement}, error {parity.max_logit_error:.3f} (std {parity.logit_std:.2f})"

@@ -14,6 +14,7 @@ from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import DeviceError, GroundwireError
 from groundwire.runtime.ort.device import PROVIDERS, Device, name_kernels, start_device
 from groundwire.runtime.ort.processor import processor_features
+from groundwire.runtime.tensorrt.library import start_tensorrt
 
 from . import display
 
@@ -55,7 +56,7 @@ def _check_device(device: Device) -> str:
     if device.provider not in ort.get_available_providers():
         return f"[dim]no {device.provider}[/]"
     try:
-        start_device(device)
+        (start_tensorrt if device.kind == "tensorrt" else start_device)(device)
     except DeviceError as error:
         return f"[red]{escape(str(error))}[/]"
     return f"[green]starts[/] {name_kernels(device)}".rstrip()

@@ -140,7 +140,10 @@ def _write_head(folder: Path, role: str, widths: Mapping[str, int], change: Head
     graph = bundle.file(record.graph)
     add_to_head(graph, record.output, weights, np.float32(change.shift) * supported)
     manifest = bundle.manifest
-    changed: ClassifierRole = msgspec.structs.replace(record, parity=None)
+    # The checkpoint's logits, and graphs for other devices, are of the head as it was.
+    changed: ClassifierRole = msgspec.structs.replace(
+        record, parity=None, reference=msgspec.UNSET, targets=msgspec.UNSET
+    )
     bundle = bundle.rewrite(
         msgspec.structs.replace(
             manifest,

@@ -75,7 +75,7 @@ class Settings(NamedTuple):
     def plan(self, calibration: Calibration | None = None) -> Plan:
         """Return the metrics, options and signature that ``load`` would use, from the manifests alone."""
         opened = [Bundle.open(bundle) for bundle in (self.bundle or "compact", *self.extra)]
-        precisions = [precision for bundle in opened for precision in bundle.manifest.precisions.values()]
+        precisions = [precision for bundle in opened for precision in bundle.manifest.precisions_on("cuda").values()]
         identity = identify(opened, choose_device(self.device or "auto", precisions))
         chosen = calibration or opened[0].manifest.calibration
         return make_plan(merge_roles(opened), identity, chosen, self.metrics, self.options)

@@ -3,5 +3,7 @@
 from .fold import fold_transposes
 from .half import to_half
 from .int8 import Scheme, list_quantizable, quantize
+from .qdq import add_quantization
+from .rounding import round_to_half
 
-__all__ = ["Scheme", "fold_transposes", "list_quantizable", "quantize", "to_half"]
+__all__ = ["Scheme", "add_quantization", "fold_transposes", "list_quantizable", "quantize", "round_to_half", "to_half"]

@@ -2,11 +2,14 @@
 
 Matrix products and the operations that move their results run in float16. Operations that lose accuracy there stay
 float32: norms made of single operations (T5's), the residual stream that such norms read, the softmax over the
-vocabulary, and the products that a family must keep (T5's second feed-forward matrix overflows float16, which turns its
-encoder's output into NaN). LayerNormalization and Softmax take float16: ONNX Runtime computes them in float32 inside.
+vocabulary, the products that a family must keep (T5's second feed-forward matrix overflows float16, which turns its
+encoder's output into NaN), and whatever reads or gives values that the fixed texts show to be too large
+(``export/verify/ranges.py``). LayerNormalization and Softmax take float16: they are computed in float32 inside.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import numpy as np
 import onnx_ir as ir
@@ -23,22 +26,26 @@ _ELEMENTWISE = frozenset(
 )
 _STATES = ("past.", "present.", "cross.")
 _LARGEST = float(np.finfo(np.float16).max)
+_MASK = 1e30
+"""A constant with a larger number is a mask."""
 
 
-def to_half(model: ir.Model, keep: tuple[str, ...] = ()) -> None:
-    """Convert a float32 ``model`` in place; products with weights of modules named in ``keep`` stay float32.
+def to_half(model: ir.Model, keep: tuple[str, ...] = (), large: Collection[str] = ()) -> None:
+    """Convert a float32 ``model`` in place; products with weights of modules named in ``keep`` stay float32, and so do
+    operations that read or give one of the values ``large``, which do not fit float16.
 
     Inputs and outputs named past, present or cross become float16; other inputs, logits and scores stay float32.
     """
     common.ShapeInferencePass()(model)
-    _Halver(model.graph, keep).run()
+    _Halver(model.graph, keep, frozenset(large)).run()
     common.RemoveUnusedNodesPass()(model)
 
 
 class _Halver:
-    def __init__(self, graph: ir.Graph, keep: tuple[str, ...]) -> None:
+    def __init__(self, graph: ir.Graph, keep: tuple[str, ...], large: frozenset[str]) -> None:
         self._graph = graph
         self._keep = frozenset(keep)
+        self._large = large
         self._single: set[ir.Node | None] = set()
         self._given: set[ir.Value] = set()
         self._cast: dict[tuple[ir.Value, ir.DataType], ir.Value] = {}
@@ -73,6 +80,8 @@ class _Halver:
         """Return whether ``node`` computes in float32; earlier nodes in graph order are already decided."""
         if node.op_type in _SINGLE:
             return True
+        if any(value is not None and value.name in self._large for value in (*node.inputs, *node.outputs)):
+            return True
         if node.op_type in ("MatMul", "Gemm"):
             return any(not self._keep.isdisjoint(name.split(".")) for name in _weights(node))
         if node.op_type == "Add" and any(user.op_type == "Pow" for user, _ in node.outputs[0].uses()):
@@ -84,10 +93,13 @@ class _Halver:
         return value in self._given or value.producer() in self._single
 
     def _clip(self, value: ir.Value) -> None:
-        """Clip a constant to float16: masks add the least float32, which would become -inf, and 0 · -inf is NaN."""
+        """Clip a mask's constant to float16: the least float32 would become -inf, and 0 · -inf is NaN.
+
+        Weights that do not fit are left: they are among the values that stay float32.
+        """
         assert value.const_value is not None
         array = value.const_value.numpy()
-        if array.size and np.abs(array).max() > _LARGEST:
+        if array.size == 1 or (array.size and np.abs(array).max() >= _MASK):
             value.const_value = ir.tensor(np.clip(array, -_LARGEST, _LARGEST), name=str(value.name))
 
     def _as(self, value: ir.Value, dtype: ir.DataType, user: ir.Node) -> ir.Value:

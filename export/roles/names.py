@@ -26,6 +26,9 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """By the name of the kind; ``detector.NAME`` is any role whose name begins with ``detector.``."""
 
+TARGET_KINDS = ("extractive_qa", "classifier", "token_classifier")
+"""The kinds whose roles have graphs for other devices: one graph, one pass."""
+
 
 def find_kind_name(role: str, *, presets: Iterable[str] = ()) -> str:
     """Return the name of the kind that fills ``role``.

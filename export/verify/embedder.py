@@ -15,12 +15,14 @@ import onnx_ir as ir
 
 from groundwire.runtime.manifest import Parity
 from groundwire.runtime.models.embedder import unit
+from groundwire.runtime.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session
+from ..texts import EXAMPLES
 from ..tokens import Batch
 from .encoder import tensors
-from .outcome import Outcome
+from .outcome import SessionOpener
 
 Vectors = npt.NDArray[np.float32]
 
@@ -41,18 +43,18 @@ class EmbedderReference:
             )
         )
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
-        session = Session(graph)
-        return self._outcome.parity(self._run(session, self._claims, self._passages, {}))
+        session = open_session(graph)
+        return self._outcome.parity(self._run(session, self._claims, self._passages, {}), len(EXAMPLES))
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> Vectors:
         """As ``Reference.probe``: one batch of claims and one of passages."""
         return self._run(sessions[0], self._claims[:1], self._passages[:1], extra[0]).logits
 
     @staticmethod
-    def _run(session: Session, claims: list[Batch], passages: list[Batch], extra: Arrays) -> Outcome:
+    def _run(session: Session, claims: list[Batch], passages: list[Batch], extra: Arrays) -> ModelOutputs:
         (output,) = session.outputs
         return compare_tokens(
             *(
@@ -62,7 +64,7 @@ class EmbedderReference:
         )
 
 
-def compare_tokens(claims: Iterable[list[Vectors]], passages: Iterable[list[Vectors]]) -> Outcome:
+def compare_tokens(claims: Iterable[list[Vectors]], passages: Iterable[list[Vectors]]) -> ModelOutputs:
     """Return best cosines and nearest passages; a text is its unit vectors [T, D]."""
     claim_texts, passage_texts = ([text for batch in side for text in batch] for side in (claims, passages))
     table = np.concatenate(claim_texts) @ np.concatenate(passage_texts).T
@@ -74,7 +76,7 @@ def compare_tokens(claims: Iterable[list[Vectors]], passages: Iterable[list[Vect
     total = precision + recall
     # The harmonic mean without its factor 2, and 0 where texts have nothing in common.
     f1 = np.divide(precision * recall, total, out=np.zeros_like(total), where=total > 0)
-    return Outcome(np.concatenate([of_claims.ravel(), of_passages.ravel()]), f1.argmax(axis=1))
+    return ModelOutputs(np.concatenate([of_claims.ravel(), of_passages.ravel()]), f1.argmax(axis=1))
 
 
 def _unit_vectors(hidden: Vectors, batch: Batch) -> list[Vectors]:

@@ -1,14 +1,12 @@
 """Extractive QA models, classifiers and token classifiers against their checkpoints.
 
-Extractive QA: start and end logits at the real tokens; the decision is "no answer" (both best at position 0) or an
-answer, the span is the pair of best positions. Classifiers: logits; the decision is the best label. Token classifiers:
-logits at the real tokens; the decision is the best label of each.
+Logits are compared, at the real tokens where each token has one. ``runtime/parity.py`` says what the decisions are; the
+logits go into the bundle too, where a device that has no checkpoint compares its graphs with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +14,15 @@ import onnx_ir as ir
 import torch
 
 from groundwire.runtime.manifest import Parity
+from groundwire.runtime.parity import Compared, ModelOutputs, collect_outputs
+from groundwire.runtime.reference import ReferenceLogits
+from groundwire.runtime.tokenization import Window
 
 from ..checkpoint import Checkpoint
-from ..session import Arrays, Session
+from ..session import Array, Arrays, Session
 from ..tokens import Batch
-from .outcome import Outcome
+from .outcome import SessionOpener
 
-Compared: TypeAlias = Literal["spans", "label", "token_labels"]
 PROBED = 2
 """Batches that a probe runs."""
 
@@ -33,19 +33,20 @@ class EncoderReference:
     def __init__(self, checkpoint: Checkpoint, batches: list[Batch], compared: Compared) -> None:
         self._batches = batches
         self._compared = compared
-        answers: list[list[npt.NDArray[np.float32]]] = []
+        answers = []
         for batch in batches:
             output = checkpoint.model(**tensors(checkpoint, batch))
             logits = (output.start_logits, output.end_logits) if compared == "spans" else (output.logits,)
             answers.append([value.numpy() for value in logits])
-        self._outcome = self._collect(answers, batches)
+        self._texts = self._split(answers, batches)
+        self._outcome = collect_outputs(compared, self._texts)
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
-        session = Session(graph)
+        session = open_session(graph)
         answers = [list(session(batch).values()) for batch in self._batches]
-        return self._outcome.parity(self._collect(answers, self._batches))
+        return self._outcome.parity(self._collect(answers, self._batches), len(self._texts))
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``."""
@@ -53,24 +54,28 @@ class EncoderReference:
         answers = [list(sessions[0]({**batch, **extra[0]}).values()) for batch in batches]
         return self._collect(answers, batches).logits
 
-    def _collect(self, answers: list[list[npt.NDArray[np.float32]]], batches: list[Batch]) -> Outcome:
-        if self._compared != "spans":
-            real = [batch["attention_mask"] == 1 for batch in batches]
-            logits = np.concatenate(
-                [
-                    values[mask] if self._compared == "token_labels" else values
-                    for (values,), mask in zip(answers, real, strict=True)
-                ]
-            )
-            return Outcome(logits.ravel(), logits.argmax(axis=1))
-        numbers, spans = [], []
-        for batch, (start, end) in zip(batches, answers, strict=True):
-            here = batch["attention_mask"] == 1
-            numbers += [start[here], end[here]]
-            floor = np.float32(-np.inf)
-            spans.append(np.stack([np.where(here, values, floor).argmax(axis=1) for values in (start, end)], axis=1))
-        best = np.concatenate(spans)
-        return Outcome(np.concatenate(numbers), (best == 0).all(axis=1).astype(np.int64), best)
+    @property
+    def logits(self) -> ReferenceLogits:
+        """The logits as the bundle keeps them."""
+        windows = []
+        for batch in self._batches:
+            rows = zip(batch["input_ids"], batch["token_type_ids"], batch["attention_mask"], strict=True)
+            for ids, types, mask in rows:
+                read, kinds = ids[mask == 1].tolist(), types[mask == 1].tolist()
+                windows.append(Window(read, kinds, [None] * len(read), [(0, 0)] * len(read)))
+        return ReferenceLogits(windows, self._texts, self._compared != "label")
+
+    def _collect(self, answers: list[list[Array]], batches: list[Batch]) -> ModelOutputs:
+        return collect_outputs(self._compared, self._split(answers, batches))
+
+    def _split(self, answers: list[list[Array]], batches: list[Batch]) -> list[list[Array]]:
+        """Return the outputs of each text, without padding."""
+        texts = []
+        for batch, outputs in zip(batches, answers, strict=True):
+            for row, mask in enumerate(batch["attention_mask"]):
+                real = mask == 1 if self._compared != "label" else slice(None)
+                texts.append([output[row][real] for output in outputs])
+        return texts
 
 
 def tensors(checkpoint: Checkpoint, batch: Batch) -> dict[str, torch.Tensor]:

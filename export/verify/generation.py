@@ -18,12 +18,14 @@ import torch
 
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import Parity
+from groundwire.runtime.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session
+from ..texts import EXAMPLES
 from ..tokens import Batch, Ids
 from .encoder import tensors
-from .outcome import Outcome
+from .outcome import SessionOpener
 
 STEPS = 16
 """Greedy tokens per text."""
@@ -58,19 +60,20 @@ class GenerationReference:
             self._seen.append(best.indices.numpy())
             numbers.append(best.values[live].numpy())
             choices.append(best.indices[..., 0][live].numpy())
-        self._outcome = Outcome(np.concatenate(numbers).ravel(), np.concatenate(choices))
+        self._outcome = ModelOutputs(np.concatenate(numbers).ravel(), np.concatenate(choices))
         self._vocabulary = logits.shape[-1]
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``."""
-        encoder, decoder = (Session(graph) for graph in graphs)
+        encoder, decoder = (open_session(graph) for graph in graphs)
         numbers, choices = [], []
         for batch, path, seen in zip(self._batches, self._paths, self._seen, strict=True):
             steps = [_order_by_token(step) for step in self._walk(encoder, decoder, batch, path)]
             scores, live = np.concatenate(steps, axis=1), path >= 0
             numbers.append(np.take_along_axis(scores, seen, axis=-1)[live])
             choices.append(scores.argmax(-1)[live])
-        return self._outcome.parity(Outcome(np.concatenate(numbers).ravel(), np.concatenate(choices)))
+        outputs = ModelOutputs(np.concatenate(numbers).ravel(), np.concatenate(choices))
+        return self._outcome.parity(outputs, len(EXAMPLES))
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``: the first batch."""

@@ -18,12 +18,13 @@ import torch
 from tokenizers import Tokenizer
 
 from groundwire.runtime.manifest import Parity
+from groundwire.runtime.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, Session
 from ..texts import EXAMPLES
 from ..tokens import Ids
-from .outcome import Outcome
+from .outcome import SessionOpener
 
 SOURCES = 8
 """Passages per batch."""
@@ -57,25 +58,24 @@ class LanguageModelReference:
                 scores.append(logits.log_softmax(-1).gather(1, torch.tensor(claim)[:, None])[:, 0].numpy())
         self._outcome = self._collect(scores)
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
-        session = Session(graph)
-        return self._outcome.parity(
-            self._collect([score for batch in self._batches for score in score_all(session, batch)])
-        )
+        session = open_session(graph)
+        scores = [score for batch in self._batches for score in score_all(session, batch)]
+        return self._outcome.parity(self._collect(scores), len(EXAMPLES))
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``: the first batch."""
         return np.concatenate(score_all(sessions[0], self._batches[0], extra[0]))
 
-    def _collect(self, scores: Scores) -> Outcome:
+    def _collect(self, scores: Scores) -> ModelOutputs:
         means = np.array([score.mean() for score in scores]).reshape(-1, 2)
         numbers = [source.number for batch in self._batches for source in batch]
         given_own, given_other = np.empty(len(numbers)), np.empty(len(numbers))
         given_own[numbers] = means[:, 0]
         given_other[[_partner(number) for number in numbers]] = means[:, 1]
-        return Outcome(np.concatenate(scores), (given_own > given_other).astype(np.int64))
+        return ModelOutputs(np.concatenate(scores), (given_own > given_other).astype(np.int64))
 
 
 def score_all(session: Session, batch: Sequence[PassageTokens], extra: Arrays = MappingProxyType({})) -> Scores:

@@ -13,10 +13,11 @@ from ..calls import Classified, Classify, Read
 from ..errors import BundleError, GroundwireError, ModelError
 from ..manifest import ClassifierRole
 from ..numerics import softmax
-from ..ort.session import DeviceProfile, Session
+from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
 from ..unread import NOTHING, read_pair
+from .graphs import load_graph
 from .shared_graph import SplitCall, find_output, run_heads
 
 _INFERENCE = ("entailment", "contradiction", "neutral")
@@ -25,7 +26,7 @@ _INFERENCE = ("entailment", "contradiction", "neutral")
 class Classifier:
     """A classifier graph with its tokenizer and label map."""
 
-    def __init__(self, role: ClassifierRole, session: Session, encoder: TextEncoder, profile: DeviceProfile) -> None:
+    def __init__(self, role: ClassifierRole, session: Graph, encoder: TextEncoder, profile: DeviceProfile) -> None:
         self._role = role
         self._session = session
         self._encoder = encoder
@@ -39,10 +40,10 @@ class Classifier:
 
     @classmethod
     def load(
-        cls, bundle: Bundle, role: ClassifierRole, profile: DeviceProfile, session: Session | None = None
+        cls, bundle: Bundle, role: ClassifierRole, profile: DeviceProfile, session: Graph | None = None
     ) -> Classifier:
         """Open the role's tokenizer, and its graph unless another role has opened it."""
-        session = session or Session.load(bundle.file(role.graph), profile)
+        session = session or load_graph(bundle, role, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     @property

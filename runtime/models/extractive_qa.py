@@ -14,9 +14,10 @@ from ..calls import Answer, Answered, AnswerRule, Read
 from ..errors import GroundwireError, ModelError
 from ..manifest import ExtractiveQARole
 from ..ort.forward import forward
-from ..ort.session import Array, DeviceProfile, Session
+from ..ort.session import Array, DeviceProfile, Graph
 from ..tokenization import TextEncoder, Window
 from ..unread import NOTHING, check_readable
+from .graphs import load_graph
 
 MAX_ANSWER_TOKENS = 32
 """Longest answer of the joint rule."""
@@ -45,7 +46,7 @@ class WindowAnswer(NamedTuple):
 class ExtractiveQA:
     """An extractive QA graph with its tokenizer."""
 
-    def __init__(self, role: ExtractiveQARole, session: Session, encoder: TextEncoder, profile: DeviceProfile) -> None:
+    def __init__(self, role: ExtractiveQARole, session: Graph, encoder: TextEncoder, profile: DeviceProfile) -> None:
         self._role = role
         self._session = session
         self._encoder = encoder
@@ -54,7 +55,7 @@ class ExtractiveQA:
     @classmethod
     def load(cls, bundle: Bundle, role: ExtractiveQARole, profile: DeviceProfile) -> ExtractiveQA:
         """Open the role's graph and tokenizer."""
-        session = Session.load(bundle.file(role.graph), profile)
+        session = load_graph(bundle, role, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     def run(self, calls: Sequence[Answer], max_windows: int) -> list[Answered | GroundwireError]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from ..bundle import Bundle
 from ..errors import BundleError, GroundwireError
 from ..manifest import ClassifierRole, Role, TokenClassifierRole
-from ..ort.session import DeviceProfile, Session
+from ..ort.session import DeviceProfile, Graph
 from .classifier import Classifier
+from .graphs import load_graph
 from .kinds import Model, kind_of
 from .shared_graph import GraphHead, SharedGraph
 from .token_classifier import TokenClassifier
@@ -30,7 +31,8 @@ def load_group(names: tuple[str, ...], roles: Mapping[str, tuple[Role, Bundle]],
     try:
         if len(names) == 1:
             return kind_of(role).load(bundle, role, profile)
-        session = Session.load(bundle.file(role.graph_files[0]), profile)
+        assert isinstance(role, ClassifierRole | TokenClassifierRole)
+        session = load_graph(bundle, role, profile)
         return SharedGraph(session, {name: _load_head(*roles[name], profile, session) for name in names}, profile)
     except GroundwireError:
         raise
@@ -40,7 +42,7 @@ def load_group(names: tuple[str, ...], roles: Mapping[str, tuple[Role, Bundle]],
         ) from error
 
 
-def _load_head(role: Role, bundle: Bundle, profile: DeviceProfile, session: Session) -> GraphHead:
+def _load_head(role: Role, bundle: Bundle, profile: DeviceProfile, session: Graph) -> GraphHead:
     if isinstance(role, TokenClassifierRole):
         return TokenClassifier.load(bundle, role, profile, session)
     assert isinstance(role, ClassifierRole)

@@ -13,19 +13,18 @@ from ..calls import ClassifiedToken, ClassifiedTokens, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError
 from ..manifest import TokenClassifierRole
 from ..numerics import softmax
-from ..ort.session import DeviceProfile, Session
+from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
 from ..unread import NOTHING, read_pair
+from .graphs import load_graph
 from .shared_graph import SplitCall, find_output, run_heads
 
 
 class TokenClassifier:
     """A token classifier with its tokenizer and label map."""
 
-    def __init__(
-        self, role: TokenClassifierRole, session: Session, encoder: TextEncoder, profile: DeviceProfile
-    ) -> None:
+    def __init__(self, role: TokenClassifierRole, session: Graph, encoder: TextEncoder, profile: DeviceProfile) -> None:
         if role.supported not in role.labels:
             raise BundleError(f"supported is {role.supported!r}, a label the role lacks; it has {role.labels}.")
         self._role = role
@@ -36,10 +35,10 @@ class TokenClassifier:
 
     @classmethod
     def load(
-        cls, bundle: Bundle, role: TokenClassifierRole, profile: DeviceProfile, session: Session | None = None
+        cls, bundle: Bundle, role: TokenClassifierRole, profile: DeviceProfile, session: Graph | None = None
     ) -> TokenClassifier:
         """Open the role's tokenizer, and its graph unless another role has opened it."""
-        session = session or Session.load(bundle.file(role.graph), profile)
+        session = session or load_graph(bundle, role, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     @property

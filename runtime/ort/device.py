@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -29,9 +28,9 @@ DeviceChoice: TypeAlias = str
 PROVIDERS: dict[DeviceKind, str] = {
     "cpu": "CPUExecutionProvider",
     "cuda": "CUDAExecutionProvider",
-    "tensorrt": "TensorrtExecutionProvider",
+    # Engines run beside it: it has the memory, and the graphs that TensorRT does not run.
+    "tensorrt": "CUDAExecutionProvider",
 }
-_LIBRARIES: dict[DeviceKind, str] = {"cuda": "providers_cuda", "tensorrt": "providers_tensorrt"}
 _MAJOR, _MINOR = 75, 76
 """The driver's numbers for the two parts of the compute capability."""
 _lock = threading.Lock()
@@ -50,7 +49,7 @@ class Device:
 
     @property
     def provider(self) -> str:
-        """The name of ONNX Runtime's provider."""
+        """The name of ONNX Runtime's provider, which for TensorRT is CUDA's."""
         return PROVIDERS[self.kind]
 
     @property
@@ -74,8 +73,8 @@ def parse_device(choice: DeviceChoice) -> Device | None:
 def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Device:
     """The device for ``choice``, started; ``auto`` takes CUDA when it starts and no graph of the bundle is int8.
 
-    Raises DeviceError when the choice is unknown, cannot start, or cannot run the bundle's precision. ``auto`` warns
-    when ONNX Runtime has CUDA and it does not start.
+    ``precisions`` are those of the graphs that CUDA would run. Raises DeviceError when the choice is unknown or cannot
+    start. ``auto`` warns when ONNX Runtime has CUDA and it does not start.
     """
     device = parse_device(choice)
     quantized = any(precision in ("int8", "mixed") for precision in precisions)
@@ -90,11 +89,6 @@ def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Devi
         return Device("cuda")
     if device.kind != "cpu":
         start_device(device)
-        if quantized and device.kind == "tensorrt":
-            raise DeviceError(
-                f"device={choice!r} cannot run the bundle's int8 graphs, which are made for the CPU. "
-                "Export the bundle with --precision fp16, or use device='cuda' or 'cpu'."
-            )
     return device
 
 
@@ -117,7 +111,7 @@ def name_kernels(device: Device) -> str:
     """What determines a GPU's results besides the graphs: ``onnxruntime-1.31.1/sm_90``; "" for the CPU."""
     if device.kind == "cpu":
         return ""
-    capability = _compute_capability(device.index)
+    capability = compute_capability(device.index)
     return "/".join([f"onnxruntime-{ort.__version__}", *([f"sm_{capability}"] if capability else [])])
 
 
@@ -129,7 +123,7 @@ def _start(device: Device) -> ort.InferenceSession:
             f"device='{device}' needs ONNX Runtime's {device.provider}, which this installation lacks "
             f"(it has {', '.join(available)}). Install onnxruntime-gpu instead of onnxruntime, or use device='cpu'."
         )
-    messages = _preload_libraries(device.kind)
+    messages = _preload_libraries()
     options = ort.SessionOptions()
     options.log_severity_level = 4  # the reason is in the error
     try:
@@ -139,7 +133,7 @@ def _start(device: Device) -> ort.InferenceSession:
             raise RuntimeError(messages or "a library is missing")
         _run_probe(session)
     except Exception as error:  # ONNX Runtime's exceptions share no public base
-        reason = _find_missing_library(device.kind) or " ".join(str(error).split())
+        reason = _find_missing_library() or " ".join(str(error).split())
         raise DeviceError(
             f"device='{device}': {device.provider} did not start: {reason}. Install its libraries "
             "(docs/guides/gpu.md), check the driver with nvidia-smi, or use device='cpu'."
@@ -151,24 +145,17 @@ def _run_probe(session: ort.InferenceSession) -> None:
     session.run(None, {"x": np.zeros(2, np.float32)})
 
 
-def _preload_libraries(kind: DeviceKind) -> str:
-    """Load the CUDA and TensorRT libraries of pip packages; what ONNX Runtime would print about missing ones."""
+def _preload_libraries() -> str:
+    """Load the CUDA libraries of pip packages; what ONNX Runtime would print about missing ones."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         ort.preload_dlls()
-    # ONNX Runtime's own loader knows CUDA and cuDNN alone.
-    spec = find_spec("tensorrt_libs") if kind == "tensorrt" else None
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        for name in ("libnvinfer.so.*", "libnvonnxparser.so.*"):
-            for path in sorted(Path(folder).glob(name)):
-                with contextlib.suppress(OSError):
-                    ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
     return "; ".join(line for line in printed.getvalue().splitlines() if line.startswith("Failed"))
 
 
-def _find_missing_library(kind: DeviceKind) -> str:
+def _find_missing_library() -> str:
     """Why the provider's library cannot be loaded, in the system's words; "" when it can."""
-    path = Path(ort.__file__).parent / "capi" / f"libonnxruntime_{_LIBRARIES[kind]}.so"
+    path = Path(ort.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"
     try:
         ctypes.CDLL(str(path), getattr(os, "RTLD_LAZY", 0))
     except OSError as error:
@@ -176,20 +163,38 @@ def _find_missing_library(kind: DeviceKind) -> str:
     return ""
 
 
-def _compute_capability(index: int) -> str:
+def compute_capability(index: int) -> str:
     """``90`` for 9.0, from the driver; "" without one."""
-    try:
-        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
-    except OSError:
-        return ""
-    gpu, value, digits = ctypes.c_int(), ctypes.c_int(), ""
-    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(gpu), index):
+    driver, gpu = _find_gpu(index)
+    value, digits = ctypes.c_int(), ""
+    if driver is None:
         return ""
     for attribute in (_MAJOR, _MINOR):
         if driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, gpu):
             return ""
         digits += str(value.value)
     return digits
+
+
+def name_gpu(index: int) -> str:
+    """The GPU's name, as the driver gives it: ``NVIDIA H200``; "" without one."""
+    driver, gpu = _find_gpu(index)
+    name = ctypes.create_string_buffer(256)
+    if driver is None or driver.cuDeviceGetName(name, len(name), gpu):
+        return ""
+    return name.value.decode(errors="replace")
+
+
+def _find_gpu(index: int) -> tuple[ctypes.CDLL | None, ctypes.c_int]:
+    """The driver and its handle of a GPU; no driver when either is missing."""
+    gpu = ctypes.c_int()
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        return None, gpu
+    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(gpu), index):
+        return None, gpu
+    return driver, gpu
 
 
 def _make_probe() -> bytes:

@@ -9,6 +9,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from .. import _native
+from ..manifest import Plan
 from ..tokenization import Window, flatten
 from .session import Array, DeviceProfile, Graph, Session
 
@@ -40,7 +41,7 @@ def _pack(
     ids, offsets = flatten([window.ids for window in windows])
     types = flatten([window.type_ids for window in windows])[0] if "token_type_ids" in session.inputs else None
     lengths = np.diff(offsets)
-    order, bounds, widths = _native.plan_batches(lengths, profile.max_tokens, profile.max_rows)
+    order, bounds, widths = _plan_batches(lengths, session.plan, profile)
     for index, width in enumerate(widths):
         rows = order[bounds[index] : bounds[index + 1]]
         padded, mask = _native.pad_rows(ids, offsets, rows, int(width), pad_id)
@@ -48,3 +49,15 @@ def _pack(
         if types is not None:
             feeds["token_type_ids"] = _native.pad_rows(types, offsets, rows, int(width), 0)[0]
         yield rows, lengths[rows], feeds
+
+
+def _plan_batches(
+    lengths: NDArray[np.int64], plan: Plan | None, profile: DeviceProfile
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The order of the windows, the bounds of batches in it, and the width of each: one of the plan's, if there is
+    one."""
+    if plan is None:
+        return _native.plan_batches(lengths, profile.max_tokens, profile.max_rows)
+    widths = np.array(plan.widths)
+    # The widths are among those that batches have anyway.
+    return _native.plan_batches(widths[np.searchsorted(widths, lengths)], plan.max_tokens, plan.max_rows)

@@ -1,9 +1,8 @@
-"""How ONNX Runtime's GPU providers are set up: precision, memory, and TensorRT's engines."""
+"""How ONNX Runtime's CUDA provider is set up: precision and memory."""
 
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import onnxruntime as ort
@@ -11,8 +10,6 @@ import onnxruntime as ort
 from ..errors import DeviceError
 from .device import PROVIDERS, Device
 
-ENGINES = "tensorrt"
-"""The folder beside the graphs that has TensorRT's engines."""
 _SAME_AS_REQUESTED = 1
 _arenas: dict[int, int] = {}
 """By GPU, the limit in MiB of the arena that this process's sessions share; it cannot be changed."""
@@ -23,14 +20,11 @@ def list_providers(device: Device) -> list[Any]:
     """The providers of a session on a device, with their options.
 
     A product of float32 is computed in float32 (no TF32): a float32 role, and the parts that an fp16 role keeps in
-    float32, were compared with their checkpoint that way. TensorRT gets no option that changes types, so that its
-    engines are strongly typed.
+    float32, were compared with their checkpoint that way.
     """
     if device.kind == "cpu":
         return [device.provider]
-    index = {"device_id": str(device.index)}
-    cuda = (PROVIDERS["cuda"], {**index, "use_tf32": "0"})
-    return [cuda] if device.kind == "cuda" else [(device.provider, index), cuda]
+    return [(device.provider, {"device_id": str(device.index), "use_tf32": "0"})]
 
 
 def share_arena(device: Device, memory_mb: int) -> None:
@@ -53,17 +47,3 @@ def share_arena(device: Device, memory_mb: int) -> None:
             options = {"device_id": str(device.index)}
             ort.create_and_register_allocator_v2(PROVIDERS["cuda"], memory, options, arena)
             _arenas[device.index] = memory_mb
-
-
-def find_engine(graph: Path) -> Path:
-    """The graph that wraps the TensorRT engine of ``graph``; DeviceError when there is none.
-
-    An engine is built for ranges of shapes, which takes minutes: never while a request waits.
-    """
-    engine = graph.parent / ENGINES / f"{graph.stem}_ctx.onnx"
-    if not engine.is_file():
-        raise DeviceError(
-            f"{graph.name} has no TensorRT engine ({engine} is missing), and the runtime builds none, because that "
-            "takes minutes for each range of shapes. Build it before (docs/guides/gpu.md), or use device='cuda'."
-        )
-    return engine

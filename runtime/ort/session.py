@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, ModelError
+from ..manifest import Plan
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
-from .providers import find_engine, list_providers, share_arena
+from .providers import list_providers, share_arena
 from .rows import ROWS, build_row_graph
 
 Array: TypeAlias = NDArray[Any]
@@ -75,6 +76,16 @@ class Graph(Protocol):
         ...
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        ...
+
+    @property
+    def plan(self) -> Plan | None:
+        """The shapes that it takes; None for any."""
+        ...
+
+    @property
     def input_types(self) -> dict[str, str]:
         """Their types as ONNX writes them, ``tensor(float16)`` say."""
         ...
@@ -86,7 +97,9 @@ class Graph(Protocol):
 
 
 class Session:
-    """One graph on one device."""
+    """One graph on one device, for batches of any shape."""
+
+    plan: Plan | None = None
 
     def __init__(self, session: ort.InferenceSession, name: str, profile: DeviceProfile) -> None:
         self._session = session
@@ -101,15 +114,14 @@ class Session:
     @classmethod
     def load(cls, path: Path, profile: DeviceProfile) -> Session:
         """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot
-        start, or that needs an engine which was not built."""
-        graph = find_engine(path) if profile.device.kind == "tensorrt" else path
+        start."""
         try:
-            return cls(_open(str(graph), profile), path.name, profile)
+            return cls(_open(str(path), profile), path.name, profile)
         except DeviceError:
             raise
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise BundleError(
-                f"{graph} cannot be loaded: {error}. Run `groundwire bundle verify {path.parent}`; "
+                f"{path} cannot be loaded: {error}. Run `groundwire bundle verify {path.parent}`; "
                 "if it is intact, export the bundle with this version of ONNX Runtime."
             ) from error
 
@@ -179,10 +191,8 @@ class Session:
     def _row_graph(self, types: Mapping[str, str]) -> Session:
         key = frozenset(types.items())
         if key not in self._row_graphs:
-            # CUDA also beside TensorRT, which would build an engine.
-            profile = replace(self._profile, device=replace(self._device, kind="cuda"))
-            graph = _open(build_row_graph(types), profile)
-            self._row_graphs[key] = Session(graph, f"the row graph of {self._name}", profile)
+            graph = _open(build_row_graph(types), self._profile)
+            self._row_graphs[key] = Session(graph, f"the row graph of {self._name}", self._profile)
         return self._row_graphs[key]
 
     def _translate(self, error: Exception) -> ModelError | DeviceError:

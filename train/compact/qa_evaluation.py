@@ -65,6 +65,8 @@ class TorchGraph:
     """A checkpoint with the interface of the runtime's graphs."""
 
     inputs = ("input_ids", "attention_mask", "token_type_ids")
+    outputs = ("start_logits", "end_logits")
+    plan = None
 
     def __init__(self, model: BertForQuestionAnswering) -> None:
         self._model = model.eval()

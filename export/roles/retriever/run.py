@@ -33,6 +33,8 @@ class Runs:
 
     def __init__(self, inputs: Sequence[str], run: Callable[[Mapping[str, Array]], list[Array]]) -> None:
         self.inputs = tuple(inputs)
+        self.outputs: tuple[str, ...] = ()
+        self.plan = None
         self.input_types = dict.fromkeys(inputs, "tensor(float)")
         self.run = run
 

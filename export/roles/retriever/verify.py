@@ -16,10 +16,12 @@ from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.errors import ExportError, GroundwireError
 from groundwire.runtime.manifest import Parity
 from groundwire.runtime.models.retriever import Retriever
+from groundwire.runtime.parity import ModelOutputs
 
 from ...checkpoint import Checkpoint
 from ...session import Arrays, Session
-from ...verify.outcome import Outcome
+from ...texts import EXAMPLES
+from ...verify.outcome import SessionOpener
 from .calls import calls
 from .run import record, retriever_of
 
@@ -35,19 +37,19 @@ class RetrieverReference:
         self._role = record(checkpoint.model, checkpoint.tokenizer, checkpoint.max_tokens)
         self._outcome = _collect(retriever_of(self._model, self._role, self._tokenizer), calls())
 
-    def compare(self, graphs: Sequence[ir.Model]) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
         """As ``Reference.compare``: encoder, query and memory."""
-        return self._outcome.parity(self._run([Session(graph) for graph in graphs], calls(), ()))
+        return self._outcome.parity(self._run([open_session(graph) for graph in graphs], calls(), ()), len(EXAMPLES))
 
     def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``."""
         return self._run(sessions, calls()[:PROBED], extra).logits
 
-    def _run(self, sessions: Sequence[Session], requests: list[Retrieve], extra: Sequence[Arrays]) -> Outcome:
+    def _run(self, sessions: Sequence[Session], requests: list[Retrieve], extra: Sequence[Arrays]) -> ModelOutputs:
         return _collect(retriever_of(self._model, self._role, self._tokenizer, sessions, extra), requests)
 
 
-def _collect(retriever: Retriever, requests: list[Retrieve]) -> Outcome:
+def _collect(retriever: Retriever, requests: list[Retrieve]) -> ModelOutputs:
     scores: list[float] = []
     decisions: list[int] = []
     for call, result in zip(requests, retriever.run(requests, 1), strict=True):
@@ -57,4 +59,4 @@ def _collect(retriever: Retriever, requests: list[Retrieve]) -> Outcome:
             by_candidate = {Candidate(entity.anchor, entity.entity): entity.score for entity in retrieved}
             scores += [by_candidate[candidate] for candidate in candidates]
             decisions.append(candidates.index(Candidate(retrieved[0].anchor, retrieved[0].entity)))
-    return Outcome(np.array(scores, dtype=np.float32), np.array(decisions, dtype=np.int64))
+    return ModelOutputs(np.array(scores, dtype=np.float32), np.array(decisions, dtype=np.int64))

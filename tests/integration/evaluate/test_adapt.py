@@ -20,7 +20,9 @@ from groundwire.evaluate.cli.adapt import adapt
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.certify import certify
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.ort.device import Device
 from tests.support import models
 
 ROLE = "detector.a"
@@ -166,6 +168,15 @@ def test_nothing_of_the_rows_is_in_the_bundle_and_nothing_else_is_changed(adapte
     assert different == {"bundle.json", *graphs}
     assert Bundle.open(out).manifest.size - bundle.manifest.size < 4000
     assert AdaptationReport.from_json(files["report.json"]).written == "head"
+
+
+def test_the_logits_of_the_head_as_it_was_are_not_those_of_the_new_one(adapted: Adapted, bundle: Bundle) -> None:
+    device = Device("cpu")
+    assert all(report is not None and not report.failures for report in certify(bundle, device).values())
+    reports = certify(Bundle.open(adapted[0]), device)
+    assert reports[ROLE] is None
+    assert reports["nli"] is not None
+    assert reports["nli"].failures == ()
 
 
 def test_rows_that_teach_nothing_buy_nothing(adapted: Adapted, tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""Which graph of a role a device runs, and how it is opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from ..bundle import Bundle
+from ..errors import BundleError, DeviceError
+from ..manifest import EncoderRole, Plan, Role, Target
+from ..ort.session import DeviceProfile, Graph, Session
+from ..tensorrt.engine import Engine
+
+
+def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, DeviceProfile]:
+    """The role's record with the graph and precision that the device of ``profile`` runs, and the profile of its graph.
+
+    TensorRT runs encoders; the other kinds run on CUDA beside it. DeviceError for an encoder without a target for it.
+    """
+    device = profile.device
+    target = role.find_target(device.kind) if isinstance(role, EncoderRole) else None
+    if target is not None:
+        placed = msgspec.structs.replace(role, graph=target.graph, precision=target.precision, parity=target.parity)
+        return (msgspec.structs.replace(placed, head=msgspec.UNSET) if hasattr(placed, "head") else placed), profile
+    if device.kind != "tensorrt":
+        return role, profile
+    if isinstance(role, EncoderRole):
+        raise DeviceError(
+            f"The role {name!r} has no target for TensorRT. Add it: groundwire export {name} --source {role.source} "
+            "--target tensorrt --precision fp16 --out BUNDLE, then groundwire bundle compile BUNDLE; or use "
+            "device='cuda'."
+        )
+    return role, replace(profile, device=replace(device, kind="cuda"))
+
+
+def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Graph:
+    """Open the graph of a role that ``place_role`` returned: an engine for TensorRT, else a session.
+
+    Raises BundleError, or DeviceError when there is no engine that fits, as ``Engine.load`` does.
+    """
+    target = role.find_target("tensorrt")
+    if profile.device.kind == "tensorrt" and target is not None:
+        check_plan(bundle, role, target)
+        return Engine.load(bundle, target, profile.device)
+    return Session.load(bundle.file(role.graph), profile)
+
+
+def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> Plan:
+    """The shapes of a target for TensorRT; BundleError when there are none for the longest texts of the role."""
+    if target.plan is None or target.plan.widths[-1] < role.max_tokens:
+        raise BundleError(
+            f"The target {target.graph} of {bundle.directory} has no shapes for texts of {role.max_tokens} tokens. "
+            "Export it again."
+        )
+    return target.plan

@@ -1,0 +1,133 @@
+"""One engine on the GPU, with the interface of a graph that runs on arrays in host memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+
+from ..bundle import Bundle, sha256
+from ..errors import BundleError, DeviceError, ModelError
+from ..manifest import Plan, Target
+from ..ort.device import Device
+from ..ort.session import Array
+from .library import Messages, name_key, start_tensorrt
+from .records import find_engine_record, list_shapes
+
+STREAM = 0
+"""CUDA's default stream: ONNX Runtime's copies wait for what it runs, so nothing else has to be synchronized."""
+_TYPES = {"INT64": "tensor(int64)", "FLOAT": "tensor(float)"}
+"""Of inputs and outputs, as TensorRT and ONNX name them."""
+
+
+class Engine:
+    """An engine with a profile for each width of its plan; one batch runs at a time.
+
+    Inputs and outputs are in device memory that ONNX Runtime allocates (``OrtValue``), so no other binding of CUDA is
+    needed. ``device_memory_mb`` bounds neither them nor what the engine takes.
+    """
+
+    def __init__(self, tensorrt: Any, engine: Any, name: str, plan: Plan, device: Device, messages: Messages) -> None:
+        self._engine = engine  # the context needs it
+        self._messages = messages  # TensorRT keeps no reference to its logger
+        self._name = name
+        self._device = device
+        self.plan = plan
+        names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
+        read = [engine.get_tensor_mode(name) == tensorrt.TensorIOMode.INPUT for name in names]
+        self.inputs = tuple(name for name, is_input in zip(names, read, strict=True) if is_input)
+        self.outputs = tuple(name for name, is_input in zip(names, read, strict=True) if not is_input)
+        types = {name: _TYPES.get(engine.get_tensor_dtype(name).name) for name in names}
+        self.input_types = {name: str(types[name]) for name in self.inputs}
+        if any(kind is None for kind in types.values()) or any(types[name] != "tensor(float)" for name in self.outputs):
+            raise DeviceError(f"The engine of {name} has inputs or outputs of other types than its graph: {types}.")
+        self._context = engine.create_execution_context()
+        if self._context is None:
+            raise DeviceError(f"The engine of {name} got no execution context on {device}: {messages.take()}.")
+        self._active: int | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, bundle: Bundle, target: Target, device: Device) -> Engine:
+        """Load the engine that ``compile_bundle`` built of a target here; none is built.
+
+        Raises DeviceError, which names the command that builds it, when there is none for this version of TensorRT,
+        this GPU, or the bundle as it is now; BundleError when the file is damaged.
+        """
+        tensorrt = start_tensorrt(device)
+        folder, gpu = name_key(tensorrt, device)
+        record, path = find_engine_record(bundle, target, folder, gpu)
+        if not path.is_file() or sha256(path) != record.sha256:
+            raise BundleError(
+                f"{path} is missing or damaged. Build it again: groundwire bundle compile {bundle.directory}"
+            )
+        return cls.open(tensorrt, path, target, device)
+
+    @classmethod
+    def open(cls, tensorrt: Any, path: Path, target: Target, device: Device) -> Engine:
+        """Load an engine from a file; DeviceError when TensorRT refuses it or its profiles are not the plan's."""
+        assert target.plan is not None
+        messages = Messages(tensorrt)
+        runtime = tensorrt.Runtime(messages.logger)
+        engine = runtime.deserialize_cuda_engine(path.read_bytes())
+        if engine is None:
+            raise DeviceError(f"TensorRT refuses {path}: {messages.take()}.")
+        loaded = cls(tensorrt, engine, target.graph, target.plan, device, messages)
+        built = [
+            [tuple(shape) for shape in engine.get_tensor_profile_shape(name, index)]
+            for index in range(engine.num_optimization_profiles)
+            for name in loaded.inputs
+        ]
+        if built != [shapes for shapes in list_shapes(target.plan) for _ in loaded.inputs]:
+            raise DeviceError(f"{path} has other shape profiles than the plan of {target.graph}.")
+        return loaded
+
+    def run(self, feeds: Mapping[str, Array]) -> list[Array]:
+        """All outputs, as arrays in host memory, for ids of a width of the plan; ModelError when the run fails."""
+        shape = feeds[self.inputs[0]].shape
+        profile = self._find_profile(shape)
+        with self._lock:
+            try:
+                return self._run(feeds, profile)
+            except (ModelError, DeviceError):
+                raise
+            except Exception as error:  # ONNX Runtime's exceptions, and TensorRT's, share no public base
+                raise ModelError(f"The engine of {self._name} failed on {self._device}: {error}") from error
+
+    def _find_profile(self, shape: tuple[int, ...]) -> int:
+        for index, profile in enumerate(self.plan.profiles):
+            if len(shape) == 2 and shape[1] == profile.width and 1 <= shape[0] <= profile.max_rows:
+                return index
+        raise ModelError(f"The engine of {self._name} has no profile for the shape {shape}; its plan is {self.plan}.")
+
+    def _run(self, feeds: Mapping[str, Array], profile: int) -> list[Array]:
+        context = self._context
+        if profile != self._active:
+            self._active = None
+            self._check(context.set_optimization_profile_async(profile, STREAM), "select a profile")
+            self._active = profile
+        held = []  # the memory must live until the outputs have come
+        for name in self.inputs:
+            array = np.ascontiguousarray(feeds[name])
+            value = ort.OrtValue.ortvalue_from_numpy(array, self._device.memory, self._device.index)
+            held.append(value)
+            self._check(context.set_input_shape(name, feeds[name].shape), f"take {name} of {feeds[name].shape}")
+            self._check(context.set_tensor_address(name, value.data_ptr()), f"take {name}")
+        outputs = []
+        for name in self.outputs:
+            shape = [int(size) for size in context.get_tensor_shape(name)]
+            value = ort.OrtValue.ortvalue_from_shape_and_type(
+                shape, np.float32, self._device.memory, self._device.index
+            )
+            outputs.append(value)
+            self._check(context.set_tensor_address(name, value.data_ptr()), f"give {name}")
+        self._check(context.execute_async_v3(STREAM), "run")
+        return [value.numpy() for value in outputs]
+
+    def _check(self, done: bool, what: str) -> None:
+        if not done:
+            raise ModelError(f"The engine of {self._name} cannot {what} on {self._device}: {self._messages.take()}")

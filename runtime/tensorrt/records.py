@@ -1,0 +1,101 @@
+"""What a bundle says about the engines that were built of it: ``engines/KEY/engines.json``.
+
+An engine runs where the compute capability, the GPU and the version of TensorRT are those it was built with, and while
+the graph and the weights are those it was built of. It is code for a GPU, so it is never part of a bundle that is
+passed on: the manifest does not list it, and what is fetched from a hub is what the manifest lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ..bundle import Bundle
+from ..decode import decode_json
+from ..errors import BundleError, DeviceError
+from ..external_data import find_external_files
+from ..manifest import Parity, Plan, Target
+
+FOLDER = "engines"
+FILE = "engines.json"
+Shapes = list[tuple[int, int]]
+"""Least, usual and largest shape of a profile."""
+
+
+class EngineRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One engine, which agrees with its checkpoint on the machine that built it."""
+
+    file: str
+    sha256: str
+    target: str
+    """Digest of what it was built of: graph, weights and plan."""
+    parity: Parity
+    batch_spread: float
+    """The largest difference of a logit of one text between batches."""
+
+
+class Engines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The engines of one GPU and version of TensorRT."""
+
+    gpu: str
+    tensorrt: str
+    created_with: str
+    engines: dict[str, EngineRecord]
+    """By the graph's file name."""
+
+
+class FoundEngine(NamedTuple):
+    """An engine's record, and its file."""
+
+    record: EngineRecord
+    path: Path
+
+
+def list_shapes(plan: Plan) -> list[Shapes]:
+    """The shapes of each profile of a plan, of every input alike."""
+    return [[(rows, profile.width) for rows in (1, profile.usual_rows, profile.max_rows)] for profile in plan.profiles]
+
+
+def digest_target(bundle: Bundle, target: Target) -> str:
+    """What an engine is built of: it changes with the graph, its weights and its plan."""
+    files = [target.graph, *sorted(find_external_files(bundle.file(target.graph)))]
+    content = [[bundle.manifest.files[name].sha256 for name in files], target.plan]
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+
+
+def read_engines(bundle: Bundle, folder: str) -> Engines | None:
+    """The engines of a folder; None when there are none, BundleError for a damaged file."""
+    path = bundle.directory / FOLDER / folder / FILE
+    if not path.is_file():
+        return None
+
+    def say(reason: str) -> BundleError:
+        return BundleError(
+            f"{path} is damaged: {reason}. Delete the folder and run groundwire bundle compile {bundle.directory}"
+        )
+
+    return decode_json(path.read_bytes(), Engines, say)
+
+
+def find_engine_record(bundle: Bundle, target: Target, folder: str, gpu: str) -> FoundEngine:
+    """The engine of a target for this machine; DeviceError, which names the command that builds it, without one."""
+    engines = read_engines(bundle, folder)
+    record = None if engines is None else engines.engines.get(target.graph)
+    if engines is None or record is None:
+        others = sorted(path.parent.name for path in (bundle.directory / FOLDER).glob(f"*/{FILE}"))
+        reason = f"has no engine for {folder}" + (f" (only for {', '.join(others)})" if others else "")
+    elif engines.gpu != gpu:
+        reason = f"was built on another GPU ({engines.gpu}; this is {gpu})"
+    elif record.target != digest_target(bundle, target):
+        reason = "was built of another graph, or other weights"
+    elif Path(record.file).name != record.file:
+        reason = f"names a file outside its folder ({record.file!r})"
+    else:
+        return FoundEngine(record, bundle.directory / FOLDER / folder / record.file)
+    raise DeviceError(
+        f"{target.graph} {reason}, and the runtime builds none, because that takes minutes. Build it: groundwire "
+        f"bundle compile {bundle.directory} --device tensorrt; or use device='cuda'."
+    )
