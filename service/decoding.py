@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+
+from groundwire.runtime.arguments import suggest
 
 from .problems import Refusal
 
@@ -22,7 +24,7 @@ def decode(body: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
         raise Refusal("malformed", "The body is nested too deeply; pass flat records.") from error
     except msgspec.ValidationError as error:
         reason, path = split_path(str(error))
-        raise Refusal("invalid", f"{reason}.", path) from error
+        raise Refusal("invalid", f"{reason}{_name_fields(reason, path, decoder.type)}.", path) from error
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Refusal("malformed", f"The body is not JSON: {error}.") from error
 
@@ -39,3 +41,13 @@ def split_path(message: str) -> tuple[str, str]:
     reason, path = (message[: match.start()], match["path"]) if match else (message, "$")
     name = _FIELD_NAME.search(reason)
     return reason, f"{path}.{name['name']}" if name else path
+
+
+def _name_fields(reason: str, path: str, record: Any) -> str:
+    """For an unknown field of the body itself: the nearest name, and those that there are."""
+    name = _FIELD_NAME.search(reason)
+    is_struct = isinstance(record, type) and issubclass(record, msgspec.Struct)
+    if name is None or "unknown" not in reason or path != f"$.{name['name']}" or not is_struct:
+        return ""
+    known = [field.encode_name for field in msgspec.structs.fields(record)]
+    return f"{suggest(name['name'], known)}; allowed are {', '.join(known)}"

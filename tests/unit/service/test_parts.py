@@ -7,6 +7,7 @@ import json
 import logging
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from groundwire.engine import Engine, GroundwireError, InvalidRequest, Options
@@ -16,6 +17,7 @@ from groundwire.runtime.triples import Triple
 from groundwire.service import logs
 from groundwire.service.authorization import Authorizer, read_tokens
 from groundwire.service.deadlines import make_deadline, read_headers
+from groundwire.service.decoding import decode
 from groundwire.service.field_docs import read_field_docs
 from groundwire.service.front import choose_id
 from groundwire.service.limits import bound_options, check_turn, estimate_tokens
@@ -226,3 +228,11 @@ def test_fields_are_described_by_the_strings_below_them() -> None:
     assert docs["options"].startswith("deadline_ms and priority")
     assert "response" not in docs
     assert set(read_field_docs(Settings)) == set(Settings.__struct_fields__)
+
+
+def test_an_unknown_field_is_answered_with_the_known_ones() -> None:
+    body = {"response": "Honey is blue.", "knowlege": "Honey is golden."}
+    with pytest.raises(Refusal) as caught:
+        decode(json.dumps(body), msgspec.json.Decoder(ScoreBody))
+    assert caught.value.path == "$.knowlege"
+    assert "unknown field `knowlege` (did you mean knowledge?); allowed are knowledge, history," in caught.value.detail
