@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 
-from bench import batching, compact, decoding, language_model, models, native, paper_size, streaming, tiers
+from bench import (
+    batching,
+    compact,
+    decoding,
+    language_model,
+    model_work,
+    models,
+    native,
+    paper_size,
+    streaming,
+    tiers,
+)
 from bench import values as values_benchmark
 from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
@@ -196,3 +207,21 @@ def test_tiers(tmp_path: Path) -> None:
     assert results["values", "metric"]["roc_auc"] == 1.0
     assert any(row["frontier"] for row in results.values())
     assert b"<svg" in (tmp_path / "tiers.svg").read_bytes()
+
+
+def test_a_response_asks_the_models_for_no_more_than_recorded() -> None:
+    """A guard without a clock; after a change that is worth more work, run python -m bench.model_work."""
+    assert model_work.find_excess(model_work.count_groups("compact"), model_work.read(model_work.COMMITTED)) == []
+
+
+def test_more_work_than_recorded_is_named() -> None:
+    recorded = {"fast": {"nli.onnx": model_work.Work(runs=10, tokens=1000)}}
+    assert model_work.find_excess({"fast": {"nli.onnx": model_work.Work(runs=12, tokens=1030)}}, recorded) == []
+    assert model_work.find_excess(
+        {"fast": {"nli.onnx": model_work.Work(runs=13, tokens=1031), "qa.onnx": model_work.Work(1, 9)}}, recorded
+    ) == [
+        "fast: nli.onnx has 1031 tokens, 1000 recorded.",
+        "fast: nli.onnx has 13 runs, 10 recorded.",
+        "fast: qa.onnx has 9 tokens, 0 recorded.",
+        "fast: qa.onnx has 1 runs, 0 recorded.",
+    ]
