@@ -3,9 +3,11 @@
     python -m bench.model_work                 # write bench/results/model_work.json
     python -m bench.model_work --check         # compare with it; exit code 1 where there is more
 
-Unlike times, these numbers are the same on every machine, so a test compares them: a change that asks more questions,
-pads more or splits batches shows at once. The responses are the examples, one at a time. The scheduler may split a
-batch where a model is quick, so runs have a wider margin than tokens.
+Unlike times, these numbers are nearly the same on every machine, so a test compares them: a change that asks more
+questions, pads more or splits batches shows at once. The responses are the examples, one at a time. They are not
+exactly the same: another processor rounds int8 products otherwise and may generate another question, and which texts
+share a batch, and so its padding, depends on the times of the models before. The scheduler may also split a batch
+where a model is quick, so runs have a wider margin than tokens.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from .dialogues import examples
 
 GROUPS: dict[str, str | None] = {"fast": "fast", "default": None, "all": "all"}
 """The groups of metrics, and how ``score`` is asked for them."""
-TOKENS_MARGIN, RUNS_MARGIN = 0.03, 0.25
+TOKENS_MARGIN, RUNS_MARGIN = 0.15, 0.25
 """By how much a graph's numbers may exceed the recorded ones."""
 TOKENS = frozenset({"input_ids", "tokens"})
 """Names of token inputs."""

@@ -216,11 +216,11 @@ def test_a_response_asks_the_models_for_no_more_than_recorded() -> None:
 
 def test_more_work_than_recorded_is_named() -> None:
     recorded = {"fast": {"nli.onnx": model_work.Work(runs=10, tokens=1000)}}
-    assert model_work.find_excess({"fast": {"nli.onnx": model_work.Work(runs=12, tokens=1030)}}, recorded) == []
+    assert model_work.find_excess({"fast": {"nli.onnx": model_work.Work(runs=12, tokens=1150)}}, recorded) == []
     assert model_work.find_excess(
-        {"fast": {"nli.onnx": model_work.Work(runs=13, tokens=1031), "qa.onnx": model_work.Work(1, 9)}}, recorded
+        {"fast": {"nli.onnx": model_work.Work(runs=13, tokens=1151), "qa.onnx": model_work.Work(1, 9)}}, recorded
     ) == [
-        "fast: nli.onnx has 1031 tokens, 1000 recorded.",
+        "fast: nli.onnx has 1151 tokens, 1000 recorded.",
         "fast: nli.onnx has 13 runs, 10 recorded.",
         "fast: qa.onnx has 9 tokens, 0 recorded.",
         "fast: qa.onnx has 1 runs, 0 recorded.",
