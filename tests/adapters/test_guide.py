@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,11 +19,10 @@ BLOCKS = re.findall(
 
 
 @pytest.fixture(autouse=True)
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run elsewhere: a checkout has folders that are named like packages, and some tools write into their own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT])
-    yield
 
 
 @pytest.mark.skipif("compact" not in embedded(), reason="this checkout does not have the embedded bundle")
