@@ -28,3 +28,9 @@ def failing_engine() -> Iterator[Engine]:
     """An engine whose verdicts are all ``unknown``, because a model fails."""
     with open_engine(nli=fail) as engine:
         yield engine
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some tools write files where they run."""
+    monkeypatch.chdir(tmp_path)
