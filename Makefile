@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 CHECK = .venv/bin/python scripts/check.py
 
-.PHONY: demo check test test-device test-native evaluate sbom wheels format clean
+.PHONY: demo check test test-adapters test-device test-native evaluate sbom wheels format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -22,6 +22,10 @@ test: .venv/ready
 test-device: .venv/ready
 	.venv/bin/python -m tests.support.cuda_double --prepare
 	$(CHECK) device
+
+# The adapters for other tools, with those tools: an environment of their own, because they conflict with the exporters.
+test-adapters: .venv-adapters/ready
+	.venv-adapters/bin/python -m pytest -q -p no:cacheprovider tests/adapters
 
 # The C++ core and its bindings under ASan, UBSan and TSan, a minute of fuzzing per topic, and larger exhaustive tests.
 test-native: .venv/ready
@@ -57,10 +61,16 @@ format: .venv/ready
 	.venv/bin/python $(PIP) --no-build-isolation -e '.[dev]'
 	touch $@
 
+.venv-adapters/ready: pyproject.toml tests/adapters/requirements.txt tests/adapters/requirements-alone.txt
+	$(PYTHON) -m venv .venv-adapters
+	.venv-adapters/bin/python $(PIP) -e . -r tests/adapters/requirements.txt
+	.venv-adapters/bin/python $(PIP) --no-deps -r tests/adapters/requirements-alone.txt
+	touch $@
+
 .venv-sbom/ready: Makefile
 	$(PYTHON) -m venv .venv-sbom
 	.venv-sbom/bin/python $(PIP) 'cyclonedx-bom>=7,<8'
 	touch $@
 
 clean:
-	rm -rf .venv .venv-demo .venv-sbom build dist
+	rm -rf .venv .venv-adapters .venv-demo .venv-sbom build dist

@@ -86,8 +86,8 @@ SINGLE: dict[str, list[str]] = {
 TESTS: dict[str, list[str]] = {
     "simulation": [sys.executable, "-m", "tests.simulation", "--seeds", "10000", "--processes", str(WORKERS)],
     "unit": pytest("tests/unit"),
-    "doctest": pytest("--doctest-modules", "groundwire", workers=1),
-    "integration": pytest("tests/integration"),
+    "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "groundwire", workers=1),
+    "integration": pytest("tests/integration", "tests/adapters"),
     "training": pytest("tests/training"),
     # In a process that loads the GPU build of ONNX Runtime; it says that it is skipped where there is none.
     "device": [sys.executable, "-m", "tests.support.cuda_double", *pytest("tests/device", workers=1)[2:]],

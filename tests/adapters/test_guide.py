@@ -1,0 +1,40 @@
+"""The code of the guide to the adapters, each block where its tool is installed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundwire.runtime.bundle import embedded
+from tests.support.adapters import load
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "docs" / "guides" / "integrations.md"
+BLOCKS = re.findall(
+    r"^```python\n# doc: skip \(needs (\S+)\)\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.M
+)
+
+
+@pytest.fixture(autouse=True)
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run elsewhere: a checkout has folders that are named like packages, and some tools write into their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT])
+
+
+@pytest.mark.skipif("compact" not in embedded(), reason="this checkout does not have the embedded bundle")
+@pytest.mark.parametrize(("package", "code"), BLOCKS, ids=[package for package, _ in BLOCKS])
+def test_a_block_runs(package: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """test_docs.py runs the others."""
+    load(package)
+    exec(compile(code, GUIDE.name, "exec"), {"__name__": "page"})
+    assert capsys.readouterr().out.strip()
+
+
+def test_every_adapter_is_in_the_guide() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    modules = {path.stem for path in (ROOT / "integrations").glob("*.py")} - {"__init__", "extras", "transformers"}
+    assert [name for name in sorted(modules) if f"groundwire.integrations.{name}" not in text] == []
