@@ -275,6 +275,40 @@ class ValuesExplanation(Record, frozen=True, tag="values"):
     values: tuple[StatedValue, ...]
 
 
+class CitationCandidate(Record, frozen=True):
+    """A sentence of the knowledge that may support a sentence of the response, and what speaks for it; all 0–1."""
+
+    evidence: PassageRange
+    text: str
+    """The sentence: ``text == knowledge[evidence.passage][evidence.start:evidence.end]``."""
+    similarity: float
+    """Mean cosine of the response sentence's content words with their best matches in it."""
+    overlap: float
+    """Share of those words that it has."""
+    entailment: float
+    contradiction: float
+    """Probabilities of the inference model, with it as the premise."""
+    support: float
+    """Probability that it supports the sentence of the response."""
+
+
+class CitedSentence(Record, frozen=True):
+    """A sentence of the response, and the sentences of the knowledge that are nearest to it."""
+
+    start: int
+    end: int
+    """Character range in the response."""
+    candidates: tuple[CitationCandidate, ...]
+    """By ``support``, highest first. Those that reach ``CitationOptions.min_support`` are cited."""
+
+
+class CitationsExplanation(Record, frozen=True, tag="citations"):
+    """Where the support of each sentence of the response was looked for; sentences without content words are left out."""
+
+    sentences: tuple[CitedSentence, ...]
+    min_support: float
+
+
 Explanation: TypeAlias = (
     Q2Explanation
     | NliExplanation
@@ -287,4 +321,5 @@ Explanation: TypeAlias = (
     | BertScoreExplanation
     | PmiExplanation
     | ValuesExplanation
+    | CitationsExplanation
 )
