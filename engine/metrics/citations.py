@@ -78,8 +78,7 @@ def citations(
         "scored",
         sum(sentence.candidates[0].support >= least for sentence in cited) / len(cited),
         explanation=CitationsExplanation(cited, least),
-        coverage=sum(passage.read.characters for passage in passages)
-        / sum(passage.read.total for passage in passages),
+        coverage=sum(passage.read.characters for passage in passages) / sum(passage.read.total for passage in passages),
     )
 
 
@@ -139,7 +138,9 @@ def _count_indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _rate(candidates: Sequence[Nearby], answers: Sequence[Classified], model: SupportModel) -> tuple[CitationCandidate, ...]:
+def _rate(
+    candidates: Sequence[Nearby], answers: Sequence[Classified], model: SupportModel
+) -> tuple[CitationCandidate, ...]:
     rated = []
     for (place, similarity, overlap), answer in zip(candidates, answers, strict=True):
         entailment, contradiction = (answer.probabilities[label] for label in ("entailment", "contradiction"))

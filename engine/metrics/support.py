@@ -48,7 +48,7 @@ class SupportModel(NamedTuple):
 _LARGEST = 30.0
 """Of a logit."""
 _SURE = 0.001
-"""Probabilities nearer than this to 0 or 1 count as this near: how sure a small model is of a label says little more."""
+"""Probabilities nearer than this to 0 or 1 count as this near: a small model that is surer is not more often right."""
 
 
 def _log_odds(probability: float) -> float:

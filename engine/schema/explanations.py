@@ -303,10 +303,12 @@ class CitedSentence(Record, frozen=True):
 
 
 class CitationsExplanation(Record, frozen=True, tag="citations"):
-    """Where the support of each sentence of the response was looked for; sentences without content words are left out."""
+    """Where the support of each sentence of the response was looked for."""
 
     sentences: tuple[CitedSentence, ...]
+    """Those that have a content word."""
     min_support: float
+    """``CitationOptions.min_support`` of the request."""
 
 
 Explanation: TypeAlias = (
