@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.engine.schema.results import Citation, UnsupportedSpan
 from groundwire.runtime.calibration import Quantity
 from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
@@ -211,6 +211,7 @@ class ErrorCase(Record, frozen=True):
     """All metrics that scored."""
     questions: tuple[tuple[str, str, str], ...]
     """Question, answer from the response, answer from the knowledge ("" for none) of every question that Q² kept."""
+    citations: tuple[Citation, ...] = ()
 
 
 class SetFigures(Record, frozen=True):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from groundwire.engine import (
     CitationOptions,
@@ -18,6 +20,7 @@ from groundwire.engine import (
     Score,
     SentenceEvent,
 )
+from groundwire.engine.cli import app
 from groundwire.engine.metrics.alignment import TokenTable, align, find_content_tokens
 from groundwire.engine.metrics.support import EMBEDDED, Evidence
 from groundwire.engine.text.relevance import PassageSentence
@@ -162,3 +165,33 @@ def test_a_stream_cites_each_sentence_by_its_place() -> None:
     found = [citation for event in events if isinstance(event, SentenceEvent) for citation in event.citations]
     assert len(found) == 2
     assert found == list(whole.citations)
+
+
+def test_a_letter_whose_lower_case_is_two_moves_no_range() -> None:
+    result = score("Honey keeps for years.", "İİ is old. Honey keeps for years.")
+    assert cited(result) == [("0", "Honey keeps for years.")]
+    assert result.citations[0].evidence.start == 11
+    explanation = result.metrics["citations"].explanation
+    assert isinstance(explanation, CitationsExplanation)
+    assert explanation.sentences[0].candidates[0].similarity == pytest.approx(1.0)
+
+
+def explain(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    def load(cls: type[Engine], *args: Any, **kwargs: Any) -> Engine:
+        return cls(FakeRuntime(ROLES | {"detector.verifiability": verify}, calibration=CALIBRATION))
+
+    monkeypatch.setattr(Engine, "load", classmethod(load))
+    return CliRunner().invoke(app, ["explain", *arguments]).output
+
+
+def test_explain_shows_both_texts_with_the_numbers_of_citations(monkeypatch: pytest.MonkeyPatch) -> None:
+    response = "Cats have tails. And Bob Ross hosted the show! Honey keeps for years."
+    output = explain(monkeypatch, response, "-k", HONEY, "-k", SHOW.strip(), "--table")
+    assert re.search(r"show! \[2\]", output)
+    assert output.count("[1]") == 2
+    row = next(line for line in output.splitlines() if "│ Cats have tails" in line)
+    assert "[1] Honey keeps for years." in row
+    assert "[2] Bob Ross hosted the show." in output
+    chosen = explain(monkeypatch, response, "-k", HONEY, "-k", SHOW.strip(), "--table", "--metrics", "nli")
+    assert "[1]" not in chosen
+    assert "citations" not in chosen
