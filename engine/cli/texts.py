@@ -41,7 +41,7 @@ def print_texts(console: Console, response: str, knowledge: Sequence[str], score
 def number_citations(score: Score) -> dict[tuple[int, int, int], int]:
     """The cited sentences of the knowledge (passage, start, end), numbered from 1 in the order of the knowledge."""
     cited = {(part.evidence.passage, part.evidence.start, part.evidence.end) for part in score.citations}
-    return {place: number for number, place in enumerate(sorted(cited), 1)}
+    return {evidence: number for number, evidence in enumerate(sorted(cited), 1)}
 
 
 def _mark_response(response: str, score: Score, numbers: dict[tuple[int, int, int], int]) -> Text:

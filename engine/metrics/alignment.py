@@ -50,13 +50,15 @@ def find_content_tokens(response: Embedded, sentence: Sentence, indent: int = 0)
     """
     tokens, starts = _find_starts(response, indent)
     first, last = np.searchsorted(starts, (sentence.start, sentence.end))
-    content = [word for word in words(sentence.text) if word.content]
-    begins = np.array([sentence.start + word.start for word in content])
-    ends = np.array([sentence.start + word.end for word in content])
+    content_words = [word for word in words(sentence.text) if word.content]
+    begins = np.array([sentence.start + word.start for word in content_words])
+    ends = np.array([sentence.start + word.end for word in content_words])
     word = np.searchsorted(begins, starts[first:last], side="right") - 1
-    inside = (word >= 0) & (starts[first:last] < ends[word]) if len(content) else np.zeros(last - first, dtype=bool)
-    found: NDArray[np.intp] = tokens[first:last][inside] if inside.any() else tokens[first:last]
-    return found
+    inside = (
+        (word >= 0) & (starts[first:last] < ends[word]) if len(content_words) else np.zeros(last - first, dtype=bool)
+    )
+    content_tokens: NDArray[np.intp] = tokens[first:last][inside] if inside.any() else tokens[first:last]
+    return content_tokens
 
 
 def align(vectors: Vectors, table: TokenTable) -> NDArray[np.float64]:

@@ -7,7 +7,8 @@ those of end-to-end inference, so beside these metrics few are computed again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from groundwire.runtime.calls import Classified, Classify, Embed, Embedded
@@ -23,7 +24,7 @@ from .alignment import TokenTable, align, find_content_tokens
 from .base import Details, Metric, RoleInfos
 from .bertscore import prepare_text
 from .claims import find_claims, nothing_to_verify
-from .support import EMBEDDED, Evidence, SupportModel
+from .support import EMBEDDED, SupportFeatures, SupportModel
 
 MAX_WORDS = 250_000
 """Words of response and knowledge, which spaCy splits in four seconds."""
@@ -34,14 +35,14 @@ SENTENCES_AT_ONCE = 200
 class KnowledgeSentence(NamedTuple):
     """A sentence of the knowledge and its content words."""
 
-    place: PassageSentence
+    source: PassageSentence
     content: frozenset[str]
 
 
 class Nearby(NamedTuple):
     """A sentence of the knowledge and how near it is to one of the response."""
 
-    place: PassageSentence
+    source: PassageSentence
     similarity: float
     overlap: float
 
@@ -63,7 +64,7 @@ def citations(
     response, *passages = yield [Embed(request.response.strip()), *map(Embed, texts)]
     nearest = yield from _find_nearest(request, claims, known, response, passages, options.citations, model)
     answers = yield [
-        Classify("nli", (nearby.place.sentence.text.lower(),), claim.text)
+        Classify("nli", (_write_premise(nearby.source, request.knowledge),), claim.text)
         for claim, candidates in zip(claims, nearest, strict=True)
         for nearby in candidates
     ]
@@ -86,8 +87,8 @@ def _read_knowledge(passages: Sequence[str]) -> Steps[list[KnowledgeSentence]]:
     known: list[KnowledgeSentence] = []
     for index, passage in enumerate(passages):
         for sentence in read_sentences(passage):
-            place = PassageSentence(index, sentence)
-            known.append(KnowledgeSentence(place, frozenset(content_words(sentence.text))))
+            source = PassageSentence(index, sentence)
+            known.append(KnowledgeSentence(source, frozenset(content_words(sentence.text))))
             if len(known) % SENTENCES_AT_ONCE == 0:
                 yield []  # others have a turn, and a request that was stopped ends here
     return known
@@ -97,6 +98,18 @@ def _prepare(passage: str, settings: BertScoreOptions) -> str:
     """A passage as BERTScore embeds it, if that has a character for every character."""
     prepared = prepare_text(passage, settings)
     return prepared if len(prepared) == len(passage.strip()) else passage.strip()
+
+
+def _write_premise(source: PassageSentence, knowledge: Sequence[str]) -> str:
+    """A sentence after the first one of its passage, which says who "she" or "the film" is."""
+    passage, sentence = source
+    first = next(read_sentences(knowledge[passage]))
+    return sentence.text.lower() if first == sentence else f"{first.text} {sentence.text}".lower()
+
+
+def _weigh_words(content: Set[str], counts: Mapping[str, int]) -> dict[str, float]:
+    """The weight of each word: the fewer sentences of the knowledge have it, the more it says which one is meant."""
+    return {word: 1 / (1 + max(counts.get(word, 0), 1)) for word in content}
 
 
 def _find_nearest(
@@ -112,16 +125,22 @@ def _find_nearest(
     table = TokenTable.join(
         passages,
         [_count_indent(passage) for passage in request.knowledge],
-        [item.place for item in known],
+        [item.source for item in known],
     )
+    counts = Counter(word for item in known for word in item.content)
     nearest: list[list[Nearby]] = []
     compared = 0
     for claim in claims:
-        content = content_words(claim.text)
+        weights = _weigh_words(content_words(claim.text), counts)
+        total = sum(weights.values())
         rows = find_content_tokens(response, claim, _count_indent(request.response))
         similarities = align(response.vectors[rows], table)
         nearby = [
-            Nearby(item.place, float(similarity), len(content & item.content) / len(content))
+            Nearby(
+                item.source,
+                float(similarity),
+                sum(weight for word, weight in weights.items() if word in item.content) / total,
+            )
             for item, similarity in zip(known, similarities, strict=True)
         ]
         nearby.sort(key=lambda item: -model.rank(item.similarity, item.overlap))
@@ -142,11 +161,11 @@ def _rate(
     candidates: Sequence[Nearby], answers: Sequence[Classified], model: SupportModel
 ) -> tuple[CitationCandidate, ...]:
     rated = []
-    for (place, similarity, overlap), answer in zip(candidates, answers, strict=True):
+    for (source, similarity, overlap), answer in zip(candidates, answers, strict=True):
         entailment, contradiction = (answer.probabilities[label] for label in ("entailment", "contradiction"))
-        support = model.support(Evidence(similarity, overlap, entailment, contradiction))
-        sentence = place.sentence
-        where = PassageRange(place.passage, sentence.start, sentence.end)
+        support = model.support(SupportFeatures(similarity, overlap, entailment, contradiction))
+        sentence = source.sentence
+        where = PassageRange(source.passage, sentence.start, sentence.end)
         rated.append(CitationCandidate(where, sentence.text, similarity, overlap, entailment, contradiction, support))
     return tuple(sorted(rated, key=lambda candidate: -candidate.support))
 

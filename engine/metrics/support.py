@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 
-class Evidence(NamedTuple):
+class SupportFeatures(NamedTuple):
     """What is known about a sentence of the response and one of the knowledge; all 0–1."""
 
     similarity: float
@@ -17,8 +17,8 @@ class Evidence(NamedTuple):
     entailment: float
     contradiction: float
 
-    def features(self) -> tuple[float, float, float, float]:
-        """Similarity, overlap, and the logarithms of entailment and contradiction over "neutral or the other"."""
+    def transform(self) -> tuple[float, float, float, float]:
+        """Similarity, overlap, and the log odds of entailment and of contradiction."""
         return self.similarity, self.overlap, _log_odds(self.entailment), _log_odds(self.contradiction)
 
 
@@ -37,10 +37,10 @@ class SupportModel(NamedTuple):
         """Order of a sentence among those that the inference model may read."""
         return similarity + self.rank_overlap * overlap
 
-    def support(self, evidence: Evidence) -> float:
+    def support(self, features: SupportFeatures) -> float:
         """Probability, 0–1."""
         logit = self.intercept + sum(
-            weight * number for weight, number in zip(self[1:5], evidence.features(), strict=True)
+            weight * number for weight, number in zip(self[1:5], features.transform(), strict=True)
         )
         return 1 / (1 + math.exp(-min(max(logit, -_LARGEST), _LARGEST)))
 
@@ -56,4 +56,7 @@ def _log_odds(probability: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-EMBEDDED = SupportModel(-2.0, 2.0, 2.0, 1.0, -0.5, 0.5)
+EMBEDDED = SupportModel(
+    intercept=-3.98, similarity=1.22, overlap=3.23, entailment=0.368, contradiction=-0.11, rank_overlap=0.5
+)
+"""For the models of the embedded bundle."""

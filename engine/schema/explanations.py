@@ -284,10 +284,10 @@ class CitationCandidate(Record, frozen=True):
     similarity: float
     """Mean cosine of the response sentence's content words with their best matches in it."""
     overlap: float
-    """Share of those words that it has."""
+    """Share of those words that it has, by weights: words that few sentences of the knowledge have count more."""
     entailment: float
     contradiction: float
-    """Probabilities of the inference model, with it as the premise."""
+    """Probabilities of the inference model; the premise is the first sentence of the passage, then this one."""
     support: float
     """Probability that it supports the sentence of the response."""
 

@@ -77,9 +77,9 @@ def find_text(text: str, part: str) -> tuple[int, int] | None:
     >>> find_text("Elvis ( born 1935 ) sang .", "born 1935) sang.")
     (8, 24)
     """
-    places = [index for index, character in enumerate(text) for _ in _fold(character)]
+    indices = [index for index, character in enumerate(text) for _ in _fold(character)]
     at = _fold(text).find(_fold(part)) if _fold(part) else -1
-    return None if at < 0 else (places[at], places[at + len(_fold(part)) - 1] + 1)
+    return None if at < 0 else (indices[at], indices[at + len(_fold(part)) - 1] + 1)
 
 
 def _fold(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from groundwire.engine.metrics.support import Evidence, SupportModel
+from groundwire.engine.metrics.support import SupportFeatures, SupportModel
 from groundwire.engine.schema.explanations import CitationCandidate, CitationsExplanation
 from groundwire.engine.schema.results import Score
 
@@ -48,7 +48,7 @@ def fit_support(rated: Sequence[Sequence[RatedSentence]], candidates: int) -> Su
     ranked = [model._replace(rank_overlap=weight) for weight in RANK_WEIGHTS]
     best = max(ranked, key=lambda model: measure_reach(rated, model, candidates))
     rows = [item for sentence in rated for item in choose_nearest(sentence, best, candidates)]
-    features = np.array([_collect_evidence(item.candidate).features() for item in rows])
+    features = np.array([_collect_features(item.candidate).transform() for item in rows])
     labels = np.array([item.supports for item in rows])
     fitted = LogisticRegression(C=1 / PENALTY, max_iter=1000).fit(features, labels)
     return best._replace(
@@ -59,12 +59,12 @@ def fit_support(rated: Sequence[Sequence[RatedSentence]], candidates: int) -> Su
 
 def measure_reach(rated: Iterable[Sequence[RatedSentence]], model: SupportModel, candidates: int) -> float:
     """Share, 0–1, of the sentences with evidence that have some of it among the first ``candidates``."""
-    found = [
+    reached = [
         any(item.supports for item in choose_nearest(sentence, model, candidates))
         for sentence in rated
         if any(item.supports for item in sentence)
     ]
-    return sum(found) / len(found) if found else 0.0
+    return sum(reached) / len(reached) if reached else 0.0
 
 
 def choose_nearest(sentence: Sequence[RatedSentence], model: SupportModel, candidates: int) -> list[RatedSentence]:
@@ -81,5 +81,5 @@ def _is_evidence(candidate: CitationCandidate, example: Example) -> bool:
     )
 
 
-def _collect_evidence(candidate: CitationCandidate) -> Evidence:
-    return Evidence(candidate.similarity, candidate.overlap, candidate.entailment, candidate.contradiction)
+def _collect_features(candidate: CitationCandidate) -> SupportFeatures:
+    return SupportFeatures(candidate.similarity, candidate.overlap, candidate.entailment, candidate.contradiction)

@@ -84,7 +84,8 @@ def split_passage(passage: str, index: int, citations: Sequence[Citation]) -> tu
 def number_evidence(citations: Iterable[Citation]) -> dict[tuple[int, int, int], int]:
     """The cited parts of the knowledge (passage, start, end), numbered from 1 in the order of the knowledge."""
     return {
-        place: number for number, place in enumerate(sorted({_key(citation.evidence) for citation in citations}), 1)
+        evidence: number
+        for number, evidence in enumerate(sorted({_key(citation.evidence) for citation in citations}), 1)
     }
 
 

@@ -22,7 +22,7 @@ from groundwire.engine import (
 )
 from groundwire.engine.cli import app
 from groundwire.engine.metrics.alignment import TokenTable, align, find_content_tokens
-from groundwire.engine.metrics.support import EMBEDDED, Evidence
+from groundwire.engine.metrics.support import EMBEDDED, SupportFeatures
 from groundwire.engine.text.relevance import PassageSentence
 from groundwire.engine.text.sentences import sentences
 from groundwire.runtime.calls import Classify, Embed
@@ -74,8 +74,8 @@ def test_what_the_model_does_not_take_for_entailed_is_not_cited() -> None:
 def test_the_threshold_and_the_number_of_candidates_are_options() -> None:
     twice = "Honey keeps for years. Well, honey keeps for years there. So honey keeps for years now."
     assert len(score("Honey keeps for years.", twice).citations) == 2
-    one = Options(citations=CitationOptions(candidates=1))
-    assert cited(score("Honey keeps for years.", twice, options=one)) == [("0", "Honey keeps for years.")]
+    single = Options(citations=CitationOptions(candidates=1))
+    assert cited(score("Honey keeps for years.", twice, options=single)) == [("0", "Honey keeps for years.")]
     sure = Options(citations=CitationOptions(min_support=1.0))
     assert score("Honey keeps for years.", twice, options=sure).citations == ()
     with pytest.raises(InvalidRequest, match=r"citations\.candidates is 0"):
@@ -125,6 +125,26 @@ def test_the_calls_are_those_of_bertscore_and_inference() -> None:
     assert len(extra) == 2
 
 
+def test_the_first_sentence_of_a_passage_says_who_the_others_speak_of() -> None:
+    runtime = FakeRuntime(ROLES)
+    passage = "Bob Ross was a painter. He hosted the show."
+    with Engine(runtime) as engine:
+        result = engine.score("Bob Ross hosted the show.", [passage, "The show ran."], metrics=["citations"])
+    premises = {call.premises[0] for _, calls in runtime.batches for call in calls if isinstance(call, Classify)}
+    assert premises == {passage.lower(), "bob ross was a painter."}
+    assert cited(result) == [("0", "He hosted the show.")]
+
+
+def test_a_word_that_many_sentences_have_weighs_less() -> None:
+    passage = "Honey is sweet. Honey is gold. Honey is old. Bees fly."
+    explanation = score("Honey and bees.", passage).metrics["citations"].explanation
+    assert isinstance(explanation, CitationsExplanation)
+    overlaps = {candidate.text: candidate.overlap for candidate in explanation.sentences[0].candidates}
+    # "honey" is in three sentences: 1/4; "bees" in one: 1/2.
+    assert overlaps["Bees fly."] == pytest.approx((1 / 2) / (1 / 4 + 1 / 2))
+    assert overlaps["Honey is sweet."] == pytest.approx((1 / 4) / (1 / 4 + 1 / 2))
+
+
 def test_long_knowledge_is_truncated_with_a_message() -> None:
     result = score("Honey keeps for years.", "a " * 250_001)
     assert result.status == "truncated"
@@ -134,23 +154,23 @@ def test_long_knowledge_is_truncated_with_a_message() -> None:
 @given(st.lists(st.sampled_from(["Honey", "keeps", "bees", "Ross", "show", ".", "\n", "İ"]), min_size=1, max_size=30))
 def test_each_sentence_is_aligned_as_if_token_by_token(parts: list[str]) -> None:
     passage = " ".join(parts)
-    found = sentences(passage)
+    parsed = sentences(passage)
     embedded = embed(Embed(passage))
-    table = TokenTable.join([embedded], [0], [PassageSentence(0, sentence) for sentence in found])
+    table = TokenTable.join([embedded], [0], [PassageSentence(0, sentence) for sentence in parsed])
     query = embed(Embed("honey and bees"))
     rows = query.vectors[find_content_tokens(query, sentences("honey and bees")[0])]
     expected = [
         np.mean([word in split(sentence.text.lower()) for word in ("honey", "bees")]) if split(sentence.text) else 0.0
-        for sentence in found
+        for sentence in parsed
     ]
     assert align(rows, table).tolist() == pytest.approx(expected)
 
 
 def test_support_grows_with_entailment_and_falls_with_nothing_that_supports() -> None:
-    low, high = (Evidence(0.8, 0.8, share, 0.05) for share in (0.1, 0.9))
+    low, high = (SupportFeatures(0.8, 0.8, share, 0.05) for share in (0.1, 0.9))
     assert EMBEDDED.support(low) < EMBEDDED.support(high)
-    assert EMBEDDED.support(Evidence(0.1, 0.0, 0.9, 0.05)) < EMBEDDED.support(high)
-    assert 0 <= EMBEDDED.support(Evidence(0, 0, 0, 1)) < EMBEDDED.support(Evidence(1, 1, 1, 0)) <= 1
+    assert EMBEDDED.support(SupportFeatures(0.1, 0.0, 0.9, 0.05)) < EMBEDDED.support(high)
+    assert 0 <= EMBEDDED.support(SupportFeatures(0, 0, 0, 1)) < EMBEDDED.support(SupportFeatures(1, 1, 1, 0)) <= 1
 
 
 def test_a_stream_cites_each_sentence_by_its_place() -> None:
@@ -162,9 +182,9 @@ def test_a_stream_cites_each_sentence_by_its_place() -> None:
         events = [*stream.feed(text)]
         whole = stream.finish()
         events += stream.last_events
-    found = [citation for event in events if isinstance(event, SentenceEvent) for citation in event.citations]
-    assert len(found) == 2
-    assert found == list(whole.citations)
+    streamed = [citation for event in events if isinstance(event, SentenceEvent) for citation in event.citations]
+    assert len(streamed) == 2
+    assert streamed == list(whole.citations)
 
 
 def test_a_letter_whose_lower_case_is_two_moves_no_range() -> None:

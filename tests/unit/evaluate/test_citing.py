@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from groundwire.engine import Citation, CitationCandidate, MetricResult, PassageRange, Score
-from groundwire.engine.metrics.support import Evidence, SupportModel
+from groundwire.engine.metrics.support import SupportFeatures, SupportModel
 from groundwire.evaluate.citing.fever import assign_part, find_text, read_claims
 from groundwire.evaluate.citing.fitting import RatedSentence, fit_support, measure_reach
 from groundwire.evaluate.datasets import read_dataset
@@ -126,29 +126,14 @@ def test_the_fit_recovers_the_model_that_drew_the_labels() -> None:
     def draw() -> RatedSentence:
         similarity, overlap, entailment = rng.random(3).tolist()
         contradiction = (1 - entailment) * rng.random()
-        evidence = Evidence(similarity, overlap, entailment, contradiction)
+        evidence = SupportFeatures(similarity, overlap, entailment, contradiction)
         supports = bool(rng.random() < model.support(evidence))
         return RatedSentence(CitationCandidate(FIRST, "It is old.", *evidence, 0.0), supports)
 
     rated = [[draw() for _ in range(2)] for _ in range(4000)]
     fitted = fit_support(rated, 2)
-    drawn = [item for sentence in rated for item in sentence]
-    means = [
-        np.mean(
-            [
-                one.support(
-                    Evidence(
-                        item.candidate.similarity,
-                        item.candidate.overlap,
-                        item.candidate.entailment,
-                        item.candidate.contradiction,
-                    )
-                )
-                for item in drawn
-            ]
-        )
-        for one in (model, fitted)
-    ]
+    drawn = [SupportFeatures(*msgspec.structs.astuple(item.candidate)[2:6]) for sentence in rated for item in sentence]
+    means = [np.mean([support_model.support(item) for item in drawn]) for support_model in (model, fitted)]
     assert means[0] == pytest.approx(means[1], abs=0.02)
     assert list(fitted[1:5]) == pytest.approx(list(model[1:5]), abs=0.35)
     assert measure_reach(rated, fitted, 2) == 1.0
