@@ -127,12 +127,14 @@ def test_the_calls_are_those_of_bertscore_and_inference() -> None:
 
 def test_the_first_sentence_of_a_passage_says_who_the_others_speak_of() -> None:
     runtime = FakeRuntime(ROLES)
-    passage = "Bob Ross was a painter. He hosted the show."
+    passage = "Bob Ross was a painter. He hosted the show on television."
     with Engine(runtime) as engine:
-        result = engine.score("Bob Ross hosted the show.", [passage, "The show ran."], metrics=["citations"])
+        result = engine.score(
+            "Bob Ross hosted the show on television.", [passage, "The show ran."], metrics=["citations"]
+        )
     premises = {call.premises[0] for _, calls in runtime.batches for call in calls if isinstance(call, Classify)}
     assert premises == {passage.lower(), "bob ross was a painter."}
-    assert cited(result) == [("0", "He hosted the show.")]
+    assert cited(result) == [("0", "He hosted the show on television.")]
 
 
 def test_a_word_that_many_sentences_have_weighs_less() -> None:
