@@ -40,6 +40,9 @@ from .nph.records import Alternative, Change, Critique, Refinement
 from .schema.explanations import (
     AnsweredPhrase,
     BertScoreExplanation,
+    CitationCandidate,
+    CitationsExplanation,
+    CitedSentence,
     ClassifiedSpan,
     Comparison,
     ContentWord,
@@ -62,6 +65,7 @@ from .schema.explanations import (
 )
 from .schema.options import (
     BertScoreOptions,
+    CitationOptions,
     CriticOptions,
     DetectorOptions,
     FeqaOptions,
@@ -72,7 +76,7 @@ from .schema.options import (
     Q2Options,
     TokenClassifierOptions,
 )
-from .schema.results import MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
+from .schema.results import Citation, MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
 from .streaming.policies import Fallback, Policy, Redact, Refine, Regenerate
 from .streaming.records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
 from .streaming.stream import ResponseStream
@@ -89,6 +93,11 @@ __all__ = [
     "Blocked",
     "BundleError",
     "Change",
+    "Citation",
+    "CitationCandidate",
+    "CitationOptions",
+    "CitationsExplanation",
+    "CitedSentence",
     "ClassifiedSpan",
     "Comparison",
     "ContentWord",

@@ -153,13 +153,15 @@ def mark_ranges(text: str, ranges: Sequence[tuple[int, int]], style: str) -> Tex
     return marked
 
 
-def mark_unsupported(response: str, score: Score) -> Text:
-    """The response with its unsupported words in red and in ⟦brackets⟧."""
+def mark_unsupported(response: str, score: Score, start: int = 0, end: int | None = None) -> Text:
+    """The response, or its characters ``start`` to ``end``, with its unsupported words in red and in ⟦brackets⟧."""
+    part = response[start:end]
     ranges: list[tuple[int, int]] = []
     for span in sorted(score.unsupported, key=lambda span: (span.start, -span.end)):
-        if not ranges or span.start >= ranges[-1][1]:
-            ranges.append((span.start, span.end))
-    return mark_ranges(response, ranges, "bold red")
+        begin, stop = max(span.start - start, 0), min(span.end - start, len(part))
+        if begin < stop and (not ranges or begin >= ranges[-1][1]):
+            ranges.append((begin, stop))
+    return mark_ranges(part, ranges, "bold red")
 
 
 def format_reasons(score: Score) -> Text:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.panel import Panel
 from rich.text import Text
 
+from ..api import Engine
 from ..jsonl.results_file import translate_write_errors
 from ..metrics import find
 from ..operating_point import OperatingPoint
@@ -16,6 +16,7 @@ from ..schema.results import Score
 from ..text.shown import shown
 from . import display, options
 from .output import STDOUT, print_json, prints_tables
+from .texts import print_texts
 
 
 def explain(
@@ -43,8 +44,10 @@ def explain(
 ) -> None:
     """Score one response and show how the score comes about.
 
-    Prints the verdict with its probability and threshold, the response with its unsupported words in ⟦brackets⟧, and
-    each metric's value with its details: for Q² every question with the answer that the knowledge gives, for example.
+    Prints the verdict with its probability and threshold, the response with its unsupported words in ⟦brackets⟧ beside
+    the knowledge, with numbers that join each sentence to those that support it (metric citations, computed here by
+    default), and each metric's value with its details: for Q² every question with the answer that the knowledge gives,
+    for example.
     In a pipe it is the Score record as JSON. The exit code is 3 if the response could not be scored.
 
         groundwire explain "A marathon is 50 kilometres long." -k "The marathon is a race of 42.195 kilometres."
@@ -53,7 +56,7 @@ def explain(
     request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
     names = options.parse_metrics(metrics)
     with options.load_engine(bundle, device, threads, extra, calibration) as engine:
-        names = options.choose_metrics(engine, names)
+        names = _add_citations(engine, names)
         with options.refuse_value():
             score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
         has_verdict = engine.calibration is not None
@@ -63,6 +66,12 @@ def explain(
     else:
         print_json(score)
     display.exit_without_result(score.status)
+
+
+def _add_citations(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The metrics to compute; where none are named, with citations if the bundle has the models for them."""
+    chosen = options.choose_metrics(engine, names)
+    return (*chosen, "citations") if names is None and "citations" in engine.metric_names("all") else chosen
 
 
 def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_verdict: bool) -> None:
@@ -80,9 +89,7 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
             console.print(Text.assemble("  ", Text.from_markup(display.format_verdict(sentence)), "  ", text))
     for warning in score.warnings:
         display.print_warning(console, warning)
-    console.print(Panel(display.mark_unsupported(response, score), title="response", title_align="left"))
-    for passage in knowledge:
-        console.print(Panel(Text(shown(passage)), title="knowledge", title_align="left", border_style="dim"))
+    print_texts(console, response, knowledge, score)
     for result in score.metrics.values():
         name, message = display.escape_markup(result.name), display.escape_markup(result.message)
         console.print(f"[bold]{name}[/] {display.format_value(result)} {message}")

@@ -275,6 +275,42 @@ class ValuesExplanation(Record, frozen=True, tag="values"):
     values: tuple[StatedValue, ...]
 
 
+class CitationCandidate(Record, frozen=True):
+    """A sentence of the knowledge that may support a sentence of the response, and what speaks for it; all 0–1."""
+
+    evidence: PassageRange
+    text: str
+    """The sentence: ``text == knowledge[evidence.passage][evidence.start:evidence.end]``."""
+    similarity: float
+    """Mean cosine of the response sentence's content words with their best matches in it."""
+    overlap: float
+    """Share of those words that it has, by weights: words that few sentences of the knowledge have count more."""
+    entailment: float
+    contradiction: float
+    """Probabilities of the inference model; the premise is the first sentence of the passage, then this one."""
+    support: float
+    """Probability that it supports the sentence of the response."""
+
+
+class CitedSentence(Record, frozen=True):
+    """A sentence of the response, and the sentences of the knowledge that are nearest to it."""
+
+    start: int
+    end: int
+    """Character range in the response."""
+    candidates: tuple[CitationCandidate, ...]
+    """By ``support``, highest first. Those that reach ``CitationOptions.min_support`` are cited."""
+
+
+class CitationsExplanation(Record, frozen=True, tag="citations"):
+    """Where the support of each sentence of the response was looked for."""
+
+    sentences: tuple[CitedSentence, ...]
+    """Those that have a content word."""
+    min_support: float
+    """``CitationOptions.min_support`` of the request."""
+
+
 Explanation: TypeAlias = (
     Q2Explanation
     | NliExplanation
@@ -287,4 +323,5 @@ Explanation: TypeAlias = (
     | BertScoreExplanation
     | PmiExplanation
     | ValuesExplanation
+    | CitationsExplanation
 )

@@ -111,6 +111,16 @@ class BertScoreOptions(Record, OptionRecord, frozen=True):
     """Lower-case the knowledge, and only that, as the papers' authors do."""
 
 
+class CitationOptions(Record, OptionRecord, frozen=True):
+    """How the support of a sentence is looked for."""
+
+    candidates: Count = 2
+    """Sentences of the knowledge that the inference model reads for each sentence of the response: those that are
+    nearest by words and vectors. No others are cited."""
+    min_support: Probability = 0.5
+    """Support from which a sentence of the knowledge is cited."""
+
+
 class PmiOptions(Record, OptionRecord, frozen=True):
     """How PMI-Faith puts its texts to the language model. Defaults: the authors' code.
 
@@ -148,6 +158,7 @@ class Options(Record, OptionRecord, frozen=True):
     lexical: LexicalOptions = LexicalOptions()
     bertscore: BertScoreOptions = BertScoreOptions()
     pmi: PmiOptions = PmiOptions()
+    citations: CitationOptions = CitationOptions()
     claim_filter: Literal["none", "verifiable"] = "none"
     """``verifiable``: Q², FeQA, inference and detectors check only the sentences that the bundle's verifiability
     classifier takes for factual claims, and end with ``nothing_to_verify`` without any. ``none``: all sentences."""

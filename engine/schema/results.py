@@ -10,7 +10,7 @@ from groundwire.runtime.calibration import ProfileName
 from groundwire.runtime.triples import Triple
 
 from .base import Record
-from .explanations import Explanation
+from .explanations import Explanation, PassageRange
 from .explanations import UnsupportedSpan as UnsupportedSpan
 
 Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"]
@@ -118,6 +118,20 @@ class SentenceVerdict(Record, frozen=True):
     """Those of ``Score.unsupported`` that begin in it."""
 
 
+class Citation(Record, frozen=True):
+    """A sentence of the knowledge that supports a sentence of the response."""
+
+    start: int
+    end: int
+    """The sentence of the response, in characters."""
+    evidence: PassageRange
+    """The sentence of the knowledge."""
+    text: str
+    """``text == knowledge[evidence.passage][evidence.start:evidence.end]``."""
+    support: float
+    """Probability, 0–1, that it supports the sentence of the response."""
+
+
 class Score(Record, frozen=True):
     """How faithful a response is to its knowledge.
 
@@ -141,6 +155,9 @@ class Score(Record, frozen=True):
     sentences: tuple[SentenceVerdict, ...] = ()
     """The sentences of the response, in order, each with its verdict; empty when the response's verdict is ``unknown``.
     A response of several is as consistent as the worst of those that state something."""
+    citations: tuple[Citation, ...] = ()
+    """Where in the knowledge the support of each sentence is, by sentence and then by support; only with the metric
+    ``citations``. A sentence that is ``unverifiable`` has none."""
     warnings: tuple[str, ...] = ()
     """What makes the values doubtful although they were computed: a text that does not look like English, say."""
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from ..metrics.base import within
 from ..plan import Plan
-from ..schema.results import MetricResult, Score, SentenceVerdict, UnsupportedSpan, Verdict
+from ..schema.results import Citation, MetricResult, Score, SentenceVerdict, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence
+from ..verdict.citations import list_citations
 from ..verdict.decision import STOPPED
 from ..verdict.sentences import decide_alone, keep_doubted
 from ..verdict.span_fusion import fuse_spans
 from .records import Outcome
 
+Part = TypeVar("Part", UnsupportedSpan, Citation)
 _ORDER = ("inconsistent", "unknown", "consistent", "unverifiable")
 """Labels of the parts of a text; the first counts."""
 
@@ -25,6 +28,7 @@ class Check(NamedTuple):
     outcome: Outcome
     verdict: Verdict
     unsupported: tuple[UnsupportedSpan, ...] = ()
+    citations: tuple[Citation, ...] = ()
 
     @property
     def has_verdict(self) -> bool:
@@ -33,10 +37,10 @@ class Check(NamedTuple):
 
     def shift(self, offset: int) -> Check:
         """The same about a text that begins ``offset`` characters later."""
-        spans = (
-            msgspec.structs.replace(span, start=span.start + offset, end=span.end + offset) for span in self.unsupported
+        return self._replace(
+            unsupported=tuple(_shift(span, offset) for span in self.unsupported),
+            citations=tuple(_shift(citation, offset) for citation in self.citations),
         )
-        return self._replace(unsupported=tuple(spans))
 
 
 def check_alone(text: str, results: Sequence[MetricResult], plan: Plan) -> Check:
@@ -45,16 +49,17 @@ def check_alone(text: str, results: Sequence[MetricResult], plan: Plan) -> Check
     If one of the metrics was stopped, there is no verdict.
     """
     options = plan.options
+    by_name = {result.name: result for result in results}
     decided = decide_alone(
         text,
-        {result.name: result for result in results},
+        by_name,
         plan.calibration,
         options.profile,
         options.max_false_positive_rate,
     )
     worst = min(decided, key=_rank).verdict
     spans = keep_doubted(fuse_spans(text, results), decided)
-    return _stop(results, worst) or Check(worst.label, worst, spans)
+    return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(by_name, decided))
 
 
 def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
@@ -64,7 +69,12 @@ def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
         decided = tuple(SentenceVerdict(*sentence, score.verdict) for sentence in sentences)
     return [
         _stop(tuple(score.metrics.values()), sentence.verdict)
-        or Check(sentence.verdict.label, sentence.verdict, sentence.unsupported)
+        or Check(
+            sentence.verdict.label,
+            sentence.verdict,
+            sentence.unsupported,
+            within(score.citations, sentence.start, sentence.end),
+        )
         for sentence in decided
     ]
 
@@ -76,6 +86,11 @@ def _stop(results: Sequence[MetricResult], verdict: Verdict) -> Check | None:
             outcome: Outcome = "failed" if result.status == "cancelled" else result.status  # type: ignore[assignment]
             return Check(outcome, Verdict("unknown", profile=verdict.profile, fusion=verdict.fusion, message=message))
     return None
+
+
+def _shift(part: Part, offset: int) -> Part:
+    """The same part of a text that begins ``offset`` characters later."""
+    return msgspec.structs.replace(part, start=part.start + offset, end=part.end + offset)
 
 
 def _rank(sentence: SentenceVerdict) -> tuple[int, float]:

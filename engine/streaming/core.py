@@ -300,7 +300,13 @@ class StreamCore:
         """Do what the policy says about a sentence that is checked, with what is held of the text up to ``end``."""
         action = find_action(self._policy, check.outcome)
         event = SentenceEvent(
-            self._checked, *sentence, check.outcome, name_action(action), check.verdict, check.unsupported
+            self._checked,
+            *sentence,
+            check.outcome,
+            name_action(action),
+            check.verdict,
+            check.unsupported,
+            check.citations,
         )
         rewritten = None
         if isinstance(action, Regenerate | Refine):
@@ -367,7 +373,12 @@ class StreamCore:
             if self._may_leave(check):
                 return text, check
             event = msgspec.structs.replace(
-                event, text=text, outcome=check.outcome, verdict=check.verdict, unsupported=check.unsupported
+                event,
+                text=text,
+                outcome=check.outcome,
+                verdict=check.verdict,
+                unsupported=check.unsupported,
+                citations=check.citations,
             )
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from ..schema.base import Record
-from ..schema.results import Score, UnsupportedSpan, Verdict
+from ..schema.results import Citation, Score, UnsupportedSpan, Verdict
 
 Outcome: TypeAlias = Literal[
     "consistent", "inconsistent", "unverifiable", "unknown", "deadline", "failed", "truncated", "overflow"
@@ -31,6 +31,8 @@ class SentenceEvent(Record, frozen=True, tag="sentence"):
     """``unknown`` where a metric could not look at the sentence, whatever the other metrics say."""
     unsupported: tuple[UnsupportedSpan, ...] = ()
     """The words that are not supported, by their place in the response."""
+    citations: tuple[Citation, ...] = ()
+    """Where in the knowledge its support is, with the metric ``citations``."""
 
 
 class EarlyVerdict(Record, frozen=True, tag="early_verdict"):

@@ -32,12 +32,12 @@ def count_shared_words(passages: Sequence[str], response: str) -> Iterator[Relev
     >>> [(item.candidate.sentence.text, item.shared) for item in found]
     [('It is old.', 0), ('The Rhine is long.', 1)]
     """
-    asked = _content(response)
+    asked = content_words(response)
     # Most sentences of long knowledge have no such word, which this sees in a hundredth of the time.
     any_asked = re.compile("|".join(re.escape(word.casefold()) for word in asked) or "(?!)")
     for passage, text in enumerate(passages):
         for sentence in read_sentences(text):
-            shared = len(asked & _content(sentence.text)) if any_asked.search(sentence.text.casefold()) else 0
+            shared = len(asked & content_words(sentence.text)) if any_asked.search(sentence.text.casefold()) else 0
             yield RelevantSentence(PassageSentence(passage, sentence), shared)
 
 
@@ -46,5 +46,6 @@ def rank_by_overlap(sentences: Sequence[RelevantSentence]) -> list[PassageSenten
     return [item.candidate for item in sorted(sentences, key=lambda item: -item.shared)]
 
 
-def _content(text: str) -> set[str]:
+def content_words(text: str) -> set[str]:
+    """The different content words of ``text``, in lower case."""
     return {word.lower for word in words(text) if word.content}

@@ -9,6 +9,7 @@ from groundwire.runtime.language import looks_foreign
 
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Timings
+from .citations import list_citations
 from .sentences import add_spans, decide_response, keep_doubted
 from .span_fusion import fuse_spans
 from .threshold import decide_metrics
@@ -50,6 +51,7 @@ def build_score(
         signature=signature,
         message=first.message,
         sentences=add_spans(decided, spans),
+        citations=list_citations(by_name, decided),
         warnings=warn_of_language(request),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.explanations import PassageRange
 from groundwire.runtime.errors import InvalidRequest
 
 
@@ -30,6 +31,9 @@ class Example(Record, frozen=True):
     unsupported: tuple[tuple[int, int], ...] | None = None
     """First character, and the one after the last, of each unsupported part of the response; empty where a person found
     none, None where it is not labelled."""
+    evidence: tuple[PassageRange, ...] | None = None
+    """Parts of the knowledge that support the response; empty where a person found none, None where it is not
+    labelled."""
     system: str = ""
     """What or who gave the response."""
     context: str = ""

@@ -1,20 +1,22 @@
 """Groundwire's own formats: JSON Lines and CSV with the fields of an Example, under these or other common names.
 
 A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not),
-``grade``, ``verifiable`` and ``unsupported`` (``[{"start": 11, "end": 14}]``, characters of the response), and with
-``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line with ``consistent`` and
-``inconsistent`` instead of ``response`` is two examples of one context. Other fields are ignored.
+``grade``, ``verifiable``, ``unsupported`` (``[{"start": 11, "end": 14}]``, characters of the response) and ``evidence``
+(``[{"passage": 0, "start": 0, "end": 20}]``, what supports the response, in characters of a passage), and with ``id``,
+``history``, ``system``, ``context`` and ``source`` where known. A line with ``consistent`` and ``inconsistent`` instead
+of ``response`` is two examples of one context. Other fields are ignored.
 ``engine/jsonl/columns.py`` has the other names of response, knowledge and history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from groundwire.engine.jsonl.columns import AmbiguousColumns, find_columns, rename_fields
+from groundwire.engine.schema.explanations import PassageRange
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
@@ -49,6 +51,8 @@ class Line(msgspec.Struct, frozen=True):
     verifiable: bool | None = None
     unsupported: list[Range] | None = None
     """Of ``response``; an empty list says that all of it is supported."""
+    evidence: list[PassageRange] | None = None
+    """Of ``knowledge``; an empty list says that none of it supports the response."""
     begin_label: str | None = None
     """A label of BEGIN; "Generic" says that nothing can be verified."""
     system: str | None = None
@@ -68,6 +72,7 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
         raise ExampleError("no knowledge")
     label = read_label(line.label)
     knowledge = (line.knowledge,) if isinstance(line.knowledge, str) else tuple(line.knowledge)
+    evidence = None if line.evidence is None else tuple(_place(part, knowledge) for part in line.evidence)
     name = str(number + 1 if line.id is None else line.id)
     contexts = (line.context, line.context_id)
     grades = (line.grade, line.uses_knowledge, line.correctness)
@@ -85,7 +90,8 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
         source=line.source or line.retriever or JOINT.join(line.subsets or ()),
     )
     if line.response is not None:
-        yield msgspec.structs.replace(example, unsupported=_read_ranges(line.unsupported, line.response))
+        unsupported = _read_ranges(line.unsupported, line.response)
+        yield msgspec.structs.replace(example, unsupported=unsupported, evidence=evidence)
     elif line.consistent is not None and line.inconsistent is not None:
         for label, response in ((1, line.consistent), (0, line.inconsistent)):
             which = "consistent" if label else "inconsistent"
@@ -105,6 +111,19 @@ def _read_ranges(ranges: list[Range] | None, response: str) -> tuple[tuple[int, 
                 f"unsupported has the characters {part.start} to {part.end}; the response has {len(response)}"
             )
     return tuple((part.start, part.end) for part in ranges)
+
+
+def _place(part: PassageRange, knowledge: Sequence[str]) -> PassageRange:
+    """A range in the passage as the example has it, without spaces at its ends."""
+    if not 0 <= part.passage < len(knowledge):
+        raise ExampleError(f"evidence names passage {part.passage}; the knowledge has {len(knowledge)}, counted from 0")
+    passage = knowledge[part.passage]
+    if not 0 <= part.start < part.end <= len(passage):
+        raise ExampleError(
+            f"evidence has the characters {part.start} to {part.end}; passage {part.passage} has {len(passage)}"
+        )
+    indent = len(passage) - len(passage.lstrip())
+    return PassageRange(part.passage, max(0, part.start - indent), part.end - indent)
 
 
 CONSISTENT = ("consistent", "faithful", "supported", "grounded", "factual", "true", "pass", "1", "1.0")

@@ -71,6 +71,7 @@ def _render_page(results: Results, views: Sequence[SetView]) -> str:
     }
     environment.globals |= {
         "pieces": text.split_into_pieces,
+        "passage_pieces": text.split_passage,
         "sort_spans": text.sort_spans,
         "find_position": _find_position,
         "error_kind": _classify_error,

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.engine.schema.results import Citation, UnsupportedSpan
 from groundwire.engine.text.shown import UNSHOWABLE
+from groundwire.engine.verdict.citations import number_evidence
 
 _BREAK = re.compile(r"(?<=[_./\-])(?=\w)")
 
@@ -23,15 +24,32 @@ class Piece(NamedTuple):
     """Numbers of the spans, from 1."""
     ending: tuple[int, ...]
     """Those of them that end with this piece."""
+    cited: tuple[int, ...] = ()
+    """Numbers of what is cited for the sentence that ends with this piece (``number_evidence``)."""
 
 
-def split_into_pieces(response: str, unsupported: Sequence[UnsupportedSpan]) -> tuple[Piece, ...]:
-    """``response``, split wherever a span begins or ends; the pieces in order are the whole response.
+class PassagePiece(NamedTuple):
+    """A part of a passage."""
+
+    text: str
+    number: int | None = None
+    """Of the part, where it is cited."""
+
+
+def split_into_pieces(
+    response: str, unsupported: Sequence[UnsupportedSpan], citations: Sequence[Citation] = ()
+) -> tuple[Piece, ...]:
+    """``response``, split wherever a span begins or ends, or a sentence with a citation ends; the pieces in order are
+    the whole response.
 
     Spans may overlap, be nested and come in any order. They are numbered in the order of ``sort_spans``.
     """
     spans = sort_spans(response, unsupported)
-    cuts = sorted({0, len(response)} | {edge for span in spans for edge in _range(response, span)})
+    numbers = number_evidence(citations)
+    cited: dict[int, set[int]] = {}
+    for citation in citations:
+        cited.setdefault(min(max(citation.end, 0), len(response)), set()).add(numbers[citation.evidence])
+    cuts = sorted({0, len(response), *cited} | {edge for span in spans for edge in _range(response, span)})
     out = []
     for start, end in itertools.pairwise(cuts):
         covering = [
@@ -44,9 +62,24 @@ def split_into_pieces(response: str, unsupported: Sequence[UnsupportedSpan]) -> 
                 response[start:end],
                 tuple(number for number, _ in covering),
                 tuple(number for number, span in covering if _range(response, span)[1] == end),
+                tuple(sorted(cited.get(end, ()))),
             )
         )
     return tuple(out)
+
+
+def split_passage(passage: str, index: int, citations: Sequence[Citation]) -> tuple[PassagePiece, ...]:
+    """Passage ``index`` of the knowledge, split where a cited part begins or ends; the pieces in order are all of it.
+
+    Of cited parts that overlap, the first has the text.
+    """
+    pieces, position = [], 0
+    for evidence, number in number_evidence(citations).items():
+        start, end = evidence.start, evidence.end
+        if evidence.passage == index and position <= start < end <= len(passage):
+            pieces += [PassagePiece(passage[position:start]), PassagePiece(passage[start:end], number)]
+            position = end
+    return tuple(piece for piece in (*pieces, PassagePiece(passage[position:])) if piece.text)
 
 
 def sort_spans(response: str, unsupported: Iterable[UnsupportedSpan]) -> tuple[UnsupportedSpan, ...]:

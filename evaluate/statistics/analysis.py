@@ -17,6 +17,7 @@ from groundwire.runtime.calibration import Calibration, ProfileName
 from ..datasets.examples import Example, flag_unshared_knowledge
 from ..scores.metric_values import FUSED, MetricValues, collect_metric_values
 from .agreement import Threshold, is_bounded, measure_agreement
+from .citing import measure_citing
 from .error_analysis import find_errors, list_kept_questions
 from .estimates import Bools, best_f1_threshold, roc_auc
 from .human_labels import MIN_GROUPS, HumanLabels
@@ -101,6 +102,7 @@ def analyse(
         verifiability=_measure_verifiability(examples, columns.get(VERIFIABILITY), human),
         notes=tuple(notes),
         marking=measure_marking(examples, scores, human),
+        citing=measure_citing(examples, scores, human),
         shifts=shifts,
     )
 

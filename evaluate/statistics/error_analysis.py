@@ -76,6 +76,7 @@ def _describe_error(
             (question.question, question.response_answer, question.knowledge_answer or "")
             for question in list_kept_questions(score) or ()
         ),
+        citations=score.citations,
     )
 
 

@@ -30,7 +30,7 @@ def measure_marking(examples: Sequence[Example], scores: Sequence[Score], human:
         marked = find_words(example.response, [(span.start, span.end) for span in score.unsupported])
         words[:, index] = _count(set(marked), set(wanted))
         runs[:, index] = _count(set(join_runs(marked)), set(join_runs(wanted)))
-    of_words, of_runs = (_measure(counts, human) for counts in (words, runs))
+    of_words, of_runs = (measure_classes(counts, human) for counts in (words, runs))
     return MarkingFigures(int(known.sum()), of_words, of_runs) if of_words is not None and of_runs is not None else None
 
 
@@ -68,8 +68,11 @@ def _count(marked: set[int] | set[tuple[int, int]], wanted: set[int] | set[tuple
     return len(marked & wanted), len(marked), len(wanted)
 
 
-def _measure(counts: Floats, human: HumanLabels) -> ClassFigures | None:
-    """Precision, recall and F1; None where nothing is wanted. Where nothing is marked, precision is 0."""
+def measure_classes(counts: Floats, human: HumanLabels) -> ClassFigures | None:
+    """Precision, recall and F1 from what is right, marked and wanted [3, examples].
+
+    None where nothing is wanted. Where nothing is marked, precision is 0.
+    """
     both, marked, wanted = counts
     nothing = Estimate(0.0, 0.0, 0.0)
     recall, f1 = human.share(both, wanted), human.share(2 * both, marked + wanted)

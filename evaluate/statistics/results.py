@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.engine.schema.results import Citation, UnsupportedSpan
 from groundwire.runtime.calibration import Quantity
 from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
@@ -174,6 +174,14 @@ class MarkingFigures(Record, frozen=True):
     """Of runs of neighbouring words: right when both ends are."""
 
 
+class CitingFigures(Record, frozen=True):
+    """How well the sentences that are cited are those that a person named as evidence, over all responses together."""
+
+    examples: int
+    """Those for which a person named the evidence, or said that there is none."""
+    sentences: ClassFigures
+
+
 class QuestionFigures(Record, frozen=True):
     """How often Q² found and answered questions."""
 
@@ -203,6 +211,7 @@ class ErrorCase(Record, frozen=True):
     """All metrics that scored."""
     questions: tuple[tuple[str, str, str], ...]
     """Question, answer from the response, answer from the knowledge ("" for none) of every question that Q² kept."""
+    citations: tuple[Citation, ...] = ()
 
 
 class SetFigures(Record, frozen=True):
@@ -226,6 +235,7 @@ class SetFigures(Record, frozen=True):
     """What limits the figures: examples left out, thresholds that could not be tuned, responses unlike those of the
     calibration."""
     marking: MarkingFigures | None = None
+    citing: CitingFigures | None = None
     shifts: tuple[Shift, ...] = ()
     """Empty where the calibration does not describe its responses, or no consistent response has a verdict."""
 

@@ -1,0 +1,196 @@
+"""Citations: which sentences of the knowledge support each sentence of the response?
+
+Every sentence of the response is compared with every sentence of the knowledge by content words and token vectors, and
+the inference model reads it with the nearest ones (docs/adr, nr 113). The calls are those of BERTScore, and in part
+those of end-to-end inference, so beside these metrics few are computed again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple
+
+from groundwire.runtime.calls import Classified, Classify, Embed, Embedded
+
+from ..scheduling.steps import Steps
+from ..schema.explanations import CitationCandidate, CitationsExplanation, CitedSentence, PassageRange
+from ..schema.options import BertScoreOptions, CitationOptions, Options
+from ..schema.results import MetricResult, Request
+from ..text.relevance import PassageSentence, content_words
+from ..text.sentences import Sentence, read_sentences
+from ..text.words import check_words
+from .alignment import TokenTable, align, find_content_tokens
+from .base import Details, Metric, RoleInfos
+from .bertscore import prepare_text
+from .claims import find_claims, nothing_to_verify
+from .support import EMBEDDED, SupportFeatures, SupportModel
+
+MAX_WORDS = 250_000
+"""Words of response and knowledge, which spaCy splits in four seconds."""
+SENTENCES_AT_ONCE = 200
+"""Sentences of long knowledge that are read or compared in one go: about 100 ms."""
+
+
+class KnowledgeSentence(NamedTuple):
+    """A sentence of the knowledge and its content words."""
+
+    source: PassageSentence
+    content: frozenset[str]
+
+
+class Nearby(NamedTuple):
+    """A sentence of the knowledge and how near it is to one of the response."""
+
+    source: PassageSentence
+    similarity: float
+    overlap: float
+
+
+def citations(
+    request: Request, options: Options, role_info: RoleInfos, model: SupportModel = EMBEDDED
+) -> Steps[MetricResult]:
+    """The share, 0–1, of the response's sentences for which a sentence of the knowledge is cited.
+
+    Sentences without content words do not count; a response of such sentences has nothing to verify. Texts beyond
+    ``MAX_WORDS``, and knowledge of more windows than ``Options.max_windows``, are ``truncated``.
+    """
+    check_words((request.response, *request.knowledge), MAX_WORDS, "Citations")
+    claims = [claim for claim in (yield from find_claims(request, options)) if content_words(claim.text)]
+    if not claims:
+        return nothing_to_verify("citations")
+    known = yield from _read_knowledge(request.knowledge)
+    texts = [_prepare(passage, options.bertscore) for passage in request.knowledge]
+    response, *passages = yield [Embed(request.response.strip()), *map(Embed, texts)]
+    nearest = yield from _find_nearest(request, claims, known, response, passages, options.citations, model)
+    answers = yield [
+        Classify("nli", (_write_premise(nearby.source, request.knowledge),), claim.text)
+        for claim, candidates in zip(claims, nearest, strict=True)
+        for nearby in candidates
+    ]
+    labels = iter(answers)
+    cited = tuple(
+        CitedSentence(claim.start, claim.end, _rate(candidates, [next(labels) for _ in candidates], model))
+        for claim, candidates in zip(claims, nearest, strict=True)
+    )
+    least = options.citations.min_support
+    return MetricResult(
+        "citations",
+        "scored",
+        sum(sentence.candidates[0].support >= least for sentence in cited) / len(cited),
+        explanation=CitationsExplanation(cited, least),
+        coverage=sum(passage.read.characters for passage in passages) / sum(passage.read.total for passage in passages),
+    )
+
+
+def _read_knowledge(passages: Sequence[str]) -> Steps[list[KnowledgeSentence]]:
+    known: list[KnowledgeSentence] = []
+    for index, passage in enumerate(passages):
+        for sentence in read_sentences(passage):
+            source = PassageSentence(index, sentence)
+            known.append(KnowledgeSentence(source, frozenset(content_words(sentence.text))))
+            if len(known) % SENTENCES_AT_ONCE == 0:
+                yield []  # others have a turn, and a request that was stopped ends here
+    return known
+
+
+def _prepare(passage: str, settings: BertScoreOptions) -> str:
+    """A passage as BERTScore embeds it, if that has a character for every character."""
+    prepared = prepare_text(passage, settings)
+    return prepared if len(prepared) == len(passage.strip()) else passage.strip()
+
+
+def _write_premise(source: PassageSentence, knowledge: Sequence[str]) -> str:
+    """A sentence after the first one of its passage, which says who "she" or "the film" is."""
+    passage, sentence = source
+    first = next(read_sentences(knowledge[passage]))
+    return sentence.text.lower() if first == sentence else f"{first.text} {sentence.text}".lower()
+
+
+def _weigh_words(content: Set[str], counts: Mapping[str, int]) -> dict[str, float]:
+    """The weight of each word: the fewer sentences of the knowledge have it, the more it says which one is meant."""
+    return {word: 1 / (1 + max(counts.get(word, 0), 1)) for word in content}
+
+
+def _find_nearest(
+    request: Request,
+    claims: Sequence[Sentence],
+    known: Sequence[KnowledgeSentence],
+    response: Embedded,
+    passages: Sequence[Embedded],
+    settings: CitationOptions,
+    model: SupportModel,
+) -> Steps[list[list[Nearby]]]:
+    """For each claim, the sentences of the knowledge that are nearest to it, the first of equals first."""
+    table = TokenTable.join(
+        passages,
+        [_count_indent(passage) for passage in request.knowledge],
+        [item.source for item in known],
+    )
+    counts = Counter(word for item in known for word in item.content)
+    nearest: list[list[Nearby]] = []
+    compared = 0
+    for claim in claims:
+        weights = _weigh_words(content_words(claim.text), counts)
+        total = sum(weights.values())
+        rows = find_content_tokens(response, claim, _count_indent(request.response))
+        similarities = align(response.vectors[rows], table)
+        nearby = [
+            Nearby(
+                item.source,
+                float(similarity),
+                sum(weight for word, weight in weights.items() if word in item.content) / total,
+            )
+            for item, similarity in zip(known, similarities, strict=True)
+        ]
+        nearby.sort(key=lambda item: -model.rank(item.similarity, item.overlap))
+        nearest.append(nearby[: settings.candidates])
+        compared += len(known)
+        if compared >= SENTENCES_AT_ONCE:
+            compared = 0
+            yield []
+    return nearest
+
+
+def _count_indent(text: str) -> int:
+    """How many characters of ``text`` are left out before the text that is embedded."""
+    return len(text) - len(text.lstrip())
+
+
+def _rate(
+    candidates: Sequence[Nearby], answers: Sequence[Classified], model: SupportModel
+) -> tuple[CitationCandidate, ...]:
+    rated = []
+    for (source, similarity, overlap), answer in zip(candidates, answers, strict=True):
+        entailment, contradiction = (answer.probabilities[label] for label in ("entailment", "contradiction"))
+        support = model.support(SupportFeatures(similarity, overlap, entailment, contradiction))
+        sentence = source.sentence
+        where = PassageRange(source.passage, sentence.start, sentence.end)
+        rated.append(CitationCandidate(where, sentence.text, similarity, overlap, entailment, contradiction, support))
+    return tuple(sorted(rated, key=lambda candidate: -candidate.support))
+
+
+def _details(result: MetricResult) -> Details | None:
+    explanation = result.explanation
+    if not isinstance(explanation, CitationsExplanation):
+        return None
+    rows = tuple(
+        (f"{sentence.start}–{sentence.end}", candidate.text, candidate.support)
+        for sentence in explanation.sentences
+        for candidate in sentence.candidates
+    )
+    note = f"A sentence of the knowledge is cited from a support of {explanation.min_support:.2f} on."
+    return Details(("characters", "sentence of the knowledge", "support"), rows, (note,))
+
+
+METRICS = (
+    Metric(
+        name="citations",
+        title="Citations",
+        description="share of the response’s sentences for which the knowledge has a supporting sentence",
+        compute=citations,
+        roles=frozenset({"embedder", "nli"}),
+        order=14,
+        details=_details,
+    ),
+)

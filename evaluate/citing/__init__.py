@@ -1,0 +1,1 @@
+"""Fits and measures the metric ``citations`` on claims whose evidence is known."""
