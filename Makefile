@@ -61,10 +61,10 @@ format: .venv/ready
 	.venv/bin/python $(PIP) --no-build-isolation -e '.[dev]'
 	touch $@
 
-.venv-adapters/ready: pyproject.toml tests/adapters/requirements.txt tests/adapters/requirements-alone.txt
+.venv-adapters/ready: pyproject.toml tests/adapters/requirements.txt
 	$(PYTHON) -m venv .venv-adapters
-	.venv-adapters/bin/python $(PIP) -e . -r tests/adapters/requirements.txt
-	.venv-adapters/bin/python $(PIP) --no-deps -r tests/adapters/requirements-alone.txt
+	.venv-adapters/bin/python $(PIP) -e .
+	.venv-adapters/bin/python $(PIP) --no-deps -r tests/adapters/requirements.txt
 	touch $@
 
 .venv-sbom/ready: Makefile
