@@ -77,6 +77,7 @@ from .schema.options import (
     TokenClassifierOptions,
 )
 from .schema.results import Citation, MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
+from .schema.statistics import EngineStatistics, StageStatistics
 from .streaming.policies import Fallback, Policy, Redact, Refine, Regenerate
 from .streaming.records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
 from .streaming.stream import ResponseStream
@@ -111,6 +112,7 @@ __all__ = [
     "EarlyVerdict",
     "Engine",
     "EngineClosed",
+    "EngineStatistics",
     "Fallback",
     "FeqaExplanation",
     "FeqaOptions",
@@ -155,6 +157,7 @@ __all__ = [
     "Sampling",
     "Score",
     "SentenceEvent",
+    "StageStatistics",
     "StatedValue",
     "StreamClosed",
     "Subgraph",

@@ -13,7 +13,7 @@ import typer
 from groundwire.engine import InvalidRequest
 
 from .field_docs import read_field_docs
-from .settings import HINTS, ONLY_ENVIRONMENT, PREFIX, Settings, is_list, load_settings, plain_type
+from .settings import HINTS, NOT_OPTIONS, PREFIX, Settings, is_list, load_settings, plain_type
 
 HELP = f"""Serve the engine over HTTP.
 
@@ -77,7 +77,7 @@ def _make_parameters() -> list[inspect.Parameter]:
         ),
     ]
     for name in HINTS:
-        if name in ONLY_ENVIRONMENT:
+        if name in NOT_OPTIONS:
             continue
         default = getattr(Settings(), name)
         shown = (

@@ -67,6 +67,7 @@ def load_engine(settings: Settings) -> Engine:
         threads=threads,
         extra=settings.extra,
         calibration=settings.calibration,
+        tenant_weights=settings.tenant_weights,
     )
 
 

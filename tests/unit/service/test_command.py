@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from groundwire.engine import InvalidRequest
 from groundwire.service import server
 from groundwire.service.command import serve
-from groundwire.service.settings import HINTS, Settings
+from groundwire.service.settings import HINTS, NOT_OPTIONS, Settings
 from tests.support.offline import ROOT
 
 PROGRAM = typer.Typer()
@@ -32,7 +32,7 @@ def test_every_setting_is_an_option_with_its_help() -> None:
     code, text = invoke("--help")
     assert code == 0
     for name in HINTS:
-        assert (f"--{name.replace('_', '-')} " in text) == (name != "tokens"), name
+        assert (f"--{name.replace('_', '-')} " in text) == (name not in NOT_OPTIONS), name
     assert "Bytes of a body, or of a line of /score_many. Default: 2000000." in text
     assert "groundwire serve --extra nph" in text
 
