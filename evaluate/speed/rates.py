@@ -1,0 +1,105 @@
+"""Responses per second with a number of requests in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from groundwire.engine import Engine, Score
+from groundwire.engine.schema.results import Request
+
+from .records import Timing
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """Callers that each ask one request after another."""
+
+    in_flight: int
+    """Callers."""
+    finished: int
+    """Responses that the rate is of."""
+    seconds: float
+    """Time in which they finished."""
+    per_second: float
+    latency: Timing | None
+    """Of these responses, from request to score; None when none finished."""
+    statuses: dict[str, int]
+
+
+@dataclass
+class _Finished:
+    """What finished so far."""
+
+    ends: list[float] = field(default_factory=list)
+    spent_ms: list[float] = field(default_factory=list)
+    statuses: list[str] = field(default_factory=list)
+
+
+def measure_rate(
+    engine: Engine,
+    requests: Iterable[Request],
+    in_flight: int,
+    seconds: float,
+    metrics: Sequence[str] | str | None = None,
+) -> Rate:
+    """Score ``requests`` with ``in_flight`` callers until they end or ``seconds`` have passed; give the rest up.
+
+    The rate is that of the requests after the first ``in_flight``, while all callers had something to ask; of all of
+    them, from the start, when too few finished for that.
+    """
+
+    def score(request: Request) -> Awaitable[Score]:
+        return engine.ascore(
+            request.response, request.knowledge, history=request.history, triples=request.triples, metrics=metrics
+        )
+
+    return asyncio.run(_measure(score, iter(requests), in_flight, seconds))
+
+
+async def _measure(
+    score: Callable[[Request], Awaitable[Score]], requests: Iterator[Request], in_flight: int, seconds: float
+) -> Rate:
+    done = _Finished()
+    started = time.perf_counter()
+    stopped: list[float] = []
+
+    async def call() -> None:
+        for request in requests:
+            asked = time.perf_counter()
+            status = (await score(request)).status
+            now = time.perf_counter()
+            done.ends.append(now)
+            done.spent_ms.append((now - asked) * 1000)
+            done.statuses.append(status)
+        stopped.append(time.perf_counter())
+
+    callers = [asyncio.create_task(call()) for _ in range(in_flight)]
+    _, late = await asyncio.wait(callers, timeout=seconds)
+    for task in late:
+        task.cancel()
+    ended = await asyncio.gather(*callers, return_exceptions=True)
+    for error in ended:
+        if error is not None and not isinstance(error, asyncio.CancelledError):
+            raise error  # the rate of the other callers would be that of fewer
+    # From the first caller without anything to ask, fewer than in_flight were at work.
+    end = min([*stopped, started + seconds])
+    return _count(done, started, end, in_flight)
+
+
+def _count(done: _Finished, started: float, end: float, in_flight: int) -> Rate:
+    busy = [index for index, moment in enumerate(done.ends) if moment <= end]
+    if len(busy) > 2 * in_flight:
+        chosen, since = busy[in_flight:], done.ends[busy[in_flight - 1]]
+        until = end
+    else:
+        chosen, since = list(range(len(done.ends))), started
+        until = done.ends[-1] if chosen else end
+    spent = max(until - since, 1e-9)
+    latency = Timing.of(done.spent_ms[index] for index in chosen) if chosen else None
+    statuses = Counter(done.statuses[index] for index in chosen)
+    return Rate(in_flight, len(chosen), spent, len(chosen) / spent, latency, dict(statuses))
