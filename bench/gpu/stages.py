@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 LIBRARIES = ("numpy", "onnx", "onnx_ir", "onnxruntime", "onnxscript", "spacy", "torch", "transformers")
-"""Imported before stages fork, where they are installed."""
+"""Imported before stages fork, where they are installed, and so are the modules of the stages."""
 TRACEBACK_LINES = 8
 POLL_SECONDS = 0.05
 
@@ -72,8 +72,9 @@ def run_stages(
     folder: Path,
     seconds: float,
     on_change: Callable[[Sequence[Record]], None],
+    at_once: int,
 ) -> list[Record]:
-    """Run groups one after another, the stages of a group at the same time; all of them within ``seconds``.
+    """Run groups one after another, up to ``at_once`` stages of a group at the same time; all within ``seconds``.
 
     ``setup`` is passed to each and has to be picklable; ``folder`` has their files. ``on_change`` gets the records
     whenever a stage has ended.
@@ -81,22 +82,24 @@ def run_stages(
     end = time.monotonic() + seconds
     folder.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(LIBRARIES))
+    modules = {stage.module: None for group in groups for stage in group}
+    context.set_forkserver_preload([*LIBRARIES, *modules])
     records: list[Record] = []
     for group in groups:
-        running = {}
-        for stage in group:
-            left = end - time.monotonic()
-            if left <= 0:
-                records.append(Record(stage.name, "skipped", 0.0, "no time was left"))
-                on_change(records)
+        waiting = list(group)
+        running: dict[str, _Running] = {}
+        while waiting or running:
+            if waiting and len(running) < at_once:
+                stage, path = waiting[0], folder / f"{waiting.pop(0).name}.json"
+                left = end - time.monotonic()
+                if left <= 0:
+                    records.append(Record(stage.name, "skipped", 0.0, "no time was left"))
+                    on_change(records)
+                    continue
+                process = context.Process(target=enter, args=(stage, setup, path))
+                process.start()
+                running[stage.name] = _Running(process, path, time.monotonic(), min(stage.seconds, left))
                 continue
-            path = folder / f"{stage.name}.json"
-            path.unlink(missing_ok=True)
-            process = context.Process(target=enter, args=(stage, setup, path))
-            process.start()
-            running[stage.name] = _Running(process, path, time.monotonic(), min(stage.seconds, left))
-        while running:
             for name, run in list(running.items()):
                 if run.has_ended():
                     records.append(run.end(name))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from groundwire.engine import Engine, Score
+from groundwire.engine import Engine, Options, Score
 from groundwire.engine.schema.results import Request
 
 from .records import Timing
@@ -46,6 +46,7 @@ def measure_rate(
     in_flight: int,
     seconds: float,
     metrics: Sequence[str] | str | None = None,
+    options: Options | None = None,
 ) -> Rate:
     """Score ``requests`` with ``in_flight`` callers until they end or ``seconds`` have passed; give the rest up.
 
@@ -55,7 +56,12 @@ def measure_rate(
 
     def score(request: Request) -> Awaitable[Score]:
         return engine.ascore(
-            request.response, request.knowledge, history=request.history, triples=request.triples, metrics=metrics
+            request.response,
+            request.knowledge,
+            history=request.history,
+            triples=request.triples,
+            metrics=metrics,
+            options=options,
         )
 
     return asyncio.run(_measure(score, iter(requests), in_flight, seconds))

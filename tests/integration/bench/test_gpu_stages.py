@@ -22,7 +22,7 @@ def _import_nothing_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(tmp_path: Path, *groups: Sequence[Stage], seconds: float = 100) -> dict[str, Record]:
     seen: list[int] = []
-    records = run_stages(groups, "setup", tmp_path / "stages", seconds, lambda records: seen.append(len(records)))
+    records = run_stages(groups, "setup", tmp_path / "stages", seconds, lambda records: seen.append(len(records)), 3)
     assert seen == list(range(1, len(records) + 1))
     return {record.name: record for record in records}
 
