@@ -179,5 +179,7 @@ def noted(errors: dict[str, str], name: str) -> Iterator[None]:
     """Keep the error of one subject of a stage in ``errors``, so that the other subjects go on."""
     try:
         yield
+    except Skipped as reason:
+        errors[name] = str(reason)
     except Exception as error:
         errors[name] = f"{type(error).__name__}: {str(error)[:500]}"

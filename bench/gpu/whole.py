@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -17,6 +17,7 @@ import torch
 from groundwire.engine import BeamSearch, Engine, Options, Q2Options
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.schema.results import Request
+from groundwire.evaluate.speed.measure import Stage, observe_stages
 from groundwire.evaluate.speed.rates import Rate, measure_rate
 
 from .. import common, every_call, models, paper_size
@@ -159,14 +160,6 @@ def measure_equal_work(setup: Setup, save: Save) -> None:
     scheduler.close()
 
 
-class Stage(msgspec.Struct):
-    """The batches of one role, or of several that run together."""
-
-    calls: int = 0
-    batches: int = 0
-    run_ms: float = 0.0
-
-
 class Latency(msgspec.Struct, frozen=True):
     """Responses one at a time."""
 
@@ -189,13 +182,6 @@ def measure_latency(setup: Setup, save: Save) -> None:
         for metrics, at_once in AT_ONCE.items():
             asked = METRICS[metrics.split()[0]]
             options = find_options(setup, at_once)
-            stages: defaultdict[str, Stage] = defaultdict(Stage)
-
-            def add(role: str, calls: int, milliseconds: float, stages: dict[str, Stage] = stages) -> None:
-                stage = stages[role]
-                stage.calls += calls
-                stage.batches += 1
-                stage.run_ms += milliseconds
 
             def score(asked: list[str] | str = asked, options: Options = options) -> str:
                 request = next(texts)
@@ -206,20 +192,19 @@ def measure_latency(setup: Setup, save: Save) -> None:
 
             for _ in range(1 if setup.tiny else 8):
                 score()
-            engine.observe_batches(add)
             spent: list[float] = []
-            statuses: defaultdict[str, int] = defaultdict(int)
+            statuses: Counter[str] = Counter()
             end = time.perf_counter() + 6 * setup.seconds
-            while len(spent) < (2 if setup.tiny else 100) or time.perf_counter() < end:
-                took, status = common.timed(score)
-                spent.append(took)
-                statuses[status] += 1
-            engine.observe_batches(None)
+            with observe_stages(engine) as stages:
+                while len(spent) < (2 if setup.tiny else 100) or time.perf_counter() < end:
+                    took, status = common.timed(score)
+                    spent.append(took)
+                    statuses[status] += 1
             launches = None
             with suppress(Skipped):
                 launches = count_launches(setup, score)
             names = engine.metric_names(asked)
-            results.append(Latency(metrics, names, Timing.of(spent), dict(stages), dict(statuses), launches))
+            results.append(Latency(metrics, names, Timing.of(spent), stages, dict(statuses), launches))
             save(results)
 
 
@@ -245,7 +230,8 @@ def measure_load(setup: Setup, save: Save) -> None:
                 most = in_flight + 4 if setup.tiny else 8 * in_flight
                 before = time.process_time()
                 chosen = itertools.islice(texts, most)
-                rate = measure_rate(engine, chosen, in_flight, 6 * setup.seconds, asked, options)
+                least = min(in_flight, 64)
+                rate = measure_rate(engine, chosen, in_flight, 6 * setup.seconds, asked, options, at_least=least)
                 spent = time.process_time() - before
                 results.append(Load(metrics, rate, 1000 * spent / max(rate.finished, 1)))
                 save(results)

@@ -47,8 +47,10 @@ def measure_rate(
     seconds: float,
     metrics: Sequence[str] | str | None = None,
     options: Options | None = None,
+    at_least: int = 1,
 ) -> Rate:
-    """Score ``requests`` with ``in_flight`` callers until they end or ``seconds`` have passed; give the rest up.
+    """Score ``requests`` with ``in_flight`` callers until they end, or ``seconds`` have passed and ``at_least`` have
+    finished; give the rest up.
 
     The rate is that of the requests after the first ``in_flight``, while all callers had something to ask; of all of
     them, from the start, when too few finished for that.
@@ -64,15 +66,20 @@ def measure_rate(
             options=options,
         )
 
-    return asyncio.run(_measure(score, iter(requests), in_flight, seconds))
+    return asyncio.run(_measure(score, iter(requests), in_flight, seconds, at_least))
 
 
 async def _measure(
-    score: Callable[[Request], Awaitable[Score]], requests: Iterator[Request], in_flight: int, seconds: float
+    score: Callable[[Request], Awaitable[Score]],
+    requests: Iterator[Request],
+    in_flight: int,
+    seconds: float,
+    at_least: int,
 ) -> Rate:
     done = _Finished()
     started = time.perf_counter()
     stopped: list[float] = []
+    enough = asyncio.Event()
 
     async def call() -> None:
         for request in requests:
@@ -82,19 +89,28 @@ async def _measure(
             done.ends.append(now)
             done.spent_ms.append((now - asked) * 1000)
             done.statuses.append(status)
+            if len(done.ends) >= at_least:
+                enough.set()
         stopped.append(time.perf_counter())
 
     callers = [asyncio.create_task(call()) for _ in range(in_flight)]
-    _, late = await asyncio.wait(callers, timeout=seconds)
-    for task in late:
+    limit = asyncio.create_task(_wait(seconds, enough))
+    asking = asyncio.gather(*callers)
+    await asyncio.wait([asking, limit], return_when=asyncio.FIRST_COMPLETED)
+    end = time.perf_counter()
+    for task in (limit, *callers):
         task.cancel()
-    ended = await asyncio.gather(*callers, return_exceptions=True)
+    ended = await asyncio.gather(*callers, asking, return_exceptions=True)
     for error in ended:
-        if error is not None and not isinstance(error, asyncio.CancelledError):
+        if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
             raise error  # the rate of the other callers would be that of fewer
     # From the first caller without anything to ask, fewer than in_flight were at work.
-    end = min([*stopped, started + seconds])
-    return _count(done, started, end, in_flight)
+    return _count(done, started, min([*stopped, end]), in_flight)
+
+
+async def _wait(seconds: float, enough: asyncio.Event) -> None:
+    await asyncio.sleep(seconds)
+    await enough.wait()
 
 
 def _count(done: _Finished, started: float, end: float, in_flight: int) -> Rate:
