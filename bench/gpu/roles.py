@@ -136,7 +136,11 @@ def make_graph(model: Any, sides: Sides, device: str) -> Callable[[], list[Array
 
 def make_compiled(model: Any, sides: Sides, device: str) -> Callable[[], list[Array]]:
     """``torch.compile`` for these shapes, with CUDA graphs of its own."""
-    compiled = torch.compile(partial(sides.forward, model), dynamic=False, mode="reduce-overhead")
+
+    def forward(tensors: Tensors) -> list[torch.Tensor]:
+        return sides.forward(model, tensors)
+
+    compiled = torch.compile(forward, dynamic=False, mode="reduce-overhead")
 
     def run() -> list[Array]:
         with torch.inference_mode():

@@ -2,7 +2,7 @@
 
 A stage that raises, crashes, loses the GPU or takes too long is recorded with what happened, and the others go on. It
 may save its results as it goes: those of the last time count. Processes fork from one that has imported the large
-libraries and used none of them, so a stage starts at once.
+libraries and used none of them (``preload.py``), so a stage starts at once.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-LIBRARIES = ("numpy", "onnx", "onnx_ir", "onnxruntime", "onnxscript", "spacy", "torch", "transformers")
-"""Imported before stages fork, where they are installed, and so are the modules of the stages."""
+PRELOAD = "bench.gpu.preload"
+"""Imported by the process that stages fork from."""
 TRACEBACK_LINES = 8
 POLL_SECONDS = 0.05
 
@@ -81,9 +82,7 @@ def run_stages(
     """
     end = time.monotonic() + seconds
     folder.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("forkserver")
-    modules = {stage.module: None for group in groups for stage in group}
-    context.set_forkserver_preload([*LIBRARIES, *modules])
+    context = _choose_context()
     records: list[Record] = []
     for group in groups:
         waiting = list(group)
@@ -107,6 +106,20 @@ def run_stages(
                     on_change(records)
             time.sleep(POLL_SECONDS)
     return records
+
+
+def _choose_context() -> ForkServerContext | SpawnContext:
+    """A way to start processes: forks, unless what they fork from has started CUDA, which does not survive it."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([PRELOAD])
+    probe = context.Process(target=_probe)
+    probe.start()
+    probe.join()
+    return context if probe.exitcode == 0 else multiprocessing.get_context("spawn")
+
+
+def _probe() -> None:
+    os._exit(getattr(sys.modules.get(PRELOAD), "CUDA_STARTED", False))
 
 
 class _Running(NamedTuple):

@@ -37,3 +37,8 @@ def save_and_hang(setup: str, save: Save) -> None:
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     save({"child": child.pid})
     time.sleep(600)
+
+
+def exit_with_one() -> None:
+    """As the probe where CUDA was started."""
+    os._exit(1)

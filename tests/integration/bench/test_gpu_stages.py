@@ -10,6 +10,7 @@ import pytest
 
 from bench.gpu import stages
 from bench.gpu.stages import Record, Stage, run_stages
+from tests.support.stages import exit_with_one
 
 HERE = "tests.support.stages"
 
@@ -17,7 +18,7 @@ HERE = "tests.support.stages"
 @pytest.fixture(autouse=True)
 def _import_nothing_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """These stages use no large library."""
-    monkeypatch.setattr(stages, "LIBRARIES", ())
+    monkeypatch.setattr(stages, "PRELOAD", "tests.support.stages")
 
 
 def run(tmp_path: Path, *groups: Sequence[Stage], seconds: float = 100) -> dict[str, Record]:
@@ -62,6 +63,14 @@ def test_a_stage_that_takes_too_long_is_cut_and_keeps_what_it_saved(tmp_path: Pa
         time.sleep(0.05)
     else:
         pytest.fail("what a stage has started outlives it")
+
+
+def test_after_cuda_was_started_processes_do_not_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "_probe", exit_with_one)
+    assert run(tmp_path, [stage("save_twice")])["save_twice"].status == "done"
+    assert stages._choose_context().get_start_method() == "spawn"
+    monkeypatch.undo()
+    assert stages._choose_context().get_start_method() == "forkserver"
 
 
 def test_without_time_left_a_stage_is_skipped(tmp_path: Path) -> None:
