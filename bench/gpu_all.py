@@ -58,7 +58,7 @@ def make_stages(roles: Sequence[str] = ROLES) -> list[list[Stage]]:
         ],
         [Stage("latency", WHOLE, "measure_latency", 100)],
         [Stage("load", WHOLE, "measure_load", 150)],
-        [Stage("q2", WHOLE, "measure_equal_work", 60)],
+        [Stage("q2", WHOLE, "measure_equal_work", 90)],
         *([Stage(f"role.{role}", "bench.gpu.roles", "measure", 60, (role, "eager", "graph"))] for role in compared),
         *([Stage(f"compile.{role}", "bench.gpu.roles", "measure", 90, (role, "compile", "static"))]
           for role in compared),
@@ -71,7 +71,7 @@ def main(
         Path | None, typer.Option(help="Where models are kept (12 GB); default: a temporary directory.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="Time of everything.", min=0.1)] = 8.0,
-    seconds: Annotated[float, typer.Option(help="Time of each comparison; rates take six times as long.")] = 1.5,
+    seconds: Annotated[float, typer.Option(help="Time of each comparison; rates take six times as long.")] = 1.0,
     roles: Annotated[str, typer.Option(help="Roles to prepare and measure.")] = ",".join(ROLES),
     only: Annotated[str | None, typer.Option(help="Stages to run, by the beginnings of their names.")] = None,
     tiny: Annotated[bool, typer.Option(help="Tiny models, to try the benchmark itself; checks no targets.")] = False,

@@ -84,27 +84,31 @@ def run_stages(
     folder.mkdir(parents=True, exist_ok=True)
     context = _choose_context()
     records: list[Record] = []
-    for group in groups:
-        waiting = list(group)
-        running: dict[str, _Running] = {}
-        while waiting or running:
-            if waiting and len(running) < at_once:
-                stage, path = waiting[0], folder / f"{waiting.pop(0).name}.json"
-                left = end - time.monotonic()
-                if left <= 0:
-                    records.append(Record(stage.name, "skipped", 0.0, "no time was left"))
-                    on_change(records)
+    running: dict[str, _Running] = {}
+    try:
+        for group in groups:
+            waiting = list(group)
+            while waiting or running:
+                if waiting and len(running) < at_once:
+                    stage, path = waiting[0], folder / f"{waiting.pop(0).name}.json"
+                    left = end - time.monotonic()
+                    if left <= 0:
+                        records.append(Record(stage.name, "skipped", 0.0, "no time was left"))
+                        on_change(records)
+                        continue
+                    process = context.Process(target=enter, args=(stage, setup, path))
+                    process.start()
+                    running[stage.name] = _Running(process, path, time.monotonic(), min(stage.seconds, left))
                     continue
-                process = context.Process(target=enter, args=(stage, setup, path))
-                process.start()
-                running[stage.name] = _Running(process, path, time.monotonic(), min(stage.seconds, left))
-                continue
-            for name, run in list(running.items()):
-                if run.has_ended():
-                    records.append(run.end(name))
-                    del running[name]
-                    on_change(records)
-            time.sleep(POLL_SECONDS)
+                for name, run in list(running.items()):
+                    if run.has_ended():
+                        records.append(run.end(name))
+                        del running[name]
+                        on_change(records)
+                time.sleep(POLL_SECONDS)
+    finally:
+        for run in running.values():  # after an interrupt
+            _kill(run.process)
     return records
 
 
@@ -159,7 +163,7 @@ def _kill(process: BaseProcess) -> None:
 
 def enter(stage: Stage, setup: Any, path: Path) -> None:
     """Run a stage in this process, which is its own, and write what becomes of it to ``path``."""
-    os.setsid()  # a group of processes of its own, to end with what it starts
+    os.setpgrp()  # a group of processes of its own, to end with what it starts
     latest: list[Any] = [None]
 
     def write(status: Status, message: str = "") -> None:

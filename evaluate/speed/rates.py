@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -96,7 +97,8 @@ async def _measure(
     callers = [asyncio.create_task(call()) for _ in range(in_flight)]
     limit = asyncio.create_task(_wait(seconds, enough))
     asking = asyncio.gather(*callers)
-    await asyncio.wait([asking, limit], return_when=asyncio.FIRST_COMPLETED)
+    first: list[asyncio.Future[Any]] = [asking, limit]
+    await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
     end = time.perf_counter()
     for task in (limit, *callers):
         task.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,15 +55,32 @@ def test_a_stage_that_takes_too_long_is_cut_and_keeps_what_it_saved(tmp_path: Pa
     records = run(tmp_path, [stage("save_and_hang", 5)], [stage("save_twice")])
     assert records["save_and_hang"].status == "cut"
     assert records["save_and_hang"].message == "its 5 seconds were over"
-    child = records["save_and_hang"].results["child"]
     assert records["save_twice"].status == "done"
-    for _ in range(100):  # the killed child becomes a zombie of whatever adopts it, or is gone
-        state = Path(f"/proc/{child}/stat")
+    wait_for_end(records["save_and_hang"].results["child"])
+
+
+def wait_for_end(child: int) -> None:
+    """A killed process is gone, or a zombie of whatever adopts it."""
+    state = Path(f"/proc/{child}/stat")
+    for _ in range(200):
         if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
-            break
+            return
         time.sleep(0.05)
-    else:
-        pytest.fail("what a stage has started outlives it")
+    pytest.fail("what a stage has started outlives it")
+
+
+def test_after_an_interrupt_no_stage_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "stages" / "save_and_hang.json"
+
+    def interrupt(records: Sequence[Record]) -> None:
+        while not path.exists():
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    both = [stage("save_and_hang"), stage("have_nothing")]
+    with pytest.raises(KeyboardInterrupt):
+        run_stages([both], "setup", path.parent, 60, interrupt, 2)
+    wait_for_end(json.loads(path.read_text())["results"]["child"])
 
 
 def test_after_cuda_was_started_processes_do_not_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
