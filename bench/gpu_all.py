@@ -54,7 +54,7 @@ def make_stages(roles: Sequence[str] = ROLES) -> list[list[Stage]]:
         [
             *(Stage(f"export.{role}", prepare, "prepare", 180, (role,)) for role in roles),
             Stage(f"export.{SPANS}", prepare, "prepare_spans", 60),
-            Stage("parity", "bench.gpu.parity", "measure", 120),
+            Stage("parity", "bench.gpu.parity", "measure", 240),
         ],
         [Stage("latency", WHOLE, "measure_latency", 100)],
         [Stage("load", WHOLE, "measure_load", 150)],

@@ -4,8 +4,9 @@
 # WHEELS is a folder with what that machine lacks, for its Python: wheels, archives (*.tar.xz, *.tar.xz.part*) of
 # unpacked ones, and a wheel of groundwire, for its native module alone (pip wheel --no-deps .). Without that wheel the
 # module is built, with scikit-build-core, nanobind, cmake and a C++ compiler. docs/guides/gpu.md says how to fill it.
-# Installs into SITE (default: /tmp/groundwire-site), outside of the machine's own packages; what is there stays, so a
-# large set of wheels may come in several calls:  scripts/gpu_host.sh WHEELS  alone only installs.
+# Installs what is missing into SITE (default: /tmp/groundwire-site), outside of the machine's own packages. Whatever the
+# machine has in any version stays, so that its PyTorch and transformers go on to work; onnxruntime-gpu comes before its
+# onnxruntime. A large set of wheels may come in several calls:  scripts/gpu_host.sh WHEELS  alone only installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -16,13 +17,26 @@ mkdir -p "$site"
 export PYTHONPATH="$PWD:$site${PYTHONPATH:+:$PYTHONPATH}"
 
 shopt -s nullglob
-others=()
-for wheel in "$wheels"/*.whl; do
-    [[ $(basename "$wheel") == groundwire-* ]] || others+=("$wheel")
-done
-if ((${#others[@]})); then
+mapfile -t missing < <("$python" - "$wheels"/*.whl <<'PYTHON'
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+for wheel in sys.argv[1:]:
+    name, version = Path(wheel).name.split("-")[:2]
+    try:
+        there = distribution(name).version
+    except PackageNotFoundError:
+        if name != "groundwire":
+            print(wheel)
+    else:
+        if there != version:
+            print(f"{name} {there} is there and stays; {version} is not installed.", file=sys.stderr)
+PYTHON
+)
+if ((${#missing[@]})); then
     "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --disable-pip-version-check \
-        --upgrade --target "$site" "${others[@]}"
+        --upgrade --target "$site" "${missing[@]}"
 fi
 for archive in "$wheels"/*.tar.xz; do
     tar -xJf "$archive" -C "$site"
