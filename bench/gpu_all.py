@@ -89,7 +89,7 @@ def main(
         begins = tuple(only.split(","))
         groups = [[stage for stage in group if stage.name.startswith(begins)] for group in groups]
     if tiny and (device == "cpu" or is_double()):
-        # A compiler takes minutes on a CPU, and tells nothing of a GPU.
+        # A compiler takes minutes on a CPU, and says nothing of a GPU.
         groups = [[stage for stage in group if not stage.name.startswith("compile.")] for group in groups]
     computes = device == "cpu" or not is_double()
     with tempfile.TemporaryDirectory(prefix="groundwire-gpu-") as folder:

@@ -57,20 +57,20 @@ def compare(ours: list[Score], others: list[Score], responses: list[str], signat
     probability = 0.0
     values = same_values = verdicts = marks = 0
     differences = []
-    for text, one, other in zip(responses, ours, others, strict=True):
-        for name, result in one.metrics.items():
+    for text, score, other in zip(responses, ours, others, strict=True):
+        for name, result in score.metrics.items():
             left, right = result.value, other.metrics[name].value
             values += 1
             same_values += (left is None) == (right is None)
             if left is not None and right is not None:
                 largest[name] = max(largest.get(name, 0.0), abs(left - right))
-        if one.verdict.probability is not None and other.verdict.probability is not None:
-            probability = max(probability, abs(one.verdict.probability - other.verdict.probability))
-        verdicts += one.verdict.label == other.verdict.label
-        marked, marked_there = ([(s.start, s.end) for s in score.unsupported] for score in (one, other))
+        if score.verdict.probability is not None and other.verdict.probability is not None:
+            probability = max(probability, abs(score.verdict.probability - other.verdict.probability))
+        verdicts += score.verdict.label == other.verdict.label
+        marked, marked_there = (_list_marks(result) for result in (score, other))
         marks += marked == marked_there
-        if one.verdict.label != other.verdict.label:
-            differences.append(Difference(text, f"verdict {one.verdict.label}, on the device {other.verdict.label}"))
+        if score.verdict.label != other.verdict.label:
+            differences.append(Difference(text, f"verdict {score.verdict.label}, on the device {other.verdict.label}"))
         if marked != marked_there:
             differences.append(Difference(text, f"marked {marked}, on the device {marked_there}"))
     count = len(responses)
@@ -85,3 +85,7 @@ def compare(ours: list[Score], others: list[Score], responses: list[str], signat
         marks / count,
         tuple(differences),
     )
+
+
+def _list_marks(score: Score) -> list[tuple[int, int]]:
+    return [(span.start, span.end) for span in score.unsupported]

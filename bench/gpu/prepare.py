@@ -99,6 +99,6 @@ def _take_processors(setup: Setup, role: str) -> int:
     weights = [SHARES.get(name, 1.0) for name in setup.roles]
     ends = [round(end / sum(weights) * len(processors)) for end in itertools.accumulate(weights)]
     index = setup.roles.index(role)
-    own = processors[ends[index - 1] if index else 0 : ends[index]] or [processors[index % len(processors)]]
-    os.sched_setaffinity(0, own)
+    share = processors[ends[index - 1] if index else 0 : ends[index]] or [processors[index % len(processors)]]
+    os.sched_setaffinity(0, share)
     return usable_cores()

@@ -100,16 +100,16 @@ def show(results: Results) -> None:
     rows = []
     for row in list_comparisons(records):
         engine = row["timings"].get("engine")
-        found = near.get((row["role"], row["input"]))
+        rated = near.get((row["role"], row["input"]))
         launches = row["launches"]
         rows.append(
             (
                 f"{row['role']}, {row['input']}",
                 "–" if engine is None else f"{engine['p50_ms']:.2f} ({engine['p99_ms']:.2f})",
-                "–" if found is None else f"{found.efficiency.tflops:.1f} / {found.efficiency.gbs:.0f}",
+                "–" if rated is None else f"{rated.efficiency.tflops:.1f} / {rated.efficiency.gbs:.0f}",
                 "–"
-                if found is None or found.efficiency.fraction is None
-                else f"{found.efficiency.fraction:.1%} {found.efficiency.bound}",
+                if rated is None or rated.efficiency.fraction is None
+                else f"{rated.efficiency.fraction:.1%} {rated.efficiency.bound}",
                 "–" if launches is None else f"{launches['kernels']}",
                 ", ".join(f"{WAYS[way]} {ratio:.2f} ×" for way, ratio in row["ratios"].items()) or "–",
             )
@@ -160,15 +160,15 @@ def draw(results: Results, stem: Path) -> None:
     if rows:
         with open_figure(SIZE) as (figure, axes):
             axes.set_position((0.4, 0.2, 0.57, 0.77))
-            places = range(len(rows), 0, -1)
+            heights = range(len(rows), 0, -1)
             for way, colour, marker in zip(WAYS, SERIES, MARKERS, strict=False):
-                there = [(row, y) for row, y in zip(rows, places, strict=True) if way in row["ratios"]]
+                there = [(row, y) for row, y in zip(rows, heights, strict=True) if way in row["ratios"]]
                 if there:
                     ratios = [row["ratios"][way] for row, _ in there]
                     axes.scatter(ratios, [y for _, y in there], s=22, color=colour, marker=marker, label=WAYS[way])
             axes.axvline(1.0, color=SERIES[2], linewidth=0.8)
             axes.set_xscale("log")
-            axes.set_yticks(list(places), [f"{row['role']}, {'full' if row['full'] else 'one'}" for row in rows])
+            axes.set_yticks(list(heights), [f"{row['role']}, {'full' if row['full'] else 'one'}" for row in rows])
             axes.set(xlabel="time of PyTorch over that of the engine")
             axes.legend(loc="upper center", bbox_to_anchor=(0.2, -0.12), ncols=2)
             alternative = "For each role, the time of batched PyTorch over that of the engine"

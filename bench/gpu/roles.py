@@ -182,5 +182,6 @@ def find_error(expected: list[Array], actual: list[Array], scale: list[Array]) -
     """The largest difference, in standard deviations of ``scale``; infinite where a value is no number."""
     spread = float(np.concatenate([part.ravel() for part in scale]).std())
     pairs = zip(expected, actual, strict=True)
-    largest = max(float(np.abs(one.astype(np.float32) - other.astype(np.float32)).max()) for one, other in pairs)
+    # NumPy's max, unlike Python's, keeps what is no number.
+    largest = float(np.max([np.abs(left.astype(np.float32) - right.astype(np.float32)).max() for left, right in pairs]))
     return largest / spread if np.isfinite(largest) and spread > 0 else float("inf")

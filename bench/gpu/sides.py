@@ -97,8 +97,8 @@ def make_sides(setup: Setup, role: str, folder: Path) -> tuple[Sides, Sides]:
             sides = _make_language_model_sides(setup, opened, folder)
         case _:
             sides = _make_encoder_sides(setup, opened, role)
-    one, full = sides
-    return one, full
+    of_one_response, full = sides
+    return of_one_response, full
 
 
 def _make_encoder_sides(setup: Setup, opened: Bundle, role: str) -> list[Sides]:

@@ -91,8 +91,8 @@ def measure_speed(
 ) -> Speed:
     """Load an engine and measure it, each group and each rate for ``seconds``, longer where responses take longer.
 
-    ``watch`` is told what begins; ``gpu`` is the number of the GPU whose memory is read, if the engine uses one. Raises
-    what loading or warming up raises.
+    ``watch`` gets the name of what begins; ``gpu`` is the number of the GPU whose memory is read, if the engine uses
+    one. Raises what loading or warming up raises.
     """
     watch("loading")
     started = time.perf_counter()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 import torch
 
@@ -16,6 +17,7 @@ from bench.common import ROOT
 from bench.gpu import parity
 from bench.gpu.prepare import fewer_gate_texts
 from bench.gpu.report import list_comparisons, list_targets, make_results
+from bench.gpu.roles import find_error
 from bench.gpu.stages import Record
 from bench.gpu.work import Work, count_work, find_repeats, once, rate_work
 from bench.gpu_all import COMPARED, make_stages
@@ -56,6 +58,12 @@ def test_one_command_measures_everything(tmp_path: Path) -> None:
         assert set(row["errors"]) <= {"graph", "launches"}
     for name in ("roles.svg", "roles.png", "load.svg", "load.png"):
         assert (out.parent / f"gpu_all_{name}").stat().st_size > 0
+
+
+def test_a_value_that_is_no_number_is_an_infinite_error() -> None:
+    truth = [np.array([1.0, 2.0], np.float32), np.array([3.0], np.float32)]
+    assert find_error(truth, [truth[0] + np.float32(0.5), truth[1]], truth) == pytest.approx(0.5 / np.std([1, 2, 3]))
+    assert find_error(truth, [truth[0], np.array([np.nan], np.float32)], truth) == float("inf")
 
 
 def test_what_matters_most_comes_first_and_a_stage_has_one_name() -> None:
@@ -148,10 +156,10 @@ def test_results_that_differ_from_the_cpus_are_named() -> None:
         ours = [engine.score(text, "Elvis was born in 1935.", metrics=["q2"]) for text in ("Elvis.", "It was 1936.")]
     assert parity.compare(ours, ours, ["a", "b"], ("", "")).differences == ()
     other = [ours[0], change(ours[1])]
-    found = parity.compare(ours, other, ["a", "b"], ("", ""))
-    assert (found.same_verdicts, found.same_marks, found.same_statuses) == (0.5, 0.5, 1.0)
-    assert found.largest["q2"] == pytest.approx(0.25)
-    assert [difference.response for difference in found.differences] == ["b", "b"]
+    result = parity.compare(ours, other, ["a", "b"], ("", ""))
+    assert (result.same_verdicts, result.same_marks, result.same_statuses) == (0.5, 0.5, 1.0)
+    assert result.largest["q2"] == pytest.approx(0.25)
+    assert [difference.response for difference in result.differences] == ["b", "b"]
 
 
 def change(score: Score) -> Score:

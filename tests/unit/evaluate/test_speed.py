@@ -11,6 +11,7 @@ import pytest
 
 from groundwire.engine import Engine
 from groundwire.engine.schema.results import Request
+from groundwire.evaluate.speed.memory import used_gpu_mb
 from groundwire.evaluate.speed.rates import measure_rate
 from groundwire.evaluate.speed.records import Report, make_report
 from groundwire.runtime.errors import InvalidRequest
@@ -62,6 +63,17 @@ def test_a_rate_waits_for_a_response(engine: Engine) -> None:
 def test_what_a_caller_raises_is_raised(engine: Engine) -> None:
     with pytest.raises(InvalidRequest, match="no_such"):
         measure_rate(engine, requests(3), 2, 60.0, ["no_such"])
+
+
+@pytest.mark.parametrize(("prints", "expected"), [("echo 1000", 1048.576), ("echo [N/A]", None), ("exit 9", None)])
+def test_the_memory_of_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: str, expected: float | None
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n[ $1 = --id=1 ] || exit 1\n{prints}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert used_gpu_mb(1) == expected
 
 
 def test_a_report_is_written_in_whole(tmp_path: Path) -> None:
