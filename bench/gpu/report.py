@@ -167,7 +167,8 @@ def draw(results: Results, stem: Path) -> None:
                     ratios = [row["ratios"][way] for row, _ in there]
                     axes.scatter(ratios, [y for _, y in there], s=22, color=colour, marker=marker, label=WAYS[way])
             axes.axvline(1.0, color=SERIES[2], linewidth=0.8)
-            axes.set_xscale("log")
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} ×")
             axes.set_yticks(list(heights), [f"{row['role']}, {'full' if row['full'] else 'one'}" for row in rows])
             axes.set(xlabel="time of PyTorch over that of the engine")
             axes.legend(loc="upper center", bbox_to_anchor=(0.2, -0.12), ncols=2)
@@ -185,6 +186,7 @@ def draw(results: Results, stem: Path) -> None:
                     color=colour, linestyle=dashes, marker=marker, label=name,
                 )  # fmt: skip
             axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.set_ylim(bottom=0)
             axes.set(xlabel="requests in flight", ylabel="responses per second")
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)

@@ -133,6 +133,7 @@ def test_a_plot(tmp_path: Path, name: str, begins: bytes) -> None:
     assert drawn.startswith(begins)
     if name.endswith(".svg"):
         assert b"unigram_f1: alone" in drawn
+        assert b"mathdefault" not in drawn
 
 
 def test_the_built_in_dialogues_are_the_examples() -> None:
