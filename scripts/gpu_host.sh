@@ -35,7 +35,7 @@ for wheel in sys.argv[1:]:
 PYTHON
 )
 if ((${#missing[@]})); then
-    "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --disable-pip-version-check \
+    "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --disable-pip-version-check --root-user-action=ignore \
         --upgrade --target "$site" "${missing[@]}"
 fi
 for archive in "$wheels"/*.tar.xz; do
