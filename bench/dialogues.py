@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from groundwire.evaluate.speed.dialogues import make_name
+
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "dialogues.jsonl"
-SYLLABLES = ("ba", "dor", "fen", "gil", "har", "jo", "ken", "lu", "mar", "nel", "ot", "pas", "ra", "sim", "ta", "vin")
 
 
 class Dialogue(NamedTuple):
@@ -36,13 +37,4 @@ def distinct(number: int) -> Iterator[Dialogue]:
     originals = examples()
     for index in range(number):
         dialogue = originals[index % len(originals)]
-        yield dialogue._replace(response=f"{name(index // len(originals))}, {dialogue.response}")
-
-
-def name(number: int) -> str:
-    """The ``number``-th made-up name."""
-    parts: list[str] = []
-    for _ in range(max(2, len(f"{number:x}"))):
-        number, syllable = divmod(number, len(SYLLABLES))
-        parts.append(SYLLABLES[syllable])
-    return "".join(parts).capitalize()
+        yield dialogue._replace(response=f"{make_name(index // len(originals))}, {dialogue.response}")

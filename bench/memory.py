@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from importlib.abc import MetaPathFinder
 from pathlib import Path
+
+from groundwire.evaluate.speed.memory import peak_mb as peak_mb
+from groundwire.evaluate.speed.memory import resident_mb as resident_mb
 
 
 class _Hidden(MetaPathFinder):
@@ -38,22 +40,6 @@ def in_use_mb() -> float:
     return float(info.uordblks + info.hblkhd) / 1e6
 
 
-def resident_mb() -> float:
-    """Memory of this process that is in RAM now, in MB (Linux)."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
 def forget_peak() -> None:
     """Reset ``peak_mb`` (Linux)."""
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
-
-
-def peak_mb() -> float:
-    """The largest resident size since the process began or forgot its peak, in MB (Linux).
-
-    Not ``ru_maxrss``, which begins at the size of the process that started this one.
-    """
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024 / 1e6

@@ -25,11 +25,14 @@ from transformers import (
     AlbertForQuestionAnswering,
     BartConfig,
     BartForConditionalGeneration,
+    BertConfig,
+    BertForSequenceClassification,
     BloomConfig,
     BloomForCausalLM,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForSequenceClassification,
+    RobertaModel,
     T5Config,
     T5ForConditionalGeneration,
 )
@@ -44,8 +47,16 @@ from .dialogues import examples
 
 LABELS = ("contradiction", "entailment", "neutral")
 WINDOW = 512
-NAMES = {"qa": "ALBERT-xlarge", "nli": "RoBERTa-large", "qg": "T5-base"}
-Precision: TypeAlias = Literal["fp32", "int8"]
+NAMES = {
+    "qa": "ALBERT-xlarge",
+    "nli": "RoBERTa-large",
+    "qg": "T5-base",
+    "lm": "BLOOM-560m",
+    "detector.consistency": "BERT-base",
+    "detector.verifiability": "BERT-base",
+    "embedder": "RoBERTa-large, 17 layers",
+}
+Precision: TypeAlias = Literal["fp32", "fp16", "int8"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,9 @@ class Size:
     t5: dict[str, int]
     bloom: dict[str, int]
     bart: dict[str, int]
+    bert: dict[str, int]
+    embedder: dict[str, int]
+    """What the embedder's RoBERTa has otherwise."""
 
 
 PAPER = Size(
@@ -90,6 +104,14 @@ PAPER = Size(
         "decoder_ffn_dim": 4096,
         "max_position_embeddings": 1024,
     },
+    bert={
+        "vocab_size": 30_522,
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+    },
+    embedder={"num_hidden_layers": 17},
 )
 TINY = Size(
     "tiny",
@@ -121,11 +143,25 @@ TINY = Size(
         "decoder_ffn_dim": 128,
         "max_position_embeddings": 256,
     },
+    bert={
+        "vocab_size": 1_000,
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
+    },
+    embedder={"num_hidden_layers": 2},
 )
 
 
 def checkpoints(work: Path, size: Size) -> dict[str, Path]:
-    """The checkpoint directories of the roles qa, nli, qg and spans, written if missing.
+    """The checkpoint directories of the roles qa, nli, qg and spans, written if missing."""
+    folders = {role: checkpoint(work, size, role) for role in ("qa", "nli", "qg")}
+    return folders | {"spans": spans.pipeline(folders["qa"].parent / "random-spans")}
+
+
+def checkpoint(work: Path, size: Size, role: str) -> Path:
+    """The checkpoint directory of a role of ``NAMES``, written if missing.
 
     The words of the examples are in every vocabulary.
     """
@@ -136,18 +172,21 @@ def checkpoints(work: Path, size: Size) -> dict[str, Path]:
         "qa": lambda: _albert(size.albert, words),
         "nli": lambda: _roberta(size.roberta, words),
         "qg": lambda: _t5(size.t5, words),
+        "lm": lambda: _bloom(size.bloom, words),
+        "detector.consistency": lambda: _bert(size.bert, words),
+        "detector.verifiability": lambda: _bert(size.bert, words),
+        "embedder": lambda: _embedder({**size.roberta, **size.embedder}, words),
     }
-    parent = work / f"{size.name}-checkpoints-{known}"
-    folders = {role: parent / f"random-{NAMES[role].lower()}" for role in builders}
-    for role, build in builders.items():
-        if not (folders[role] / "tokenizer.json").exists():
-            torch.manual_seed(0)
-            model, tokenizer = build()
-            model.eval().save_pretrained(folders[role])
-            fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=WINDOW, **_SPECIAL[role])
-            # Written last: its presence says that the checkpoint is complete.
-            fast.save_pretrained(folders[role])
-    return folders | {"spans": spans.pipeline(parent / "random-spans")}
+    name = "-".join([*re.findall(r"[\w-]+", NAMES[role].lower()), *role.split(".")[1:]])
+    folder = work / f"{size.name}-checkpoints-{known}" / f"random-{name}"
+    if not (folder / "tokenizer.json").exists():
+        torch.manual_seed(0)
+        model, tokenizer = builders[role]()
+        model.eval().save_pretrained(folder)
+        fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=WINDOW, **_SPECIAL[role])
+        # Written last: its presence says that the checkpoint is complete.
+        fast.save_pretrained(folder)
+    return folder
 
 
 def language_model(work: Path, size: Size) -> Path:
@@ -155,9 +194,9 @@ def language_model(work: Path, size: Size) -> Path:
     folder = work / f"{size.name}-bloom-checkpoints" / "random-bloom"
     if not (folder / "tokenizer.json").exists():
         torch.manual_seed(0)
-        BloomForCausalLM(BloomConfig(**size.bloom, seq_length=2048)).eval().save_pretrained(folder)
-        tokenizer = _words(["<unk>", "<s>", "</s>", "<pad>"], ["document", "agent", ":", "."], size.bloom["vocab_size"])
-        fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>")
+        model, tokenizer = _bloom(size.bloom, ["document", "agent", ":", "."])
+        model.eval().save_pretrained(folder)
+        fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **_SPECIAL["lm"])
         # Written last: its presence says that the checkpoint is complete.
         fast.save_pretrained(folder)
     return folder
@@ -225,34 +264,58 @@ _SPECIAL: dict[str, dict[str, str]] = {
     "qa": {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"},
     "nli": {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"},
     "qg": {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>"},
+    "lm": {"pad_token": "<pad>", "unk_token": "<unk>"},
+}
+_SPECIAL |= {"embedder": _SPECIAL["nli"]}
+_SPECIAL |= dict.fromkeys(("detector.consistency", "detector.verifiability"), _SPECIAL["qa"])
+
+
+_ROBERTA = {"max_position_embeddings": WINDOW + 2, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
+_NAMED_LABELS: dict[str, Any] = {
+    "num_labels": len(LABELS),
+    "id2label": dict(enumerate(LABELS)),
+    "label2id": {label: index for index, label in enumerate(LABELS)},
 }
 
 
 def _albert(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:
     config = AlbertConfig(**size, hidden_act="gelu_new", max_position_embeddings=WINDOW)
-    specials = ["<pad>", "<unk>", "[CLS]", "[SEP]"]
-    tokenizer = _words(specials, words, size["vocab_size"])
+    return AlbertForQuestionAnswering(config), _paired_words(size, words)
+
+
+def _paired_words(size: dict[str, int], words: list[str]) -> Tokenizer:
+    tokenizer = _words(["<pad>", "<unk>", "[CLS]", "[SEP]"], words, size["vocab_size"])
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    return AlbertForQuestionAnswering(config), tokenizer
+    return tokenizer
 
 
 def _roberta(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:
-    config = RobertaConfig(
-        **size,
-        max_position_embeddings=WINDOW + 2,
-        type_vocab_size=1,
-        layer_norm_eps=1e-5,
-        num_labels=len(LABELS),
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: index for index, label in enumerate(LABELS)},
-    )
+    config = RobertaConfig(**size, **_ROBERTA, **_NAMED_LABELS)
+    return RobertaForSequenceClassification(config), _roberta_words(size, words)
+
+
+def _embedder(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:
+    return RobertaModel(RobertaConfig(**size, **_ROBERTA), add_pooling_layer=False), _roberta_words(size, words)
+
+
+def _roberta_words(size: dict[str, int], words: list[str]) -> Tokenizer:
     tokenizer = _words(["<s>", "<pad>", "</s>", "<unk>"], words, size["vocab_size"])
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    return RobertaForSequenceClassification(config), tokenizer
+    return tokenizer
+
+
+def _bert(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:
+    config = BertConfig(**size, max_position_embeddings=WINDOW, **_NAMED_LABELS)
+    return BertForSequenceClassification(config), _paired_words(size, words)
+
+
+def _bloom(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:
+    model = BloomForCausalLM(BloomConfig(**size, seq_length=2048))
+    return model, _words(["<unk>", "<s>", "</s>", "<pad>"], words, size["vocab_size"])
 
 
 def _t5(size: dict[str, int], words: list[str]) -> tuple[Any, Tokenizer]:

@@ -210,6 +210,8 @@ def draw(rows: Sequence[Row]) -> Drawing:
                     color=INK,
                 )
         axes.set_xscale("log")
+        # The figures' style shows formulas as they are written, and such are the labels of a logarithmic axis.
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set(xlabel="milliseconds per response, p50", ylabel="ROC-AUC")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
         return finish_drawing(figure, "tiers", "ROC-AUC against milliseconds of every metric and group")

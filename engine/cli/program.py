@@ -48,6 +48,10 @@ Measure on labelled responses how far to trust the verdict, and fit it to them (
     groundwire evaluate examples/labelled.jsonl --out runs/labelled
     groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
 
+Measure how fast a bundle is on this machine:
+
+    groundwire bench
+
 Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
 and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
 result (it cannot be read, ran out of time, failed, or was blocked) or there is no line, 4 `compare --fail-below` found

@@ -206,7 +206,9 @@ def test_tiers(tmp_path: Path) -> None:
     assert {("fast", "verdict"), ("default", "verdict"), ("q2", "metric"), ("values", "metric")} <= results.keys()
     assert results["values", "metric"]["roc_auc"] == 1.0
     assert any(row["frontier"] for row in results.values())
-    assert b"<svg" in (tmp_path / "tiers.svg").read_bytes()
+    drawn = (tmp_path / "tiers.svg").read_bytes()
+    assert b"<svg" in drawn
+    assert b"mathdefault" not in drawn
 
 
 def test_a_response_asks_the_models_for_no_more_than_recorded() -> None:

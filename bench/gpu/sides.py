@@ -1,0 +1,248 @@
+"""A role's graph and its checkpoint in PyTorch on the same batch: what each side computes, from host to host."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+)
+
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.manifest import EmbedderRole, EncoderRole, LanguageModelRole, QuestionGeneratorRole
+from groundwire.runtime.models.graphs import load_graph
+from groundwire.runtime.models.language_model import LanguageModel
+from groundwire.runtime.models.question_generator import QuestionGenerator
+from groundwire.runtime.ort.session import Array, Graph, Session
+from groundwire.runtime.tokenization import Window
+
+from ..common import check
+from ..fresh_pmi import Words
+from ..pieces import QUESTION
+from .setup import Setup
+from .work import find_repeats, once
+
+Tensors: TypeAlias = dict[str, torch.Tensor]
+KINDS: dict[str, Any] = {
+    "qa": AutoModelForQuestionAnswering,
+    "nli": AutoModelForSequenceClassification,
+    "qg": AutoModelForSeq2SeqLM,
+    "lm": AutoModelForCausalLM,
+    "embedder": AutoModel,
+    "detector": AutoModelForSequenceClassification,
+}
+OUTPUTS = {"qa": ("start_logits", "end_logits"), "embedder": ("last_hidden_state",)}
+"""Of a PyTorch model, by role; other encoders have ``logits``."""
+ENCODER_ROWS = {"qa": (26, 512), "nli": (5, 256), "embedder": (2, 256), "detector": (1, 256)}
+"""Rows of one response, and of a full batch."""
+TOKENS = {"qa": 48, "nli": 64, "embedder": 48, "detector": 64}
+"""Of a row."""
+SOURCES, SOURCE_TOKENS = (5, 128), 48
+"""Of the question generator: those of one response, and as many as decode together."""
+RESPONSES = (1, 64)
+"""Of the language model."""
+STEPS = QUESTION.max_new_tokens
+
+
+@dataclass(frozen=True)
+class Sides:
+    """One batch."""
+
+    input: str
+    rows: int
+    ours: Callable[[int], list[Array]]
+    """Our outputs for the first rows, row by row."""
+    inputs: dict[str, Array]
+    """Those of PyTorch."""
+    forward: Callable[[Any, Tensors], list[torch.Tensor]]
+    """The same outputs by a PyTorch model, from inputs on its device."""
+    ways: tuple[str, ...] = ("eager", "graph", "compile")
+    """How PyTorch can run it."""
+    repeats: Callable[[str], tuple[int, int]] = once
+    """For ``count_work``."""
+    forward_once: Callable[[Any, Tensors], Any] | None = None
+    """What ``count_work`` runs, where it is not ``forward``."""
+
+
+def kind_of(role: str) -> str:
+    """The role without the detector's name."""
+    return role.partition(".")[0]
+
+
+def load_model(role: str, folder: Path, device: str, dtype: torch.dtype) -> Any:
+    """The checkpoint in PyTorch, ready to run."""
+    without_pooler = {"add_pooling_layer": False} if role == "embedder" else {}
+    return KINDS[kind_of(role)].from_pretrained(folder, dtype=dtype, **without_pooler).eval().to(device)
+
+
+def make_sides(setup: Setup, role: str, folder: Path) -> tuple[Sides, Sides]:
+    """The batch of one response, and a full one."""
+    opened = setup.open_bundle(role)
+    match role:
+        case "qg":
+            sides = _make_generator_sides(setup, opened, folder)
+        case "lm":
+            sides = _make_language_model_sides(setup, opened, folder)
+        case _:
+            sides = _make_encoder_sides(setup, opened, role)
+    of_one_response, full = sides
+    return of_one_response, full
+
+
+def _make_encoder_sides(setup: Setup, opened: Bundle, role: str) -> list[Sides]:
+    record = opened.manifest.roles[role]
+    graph: Graph
+    if isinstance(record, EmbedderRole):
+        graph = Session.load(opened.file(record.graph), setup.profile)
+    else:
+        assert isinstance(record, EncoderRole)
+        graph = load_graph(opened, record, setup.profile)
+    kind = kind_of(role)
+    names = OUTPUTS.get(kind, ("logits",))
+
+    def forward(model: Any, tensors: Tensors) -> list[torch.Tensor]:
+        output = model(**tensors)
+        return [output[name] for name in names]
+
+    def make(rows: int) -> Sides:
+        tokens = TOKENS[kind]
+        rng = np.random.default_rng(rows)
+        feeds = {"input_ids": rng.integers(10, _vocabulary(setup, kind), (rows, tokens))}
+        feeds["attention_mask"] = np.ones((rows, tokens), np.int64)
+        types = np.tile(np.arange(tokens) > tokens // 3, (rows, 1)).astype(np.int64)
+        if "token_type_ids" in graph.inputs:
+            feeds["token_type_ids"] = types
+        # Without padding PyTorch needs no mask, and is quicker without one.
+        inputs = {name: value for name, value in feeds.items() if name != "attention_mask"}
+        return Sides(
+            f"{rows} × {tokens} tokens",
+            rows,
+            lambda count: graph.run({name: value[:count] for name, value in feeds.items()}),
+            inputs,
+            forward,
+        )
+
+    return [make(2 * index + 1 if setup.tiny else rows) for index, rows in enumerate(ENCODER_ROWS[kind])]
+
+
+def _make_generator_sides(setup: Setup, opened: Bundle, folder: Path) -> list[Sides]:
+    record = opened.manifest.roles["qg"]
+    assert isinstance(record, QuestionGeneratorRole)
+    generator = QuestionGenerator.load(opened, record, setup.profile)
+    decoding = QUESTION
+    beams = decoding.num_beams
+
+    def search(model: Any, tensors: Tensors, **how: Any) -> list[torch.Tensor]:
+        ids = tensors["input_ids"]
+        generated = model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            num_beams=beams,
+            num_return_sequences=decoding.num_return_sequences,
+            no_repeat_ngram_size=decoding.no_repeat_ngram_size,
+            early_stopping=decoding.early_stopping,
+            length_penalty=decoding.length_penalty,
+            min_new_tokens=decoding.min_new_tokens,
+            max_new_tokens=decoding.max_new_tokens,
+            do_sample=False,
+            return_dict_in_generate=True,
+            output_scores=True,
+            **how,
+        )
+        return [generated.sequences_scores.reshape(len(ids), -1)]
+
+    def forward_once(model: Any, tensors: Tensors) -> Any:
+        ids = tensors["input_ids"]
+        return model(input_ids=ids, decoder_input_ids=ids[:, :1].expand(-1, STEPS).contiguous())
+
+    def make(rows: int) -> Sides:
+        tokens = 12 if setup.tiny else SOURCE_TOKENS
+        ids = np.random.default_rng(rows).integers(10, _vocabulary(setup, "qg"), (rows, tokens))
+        windows = [Window(row, [0] * tokens, [0] * tokens, [(0, 0)] * tokens) for row in ids.tolist()]
+
+        def ours(count: int) -> list[Array]:
+            groups = generator.generate(windows[:count], decoding)
+            return [np.array([[score for _, score in group] for group in groups], np.float32)]
+
+        # forward_once reads the weights once for all steps, and every step for one sequence of each source.
+        rows_and_reads = find_repeats(beams, STEPS)
+        shape = f"{rows} sources of {tokens} tokens, beam {beams}, {STEPS} tokens"
+        return Sides(shape, rows, ours, {"input_ids": ids}, search, ("eager", "static"), rows_and_reads, forward_once)
+
+    return [make(rows) for rows in ((2, 3) if setup.tiny else SOURCES)]
+
+
+def _make_language_model_sides(setup: Setup, opened: Bundle, folder: Path) -> list[Sides]:
+    record = opened.manifest.roles["lm"]
+    assert isinstance(record, LanguageModelRole)
+    model = LanguageModel.load(opened, record, setup.profile)
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    words = Words(20, 12, 6) if setup.tiny else Words()
+    vocabulary = _vocabulary(setup, "lm")
+
+    def forward(model: Any, tensors: Tensors) -> list[torch.Tensor]:
+        scored = []
+        for ids in tensors.values():
+            # The head over the response alone: over every token it would be most of the work.
+            hidden = model.transformer(input_ids=ids, use_cache=False).last_hidden_state
+            logits = model.lm_head(hidden[:, -words.response - 1 : -1])
+            chosen = logits.float().log_softmax(-1).gather(2, ids[:, -words.response :, None])
+            scored.append(chosen[..., 0])
+        return scored
+
+    def make(rows: int) -> Sides:
+        rng = random.Random(rows)
+
+        def some(count: int) -> str:
+            return " ".join(f"w{rng.randrange(vocabulary - 2000):05d}" for _ in range(count))
+
+        texts = [(some(words.document), some(words.history), some(words.response)) for _ in range(rows)]
+        prefixes = [((document, history), (history,)) for document, history, _ in texts]
+
+        def ours(count: int) -> list[Array]:
+            calls = [
+                ScoreText(prefix, response)
+                for (_, _, response), both in zip(texts[:count], prefixes, strict=False)
+                for prefix in both
+            ]
+            rows = [_read_log_probs(outcome) for outcome in model.run(calls, 1)]
+            return [np.array(rows[::2], np.float32), np.array(rows[1::2], np.float32)]
+
+        inputs = {
+            name: _encode(tokenizer, [(*both[index], text[2]) for text, both in zip(texts, prefixes, strict=True)])
+            for index, name in enumerate(("with_document", "without"))
+        }
+        shape = f"{rows} responses of {words.response} tokens after {words.document + words.history} and after "
+        return Sides(shape + f"{words.history}", rows, ours, inputs, forward)
+
+    return [make(rows) for rows in ((1, 3) if setup.tiny else RESPONSES)]
+
+
+def _read_log_probs(outcome: object) -> Sequence[float]:
+    check(isinstance(outcome, TextScored), f"the language model gave {outcome}")
+    assert isinstance(outcome, TextScored)
+    return outcome.log_probs
+
+
+def _encode(tokenizer: Any, texts: Sequence[Sequence[str]]) -> Array:
+    """Ids of texts in parts, all of one length."""
+    rows = [[i for part in parts for i in tokenizer(part, add_special_tokens=False).input_ids] for parts in texts]
+    return np.array(rows, np.int64)
+
+
+def _vocabulary(setup: Setup, kind: str) -> int:
+    size = setup.size
+    sizes = {"qa": size.albert, "qg": size.t5, "lm": size.bloom, "detector": size.bert}
+    return sizes.get(kind, size.roberta)["vocab_size"]

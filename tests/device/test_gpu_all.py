@@ -1,0 +1,34 @@
+"""The measurement of a GPU on the double, where its counts mean something."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.common import ROOT
+
+
+@pytest.mark.timeout(600)
+def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
+    out = tmp_path / "gpu_all.json"
+    only = "ceilings,export,parity,latency,role"
+    command = [sys.executable, "-m", "bench.gpu_all", "--tiny", "--device", "cuda", "--roles", "qg,qa,nli"]
+    done = subprocess.run(
+        [*command, "--only", only, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    results = json.loads(out.read_text(encoding="utf-8"))["results"]
+    assert not results["computes"]
+    stages = {stage["name"]: stage for stage in results["stages"]}
+    assert {stages[name]["status"] for name in ("ceilings", "parity")} == {"skipped"}
+    assert stages["export.qa"]["results"]["precision"] == "fp16"
+    for role in ("qg", "qa", "nli"):
+        for row in stages[f"role.{role}"]["results"]:
+            assert row["launches"]["kernels"] > 0
+            assert row["launches"]["downloads"] > 0
+            assert row["errors"] == {"peers": "PyTorch sees no GPU"}
+    assert all(row["launches"]["kernels"] > 0 for row in stages["latency"]["results"])
