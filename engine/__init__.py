@@ -37,6 +37,7 @@ from .generation.records import GeneratedResponse, GeneratedToken, Generation
 from .kg import KnowledgeGraph, Linked, Problem, Subgraph
 from .metrics import GROUPS, METRICS
 from .nph.records import Alternative, Change, Critique, Refinement
+from .schema.evidence import Difference, EvidencePacket, RequestDigests, Verification
 from .schema.explanations import (
     AnsweredPhrase,
     BertScoreExplanation,
@@ -108,9 +109,11 @@ __all__ = [
     "DetectorExplanation",
     "DetectorOptions",
     "DeviceError",
+    "Difference",
     "EarlyVerdict",
     "Engine",
     "EngineClosed",
+    "EvidencePacket",
     "Fallback",
     "FeqaExplanation",
     "FeqaOptions",
@@ -151,6 +154,7 @@ __all__ = [
     "Regenerate",
     "Release",
     "Request",
+    "RequestDigests",
     "ResponseStream",
     "Sampling",
     "Score",
@@ -169,6 +173,7 @@ __all__ = [
     "ValuesExplanation",
     "Verdict",
     "VerifiabilityExplanation",
+    "Verification",
     "default_engine",
     "score",
 ]
