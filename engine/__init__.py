@@ -78,6 +78,7 @@ from .schema.options import (
     TokenClassifierOptions,
 )
 from .schema.results import Citation, MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
+from .schema.statistics import EngineStatistics, StageStatistics
 from .streaming.policies import Fallback, Policy, Redact, Refine, Regenerate
 from .streaming.records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
 from .streaming.stream import ResponseStream
@@ -113,6 +114,7 @@ __all__ = [
     "EarlyVerdict",
     "Engine",
     "EngineClosed",
+    "EngineStatistics",
     "EvidencePacket",
     "Fallback",
     "FeqaExplanation",
@@ -159,6 +161,7 @@ __all__ = [
     "Sampling",
     "Score",
     "SentenceEvent",
+    "StageStatistics",
     "StatedValue",
     "StreamClosed",
     "Subgraph",
