@@ -118,7 +118,8 @@ def report(
         name = f"the first {len(old.rows)} scored lines" if reference is None else reference.name
         against = Reference(old, name, alert_rate, look_size, looks_before)
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    built = build_report(new, traffic.name, when, fitted, rate=rate, lines=lines, reference=against)
+    source = "standard input" if str(traffic) == "-" else traffic.name
+    built = build_report(new, source, when, fitted, rate=rate, lines=lines, reference=against)
     page = None if out is None else write_traffic_page(built, out)
     if json:
         print_json(built)

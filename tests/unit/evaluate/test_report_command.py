@@ -118,6 +118,7 @@ def test_other_formats_and_names(tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet.write_table(arrow.Table.from_pylist(rows()), tmp_path / "d.parquet")
     same.append(run(tmp_path / "d.parquet", "--json"))
+    assert read(same[1]).source == "standard input"
     for result in same:
         built = read(result)
         assert (built.labels, built.groups, built.first_time) == (
