@@ -37,6 +37,7 @@ from .generation.records import GeneratedResponse, GeneratedToken, Generation
 from .kg import KnowledgeGraph, Linked, Problem, Subgraph
 from .metrics import GROUPS, METRICS
 from .nph.records import Alternative, Change, Critique, Refinement
+from .schema.evidence import Difference, EvidencePacket, RequestDigests, Verification
 from .schema.explanations import (
     AnsweredPhrase,
     BertScoreExplanation,
@@ -109,10 +110,12 @@ __all__ = [
     "DetectorExplanation",
     "DetectorOptions",
     "DeviceError",
+    "Difference",
     "EarlyVerdict",
     "Engine",
     "EngineClosed",
     "EngineStatistics",
+    "EvidencePacket",
     "Fallback",
     "FeqaExplanation",
     "FeqaOptions",
@@ -153,6 +156,7 @@ __all__ = [
     "Regenerate",
     "Release",
     "Request",
+    "RequestDigests",
     "ResponseStream",
     "Sampling",
     "Score",
@@ -172,6 +176,7 @@ __all__ = [
     "ValuesExplanation",
     "Verdict",
     "VerifiabilityExplanation",
+    "Verification",
     "default_engine",
     "score",
 ]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Never, Self
+
+from msgspec.structs import replace
 
 from groundwire.runtime.arguments import check_integer, check_number, check_path, check_sequence, check_weights
 from groundwire.runtime.calibration import Calibration
@@ -17,12 +20,13 @@ from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
 from groundwire.runtime.triples import Triple
 
+from .evidence import check_packet, compare_scores, compare_settings, compare_texts, conclude, make_packet
 from .generation.options import GenerationOptions
 from .generation.pipeline import GenerationPipeline, GenerationStream
 from .generation.records import Generation
 from .generation.settings import Settings, make_settings
 from .kg import KnowledgeGraph
-from .many import Item, Window, ascore_in_order, check_items, score_in_order
+from .many import Item, Window, ascore_in_order, check_items, score_in_order, to_request
 from .nph.pipeline import NphPipeline
 from .nph.records import Critique, Refinement
 from .nph.steps import RefineOptions
@@ -30,6 +34,7 @@ from .plan import Plan, check_options, make_plan
 from .scheduling.jobs import Finished, Job, Unfinished
 from .scheduling.scheduler import ObserveBatch, Scheduler
 from .scheduling.steps import Steps
+from .schema.evidence import EvidencePacket, Verification, VerificationStatus
 from .schema.options import Options
 from .schema.results import MetricResult, Ranked, Request, Score
 from .schema.statistics import EngineStatistics
@@ -491,6 +496,58 @@ class Engine:
             repair,
         )
         return ResponseStream(core, self._scheduler.check_open)
+
+    def evidence(
+        self,
+        score: Score,
+        response: str,
+        knowledge: Knowledge = (),
+        *,
+        history: Sequence[str] = (),
+        triples: Triples = (),
+        options: Options | None = None,
+        created: datetime | None = None,
+        texts: bool = False,
+    ) -> EvidencePacket:
+        """One document for an audit: what a score of this engine depends on, and what it was; ``verify`` checks it.
+
+        The other arguments are those that ``score`` was called with. ``created`` has a time zone; None is now. The
+        packet has digests of the texts, and with ``texts`` the texts themselves; without, it quotes nothing of them.
+        Raises InvalidRequest for a score of other settings or another response, and for one without results.
+        """
+        if not isinstance(score, Score) or not score.metrics:
+            raise InvalidRequest("score has no results; pass a Score of this engine whose status is not invalid.")
+        plan = self._plan(tuple(score.metrics), options)
+        request = make_request(response, knowledge, history, plan.options, triples)
+        return make_packet(score, request, plan, self._runtime.identity, created, texts=texts)
+
+    def verify(self, packet: EvidencePacket, request: Request | None = None) -> Verification:
+        """Score the request of a packet again, and compare everything; ``Verification.status`` says how it ended.
+
+        ``request`` has the texts where the packet does not. A deadline of the packet's options is not kept. Raises
+        InvalidRequest where this engine cannot compute the packet's metrics.
+        """
+        if contradictions := check_packet(packet):
+            return conclude("changed", contradictions)
+        plan = self._plan(packet.metrics, replace(packet.options, deadline_ms=None, priority=0))
+        settings = compare_settings(packet, plan, self._runtime.identity)
+        request = packet.texts if request is None else request
+        if request is None:
+            return conclude("no_texts", settings=settings)
+        request = to_request(request, plan.options)
+        if other_texts := compare_texts(packet, request):
+            return conclude("other_texts", other_texts, settings)
+        score = self.score(
+            request.response,
+            request.knowledge,
+            history=request.history,
+            triples=request.triples,
+            metrics=plan.names,
+            options=plan.options,
+        )
+        differences = compare_scores(packet, score, same_settings=not settings)
+        status: VerificationStatus = "verified" if not differences else "other_settings" if settings else "different"
+        return conclude(status, differences, settings)
 
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself; ModelError when one fails.

@@ -8,6 +8,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from groundwire.engine import EngineStatistics, MetricResult, Score, Timings
+from groundwire.runtime.calibration import Calibration
+
+from .shares import LABELS, RecentVerdicts, render_shares
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -18,7 +21,9 @@ MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 class Monitoring:
     """Counts requests, verdicts and times. The names are those of ``docs/guides/serving.md``."""
 
-    def __init__(self) -> None:
+    def __init__(self, calibration: Calibration | None = None) -> None:
+        """``calibration`` is the one that verdicts are drawn with: its errors correct their share."""
+        self._calibration = calibration
         self._registry = registry = CollectorRegistry()
 
         def count(name: str, text: str, *labels: str) -> Counter:
@@ -27,8 +32,8 @@ class Monitoring:
         def time(name: str, text: str, *labels: str) -> Histogram:
             return Histogram(f"groundwire_{name}", text, labels, registry=registry, buckets=SECONDS)
 
-        def show(name: str, text: str) -> Gauge:
-            return Gauge(f"groundwire_{name}", text, registry=registry, multiprocess_mode="livesum")
+        def show(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"groundwire_{name}", text, labels, registry=registry, multiprocess_mode="livesum")
 
         self.requests = count("requests", "Requests that were answered, by path and HTTP status.", "route", "status")
         self.request_seconds = time("request_duration_seconds", "Time from arrival to answer.", "route")
@@ -45,6 +50,7 @@ class Monitoring:
         self.streams = show("streams", "Responses that are being checked while they are written.")
         self.ready = show("ready", "Workers that are ready.")
         self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
+        self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts of each worker.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
         self.deadlines = count("deadline_exceeded", "Requests that were not finished in time.")
         self.dropped = count("dropped", "Requests whose client left before the answer.")
@@ -57,6 +63,7 @@ class Monitoring:
         """Count a score: its verdict, its metrics, and where its time went."""
         verdict = score.verdict
         self.verdicts.labels(verdict.label, verdict.profile or "rate").inc()
+        self._recent.add(verdict)
         for result in score.metrics.values():
             self.add_result(result)
         self.add_timings(score.timings)
@@ -87,8 +94,8 @@ class Monitoring:
 
     def render(self) -> bytes:
         """All numbers in Prometheus' text format; those of all workers where there are several."""
+        registry = self._registry
         if os.environ.get(MULTIPROCESS):
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-            return generate_latest(registry)
-        return generate_latest(self._registry)
+        return generate_latest(registry) + render_shares(registry, self._calibration)

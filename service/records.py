@@ -52,6 +52,13 @@ class ScoreBody(Turn, frozen=True, kw_only=True):
     """deadline_ms and priority are bounded by the server."""
 
 
+class EvidenceBody(ScoreBody, frozen=True, kw_only=True):
+    """A response to score, with evidence for an audit."""
+
+    texts: bool = False
+    """Put the texts into the packet; without, it has their digests and quotes nothing."""
+
+
 class ScoreLine(Turn, frozen=True, kw_only=True):
     """A line of ``/score_many``."""
 

@@ -1,4 +1,4 @@
-"""``/score``, ``/rank``, ``/refine`` and ``/generate``: one body, one answer."""
+"""``/score``, ``/evidence``, ``/rank``, ``/refine`` and ``/generate``: one body, one answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from groundwire.engine.generation.options import MAX_NEW_TOKENS, MAX_RESPONSES
 from .call import Call, make_json
 from .limits import check_size, check_turn, estimate_tokens
 from .problems import refuse_stopped
-from .records import GenerateBody, RankBody, Ranking, RefineBody, ScoreBody, ScoreLine
+from .records import EvidenceBody, GenerateBody, RankBody, Ranking, RefineBody, ScoreBody, ScoreLine
 
 SCORE = msgspec.json.Decoder(ScoreBody)
+EVIDENCE = msgspec.json.Decoder(EvidenceBody)
 RANK = msgspec.json.Decoder(RankBody)
 REFINE = msgspec.json.Decoder(RefineBody)
 GENERATE = msgspec.json.Decoder(GenerateBody)
@@ -26,6 +27,26 @@ async def score(call: Call) -> Response:
     value if and only if its status is `scored`.
     """
     return make_json(await score_body(call, await call.read(SCORE)))
+
+
+async def evidence(call: Call) -> Response:
+    """Score a response, and answer with an evidence packet.
+
+    The packet has the score, everything that it depends on, and digests; `groundwire verify` compares it with what is
+    computed again.
+    """
+    body = await call.read(EVIDENCE)
+    result = await score_body(call, body)
+    packet = call.service.engine.evidence(
+        result,
+        body.response,
+        body.knowledge,
+        history=body.history,
+        triples=body.triples,
+        options=body.options,
+        texts=body.texts,
+    )
+    return make_json(packet)
 
 
 async def score_body(call: Call, body: ScoreBody) -> Score:

@@ -25,7 +25,7 @@ class Service:
         self.now = now
         self.authorizer = Authorizer(read_tokens(settings))
         self.gate = CostGate(settings.max_queue_tokens, now)
-        self.monitoring = Monitoring()
+        self.monitoring = Monitoring(engine.calibration)
         engine.observe_batches(self.monitoring.add_batch)
         self.metrics = self._choose_metrics()
         """Those of requests that name none; None if the bundle has none that could be computed."""

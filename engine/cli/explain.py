@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,6 +42,15 @@ def explain(
     personal: options.PersonalOption = False,
     deadline_ms: options.DeadlineOption = None,
     json: options.JsonOption = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write an evidence packet to this file: settings, digests of bundles and texts, and results, which "
+            "`groundwire verify` checks. - is standard output, in the place of the explanation.",
+            dir_okay=False,
+        ),
+    ] = None,
+    texts: Annotated[bool, typer.Option("--texts", help="Put the texts into the evidence packet.")] = False,
 ) -> None:
     """Score one response and show how the score comes about.
 
@@ -52,6 +62,7 @@ def explain(
 
         groundwire explain "A marathon is 50 kilometres long." -k "The marathon is a race of 42.195 kilometres."
         groundwire explain "Honey never spoils." -k "Honey keeps for years." --metrics all --json
+        groundwire explain "Honey never spoils." -k "Honey keeps for years." --evidence packet.json --texts
     """
     request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
     names = options.parse_metrics(metrics)
@@ -60,11 +71,21 @@ def explain(
         with options.refuse_value():
             score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
         has_verdict = engine.calibration is not None
-    if prints_tables(json):
+        packet = None
+        if evidence is not None:
+            packet = engine.evidence(
+                score, response, knowledge, history=history or (), options=request_options, texts=texts
+            )
+    if packet is not None and str(evidence) == "-":
+        print_json(packet)
+    elif prints_tables(json):
         with translate_write_errors(STDOUT):
             _print_score(score, response, knowledge, has_verdict=has_verdict)
     else:
         print_json(score)
+    if packet is not None and evidence is not None and str(evidence) != "-":
+        with translate_write_errors(evidence):
+            evidence.write_text(f"{packet.to_json()}\n", encoding="utf-8")
     display.exit_without_result(score.status)
 
 

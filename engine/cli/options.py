@@ -234,9 +234,11 @@ def parse_column_names(value: str | None, fields: Collection[str] = FIELDS) -> d
 
 
 @contextlib.contextmanager
-def open_lines(source: Path, columns: str | None, needed: Set[str] = NEEDED) -> Iterator[Iterator[Line]]:
-    """``read_lines`` with a --columns value; wrong usage if the input does not have these columns."""
-    names = parse_column_names(columns)
+def open_lines(
+    source: Path, columns: str | None, needed: Set[str] = NEEDED, fields: Collection[str] = FIELDS
+) -> Iterator[Iterator[Line]]:
+    """``read_lines`` with a --columns value for ``fields``; wrong usage if the input does not have these columns."""
+    names = parse_column_names(columns, fields)
     with contextlib.ExitStack() as stack:
         try:
             lines = stack.enter_context(read_lines(source, needed, names))

@@ -12,7 +12,7 @@ import typer
 from groundwire.runtime.errors import GroundwireError
 
 from ..text.shown import shown
-from . import bundle, display, doctor, explain, generate, refine, score, stream
+from . import bundle, display, doctor, explain, generate, refine, score, stream, verify
 
 HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
 
@@ -24,6 +24,11 @@ Score a file of responses with the embedded models, as a table or as JSON Lines:
 Explain the score of one response:
 
     groundwire explain "The violin has six strings." --knowledge "The violin has four strings, tuned in perfect fifths."
+
+Keep evidence of a score for an audit, and compare it with what is computed again:
+
+    groundwire explain "Honey never spoils." -k "Honey keeps for years." --evidence packet.json --texts
+    groundwire verify packet.json
 
 Check a response while it is written, and hold back what is not supported:
 
@@ -54,8 +59,9 @@ Measure how fast a bundle is on this machine:
 
 Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
 and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
-result (it cannot be read, ran out of time, failed, or was blocked) or there is no line, 4 `compare --fail-below` found
-a regression, 130 interrupted, 141 the reader of the output closed it (as `head` does).
+result (it cannot be read, ran out of time, failed, or was blocked), there is no line, or a packet could not be compared
+here, 4 something is worse or not the same (`compare --fail-below`, `report --fail-on-alert`, `verify`), 130
+interrupted, 141 the reader of the output closed it (as `head` does).
 """
 
 INTERRUPTED = 130
@@ -77,6 +83,7 @@ app.command("generate")(generate.generate)
 app.command("stream")(stream.stream)
 app.command("critique")(refine.critique_file)
 app.command("refine")(refine.refine_file)
+app.command("verify")(verify.verify_packet)
 app.command("doctor")(doctor.doctor)
 app.add_typer(bundle.app, name="bundle")
 for _entry_point in sorted(entry_points(group="groundwire.commands"), key=lambda entry_point: entry_point.name):

@@ -131,7 +131,7 @@ def score_file(
 
         def read_requests() -> Iterator[Request]:
             for line in lines:
-                request = _make_request(line, request_options)
+                request = read_request(line, request_options)
                 key = "" if isinstance(request, InvalidRequest) else digest_request(request)
                 if resume.is_done(line.number, key):
                     counts[DONE_BEFORE] += 1
@@ -173,7 +173,7 @@ def score_file(
     display.finish(counts)
 
 
-def _make_request(line: Line, request_options: Options) -> Request | InvalidRequest:
+def read_request(line: Line, request_options: Options) -> Request | InvalidRequest:
     """The request of a line, or what is wrong with it."""
     row = line.row
     if row is None:

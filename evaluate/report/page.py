@@ -53,6 +53,27 @@ def write_report(results: Results, directory: Path) -> Path:
 
 
 def _render_page(results: Results, views: Sequence[SetView]) -> str:
+    environment = make_environment()
+    environment.globals |= {
+        "find_position": _find_position,
+        "error_kind": _classify_error,
+        "strength": _measure_strength,
+        "title": _title_metric,
+        "about": _describe_metric,
+        "status_meanings": tables.STATUSES,
+    }
+    return environment.get_template("report.html").render(
+        results=results,
+        views=views,
+        overview=tables.build_overview_table(results.sets),
+        examples=sum(figures.examples for figures in results.sets),
+        metrics=sorted({metric for figures in results.sets for metric in figures.metrics}),
+        when=format_time(results.when),
+    )
+
+
+def make_environment() -> jinja2.Environment:
+    """The templates with what all pages use: filters, text with marked words, and style and script with its digest."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("groundwire.evaluate.report"),
         autoescape=True,
@@ -69,30 +90,17 @@ def _render_page(results: Results, views: Sequence[SetView]) -> str:
         "count": _format_count,
         "plain_number": tables.plain_number,
     }
+    style, script = (_load_asset(name) for name in ("report.css", "report.js"))
     environment.globals |= {
         "pieces": text.split_into_pieces,
         "passage_pieces": text.split_passage,
         "sort_spans": text.sort_spans,
-        "find_position": _find_position,
-        "error_kind": _classify_error,
-        "strength": _measure_strength,
-        "title": _title_metric,
-        "about": _describe_metric,
         "reasons": REASONS,
-        "status_meanings": tables.STATUSES,
+        "style": style,
+        "script": script,
+        "script_digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
-    style, script = (_load_asset(name) for name in ("report.css", "report.js"))
-    return environment.get_template("report.html").render(
-        results=results,
-        views=views,
-        overview=tables.build_overview_table(results.sets),
-        examples=sum(figures.examples for figures in results.sets),
-        metrics=sorted({metric for figures in results.sets for metric in figures.metrics}),
-        when=_format_time(results.when),
-        style=style,
-        script=script,
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-    )
+    return environment
 
 
 def _load_asset(name: str) -> Markup:
@@ -147,7 +155,7 @@ def _describe_metric(metric: str) -> str:
     return known.description if known else ""
 
 
-def _format_time(iso: str) -> str:
+def format_time(iso: str) -> str:
     """``iso`` as ``2025-11-21 12:04 UTC``; unchanged when it is not ISO 8601."""
     try:
         return datetime.fromisoformat(iso).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

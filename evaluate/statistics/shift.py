@@ -55,15 +55,21 @@ def describe_distributions(responses: Sequence[Mapping[Quantity, float]]) -> dic
     """How each quantity is distributed over the responses; without those that are the same in all of them."""
     described: dict[Quantity, Distribution] = {}
     for quantity in get_args(Quantity):
-        values = np.array([response[quantity] for response in responses if quantity in response])
-        if len(np.unique(values)) > 1:
-            deciles = np.quantile(values, np.arange(1, BINS) / BINS, method="higher").round(6)
-            edges = np.unique(deciles[deciles > values.min()])
-            if len(edges):
-                described[quantity] = Distribution(
-                    edges=tuple(edges.tolist()), counts=tuple(_count(values, edges).tolist())
-                )
+        distribution = describe_values(np.array([response[quantity] for response in responses if quantity in response]))
+        if distribution is not None:
+            described[quantity] = distribution
     return described
+
+
+def describe_values(values: Floats) -> Distribution | None:
+    """How ``values`` [N] are distributed; None where all are the same."""
+    if len(np.unique(values)) < 2:
+        return None
+    deciles = np.quantile(values, np.arange(1, BINS) / BINS, method="higher").round(6)
+    edges = np.unique(deciles[deciles > values.min()])
+    if not len(edges):
+        return None
+    return Distribution(edges=tuple(edges.tolist()), counts=tuple(_count(values, edges).tolist()))
 
 
 def measure_shift(distribution: Distribution, values: Floats) -> tuple[float, float]:

@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import json
-import re
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from groundwire.evaluate.report.page import write_report
+from tests.support.browser import BROWSER, observe_page
 from tests.support.report_results import TEXT, build_errors, labelled, results
 
-BROWSER = next(
-    (observed for name in ("chromium", "chromium-browser", "google-chrome") if (observed := shutil.which(name))), ""
-)
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-logging=stderr",
-    "--v=0",
-    "--window-size=1280,900",
-    "--virtual-time-budget=3000",
-)
-WATCH = """
-window.problems = [];
-addEventListener("error", (event) => problems.push(event.message || String(event.target)), true);
-addEventListener("securitypolicyviolation", (event) => problems.push(event.violatedDirective + " " + event.blockedURI));
-"""
 ASK = """
-const found = { problems, hacked: "hacked" in window };
 const one = (selector) => document.querySelector(selector);
 const visible = () => [...document.querySelectorAll(".error")].filter((card) => card.checkVisibility()).length;
 const part = one(".errors");
@@ -51,7 +21,6 @@ const type = (text) => {
   field.value = text;
   field.dispatchEvent(new Event("input"));
 };
-found.width = [document.documentElement.scrollWidth, innerWidth];
 found.at_first = visible();
 part.querySelector(".rest button").click();
 found.all = visible();
@@ -73,27 +42,9 @@ sort.firstChild.click();
 found.rising = [sort.ariaSort, column()];
 one('[data-toggle="intervals"]').click();
 found.intervals = one("td.heat .interval").checkVisibility();
-found.requests = performance.getEntriesByType("resource").map((entry) => entry.name);
-document.body.dataset.found = JSON.stringify(found);
 """
 
 pytestmark = pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
-
-
-def probed(page: Path) -> Path:
-    """The page with two scripts of ours, which its security policy is changed to allow."""
-    text = page.read_text(encoding="utf-8")
-    digests = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in (WATCH, ASK)
-    )
-    assert text.count("script-src ") == 1
-    text = text.replace("script-src ", f"script-src {digests} ")
-    text = text.replace("<title>", f"<script>{WATCH}</script>\n<title>", 1).replace(
-        "</body>", f"<script>{ASK}</script>\n</body>"
-    )
-    probe = page.with_name("probed.html")
-    probe.write_text(text, encoding="utf-8")
-    return probe
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +57,8 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         msgspec.structs.replace(figures, errors=(*build_errors() * 2, hostile)),
         labelled(TEXT, 80, 5, {"nli": 1.4, "bleu": 0.3}),
     )
-    page = probed(write_report(msgspec.structs.replace(results(20, {}), sets=sets), folder))
-    done = subprocess.run(
-        [BROWSER, *FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", page.as_uri()],
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    console = done.stderr.decode(errors="replace")
-    match = re.search(r'data-found="([^"]*)"', done.stdout.decode())
-    assert match, console[-2000:]
-    answer: dict[str, Any] = json.loads(html.unescape(match[1]))
-    return answer | {"console": re.findall(r".*CONSOLE.*", console)}
+    page = write_report(msgspec.structs.replace(results(20, {}), sets=sets), folder)
+    return observe_page(page, ASK, folder / "profile")
 
 
 def test_nothing_fails_and_nothing_is_fetched(observed: dict[str, Any]) -> None:

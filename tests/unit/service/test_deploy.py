@@ -12,6 +12,7 @@ from groundwire.service.application import OPERATIONS
 from groundwire.service.monitoring import Monitoring
 from groundwire.service.settings import HINTS, load_settings
 from tests.support.offline import ROOT
+from tests.support.traffic import EXACT, make_score
 
 FOLDER = ROOT / "deploy"
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
@@ -33,10 +34,17 @@ def test_probes_ask_paths_that_exist() -> None:
     assert "http://127.0.0.1:8000/readyz" in (FOLDER / "Dockerfile").read_text(encoding="utf-8")
 
 
+def list_numbers() -> set[str]:
+    """The names of a service that has given a verdict."""
+    monitoring = Monitoring(EXACT)
+    monitoring.add_score(make_score(0.9))
+    return set(re.findall(r"^# TYPE (\w+)", monitoring.render().decode(), re.M))
+
+
 def test_the_dashboard_shows_numbers_that_exist() -> None:
     dashboard = json.loads((FOLDER / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    known = set(re.findall(r"^# TYPE (\w+)", Monitoring().render().decode(), re.M))
+    known = list_numbers()
     for query in queries:
         for name in re.findall(r"groundwire_\w+", query):
             assert {name, re.sub(r"_(bucket|sum|count)$", "", name)} & known, name
@@ -48,7 +56,7 @@ def test_the_dashboard_shows_numbers_that_exist() -> None:
 def test_the_guide_lists_numbers_that_exist() -> None:
     guide = (ROOT / "docs" / "guides" / "serving.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"`(groundwire_\w+)", guide))
-    known = set(re.findall(r"^# TYPE (\w+)", Monitoring().render().decode(), re.M))
+    known = list_numbers()
     assert listed <= known
     assert {name for name in known if not name.endswith("_created")} == listed
 

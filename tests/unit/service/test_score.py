@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from groundwire.engine import Engine, Score
+from groundwire.engine import Engine, EvidencePacket, Request, Score
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.protocol import Outcome
@@ -50,6 +50,17 @@ def test_a_score_is_the_engines() -> None:
         expected = engine.score(**HONEY)
     assert (score.value, score.verdict, score.unsupported) == (expected.value, expected.verdict, expected.unsupported)
     assert score.signature == expected.signature, "deadlines and limits are not decisive"
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_evidence_is_verified_by_another_engine(texts: bool) -> None:
+    answer = post(HONEY | {"texts": texts, "options": {"deadline_ms": 5000}}, path="/evidence")
+    assert answer.status_code == 200, answer.text
+    packet = EvidencePacket.from_json(answer.content)
+    assert (packet.texts is not None, "golden" in answer.text) == (texts, texts)
+    with Engine(world()) as engine:
+        verification = engine.verify(packet, Request(HONEY["response"], (HONEY["knowledge"],)))
+    assert (verification.status, verification.settings) == ("verified", ())
 
 
 def test_metrics_and_options_are_the_requests() -> None:
