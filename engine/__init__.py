@@ -24,10 +24,13 @@ from groundwire.runtime.errors import (
     InvalidRequest,
     ModelError,
     Overloaded,
+    ServerError,
+    ServerUnavailable,
     StreamClosed,
     TooLong,
     Unreadable,
 )
+from groundwire.runtime.kserve.server import Endpoint
 from groundwire.runtime.triples import Triple
 
 from .api import Engine
@@ -109,6 +112,7 @@ __all__ = [
     "DetectorOptions",
     "DeviceError",
     "EarlyVerdict",
+    "Endpoint",
     "Engine",
     "EngineClosed",
     "Fallback",
@@ -155,6 +159,8 @@ __all__ = [
     "Sampling",
     "Score",
     "SentenceEvent",
+    "ServerError",
+    "ServerUnavailable",
     "StatedValue",
     "StreamClosed",
     "Subgraph",
