@@ -203,7 +203,7 @@ def _export_repository(
     from .triton import write_repository
 
     opened = Bundle.open(bundle)
-    device: Literal["cpu", "cuda", "tensorrt"] = "cpu" if target is None else target.value  # type: ignore[assignment]
+    device: Literal["cpu", "cuda", "tensorrt"] = "cpu" if target is None else target.value
     models = write_repository(opened, out, device, instances=instances, force=force)
     console = Console(soft_wrap=True, highlight=False)
     for model in models:

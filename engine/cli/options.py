@@ -115,8 +115,8 @@ ShardOption = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER/COUNT",
-        help="Take this part of the input alone, 3/8 say: every eighth line from the third on. Each line belongs to one "
-        "part.",
+        help="Take this part of the input alone, 3/8 say: every eighth line from the third on. Each line belongs to "
+        "one part.",
     ),
 ]
 JsonOption = Annotated[

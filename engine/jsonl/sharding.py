@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from groundwire.runtime.errors import InvalidRequest
 
 T = TypeVar("T")
 
 
-class Shard(NamedTuple):
+@dataclass(frozen=True)
+class Shard:
     """One of ``count`` shards, counted from 1."""
 
     number: int = 1

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from ..arguments import check_number
 from ..errors import InvalidRequest, ServerError, ServerUnavailable
 from .messages import (
     HEADER_LENGTH,
@@ -67,9 +68,11 @@ class Server:
     def open(cls, endpoint: Endpoint, device: Literal["cpu", "cuda", "tensorrt"] = "cpu") -> Server:
         """Reach the server and read what it says of itself.
 
-        Raises InvalidRequest for an unusable URL or without the extra ``kserve``, ServerUnavailable when it cannot be
-        reached, ServerError when it does not speak the protocol.
+        Raises InvalidRequest for an unusable URL or timeout, or without the extra ``kserve``; ServerUnavailable when it
+        cannot be reached, ServerError when it does not speak the protocol.
         """
+        check_number("connect_timeout_ms", endpoint.connect_timeout_ms, 1)
+        check_number("timeout_ms", endpoint.timeout_ms, 1)
         try:
             import httpx
         except ImportError as error:

@@ -121,16 +121,14 @@ def _read_tensor(data: Buffer, begin: int, end: int) -> TensorSpec:
         if number == 2:
             for _, a, b in iterate_fields(data, first, last):
                 shape.append(_read_dimension(data[a:b]))
-    return TensorSpec(name, _DATATYPES[_read_number(data[slice(*tensor)], 1)], tuple(shape))
+    return TensorSpec(name, _DATATYPES[_read_number(data[slice(*tensor)])], tuple(shape))
 
 
 def _read_dimension(content: bytes) -> Dimension:
     names = [content[a:b].decode() for number, a, b in iterate_fields(content, 0, len(content)) if number == 2]
-    return names[0] if names else _read_number(content, 1, "")
+    return names[0] if names else _read_number(content) if content else ""
 
 
-def _read_number(content: bytes, field: int, default: Dimension = 0) -> Dimension:
-    """The varint of a message that begins with it, as both messages here do."""
-    if not content or content[0] != field << 3:
-        return default
-    return read_varint(content, 1)[0]
+def _read_number(content: bytes) -> int:
+    """The first field of a message, a number (1) in all messages here; 0 without one."""
+    return read_varint(content, 1)[0] if content[:1] == b"\x08" else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -157,6 +158,11 @@ def test_no_address(url: str) -> None:
         Engine.load("compact", backend="kserve", url=url, verify=False)
 
 
+def test_no_time() -> None:
+    with pytest.raises(InvalidRequest, match="timeout_ms is 0; allowed are numbers from 1"):
+        Server.open(Endpoint("http://localhost", timeout_ms=0))
+
+
 def test_a_missing_model(small: tuple[ModelServer, str]) -> None:
     with pytest.raises(ServerError, match=r"status 404: .*\(groundwire export triton"):
         Engine.load("compact", backend="kserve", url=small[1], verify=False)
@@ -271,3 +277,13 @@ def test_models_that_answer_otherwise_are_found_when_they_are_loaded(all_models:
             Engine.load("compact", backend="kserve", url=url)
     finally:
         all_models.change = lambda method, path, good: good
+
+
+def test_the_code_of_the_guide(all_models: ModelServer, capsys: pytest.CaptureFixture[str]) -> None:
+    guide = Path(__file__).resolve().parents[3] / "docs" / "guides" / "scale-out.md"
+    (code,) = re.findall(
+        r"# doc: skip \(needs a model server\)\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL
+    )
+    with all_models.serve() as url:
+        exec(code.replace("http://localhost:8000", url), {})
+    assert "inconsistent" in capsys.readouterr().out
