@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,15 +17,17 @@ from groundwire.engine import Engine, ServerUnavailable
 from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.server import Endpoint, Server
-from tests.support.adapters import load
 
-load("kserve")
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = [("Bob Ross hosted The Joy of Cooking.", "Bob Ross was the creator and host of The Joy of Painting.")]
 SECONDS = 240
 """For the server to start, on a machine that others use too."""
 
-pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout does not have the embedded bundle")
+pytestmark = [
+    pytest.mark.skipif("compact" not in embedded(), reason="this checkout does not have the embedded bundle"),
+    # It runs in a process of its own: the protobuf messages of kserve and tritonclient have one name.
+    pytest.mark.skipif(find_spec("kserve") is None, reason="kserve is not installed"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -286,4 +286,4 @@ def test_the_code_of_the_guide(all_models: ModelServer, capsys: pytest.CaptureFi
     )
     with all_models.serve() as url:
         exec(code.replace("http://localhost:8000", url), {})
-    assert "inconsistent" in capsys.readouterr().out
+    assert "|device:kserve/test-server-1.0|" in capsys.readouterr().out
