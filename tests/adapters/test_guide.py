@@ -21,6 +21,7 @@ BLOCKS = re.findall(r"^```python\n# doc: skip \(needs (\S+)\)\n(.*?)^```", PAGES
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run elsewhere: a checkout has folders that are named like packages, and some tools write into their own."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT])
 
 
