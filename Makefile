@@ -25,7 +25,7 @@ test-device: .venv/ready
 
 # The adapters for other tools, with those tools: an environment of their own, because they conflict with the exporters.
 test-adapters: .venv-adapters/ready
-	.venv-adapters/bin/python -m pytest -q -p no:cacheprovider tests/adapters
+	.venv-adapters/bin/python -m pytest -q -p no:cacheprovider -p no:asyncio -W default tests/adapters
 
 # The C++ core and its bindings under ASan, UBSan and TSan, a minute of fuzzing per topic, and larger exhaustive tests.
 test-native: .venv/ready

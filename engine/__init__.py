@@ -80,6 +80,7 @@ from .schema.options import (
     TokenClassifierOptions,
 )
 from .schema.results import Citation, MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
+from .schema.statistics import EngineStatistics, StageStatistics
 from .streaming.policies import Fallback, Policy, Redact, Refine, Regenerate
 from .streaming.records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
 from .streaming.stream import ResponseStream
@@ -115,6 +116,7 @@ __all__ = [
     "Endpoint",
     "Engine",
     "EngineClosed",
+    "EngineStatistics",
     "Fallback",
     "FeqaExplanation",
     "FeqaOptions",
@@ -161,6 +163,7 @@ __all__ = [
     "SentenceEvent",
     "ServerError",
     "ServerUnavailable",
+    "StageStatistics",
     "StatedValue",
     "StreamClosed",
     "Subgraph",

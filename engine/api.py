@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Never, Self
 
-from groundwire.runtime.arguments import check_integer, check_number, check_path, check_sequence
+from groundwire.runtime.arguments import check_integer, check_number, check_path, check_sequence, check_weights
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import InvalidRequest, ModelError
@@ -33,6 +33,7 @@ from .scheduling.scheduler import ObserveBatch, Scheduler
 from .scheduling.steps import Steps
 from .schema.options import Options
 from .schema.results import MetricResult, Ranked, Request, Score
+from .schema.statistics import EngineStatistics
 from .schema.validation import make_request
 from .scoring import PendingScore, results_of, start, start_all
 from .streaming.core import StreamCore
@@ -61,11 +62,13 @@ class Engine:
         calibration: Calibration | None = None,
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
+        tenant_weights: Mapping[str, float] | None = None,
     ) -> None:
         """An engine over any runtime; ``load`` is the usual way.
 
         ``calibration`` replaces the runtime's own, ``max_waiting`` bounds the unfinished requests, ``cache_bytes`` the
-        memory of cached model calls and their results.
+        memory of cached model calls and their results. ``tenant_weights`` (above 0) are the shares of the engine's time
+        that the values of ``Options.tenant`` get while requests wait; one that it does not name has weight 1.
         """
         if isinstance(runtime, str | Path):
             raise InvalidRequest(f"runtime is {str(runtime)!r}; pass a runtime, or open a bundle with Engine.load.")
@@ -76,7 +79,12 @@ class Engine:
         self._runtime = runtime
         self._calibration = calibration or runtime.calibration
         self._max_waiting = max_waiting
-        self._scheduler = Scheduler(runtime, max_waiting=max_waiting, cache_bytes=cache_bytes)
+        self._scheduler = Scheduler(
+            runtime,
+            max_waiting=max_waiting,
+            cache_bytes=cache_bytes,
+            tenant_weights=check_weights("tenant_weights", tenant_weights or {}),
+        )
         self._nph = NphPipeline(runtime, self._scheduler)
         self._generation = GenerationPipeline(runtime, self._scheduler, self._calibration)
 
@@ -93,6 +101,7 @@ class Engine:
         verify: bool = True,
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
+        tenant_weights: Mapping[str, float] | None = None,
         device_memory_mb: int | None = None,
         backend: Backend = "local",
         url: str | Endpoint | None = None,
@@ -116,6 +125,7 @@ class Engine:
         """
         max_waiting = check_integer("max_waiting", max_waiting, 1)  # before a bundle is loaded for seconds
         cache_bytes = check_integer("cache_bytes", cache_bytes, 0)
+        tenant_weights = check_weights("tenant_weights", tenant_weights or {})
         chosen = None if calibration is None else Calibration.load(check_path("calibration", calibration))
         runtime: Runtime
         if endpoint := check_backend(backend, url, threads=threads, device_memory_mb=device_memory_mb):
@@ -124,7 +134,13 @@ class Engine:
             runtime = LocalRuntime.load(
                 bundle, device, precision, threads, extra, verify=verify, device_memory_mb=device_memory_mb
             )
-        return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_bytes=cache_bytes)
+        return cls(
+            runtime,
+            calibration=chosen,
+            max_waiting=max_waiting,
+            cache_bytes=cache_bytes,
+            tenant_weights=tenant_weights,
+        )
 
     @classmethod
     async def aload(
@@ -139,6 +155,7 @@ class Engine:
         verify: bool = True,
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
+        tenant_weights: Mapping[str, float] | None = None,
         device_memory_mb: int | None = None,
         backend: Backend = "local",
         url: str | Endpoint | None = None,
@@ -155,6 +172,7 @@ class Engine:
             verify=verify,
             max_waiting=max_waiting,
             cache_bytes=cache_bytes,
+            tenant_weights=tenant_weights,
             device_memory_mb=device_memory_mb,
             backend=backend,
             url=url,
@@ -256,7 +274,7 @@ class Engine:
 
     def _open_window(self, plan: Plan) -> Window:
         size = min(IN_FLIGHT, self._max_waiting, 8 * self._runtime.concurrent_requests)
-        return Window(lambda request: self._start(request, plan), plan, size)
+        return Window(lambda request: start(request, plan, self._runtime, self._scheduler, is_bulk=True), plan, size)
 
     def rank(
         self,
@@ -536,6 +554,10 @@ class Engine:
     def cache_info(self) -> tuple[int, int, int]:
         """Cached model calls, hits and misses."""
         return self._scheduler.cache_info
+
+    def statistics(self) -> EngineStatistics:
+        """What the engine is doing now, and what it has done since it was loaded."""
+        return self._scheduler.statistics()
 
     def observe_batches(self, observe: ObserveBatch | None) -> None:
         """Call ``observe`` after every batch, with its role (several are joined by ``+``), the number of its calls, and

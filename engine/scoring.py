@@ -28,10 +28,19 @@ class PendingScore(NamedTuple):
 
 
 def start(
-    request: Request, plan: Plan, runtime: Runtime, scheduler: Scheduler, deadline_ms: float | None = None
+    request: Request,
+    plan: Plan,
+    runtime: Runtime,
+    scheduler: Scheduler,
+    deadline_ms: float | None = None,
+    *,
+    is_bulk: bool = False,
 ) -> PendingScore:
-    """Start the metrics of one request; ``deadline_ms`` overrides that of the options."""
-    return PendingScore(start_all([request], plan, runtime, scheduler, deadline_ms), request, plan)
+    """Start the metrics of one request; ``deadline_ms`` overrides that of the options.
+
+    ``is_bulk`` puts it after the single requests of its priority.
+    """
+    return PendingScore(start_all([request], plan, runtime, scheduler, deadline_ms, is_bulk=is_bulk), request, plan)
 
 
 def start_all(
@@ -40,16 +49,26 @@ def start_all(
     runtime: Runtime,
     scheduler: Scheduler,
     deadline_ms: float | None = None,
+    *,
+    is_bulk: bool = False,
 ) -> Job[MetricResult]:
     """Start the metrics of several requests as one job: request by request, each with the plan's metrics in order.
 
-    ``deadline_ms`` overrides that of the options.
+    ``deadline_ms`` and ``is_bulk`` are those of ``start``.
     """
     tasks = [
         metric.compute(request, plan.options, runtime.role_info) for request in requests for metric in plan.metrics
     ]
-    deadline = plan.options.deadline_ms if deadline_ms is None else deadline_ms
-    return scheduler.submit(tasks, plan.options.max_windows, deadline, plan.options.priority)
+    options = plan.options
+    return scheduler.submit(
+        tasks,
+        options.max_windows,
+        options.deadline_ms if deadline_ms is None else deadline_ms,
+        options.priority,
+        is_bulk=is_bulk,
+        tenant=options.tenant,
+        size=sum(map(_count_characters, requests)),
+    )
 
 
 def fold_outcomes(
@@ -63,6 +82,10 @@ def fold_outcomes(
 def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfinished]) -> tuple[MetricResult, ...]:
     """One result per metric; a metric without one gets the status that says why, and its message."""
     return tuple(_result_of(metric, outcome) for metric, outcome in zip(metrics, outcomes, strict=True))
+
+
+def _count_characters(request: Request) -> int:
+    return len(request.response) + sum(map(len, (*request.knowledge, *request.history)))
 
 
 def _result_of(metric: Metric, outcome: object) -> MetricResult:

@@ -18,6 +18,7 @@ _NOT_DECISIVE = frozenset(
     {
         "deadline_ms",
         "priority",
+        "tenant",
         "max_response_chars",
         "max_knowledge_chars",
         "max_history_chars",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from math import inf
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -62,6 +63,17 @@ def check_number(name: str, value: Any, low: float) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= low:
         raise InvalidRequest(f"{name} is {value!r}; allowed are numbers from {low:g}.")
     return float(value)
+
+
+def check_weights(name: str, value: Any) -> dict[str, float]:
+    """``value`` when it is a mapping of names to finite numbers above 0."""
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(f"{name} is {type(value).__name__}; pass a mapping of names to numbers above 0.")
+    for key, weight in value.items():
+        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not isinstance(key, str) or not is_number or not 0 < float(weight) < inf:
+            raise InvalidRequest(f"{name}[{key!r}] is {weight!r}; allowed are names with finite numbers above 0.")
+    return {key: float(weight) for key, weight in value.items()}
 
 
 def check_path(name: str, value: Any) -> Path:

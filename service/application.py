@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 from groundwire.engine import Engine, Generation, InvalidRequest, Refinement, Score
 from groundwire.engine.streaming.records import Event
 
-from . import detector, health, inference, lines, scoring, streams
+from . import detector, health, inference, lines, page, scoring, streams
 from .call import Call
 from .deadlines import make_deadline
 from .front import Front
@@ -139,7 +139,13 @@ def app(engine: Engine, settings: Settings | None = None) -> Front:
     async def serve_socket(socket: WebSocket) -> None:
         await streams.serve_socket(_make_call(service, socket, "/stream"), socket)
 
+    async def show_page(request: Request) -> Response:
+        request.scope["groundwire"]["route"] = "/ui"
+        return page.show_page(service, request.url.path.rpartition("/")[2])
+
     routes += [Route("/openapi.json", openapi), WebSocketRoute("/stream", serve_socket)]
+    if service.settings.ui:
+        routes += [Route(path, show_page) for path in page.PATHS]
     return Front(service, Router(routes, redirect_slashes=False))
 
 

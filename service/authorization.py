@@ -38,6 +38,11 @@ class Authorizer:
     def __init__(self, tokens: Iterable[str]) -> None:
         self._digests = tuple(_digest(token) for token in tokens)
 
+    @property
+    def needs_token(self) -> bool:
+        """Whether there is a token that requests must have."""
+        return bool(self._digests)
+
     def check(self, header: str | None) -> None:
         """Raise Refusal ``unauthorized`` unless the value of the header ``Authorization`` has one of the tokens.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +15,7 @@ import typer
 from groundwire.engine import InvalidRequest
 
 from .field_docs import read_field_docs
-from .settings import HINTS, ONLY_ENVIRONMENT, PREFIX, Settings, is_list, load_settings, plain_type
+from .settings import HINTS, NOT_OPTIONS, PREFIX, Settings, is_list, load_settings, plain_type
 
 HELP = f"""Serve the engine over HTTP.
 
@@ -42,13 +44,7 @@ def _serve(config: Path | None = None, check: bool = False, **given: Any) -> Non
         settings = load_settings(config, os.environ, options)
     except InvalidRequest as error:
         raise typer.BadParameter(str(error)) from error
-    try:
-        from .server import run
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "prometheus_client"):
-            raise
-        typer.echo(f"The service needs {error.name}; install it with: pip install 'groundwire[serve]'", err=True)
-        raise typer.Exit(1) from error
+    run = _import_run()
     if check:
         from .authorization import read_tokens
 
@@ -56,6 +52,44 @@ def _serve(config: Path | None = None, check: bool = False, **given: Any) -> Non
         typer.echo("The settings are usable.")
         return
     sys.exit(run(settings))
+
+
+def _import_run() -> Callable[..., int]:
+    try:
+        from .server import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "prometheus_client"):
+            raise
+        typer.echo(f"The service needs {error.name}; install it with: pip install 'groundwire[serve]'", err=True)
+        raise typer.Exit(1) from error
+    return run
+
+
+def ui(
+    bundle: Annotated[str, typer.Option(help="Bundle: a name, a directory or hf://.")] = "compact",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or tensorrt.")] = "auto",
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 chooses a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Open a page on which to try the engine.
+
+    Paste knowledge, history and a response, and see the verdict, the words that are not supported and why, citations,
+    questions, and where the time went. It is the page /ui of `groundwire serve`, on this machine alone; Ctrl+C ends it.
+
+        groundwire ui
+        groundwire ui --bundle mine --no-browser --port 8080
+    """
+    try:
+        settings = load_settings(options={"bundle": bundle, "device": device, "port": port, "log_level": "warning"})
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error)) from error
+
+    def open_page(url: str) -> None:
+        typer.echo(f"{url}/ui")
+        if browser:
+            webbrowser.open(f"{url}/ui")
+
+    sys.exit(_import_run()(settings, open_page))
 
 
 def _make_parameters() -> list[inspect.Parameter]:
@@ -77,7 +111,7 @@ def _make_parameters() -> list[inspect.Parameter]:
         ),
     ]
     for name in HINTS:
-        if name in ONLY_ENVIRONMENT:
+        if name in NOT_OPTIONS:
             continue
         default = getattr(Settings(), name)
         shown = (

@@ -17,14 +17,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from groundwire.engine import GroundwireError
 
-from . import logs
+from . import logs, page
 from .problems import MEDIA_TYPE, Code, Refusal, refuse_error
 from .state import Service
 from .tracing import find_trace_id, trace_request
 
 ID_HEADER = "X-Request-Id"
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
-OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
+OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready", *page.PATHS})
 """Paths that need no token."""
 CALM = OPEN | {"/metrics", "/openapi.json", "/v2"}
 """Paths that are answered while models are being warmed."""

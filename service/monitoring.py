@@ -7,7 +7,7 @@ import os
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from groundwire.engine import Engine, MetricResult, Score, Timings
+from groundwire.engine import EngineStatistics, MetricResult, Score, Timings
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -40,6 +40,8 @@ class Monitoring:
         )
         self.queue_size = show("queue_size", "Requests that are accepted and not finished.")
         self.queue_tokens = show("queue_tokens", "Estimated tokens of the requests that are not finished.")
+        self.active = show("active_requests", "Requests that the engine works on; the others of the queue wait.")
+        self.waiting_calls = show("waiting_calls", "Model calls that wait for a batch.")
         self.streams = show("streams", "Responses that are being checked while they are written.")
         self.ready = show("ready", "Workers that are ready.")
         self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
@@ -74,9 +76,11 @@ class Monitoring:
         self.batch_size.labels(role).observe(calls)
         self.batch_seconds.labels(role).observe(ms / 1000)
 
-    def update_cache(self, engine: Engine) -> None:
-        """Add what the engine's cache has answered since the last call."""
-        _, hits, misses = engine.cache_info
+    def update_engine(self, statistics: EngineStatistics) -> None:
+        """Show what the engine does, and add what its cache has answered since the last call."""
+        self.active.set(statistics.active)
+        self.waiting_calls.set(sum(statistics.waiting_calls.values()))
+        hits, misses = statistics.cache_hits, statistics.cache_misses
         self._cache_hits.inc(hits - self._cached[0])
         self._cache_misses.inc(misses - self._cached[1])
         self._cached = (hits, misses)

@@ -11,7 +11,7 @@ import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -67,6 +67,7 @@ def load_engine(settings: Settings) -> Engine:
         threads=threads,
         extra=settings.extra,
         calibration=settings.calibration,
+        tenant_weights=settings.tenant_weights,
     )
 
 
@@ -93,20 +94,22 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def run(settings: Settings) -> int:
+def run(settings: Settings, on_listening: Callable[[str], object] | None = None) -> int:
     """Serve until a signal ends it; the exit code is 0 after a clean stop.
+
+    ``on_listening`` is called with the address once a worker, the only one, takes connections.
 
     The port is opened before the engine is loaded, so that an address in use is said at once. Raises InvalidRequest,
     BundleError or DeviceError for settings that do not work.
     """
     with listen(settings) as listener:
         if settings.workers == 1:
-            return run_worker(settings, listener)
+            return run_worker(settings, listener, on_listening)
         return run_workers(settings, listener)
 
 
-def run_worker(settings: Settings, listener: socket.socket) -> int:
-    """Load an engine and serve it on a socket, until a signal ends it."""
+def run_worker(settings: Settings, listener: socket.socket, on_listening: Callable[[str], object] | None = None) -> int:
+    """Load an engine and serve it on a socket, until a signal ends it; ``on_listening`` is that of ``run``."""
     logs.configure(settings.log_level)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with load_engine(settings) as engine:
@@ -124,7 +127,10 @@ def run_worker(settings: Settings, listener: socket.socket) -> int:
         )
         server = DrainingServer(config, front, settings.drain_delay_ms / 1000)
         host, port = listener.getsockname()[:2]
-        logs.write(logging.INFO, "listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        logs.write(logging.INFO, "listening", url=url)
+        if on_listening is not None:
+            on_listening(url)
         with keep_signals():
             server.run(sockets=[listener])
         logs.write(logging.INFO, "stopped")

@@ -53,6 +53,9 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """File with further bearer tokens, one in a line."""
     classify_label: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "HALLUCINATED"
     """Label of the spans of /classify, as the program that asks has it in its mapping."""
+    ui: bool = True
+    """Serve the page /ui, on which people try the service. It has no texts of others and needs no token; its requests
+    do."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe lines of the log. Each request is one line of JSON at level info."""
     log_texts: bool = False
@@ -70,6 +73,9 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Responses that are checked while they are written, at the same time; more is 429."""
     max_stream_ms: Milliseconds = 600_000.0
     """Milliseconds for one of these responses, from its first byte to its last."""
+    tenant_weights: dict[str, Annotated[float, msgspec.Meta(gt=0)]] = msgspec.field(default_factory=dict)
+    """Shares of the engine's time that tenants (``options.tenant``) get while requests wait; others have weight 1. In
+    the environment ``a=3,b=0.5``; not an option of the command line."""
     max_priority: Annotated[int, msgspec.Meta(ge=-100, le=100)] = 0
     """Highest priority that a request may ask for."""
     max_body_bytes: Count = 2_000_000
@@ -90,7 +96,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Candidates of /rank."""
 
 
-ONLY_ENVIRONMENT = ("tokens",)
+NOT_OPTIONS = ("tokens", "tenant_weights")
 """Fields that the command line does not have."""
 
 
@@ -133,10 +139,16 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     names = {f"{PREFIX}{field.upper()}": field for field in Settings.__struct_fields__}
     for name, value in environment.items():
         if value and name in names:
-            values[names[name]] = value.split(",") if is_list(names[name]) else value
+            values[names[name]] = _split(names[name], value)
         elif value and name.startswith(f"{PREFIX}MAX_"):  # a limit that is misspelt must not be a limit that is absent
             raise InvalidRequest(f"The environment has {name}, which is no setting{suggest(name, names)}.")
     return values
+
+
+def _split(field: str, value: str) -> Any:
+    if get_origin(HINTS[field]) is dict:
+        return dict(part.partition("=")[::2] for part in value.split(","))
+    return value.split(",") if is_list(field) else value
 
 
 def is_list(field: str) -> bool:
@@ -154,7 +166,7 @@ def _convert(values: dict[str, Any], source: str, *, strict: bool = True) -> dic
         try:
             converted[name] = msgspec.convert(value, HINTS[name], strict=strict)
         except msgspec.ValidationError as error:
-            shown = "(not shown)" if name in ONLY_ENVIRONMENT else f"{value!r:.100}"
+            shown = "(not shown)" if name == "tokens" else f"{value!r:.100}"
             message = f"{name} of {source} is {shown}: {error}."
             if name == "port" and str(value).startswith("tcp://"):
                 message += " Kubernetes sets it for a Service of the name groundwire; set enableServiceLinks: false."

@@ -51,4 +51,4 @@ class Service:
         self.monitoring.streams.set(self.open_streams)
         ready = self.readiness.is_warm and self.engine.is_healthy and not self.readiness.is_draining
         self.monitoring.ready.set(ready)
-        self.monitoring.update_cache(self.engine)
+        self.monitoring.update_engine(self.engine.statistics())

@@ -97,7 +97,7 @@ class GenerationPipeline:
     def _make_jobs(self, settings: Settings, metrics: Sequence[str], options: Options) -> Jobs:
         sign = self._signature(settings, metrics, options)
         finished = yield self._scheduler.submit(
-            [_generate(settings)], options.max_windows, options.deadline_ms, options.priority
+            [_generate(settings)], options.max_windows, options.deadline_ms, options.priority, tenant=options.tenant
         )
         (sequences,) = finished.outcomes
         if isinstance(sequences, Unfinished):

@@ -118,7 +118,9 @@ class NphPipeline:
         return finished.outcomes[0], finished.timings
 
     def _submit(self, task: Steps[T], options: Options) -> Job[T]:
-        return self._scheduler.submit([task], options.max_windows, options.deadline_ms, options.priority)
+        return self._scheduler.submit(
+            [task], options.max_windows, options.deadline_ms, options.priority, tenant=options.tenant
+        )
 
 
 class PreparedRepair(NamedTuple):

@@ -1,83 +1,49 @@
-"""Which jobs are worked on: few at the same time, by priority and deadline, and none that cannot finish in time.
+"""Which jobs are worked on: few at the same time, by urgency and deadline, and none that cannot finish in time.
 
 If all jobs advanced together, all would finish late. A bounded number of **active** jobs is worked on; the others are
-queued. Jobs rank by priority, then by deadline, then by age (earliest deadline first, which meets every deadline that
-can be met while the machine is not overloaded). Under overload it alone would go on serving the jobs that are about to
-be late; so a job is admitted beside others only while it can finish beside them, and dropped before any work when it
-could not even alone, or when another one can take the place that it cannot.
+queued, by tenant (``fairness``). Jobs of a tenant rank by urgency, then by deadline, then by age (earliest deadline
+first, which meets every deadline that can be met while the machine is not overloaded). Under overload it alone would go
+on serving the jobs that are about to be late; so a job is admitted beside others only while it can finish beside them,
+and dropped before any work when it could not even alone, or when another one can take the place that it cannot.
 """
 
 from __future__ import annotations
 
-import heapq
 from bisect import insort
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from math import inf
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any
 
-from .jobs import Job
+from .fairness import FairQueue
+from .jobs import Job, rank
 
-PATIENCE = 60.0
-"""Seconds after which a job without a deadline ranks before those submitted later with one that is as far off."""
 RECENT = 32
 """Durations kept per kind of job."""
 KINDS = 256
-"""Kinds of jobs whose durations are kept, those used last."""
-
-Rank: TypeAlias = tuple[int, float, int]
-
-
-def rank(job: Job[Any]) -> Rank:
-    """The order of service, smaller first: priority, deadline, age."""
-    deadline = job.submitted + PATIENCE if job.deadline is None else job.deadline
-    return -job.priority, deadline, job.number
-
-
-class JobHeap:
-    """Jobs by a key, smallest first. Those for which ``is_stale`` holds are skipped, and forgotten in time."""
-
-    def __init__(self, key: Callable[[Job[Any]], tuple[float, ...]], is_stale: Callable[[Job[Any]], bool]) -> None:
-        self._key = key
-        self._is_stale = is_stale
-        self._heap: list[tuple[tuple[float, ...], Job[Any]]] = []
-        self._bound = 64
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-    def push(self, job: Job[Any]) -> None:
-        """Add a job; its key ends with its number, so that no two are equal."""
-        heapq.heappush(self._heap, (self._key(job), job))
-        if len(self._heap) > self._bound:
-            self._heap = [entry for entry in self._heap if not self._is_stale(entry[1])]
-            heapq.heapify(self._heap)
-            self._bound = max(64, 2 * len(self._heap))
-
-    def __iter__(self) -> Iterator[Job[Any]]:
-        """The jobs that are not stale, in no order."""
-        return (job for _, job in self._heap if not self._is_stale(job))
-
-    def first(self) -> Job[Any] | None:
-        """The first job that is not stale, or None; it stays in the heap."""
-        while self._heap and self._is_stale(self._heap[0][1]):
-            heapq.heappop(self._heap)
-        return self._heap[0][1] if self._heap else None
+"""Kinds and sizes of jobs whose durations are kept, those used last."""
 
 
 class Admission:
     """The queue of jobs, the active ones, and how long recent ones took. Not thread-safe."""
 
-    def __init__(self, max_active: int) -> None:
+    def __init__(self, max_active: int, weights: Mapping[str, float] = MappingProxyType({})) -> None:
+        """``weights`` of tenants; 1 for one that it does not name."""
         self._max_active = max_active
         self._active: list[Job[Any]] = []
-        self._queue = JobHeap(rank, lambda job: job.over or job.admitted is not None)
-        self._durations: OrderedDict[tuple[str, ...], deque[float]] = OrderedDict()
+        self._queue = FairQueue(weights)
+        self._durations: OrderedDict[tuple[tuple[str, ...], int], deque[float]] = OrderedDict()
 
     @property
     def active(self) -> Iterator[Job[Any]]:
         """The active jobs, first the one to serve first."""
         return iter(self._active)
+
+    @property
+    def queued(self) -> Iterator[Job[Any]]:
+        """The queued jobs, in no order."""
+        return iter(self._queue)
 
     def add(self, job: Job[Any]) -> None:
         """Queue a job."""
@@ -88,10 +54,12 @@ class Admission:
         if job.admitted is None:
             return
         self._active.remove(job)
+        seconds = (now - job.admitted) / (job.active_beside + 1)
+        self._queue.charge(job, seconds - job.charged)
         if complete:
-            durations = self._durations.setdefault(job.kind, deque(maxlen=RECENT))
-            durations.append((now - job.admitted) / (job.active_beside + 1))
-            self._durations.move_to_end(job.kind)
+            durations = self._durations.setdefault((job.kind, job.size_class), deque(maxlen=RECENT))
+            durations.append(seconds)
+            self._durations.move_to_end((job.kind, job.size_class))
             if len(self._durations) > KINDS:
                 self._durations.popitem(last=False)
 
@@ -103,7 +71,7 @@ class Admission:
     def has_place(self, job: Job[Any], now: float) -> bool:
         """Whether a queued job may become active, and can finish in time beside those that are.
 
-        Only jobs of the same or a higher priority take places from it, so that a queue full of bulk work delays no
+        Only jobs of the same or a higher urgency take places from it, so that a queue full of bulk work delays no
         urgent job. Alone it is tried whatever is expected, so that the engine learns when things have become faster.
         """
         beside = self._count_beside(job)
@@ -119,10 +87,10 @@ class Admission:
         beside = self._count_beside(job)
         if beside >= self._max_active or self._fits(job, now, beside):
             return False
-        return any(other.priority == job.priority and self._fits(other, now, beside) for other in self._queue)
+        return any(other.urgency == job.urgency and self._fits(other, now, beside) for other in self._queue)
 
     def _count_beside(self, job: Job[Any]) -> int:
-        return sum(active.priority >= job.priority for active in self._active)
+        return sum(active.urgency >= job.urgency for active in self._active)
 
     def _fits(self, job: Job[Any], now: float, beside: int) -> bool:
         if not beside or job.deadline is None:
@@ -133,17 +101,26 @@ class Admission:
         """Make a queued job an active one."""
         job.admitted = now
         job.active_beside = len(self._active)
+        job.charged = self._known_seconds(job)
+        self._queue.begin(job, job.charged)
         insort(self._active, job, key=rank)
 
     def expected_seconds(self, job: Job[Any]) -> float:
         """The time that a job of this kind takes alone, by what three of four recent ones did not exceed.
 
         Jobs share the machine, so the time of each is divided by the number of those that were active when it was
-        admitted. 0 when none is known, and while nothing of its priority or a higher one is active: an engine that has
+        admitted. 0 when none is known, and while nothing of its urgency or a higher one is active: an engine that has
         nothing else to do for it tries every job.
         """
-        durations = self._durations.get(job.kind) if self._count_beside(job) else None
-        return sorted(durations)[len(durations) * 3 // 4] if durations else 0.0
+        return self._known_seconds(job) if self._count_beside(job) else 0.0
+
+    def _known_seconds(self, job: Job[Any]) -> float:
+        """By jobs with texts of about the same length, or else by the longest known that are shorter: a lower bound."""
+        for size_class in range(job.size_class, -1, -1):
+            durations = self._durations.get((job.kind, size_class))
+            if durations:
+                return sorted(durations)[len(durations) * 3 // 4]
+        return 0.0
 
     def latest_start(self, job: Job[Any]) -> float:
         """When a queued job must be admitted to finish in time, even alone; infinite without a deadline."""

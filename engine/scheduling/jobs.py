@@ -43,7 +43,11 @@ from .steps import Round, Steps
 
 T = TypeVar("T")
 StopStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]
+Rank: TypeAlias = tuple[int, float, int]
 log = logging.getLogger("groundwire")
+
+PATIENCE = 60.0
+"""Seconds after which a job without a deadline ranks before those submitted later with one that is as far off."""
 
 
 class Unfinished(NamedTuple):
@@ -131,9 +135,17 @@ class Job(Generic[T]):
     """Jobs with a higher one are served first."""
     number: int = 0
     """In the order of submission."""
+    is_bulk: bool = False
+    """One of many: it is served after the single requests of its priority."""
+    tenant: str = ""
+    """Tenants share the engine's time."""
+    size: int = 0
+    """Characters of its texts."""
     admitted: float | None = None
     active_beside: int = 0
     """Jobs that were active when it was admitted."""
+    charged: float = 0.0
+    """Seconds that its tenant was charged with when it was admitted."""
     future: Future[Finished[T]] = field(default_factory=Future)
     stages_ms: dict[str, float] = field(default_factory=dict)
     waiting_calls: dict[str, OrderedDict[Key, None]] = field(default_factory=dict)
@@ -145,9 +157,25 @@ class Job(Generic[T]):
         """What the job computes: jobs of one kind take comparable time."""
         return tuple(task.name for task in self.tasks)
 
+    @property
+    def urgency(self) -> int:
+        """Jobs with a higher one are served first: priority, and single requests before one of many."""
+        return 2 * self.priority - self.is_bulk
+
+    @property
+    def size_class(self) -> int:
+        """Jobs of one kind and class have texts whose lengths differ by less than a factor of two."""
+        return self.size.bit_length()
+
     def unfinished_tasks(self) -> Sequence[Task[T]]:
         """The tasks without an outcome."""
         return [task for task in self.tasks if task.outcome is None]
+
+
+def rank(job: Job[Any]) -> Rank:
+    """The order of service, smaller first: urgency, deadline, age."""
+    deadline = job.submitted + PATIENCE if job.deadline is None else job.deadline
+    return -job.urgency, deadline, job.number
 
 
 @dataclass(frozen=True, slots=True)

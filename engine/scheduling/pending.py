@@ -23,6 +23,15 @@ class PendingCalls:
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values())) + len(self._running)
 
+    @property
+    def running(self) -> int:
+        """How many calls a batch is running."""
+        return len(self._running)
+
+    def count_waiting(self) -> dict[str, int]:
+        """How many calls no batch has taken, by group; groups without any are left out."""
+        return {group: len(calls) for group, calls in self._waiting.items() if len(calls)}
+
     def add(self, group: str, key: Key, waiter: Waiter) -> None:
         """Wait for a call, with others that do so already."""
         running = self._running.get(key)

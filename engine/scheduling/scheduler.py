@@ -17,8 +17,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import InvalidStateError
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
 from math import inf
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -27,8 +28,10 @@ from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError,
 from groundwire.runtime.protocol import Outcome, Runtime
 
 from ..schema.results import Timings
-from .admission import Admission, JobHeap
+from ..schema.statistics import EngineStatistics, StageStatistics
+from .admission import Admission
 from .cache import Cache, Key
+from .heap import JobHeap
 from .jobs import Ended, Finished, Job, StopStatus, Task, Unfinished, Waiter
 from .pending import PendingCalls
 from .steps import Round, Steps
@@ -41,6 +44,8 @@ log = logging.getLogger("groundwire")
 
 TASK_THREADS = 2
 """Threads for the tasks' own Python: one long text leaves the other to the rest."""
+POLL_SECONDS = 0.1
+"""Between two looks whether the loop, which is to answer, has ended."""
 DEFECT = "This is a defect of the scheduler; please report it."
 
 
@@ -74,15 +79,19 @@ class Scheduler:
         *,
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
+        tenant_weights: Mapping[str, float] | None = None,
         threads: Threads | None = None,
     ) -> None:
-        """Start the threads. ``max_waiting`` bounds the unfinished jobs, ``cache_bytes`` the memory of cached calls."""
+        """Start the threads. ``max_waiting`` bounds the unfinished jobs, ``cache_bytes`` the memory of cached calls.
+
+        ``tenant_weights`` are the tenants' shares of the engine's time; 1 for one that it does not name.
+        """
         threads = threads or SystemThreads()
         self._runtime = runtime
         self._max_waiting = max_waiting
         self._now = threads.now
         self._inbox = threads.make_inbox()
-        self._admission = Admission(runtime.concurrent_requests)
+        self._admission = Admission(runtime.concurrent_requests, dict(tenant_weights or {}))
         self._deadlines = JobHeap(lambda job: (job.deadline or 0.0, job.number), lambda job: job.over)
         self._jobs: set[Job[Any]] = set()
         self._pending = PendingCalls()
@@ -99,6 +108,10 @@ class Scheduler:
         self._closing = False
         self._close_at = inf
         self._ended = False
+        self._loop_thread: int | None = None
+        self._finished = 0
+        self._stopped: dict[str, int] = {}
+        self._stages: dict[str, StageStatistics] = {}
         self._dead = ""
         self._get_process = threads.process
         self._process = threads.process()
@@ -112,15 +125,30 @@ class Scheduler:
         max_windows: int,
         deadline_ms: float | None = None,
         priority: int = 0,
+        *,
+        is_bulk: bool = False,
+        tenant: str = "",
+        size: int = 0,
     ) -> Job[T]:
         """Queue the tasks of a request; ``job.future`` gets one outcome per task, never an exception of a task.
+
+        ``priority``, ``is_bulk`` and ``tenant`` decide when it is served, ``size`` (characters) how long it is
+        expected to take; they are those of ``Job``.
 
         Raises EngineClosed after ``close``, in a process forked from the one that made the scheduler, and after a
         defect that ended it; Overloaded when ``max_waiting`` requests are unfinished.
         """
         self.check_open()
         now = self._now()
-        job = Job([Task(steps) for steps in tasks], max_windows, now, priority=priority)
+        job = Job(
+            [Task(steps) for steps in tasks],
+            max_windows,
+            now,
+            priority=priority,
+            is_bulk=is_bulk,
+            tenant=tenant,
+            size=size,
+        )
         if deadline_ms is not None:
             job.deadline = now + deadline_ms / 1000
         with self._lock:
@@ -178,6 +206,17 @@ class Scheduler:
         """The scheduler runs: it was not closed, has not stopped by a defect, and is not a forked copy."""
         return not (self._closed or self.is_forked)
 
+    def statistics(self) -> EngineStatistics:
+        """What the scheduler does now, and has done; the loop answers, so that all numbers are of one moment."""
+        if self._loop_thread == threading.get_ident() or self.is_forked:
+            return self._collect_statistics()
+        answer: Future[EngineStatistics] = Future()
+        self._put([], lambda: answer.set_result(self._collect_statistics()))
+        while not self._ended:
+            with contextlib.suppress(TimeoutError):
+                return answer.result(POLL_SECONDS)
+        return self._collect_statistics()
+
     @property
     def cache_info(self) -> tuple[int, int, int]:
         """Cached calls, hits and misses so far."""
@@ -186,6 +225,7 @@ class Scheduler:
     # The loop: what follows runs on its thread.
 
     def _run(self) -> None:
+        self._loop_thread = threading.get_ident()
         try:
             while not (self._closing and not self._jobs):
                 message = self._inbox.get(self._seconds_to_wait())
@@ -386,6 +426,10 @@ class Scheduler:
             ready = [task for task in job.unfinished_tasks() if task in tasks and not task.missing]
             if ready:
                 self._advance(job, ready)
+        before = self._stages.get(stage, StageStatistics())
+        self._stages[stage] = StageStatistics(
+            before.batches + 1, before.calls + len(batch.keys), before.ms + elapsed_ms
+        )
         if self.observe_batch is not None:
             self.observe_batch(stage, len(batch.keys), elapsed_ms)
 
@@ -393,6 +437,7 @@ class Scheduler:
         """End the unfinished tasks of a job; a generator that is running is freed when it comes back."""
         if job.over:
             return
+        self._stopped[status] = self._stopped.get(status, 0) + 1
         for task in job.unfinished_tasks():
             task.outcome = Unfinished(status, message)
             if not task.advancing:
@@ -408,6 +453,7 @@ class Scheduler:
         outcomes = tuple(task.outcome for task in job.tasks)
         self._admission.remove(job, now, complete=not any(isinstance(outcome, Unfinished) for outcome in outcomes))
         self._jobs.discard(job)
+        self._finished += 1
         with self._lock:
             self._unfinished -= 1
         queued = (now if job.admitted is None else job.admitted) - job.submitted
@@ -417,6 +463,21 @@ class Scheduler:
                 job.future.set_result(Finished(outcomes, timings))
         except BaseException:  # of a callback that someone has added to the future
             log.exception("a callback of a request failed")
+
+    def _collect_statistics(self) -> EngineStatistics:
+        return EngineStatistics(
+            queued=dict(Counter(job.tenant for job in self._admission.queued)),
+            active=sum(1 for _ in self._admission.active),
+            waiting_calls=self._pending.count_waiting(),
+            running_calls=self._pending.running,
+            finished=self._finished,
+            stopped=dict(self._stopped),
+            stages=dict(self._stages),
+            cached_calls=len(self._cache),
+            cached_bytes=self._cache.bytes,
+            cache_hits=self._cache.hits,
+            cache_misses=self._cache.misses,
+        )
 
     def _begin_close(self, drain: bool, timeout_ms: float | None) -> None:
         self._closing = True

@@ -173,7 +173,11 @@ class Options(Record, OptionRecord, frozen=True):
     """Milliseconds after which the request ends with status ``deadline``; None waits without limit. A request that
     cannot be finished in time because others are before it ends so at once."""
     priority: Annotated[int, msgspec.Meta(ge=-100, le=100)] = 0
-    """Requests with a higher one, -100 to 100, are served first; those of one priority by deadline, then by age."""
+    """Requests with a higher one, -100 to 100, are served first; those of one priority by deadline, then by age.
+    The items of ``score_many`` come after the single requests of their priority."""
+    tenant: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """For whom the request is. While requests wait, the engine's time is shared between the tenants of one priority,
+    by ``Engine.load(tenant_weights=…)``."""
     max_windows: Count = 512
     """Windows of knowledge that one model call may read; more is status ``truncated``, never a silent cut."""
     max_response_chars: Count = 20_000

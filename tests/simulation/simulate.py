@@ -11,11 +11,12 @@ from typing import Any
 from groundwire.engine.scheduling.cache import ENTRY_BYTES, count_bytes
 from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
+from groundwire.engine.schema.statistics import EngineStatistics
 from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import EngineClosed, GroundwireError, Overloaded
 
 from .scenario import FaultyRuntime, TaskRecord, is_poison, is_too_long
-from .threads import VirtualThreads
+from .threads import Stuck, VirtualThreads
 
 Factory = Callable[..., Scheduler]
 
@@ -32,6 +33,9 @@ class Client:
     max_windows: int
     deadline_ms: float | None
     priority: int
+    is_bulk: bool
+    tenant: str
+    size: int
     job: Job[Any] | None = None
     submitted: float = 0.0
     finished: list[float] = field(default_factory=list)
@@ -50,7 +54,11 @@ class Simulation:
         self.max_waiting = random.choice((1, 3, 100))
         self.cache_bytes = random.choice((0, 5_000, 1_000_000))
         self.scheduler = scheduler(
-            self.runtime, max_waiting=self.max_waiting, cache_bytes=self.cache_bytes, threads=self.world
+            self.runtime,
+            max_waiting=self.max_waiting,
+            cache_bytes=self.cache_bytes,
+            tenant_weights={"a": 0.25},
+            threads=self.world,
         )
         self.clients = [self._make_client() for _ in range(random.choice((1, 2, 4, 8, 16)))]
         self.unfinished = 0
@@ -65,7 +73,15 @@ class Simulation:
         tasks = [TaskRecord(random, max_windows) for _ in range(random.choice((0, 1, 1, 2, 3)))]
         has_deadline = random.random() < 0.4 or any(task.behaviour == "endless" for task in tasks)
         deadline_ms = random.choice((0.0, 1.0, 10.0, 50.0)) * (0.5 + random.random()) if has_deadline else None
-        return Client(tasks, max_windows, deadline_ms, random.choice((0, 0, 0, 1, -1)))
+        return Client(
+            tasks,
+            max_windows,
+            deadline_ms,
+            priority=random.choice((0, 0, 0, 1, -1)),
+            is_bulk=random.random() < 0.2,
+            tenant=random.choice(("", "", "a", "b")),
+            size=random.choice((0, 10, 100_000)),
+        )
 
     def _schedule(self) -> None:
         random = self.random
@@ -86,8 +102,11 @@ class Simulation:
 
     def run(self) -> None:
         """Run everything; Violation names the seed and what went wrong."""
-        self.world.run_loop()
-        self.scheduler.close()
+        try:
+            self.world.run_loop()
+            self.scheduler.close()
+        except (Exception, Stuck) as error:
+            raise Violation(f"seed {self.seed}: {type(error).__name__}: {error}") from error
         self._check()
         violations = self.violations + self.world.violations + self.runtime.violations
         if violations:
@@ -101,7 +120,15 @@ class Simulation:
         before = self.unfinished
         self.unfinished += 1
         try:
-            client.job = self.scheduler.submit(steps, client.max_windows, client.deadline_ms, client.priority)
+            client.job = self.scheduler.submit(
+                steps,
+                client.max_windows,
+                client.deadline_ms,
+                client.priority,
+                is_bulk=client.is_bulk,
+                tenant=client.tenant,
+                size=client.size,
+            )
         except (EngineClosed, Overloaded) as error:
             client.refused = type(error).__name__
             self.unfinished = before
@@ -176,12 +203,22 @@ class Simulation:
         left = (scheduler._unfinished, len(scheduler._jobs), waiting, self.unfinished, active)
         if any(left):
             self.violations.append(f"something is left: {left}")
+        self._check_statistics(scheduler.statistics())
         cached = [(key.call, value) for key, (value, _) in scheduler._cache._entries.items()]
         cost = sum(ENTRY_BYTES + count_bytes(call) + count_bytes(value) for call, value in cached)
         if cost != scheduler._cache.bytes or cost > self.cache_bytes:
             self.violations.append(f"the cache holds {cost} bytes and counts {scheduler._cache.bytes}")
         if any(isinstance(value, GroundwireError) for _, value in cached):
             self.violations.append("the cache holds an error")
+
+    def _check_statistics(self, statistics: EngineStatistics) -> None:
+        accepted = sum(client.job is not None for client in self.clients)
+        present = (sum(statistics.queued.values()), statistics.active, len(statistics.waiting_calls))
+        if any(present) or statistics.running_calls or statistics.finished != accepted:
+            self.violations.append(f"{statistics} after {accepted} requests")
+        ran = sum(stage.calls for stage in statistics.stages.values())
+        if ran > sum(len(calls) for _, calls in self.runtime.batches) or sum(statistics.stopped.values()) > accepted:
+            self.violations.append(f"{statistics} counts more than there was")
 
     def _check_client(self, client: Client) -> None:
         if client.job is None:

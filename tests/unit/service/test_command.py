@@ -6,6 +6,8 @@ import re
 import socket
 import sys
 import tomllib
+import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,13 @@ from typer.testing import CliRunner
 
 from groundwire.engine import InvalidRequest
 from groundwire.service import server
-from groundwire.service.command import serve
-from groundwire.service.settings import HINTS, Settings
+from groundwire.service.command import serve, ui
+from groundwire.service.settings import HINTS, NOT_OPTIONS, Settings
 from tests.support.offline import ROOT
 
 PROGRAM = typer.Typer()
 PROGRAM.command("serve")(serve)
+PROGRAM.command("ui")(ui)
 PROGRAM.command("other")(lambda: None)
 
 
@@ -32,7 +35,7 @@ def test_every_setting_is_an_option_with_its_help() -> None:
     code, text = invoke("--help")
     assert code == 0
     for name in HINTS:
-        assert (f"--{name.replace('_', '-')} " in text) == (name != "tokens"), name
+        assert (f"--{name.replace('_', '-')} " in text) == (name not in NOT_OPTIONS), name
     assert "Bytes of a body, or of a line of /score_many. Default: 2000000." in text
     assert "groundwire serve --extra nph" in text
 
@@ -85,3 +88,21 @@ def test_a_port_in_use_is_an_error() -> None:
             server.listen(Settings(port=port))
     with socket.create_server(("127.0.0.1", port)):
         pass
+
+
+def test_the_page_is_opened_when_the_server_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    settings: list[Settings] = []
+
+    def run(given: Settings, on_listening: Callable[[str], object]) -> int:
+        settings.append(given)
+        on_listening("http://127.0.0.1:1234")
+        return 0
+
+    monkeypatch.setattr(server, "run", run)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    for options in (["--port", "1234"], ["--no-browser"]):
+        result = CliRunner().invoke(PROGRAM, ["ui", *options])
+        assert (result.exit_code, result.stdout) == (0, "http://127.0.0.1:1234/ui\n")
+    assert opened == ["http://127.0.0.1:1234/ui"]
+    assert [(given.host, given.port) for given in settings] == [("127.0.0.1", 1234), ("127.0.0.1", 0)]

@@ -108,6 +108,8 @@ def test_numbers_are_counted() -> None:
         'groundwire_batch_duration_seconds_count{role="detector.verifiability"}',
         "groundwire_queue_size 0.0",
         "groundwire_queue_tokens 0.0",
+        "groundwire_active_requests 0.0",
+        "groundwire_waiting_calls 0.0",
         "groundwire_ready 1.0",
         "groundwire_cache_misses_total",
         "groundwire_dropped_total 0.0",

@@ -39,6 +39,12 @@ def test_variables_are_text() -> None:
     )
 
 
+def test_weights_of_tenants_come_from_the_file_or_the_environment(tmp_path: Path) -> None:
+    file = write(tmp_path, "[tenant_weights]\nshop = 3\n")
+    assert load_settings(file).tenant_weights == {"shop": 3.0}
+    assert load_settings(file, {"GROUNDWIRE_TENANT_WEIGHTS": "a=2,b=0.5"}).tenant_weights == {"a": 2.0, "b": 0.5}
+
+
 @pytest.mark.parametrize(
     ("text", "environment", "message"),
     [
@@ -47,6 +53,8 @@ def test_variables_are_text() -> None:
         ("port = 70000", {}, "Expected `int` <= 65535"),
         ("port = ", {}, "is not TOML"),
         ("workers = 0", {}, ">= 1"),
+        ("", {"GROUNDWIRE_TENANT_WEIGHTS": "a=0"}, "tenant_weights of the environment is {'a': '0'}"),
+        ("", {"GROUNDWIRE_TENANT_WEIGHTS": "a"}, "tenant_weights of the environment is {'a': ''}"),
         ("", {"GROUNDWIRE_PORT": "http"}, "port of the environment is 'http'"),
         ("", {"GROUNDWIRE_PORT": "tcp://10.0.0.1:80"}, "enableServiceLinks"),
         ("", {"GROUNDWIRE_MAX_BODY_BYTE": "5"}, "did you mean GROUNDWIRE_MAX_BODY_BYTES"),

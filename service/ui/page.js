@@ -1,0 +1,242 @@
+"use strict";
+
+// Offsets of the service count code points, those of JavaScript's strings do not: texts are arrays of code points here.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const field = (id) => document.getElementById(id);
+const result = field("result");
+let running = null;
+
+/** An element; children are elements or strings, which never become markup. */
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
+const digits = (value) => (value === null ? "–" : value.toFixed(2));
+
+/** The parts of a text between all edges, each with the ranges that cover it. */
+function split(points, ranges, edges = []) {
+  const cuts = new Set([0, points.length, ...edges]);
+  for (const range of ranges) cuts.add(range.start).add(range.end);
+  const sorted = [...cuts].filter((cut) => cut >= 0 && cut <= points.length).sort((a, b) => a - b);
+  return sorted.slice(1).map((end, index) => {
+    const start = sorted[index];
+    return {
+      start, end, text: points.slice(start, end).join(""),
+      covering: ranges.filter((range) => range.start <= start && end <= range.end),
+    };
+  });
+}
+
+const evidenceKey = (evidence) => `${evidence.passage}:${evidence.start}:${evidence.end}`;
+
+/** The cited sentences of the knowledge, numbered from 1 in its order. */
+function numberEvidence(citations) {
+  const sorted = citations.map((citation) => citation.evidence)
+    .sort((a, b) => a.passage - b.passage || a.start - b.start || a.end - b.end);
+  return new Map([...new Set(sorted.map(evidenceKey))].map((key, index) => [key, index + 1]));
+}
+
+function showVerdict(score) {
+  const { label, probability, threshold, message } = score.verdict;
+  const parts = [make("p", { class: `verdict ${label}`, id: "verdict" }, label)];
+  if (probability !== null) {
+    const fill = make("i");
+    fill.style.width = percent(probability);
+    const meter = make("div", { class: `meter ${label}`, role: "img", "aria-label": `probability ${digits(probability)}` }, fill);
+    if (threshold !== null) {
+      const tick = make("b");
+      tick.style.left = percent(threshold);
+      meter.append(tick);
+    }
+    const from = threshold === null ? "" : `; consistent from ${digits(threshold)} on`;
+    parts.push(meter, make("p", {}, `Probability of being consistent: ${digits(probability)}${from}.`));
+  }
+  const lines = [...new Set([message, score.message].filter(Boolean))];
+  return [...parts, ...lines.map((line) => make("p", { class: "hint" }, line)),
+    ...(score.warnings || []).map((line) => make("p", { class: "warning" }, line))];
+}
+
+function showResponse(points, score, numbers) {
+  const spans = score.unsupported;
+  const ends = new Map();
+  for (const citation of score.citations || []) {
+    ends.set(citation.end, (ends.get(citation.end) || new Set()).add(numbers.get(evidenceKey(citation.evidence))));
+  }
+  const box = make("div", { class: "text", id: "response-text", dir: "auto" });
+  for (const piece of split(points, spans, ends.keys())) {
+    if (piece.covering.length) {
+      const title = piece.covering.map((span) => span.reason.replaceAll("_", " ")).join(", ");
+      box.append(make("mark", { title }, piece.text));
+      spans.forEach((span, index) => {
+        if (span.end === piece.end) box.append(make("sup", {}, String(index + 1)));
+      });
+    } else {
+      box.append(piece.text);
+    }
+    for (const number of [...(ends.get(piece.end) || [])].sort((a, b) => a - b)) {
+      box.append(make("a", { class: "cite", href: `#evidence-${number}`, "aria-label": `Evidence ${number}` }, `[${number}]`));
+    }
+  }
+  return [make("h2", {}, "Response"), box];
+}
+
+function showKnowledge(passages, numbers) {
+  const boxes = passages.map((passage, index) => {
+    const ranges = [...numbers].map(([key, number]) => {
+      const [where, start, end] = key.split(":").map(Number);
+      return { where, start, end, number };
+    }).filter((range) => range.where === index);
+    const box = make("div", { class: "text", dir: "auto" });
+    for (const piece of split(Array.from(passage), ranges)) {
+      const begins = piece.covering.filter((range) => range.start === piece.start);
+      for (const { number } of begins) {
+        box.append(make("a", { class: "cite", href: "#response-text", id: `evidence-${number}` }, `[${number}]`), " ");
+      }
+      box.append(piece.covering.length ? make("span", { class: "evidence" }, piece.text) : piece.text);
+    }
+    return box;
+  });
+  return [make("h2", {}, "Knowledge"), ...boxes];
+}
+
+/** A table; cells are strings, elements, or numbers, which are aligned. */
+function table(title, names, rows) {
+  if (!rows.length) return [];
+  const kinds = rows[0].map((cell) => (typeof cell === "number" ? "number" : cell instanceof Element ? "wide" : null));
+  const head = make("tr", {}, names.map((name, index) => make("th", { scope: "col", class: kinds[index] }, name)));
+  const body = rows.map((cells) => make("tr", {}, cells.map((cell) => (
+    typeof cell === "number" ? make("td", { class: "number" }, digits(cell))
+      : cell instanceof Element ? make("td", { class: "wide" }, cell) : make("td", {}, cell)))));
+  return [make("h2", {}, title), make("div", { class: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, body)))];
+}
+
+const words = (name) => name.replaceAll("_", " ");
+
+function showUnsupported(score) {
+  return table("Unsupported words", ["", "words", "why", "the knowledge says", "metrics"],
+    score.unsupported.map((span, index) => [
+      String(index + 1), span.text, words(span.reason), span.knowledge_says, (span.metrics.length ? span.metrics : [span.metric]).join(", "),
+    ]));
+}
+
+function showSentences(score) {
+  if (score.sentences.length < 2) return [];
+  return table("Sentences", ["", "verdict", "probability"], score.sentences.map((sentence) => [
+    sentence.text, sentence.verdict.label, sentence.verdict.probability === null ? "–" : sentence.verdict.probability]));
+}
+
+function showQuestions(score) {
+  const explanation = score.metrics.q2 && score.metrics.q2.explanation;
+  if (!explanation) return [];
+  return table("Questions", ["about", "question", "the knowledge answers", "agreement"],
+    explanation.questions.filter((question) => question.kept).map((question) => [
+      question.span.text, question.question, question.knowledge_answer || "– no answer –", question.value]));
+}
+
+function showValues(score) {
+  const explanation = score.metrics.values && score.metrics.values.explanation;
+  if (!explanation) return [];
+  return table("Numbers, dates and names", ["stated", "kind", "outcome", "the knowledge says"],
+    explanation.values.map((value) => [value.text, words(value.kind), value.outcome, value.knowledge_says]));
+}
+
+function showMetrics(score) {
+  return table("Metrics", ["metric", "value", "status"], Object.values(score.metrics).map((metric) => [
+    metric.name, metric.value === null ? "–" : metric.value, metric.message ? `${words(metric.status)}: ${metric.message}` : words(metric.status)]));
+}
+
+function showTimes(score) {
+  const stages = Object.entries(score.timings.stages_ms).sort((a, b) => b[1] - a[1]);
+  const most = Math.max(1e-9, ...stages.map(([, ms]) => ms));
+  return table(`Times: ${score.timings.total_ms.toFixed(0)} ms in all`, ["model", "milliseconds", ""], stages.map(([name, ms]) => {
+    const bar = make("div", { class: "bar" });
+    bar.style.width = percent(ms / most);
+    return [name, Math.round(ms * 10) / 10, bar];
+  }));
+}
+
+function showScore(score, sent) {
+  const numbers = numberEvidence(score.citations || []);
+  result.replaceChildren(
+    ...showVerdict(score),
+    ...showResponse(Array.from(sent.response), score, numbers),
+    ...showKnowledge(sent.knowledge, numbers),
+    ...showUnsupported(score), ...showSentences(score), ...showQuestions(score), ...showValues(score),
+    ...showMetrics(score), ...showTimes(score),
+    make("details", {}, make("summary", {}, "The record"), make("pre", {}, JSON.stringify(score, null, 2))),
+  );
+  result.hidden = false;
+}
+
+function tell(text, isError = false) {
+  field("state").textContent = text;
+  field("state").classList.toggle("error", isError);
+}
+
+async function send(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  if (field("token").value) headers.Authorization = `Bearer ${field("token").value}`;
+  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  const answer = await response.json();
+  if (response.ok) return answer;
+  if (answer.code === "not_ready") {
+    tell("The models are being loaded …");
+    await new Promise((resolve) => { setTimeout(resolve, 500); });
+    signal.throwIfAborted();
+    return send(path, body, signal);
+  }
+  if (response.status === 401) field("token-field").hidden = false;
+  throw new Error([answer.detail, answer.path && `(${answer.path})`].filter(Boolean).join(" "));
+}
+
+async function check(event) {
+  event.preventDefault();
+  if (!field("form").reportValidity()) return;
+  const sent = {
+    response: field("response").value,
+    knowledge: field("knowledge").value.split(/\n\s*\n/).filter((passage) => passage.trim()),
+    history: field("history").value.split("\n").filter((turn) => turn.trim()),
+    metrics: data.metrics[field("metrics").value],
+    options: { profile: field("profile").value },
+  };
+  if (running) running.abort();
+  const mine = running = new AbortController();
+  field("check").disabled = true;
+  tell("Checking …");
+  try {
+    showScore(await send("score", sent, mine.signal), sent);
+    tell("Done.");
+    result.focus({ preventScroll: innerWidth >= 960 });
+  } catch (error) {
+    if (mine === running) tell(error.message || "The server cannot be reached.", true);
+  } finally {
+    if (mine === running) {
+      running = null;
+      field("check").disabled = false;
+    }
+  }
+}
+
+for (const [index, example] of data.examples.entries()) field("example").append(make("option", { value: index }, example.title));
+for (const name of Object.keys(data.metrics)) field("metrics").append(make("option", { value: name }, name));
+field("token-field").hidden = !data.needs_token;
+field("example").addEventListener("change", (event) => {
+  const example = data.examples[event.target.value];
+  if (!example) return;
+  field("knowledge").value = example.knowledge.join("\n\n");
+  field("history").value = (example.history || []).join("\n");
+  field("response").value = example.response;
+  field("form").requestSubmit();
+});
+for (const name of ["knowledge", "history", "response"]) field(name).addEventListener("input", () => { field("example").value = ""; });
+field("form").addEventListener("submit", check);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) field("form").requestSubmit();
+});

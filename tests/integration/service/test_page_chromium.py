@@ -1,0 +1,86 @@
+"""The page /ui in a browser, with the embedded bundle: it is used with the keyboard, on a desktop and on a phone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from groundwire.runtime.bundle import embedded
+from tests.support.server import Server, start_server
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+pytestmark = [
+    pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle"),
+    pytest.mark.skipif(not BROWSER, reason="no browser is installed"),
+]
+KNOWLEDGE = "🎈 Honey keeps for years.\n\nThe Joy of Painting ran for 31 seasons."
+MILLISECONDS = 60_000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with start_server("--metrics", "fast") as running:
+        running.wait_until_ready()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=[(1280, 900, "light"), (390, 844, "dark")], ids=["desktop", "phone"])
+def page(browser: Browser, server: Server, request: pytest.FixtureRequest) -> Iterator[Page]:
+    width, height, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(MILLISECONDS)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda sent: None if sent.url.startswith((server.url, "data:")) else problems.append(sent.url))
+    page.goto(f"{server.url}/ui")
+    yield page
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+    assert [problem for problem in problems if "413" not in problem] == []
+
+
+def test_texts_are_checked_by_the_keyboard_alone(page: Page) -> None:
+    page.get_by_label("Knowledge").focus()
+    page.keyboard.insert_text(KNOWLEDGE)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.insert_text("🎈🎈 Honey keeps for years. The Joy of Painting ran for <b>45 seasons</b>.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#state")).to_have_text("Done.", timeout=MILLISECONDS)
+    result = page.get_by_role("region", name="Result")
+    expect(result.locator("#verdict")).to_have_text("inconsistent")
+    assert "45" in " ".join(result.locator("mark").all_inner_texts())
+    assert result.locator("b").count() == 1  # the threshold's: no text becomes markup
+    sentences = result.locator("table", has_text="verdict").first.locator("tbody tr")
+    assert sentences.count() == 2
+    # Offsets count characters, also beyond the basic plane: the first sentence is cited at its end.
+    assert "years. [1] The" in result.locator("#response-text").inner_text().replace("[1]", " [1] ").replace("  ", " ")
+    assert result.locator(".evidence").first.inner_text() == "🎈 Honey keeps for years."
+    result.locator("a.cite").first.click()
+    assert page.url.endswith("#evidence-1")
+    assert page.get_by_text("The record").is_visible()
+
+
+def test_an_example_is_checked_when_it_is_chosen_and_errors_are_said(page: Page) -> None:
+    page.get_by_label("Example").select_option(index=4)
+    expect(page.locator("#verdict")).to_have_text("unverifiable", timeout=MILLISECONDS)
+    page.get_by_label("Response").fill("a " * 15_000)
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#state.error")).to_contain_text("20000", timeout=MILLISECONDS)
+    expect(page.get_by_role("button", name="Check")).to_be_enabled()
+    page.get_by_label("Response").fill("")
+    page.get_by_role("button", name="Check").click()
+    assert page.evaluate("document.activeElement.id") == "response"
