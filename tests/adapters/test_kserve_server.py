@@ -31,7 +31,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     bundle = Bundle.open("compact")
     graphs = {graph for role in bundle.manifest.roles.values() for graph in role.graph_files}
     with socket.socket() as free:
@@ -39,9 +39,11 @@ def url() -> Iterator[str]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "tests.support.kserve_server", str(port)]
     command += [f"{name_model(bundle, graph)}={bundle.file(graph)}" for graph in graphs]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True
-    )
+    log = tmp_path_factory.mktemp("kserve") / "log"  # a pipe that nobody reads would fill up
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file, stderr=file
+        )
     url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + SECONDS
     try:
         while True:
@@ -49,13 +51,13 @@ def url() -> Iterator[str]:
                 Server.open(Endpoint(url)).close()
                 break
             except ServerUnavailable:
-                assert process.poll() is None, process.communicate()[1]
+                assert process.poll() is None, log.read_text()
                 assert time.monotonic() < deadline
                 time.sleep(0.2)
         yield url
     finally:
-        process.terminate()
-        process.communicate()
+        process.kill()
+        process.wait()
 
 
 def test_every_metric_has_the_value_that_it_has_here(url: str) -> None:

@@ -40,7 +40,7 @@ def cluster() -> Iterator[Any]:
 
     os.environ["PYTHONPATH"] = str(ROOT)  # of the actors
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    nodes = {"num_cpus": 2, "object_store_memory": 100_000_000}
+    nodes = {"num_cpus": 2, "object_store_memory": 100_000_000, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=nodes)
     cluster.add_node(**nodes)
     ray.init(address=cluster.address, log_to_driver=False)
