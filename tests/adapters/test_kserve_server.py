@@ -39,7 +39,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "tests.support.kserve_server", str(port)]
     command += [f"{name_model(bundle, graph)}={bundle.file(graph)}" for graph in graphs]
-    log = tmp_path_factory.mktemp("kserve") / "log"  # a pipe that nobody reads would fill up
+    log = tmp_path_factory.mktemp("kserve") / "log"  # a pipe would fill up, because nothing reads it
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file, stderr=file
