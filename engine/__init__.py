@@ -24,10 +24,13 @@ from groundwire.runtime.errors import (
     InvalidRequest,
     ModelError,
     Overloaded,
+    ServerError,
+    ServerUnavailable,
     StreamClosed,
     TooLong,
     Unreadable,
 )
+from groundwire.runtime.kserve.server import Endpoint
 from groundwire.runtime.triples import Triple
 
 from .api import Engine
@@ -112,6 +115,7 @@ __all__ = [
     "DeviceError",
     "Difference",
     "EarlyVerdict",
+    "Endpoint",
     "Engine",
     "EngineClosed",
     "EngineStatistics",
@@ -161,6 +165,8 @@ __all__ = [
     "Sampling",
     "Score",
     "SentenceEvent",
+    "ServerError",
+    "ServerUnavailable",
     "StageStatistics",
     "StatedValue",
     "StreamClosed",

@@ -15,6 +15,7 @@ from groundwire.runtime.arguments import check_integer, check_number, check_path
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import InvalidRequest, ModelError
+from groundwire.runtime.kserve.server import Backend, Endpoint, check_backend
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
@@ -107,6 +108,8 @@ class Engine:
         cache_bytes: int = 64_000_000,
         tenant_weights: Mapping[str, float] | None = None,
         device_memory_mb: int | None = None,
+        backend: Backend = "local",
+        url: str | Endpoint | None = None,
     ) -> Engine:
         """Open a bundle: the name of an embedded one, a directory that ``groundwire export`` wrote, or one on the hub:
         ``hf://ORG/NAME@REVISION`` (needs ``groundwire[hub]``; nothing else opens a connection).
@@ -120,15 +123,22 @@ class Engine:
         processors.
         ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. ``verify`` compares every
         file with its digest first, about a second for each gigabyte; without it the signature says ``unverified``.
-        Raises BundleError, DeviceError or InvalidRequest.
+
+        With ``backend="kserve"`` the graphs run on a model server at ``url`` (docs/guides/scale-out.md), and ``device``
+        is the kind whose graphs it has; needs ``groundwire[kserve]``.
+        Raises BundleError, DeviceError, InvalidRequest, or ServerError.
         """
         max_waiting = check_integer("max_waiting", max_waiting, 1)  # before a bundle is loaded for seconds
         cache_bytes = check_integer("cache_bytes", cache_bytes, 0)
         tenant_weights = check_weights("tenant_weights", tenant_weights or {})
         chosen = None if calibration is None else Calibration.load(check_path("calibration", calibration))
-        runtime = LocalRuntime.load(
-            bundle, device, precision, threads, extra, verify=verify, device_memory_mb=device_memory_mb
-        )
+        runtime: Runtime
+        if endpoint := check_backend(backend, url, threads=threads, device_memory_mb=device_memory_mb):
+            runtime = LocalRuntime.connect(bundle, endpoint, device, precision, extra, verify=verify)
+        else:
+            runtime = LocalRuntime.load(
+                bundle, device, precision, threads, extra, verify=verify, device_memory_mb=device_memory_mb
+            )
         return cls(
             runtime,
             calibration=chosen,
@@ -152,6 +162,8 @@ class Engine:
         cache_bytes: int = 64_000_000,
         tenant_weights: Mapping[str, float] | None = None,
         device_memory_mb: int | None = None,
+        backend: Backend = "local",
+        url: str | Endpoint | None = None,
     ) -> Engine:
         """``load`` for asyncio, on a thread of its own, so that the event loop goes on."""
         return await asyncio.to_thread(
@@ -167,6 +179,8 @@ class Engine:
             cache_bytes=cache_bytes,
             tenant_weights=tenant_weights,
             device_memory_mb=device_memory_mb,
+            backend=backend,
+            url=url,
         )
 
     def score(

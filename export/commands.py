@@ -35,6 +35,10 @@ The checkpoints of the Q² paper, ready for a CPU:
 One role of your own bundle, from a directory that `save_pretrained` wrote:
 
     groundwire export nli --source ./my-nli --labels contradiction,entailment,neutral --out my-bundle
+
+The graphs of a bundle for a Triton Inference Server, which `Engine.load(BUNDLE, backend="kserve", url=…)` asks:
+
+    groundwire export triton my-bundle --out model-repository
 """
 
 app = typer.Typer(rich_markup_mode="markdown", subcommand_metavar="")
@@ -67,12 +71,15 @@ def export(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="PRESET|ROLE",
+            metavar="PRESET|ROLE|triton",
             help=f"A preset: {', '.join(PRESETS)}. Or a role: "
-            f"{', '.join(role for roles in ROLES.values() for role in roles)}.",
+            f"{', '.join(role for roles in ROLES.values() for role in roles)}. Or triton: a model repository.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Bundle directory; it is created, or gains the roles.", file_okay=False)],
+    bundle: Annotated[
+        str | None, typer.Argument(metavar="[BUNDLE]", help="Of triton: the bundle, a name or a directory.")
+    ] = None,
     precision: Annotated[
         PrecisionName,
         typer.Option(help="int8 for CPUs, fp16 for GPUs; a higher one is used where the graphs would differ too much."),
@@ -81,7 +88,7 @@ def export(
         TargetChoice | None,
         typer.Option(
             help="Add a graph of this precision for one device: cuda (fp16, fp32) or tensorrt (fp16, fp8, int8, fp32). "
-            "A role that the bundle has keeps its own graph; a new one gets it in fp16."
+            "A role that the bundle has keeps its own graph; a new one gets it in fp16. Of triton: run these graphs."
         ),
     ] = None,
     source: Annotated[
@@ -133,6 +140,9 @@ def export(
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: that of its directory.")] = None,
+    instances: Annotated[
+        int, typer.Option(help="Of triton: instances of each graph, on the CPU or on each GPU.", min=1)
+    ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace roles that the bundle already has.")] = False,
     allow_unverified: Annotated[
         bool,
@@ -142,6 +152,11 @@ def export(
     ] = False,
 ) -> None:
     """Export one role, or all roles of a preset; the user reads ``help`` above."""
+    if what == "triton":
+        _export_repository(bundle, out, target, instances, force=force)
+        return
+    if bundle is not None:
+        raise typer.BadParameter(f"{bundle} is one argument too many; only triton takes a bundle.")
     try:
         roles = _read_roles(
             what,
@@ -175,8 +190,26 @@ def export(
         present = Bundle.open(out).manifest.roles
         roles = {role: options for role, options in roles.items() if options.target or role not in present}
     with _show_progress() as watch:
-        bundle = export_bundle(roles, out, title=Title(name) if name else None, force=force, watch=watch)
-    _print_report(bundle, roles)
+        exported = export_bundle(roles, out, title=Title(name) if name else None, force=force, watch=watch)
+    _print_report(exported, roles)
+
+
+def _export_repository(
+    bundle: str | None, out: Path, target: TargetChoice | None, instances: int, *, force: bool
+) -> None:
+    """Write a model repository and print its models."""
+    if bundle is None:
+        raise typer.BadParameter("triton needs a bundle: groundwire export triton BUNDLE --out REPO")
+    from .triton import write_repository
+
+    opened = Bundle.open(bundle)
+    device: Literal["cpu", "cuda", "tensorrt"] = "cpu" if target is None else target.value
+    models = write_repository(opened, out, device, instances=instances, force=force)
+    console = Console(soft_wrap=True, highlight=False)
+    for model in models:
+        joined = f"batches of up to {model.max_batch_size}" if model.max_batch_size else "no joined batches"
+        console.print(f"[bold]{escape(model.name)}[/] {model.device}, {joined}")
+    console.print(f"Serve it: tritonserver --model-repository {escape(str(out.resolve()))}")
 
 
 def _read_roles(

@@ -9,6 +9,8 @@
     ├── ExportError                             a checkpoint cannot be turned into a bundle role
     │   └── ParityError                         the exported graph is too far from its checkpoint
     ├── ModelError                              a model failed while it ran
+    ├── ServerError                             a model server lacks a model, or answers otherwise than it should
+    │   └── ServerUnavailable                   it cannot be reached, is not ready, or gives no answer in time
     ├── TooLong                                 a text does not fit the windows a model may read
     │   └── Unreadable                          too much of a text is unknown to a model's tokenizer
     ├── OutputError                             results cannot be written, as on a full disk
@@ -49,6 +51,14 @@ class ParityError(ExportError):
 
 class ModelError(GroundwireError):
     """A model failed while it ran."""
+
+
+class ServerError(GroundwireError):
+    """A model server lacks a model, or answers otherwise than the protocol and the graph say."""
+
+
+class ServerUnavailable(ServerError):
+    """A model server cannot be reached, is not ready, or gives no answer in time; a later attempt may succeed."""
 
 
 class TooLong(GroundwireError):

@@ -1,4 +1,4 @@
-"""A runtime over bundles on this machine."""
+"""A runtime over bundles on this machine; a model server may run their graphs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
+
 from .arguments import check_integer, check_path, check_sequence
 from .bundle import Bundle
 from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
+from .kserve.server import Endpoint, Server
 from .manifest import Canary, EncoderRole, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
 from .models.graphs import place_role
 from .models.kinds import Model, kind_of
 from .models.loading import group_roles, load_group
 from .models.response_generator import ResponseGenerator
-from .ort.device import Device, DeviceChoice, choose_device, name_kernels
+from .ort.device import Device, DeviceChoice, DeviceKind, choose_device, name_kernels, parse_device
 from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
 from .protocol import Identity, Outcome
@@ -33,7 +36,10 @@ WARM_WINDOWS = 512
 
 
 class LocalRuntime:
-    """The models of one bundle, or of several that share no role, on this machine."""
+    """The models of one bundle, or of several that share no role, on this machine.
+
+    With a ``Server`` in the profile, it runs their graphs; texts are tokenized, batched and read here.
+    """
 
     def __init__(
         self,
@@ -55,7 +61,10 @@ class LocalRuntime:
             for role, canaries in (opened.manifest.canaries or {}).items()
         }
         self._warming: dict[Call, str] = {}
-        self._identity = identify((bundle, *extra), profile.device, verified=verified)
+        if profile.server is None:
+            self._identity = identify((bundle, *extra), profile.device, verified=verified)
+        else:
+            self._identity = identify_remote((bundle, *extra), profile.server)
 
     @classmethod
     def load(
@@ -77,29 +86,16 @@ class LocalRuntime:
         ``device_memory_mb`` bounds the memory of a GPU, in MiB, that the runtimes of this process take together. Raises
         BundleError, also when two bundles have the same role, or DeviceError.
         """
-        extra = check_sequence("extra", extra, "a list of bundles")
-        for name, source in (("bundle", bundle), *((f"extra[{i}]", source) for i, source in enumerate(extra))):
-            check_path(name, source)
         if threads is not None:
             threads = check_integer("threads", threads, 1)
         if device_memory_mb is not None:
             device_memory_mb = check_integer("device_memory_mb", device_memory_mb, 1)
-        if not isinstance(precision, str | None):
-            raise InvalidRequest(f"precision is {type(precision).__name__}; pass a name such as int8, or None.")
-        first, *others = bundles = [Bundle.open(source) for source in (bundle, *extra)]
-        if verify:
-            for opened in bundles:
-                opened.verify()
+        bundles = _open_bundles(bundle, extra, precision, verify=verify)
         roles = merge_roles(bundles)
         on_cuda = [value for opened in bundles for value in opened.manifest.precisions_on("cuda").values()]
         chosen = choose_device(device, on_cuda)
         precisions = _list_precisions(bundles, chosen)
-        if precision is not None and {value.removesuffix(DEQUANTIZED) for value in precisions.values()} - {precision}:
-            directories = " and ".join(str(opened.directory) for opened in bundles)
-            raise BundleError(
-                f"precision={precision!r} was asked for, but {directories} has {precisions}. "
-                f"Export it with --precision {precision}, or leave precision out."
-            )
+        _check_precision(bundles, precisions, precision)
         if quantized := sorted(name for name, value in precisions.items() if value.endswith(DEQUANTIZED)):
             warnings.warn(
                 f"The int8 graphs of {', '.join(quantized)} run on {chosen} with float32 weights, and their results "
@@ -107,17 +103,42 @@ class LocalRuntime:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        profile = DeviceProfile.of(chosen, threads, device_memory_mb)
+        profile, models = _load_models(roles, DeviceProfile.of(chosen, threads, device_memory_mb))
+        return cls(bundles[0], profile, models, bundles[1:], verified=verify)
 
-        placed = {name: (place_role(name, role, profile), opened) for name, (role, opened) in roles.items()}
-        profiles = {name: of_role for name, ((_, of_role), _) in placed.items()}
-        records = {name: (role, opened) for name, ((role, _), opened) in placed.items()}
-        # spaCy takes longest and holds the GIL, which the building of a session does not.
-        groups = sorted(group_roles(records), key=lambda names: kind_of(records[names[0]][0]).pool != "host")
-        with ThreadPoolExecutor(LOADERS, thread_name_prefix="groundwire-load") as loaders:
-            loaded = list(loaders.map(lambda names: load_group(names, records, profiles[names[0]]), groups))
-        models = {name: model for names, model in zip(groups, loaded, strict=True) for name in names}
-        return cls(first, profile, models, others, verified=verify)
+    @classmethod
+    def connect(
+        cls,
+        bundle: str | Path,
+        endpoint: Endpoint,
+        device: DeviceChoice = "auto",
+        precision: str | None = None,
+        extra: Sequence[str | Path] = (),
+        *,
+        verify: bool = True,
+    ) -> LocalRuntime:
+        """Open every role with its graphs on a model server; what is not a graph is read here, as ``load`` does.
+
+        ``device`` is the kind whose graphs of the bundle the server has: ``auto`` is ``cpu``. With ``verify``, the
+        files here are compared with their digests, and one small call of each role with the result that the bundle
+        keeps; a server may change its models later, so the identity is ``unverified`` all the same. Raises as
+        ``load``, and ServerUnavailable or ServerError.
+        """
+        bundles = _open_bundles(bundle, extra, precision, verify=verify)
+        roles = merge_roles(bundles)
+        chosen = parse_device(device) or Device("cpu")
+        if chosen.index:
+            raise InvalidRequest(f"device={device!r}: the model server chooses its GPU; pass {chosen.kind!r}.")
+        _check_precision(bundles, _list_remote_precisions(bundles, chosen.kind), precision)
+        server = Server.open(endpoint, chosen.kind)
+        try:
+            runtime = cls(bundles[0], *_load_models(roles, DeviceProfile.of_server(server)), bundles[1:])
+            if verify:
+                runtime.check_canaries()
+        except BaseException:
+            server.close()
+            raise
+        return runtime
 
     @property
     def roles(self) -> frozenset[str]:
@@ -146,8 +167,9 @@ class LocalRuntime:
     @property
     def concurrent_requests(self) -> int:
         """One per batch that a CPU runs at the same time, and one whose Python may run meanwhile; many on a GPU, where
-        a batch takes little longer with more in it."""
-        return self.profile.concurrent_batches + 1 if self.profile.device.kind == "cpu" else 64
+        a batch takes little longer with more in it, and on a server."""
+        on_cpu = self.profile.device.kind == "cpu" and self.profile.server is None
+        return self.profile.concurrent_batches + 1 if on_cpu else 64
 
     def worker_pool(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""
@@ -195,6 +217,15 @@ class LocalRuntime:
         self._warming = {call: role for role in self._roles for call in self._warm_calls_of(role)}
         return list(self._warming)
 
+    def check_canaries(self) -> None:
+        """Run the warm-up calls now, and raise the ModelError of one whose result is not the bundle's own."""
+        for role in sorted(self._models):
+            calls = self._warm_calls_of(role)
+            self._warming |= dict.fromkeys(calls, role)
+            for outcome in self.run(role, calls, WARM_WINDOWS):
+                if isinstance(outcome, GroundwireError) and not isinstance(outcome, Unreadable):
+                    raise outcome
+
     def record_canaries(self) -> dict[str, tuple[Canary, ...]]:
         """The results of the warm-up calls on this machine, for ``Bundle.record``; ModelError when one fails.
 
@@ -212,9 +243,11 @@ class LocalRuntime:
         return canaries
 
     def close(self) -> None:
-        """Free the models."""
+        """Free the models, and close the connections to a server."""
         self._closed = True
         self._models.clear()
+        if self.profile.server is not None:
+            self.profile.server.close()
 
     def _warm_calls_of(self, role: str) -> Sequence[Call]:
         return kind_of(self._roles[role][0]).warm_calls(role)
@@ -251,6 +284,57 @@ def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True
         int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else _name_kernels(device),
         verified,
     )
+
+
+def identify_remote(bundles: Sequence[Bundle], server: Server) -> Identity:
+    """What determines the results of these bundles on a model server, as far as it says."""
+    here = identify(bundles, Device("cpu"), verified=False)
+    device = "kserve" if server.device == "cpu" else f"kserve-{server.device}"
+    precisions = set(_list_remote_precisions(bundles, server.device).values())
+    return msgspec.structs.replace(here, precision="+".join(sorted(precisions)), device=device, kernel=server.identity)
+
+
+def _open_bundles(
+    bundle: str | Path, extra: Sequence[str | Path], precision: str | None, *, verify: bool
+) -> list[Bundle]:
+    extra = check_sequence("extra", extra, "a list of bundles")
+    for name, source in (("bundle", bundle), *((f"extra[{i}]", source) for i, source in enumerate(extra))):
+        check_path(name, source)
+    if not isinstance(precision, str | None):
+        raise InvalidRequest(f"precision is {type(precision).__name__}; pass a name such as int8, or None.")
+    bundles = [Bundle.open(source) for source in (bundle, *extra)]
+    if verify:
+        for opened in bundles:
+            opened.verify()
+    return bundles
+
+
+def _load_models(
+    roles: Mapping[str, tuple[Role, Bundle]], profile: DeviceProfile
+) -> tuple[DeviceProfile, dict[str, Model]]:
+    """The models of all roles by name, and the profile that they share."""
+    placed = {name: (place_role(name, role, profile), opened) for name, (role, opened) in roles.items()}
+    profiles = {name: of_role for name, ((_, of_role), _) in placed.items()}
+    records = {name: (role, opened) for name, ((role, _), opened) in placed.items()}
+    # spaCy takes longest and holds the GIL, which the building of a session does not.
+    groups = sorted(group_roles(records), key=lambda names: kind_of(records[names[0]][0]).pool != "host")
+    with ThreadPoolExecutor(LOADERS, thread_name_prefix="groundwire-load") as loaders:
+        loaded = list(loaders.map(lambda names: load_group(names, records, profiles[names[0]]), groups))
+    return profile, {name: model for names, model in zip(groups, loaded, strict=True) for name in names}
+
+
+def _check_precision(bundles: Sequence[Bundle], precisions: Mapping[str, str], precision: str | None) -> None:
+    if precision is not None and {value.removesuffix(DEQUANTIZED) for value in precisions.values()} - {precision}:
+        directories = " and ".join(str(opened.directory) for opened in bundles)
+        raise BundleError(
+            f"precision={precision!r} was asked for, but {directories} has {precisions}. "
+            f"Export it with --precision {precision}, or leave precision out."
+        )
+
+
+def _list_remote_precisions(bundles: Sequence[Bundle], device: DeviceKind) -> dict[str, str]:
+    """By role, the precision of the graph that a server runs, as it is: nothing is dequantized there."""
+    return {name: precision for opened in bundles for name, precision in opened.manifest.precisions_on(device).items()}
 
 
 def _list_precisions(bundles: Sequence[Bundle], device: Device) -> dict[str, str]:

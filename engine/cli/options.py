@@ -19,6 +19,7 @@ from groundwire.runtime.ort.device import DeviceChoice
 from ..api import Engine
 from ..jsonl.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
 from ..jsonl.reading import NEEDED, Line, read_lines
+from ..jsonl.sharding import Shard
 from ..metrics import GROUPS, METRICS, check_names
 from ..metrics.detector import PREFIX
 from ..schema.base import MAX_DEADLINE_MS
@@ -108,6 +109,14 @@ OutOption = Annotated[
     typer.Option(
         help="Write the results to this file as JSON Lines; - is standard output. To continue an interrupted run, or "
         "to try again what a deadline or an error left unscored, run it again."
+    ),
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER/COUNT",
+        help="Take this part of the input alone, 3/8 say: every eighth line from the third on. Each line belongs to "
+        "one part.",
     ),
 ]
 JsonOption = Annotated[
@@ -231,6 +240,12 @@ def parse_column_names(value: str | None, fields: Collection[str] = FIELDS) -> d
     """The names in a --columns value, by field."""
     with refuse_value("--columns"):
         return parse_columns(value, fields)
+
+
+def parse_shard(value: str | None) -> Shard:
+    """The shard that a --shard value names; None is the whole input."""
+    with refuse_value("--shard"):
+        return Shard() if value is None else Shard.parse(value)
 
 
 @contextlib.contextmanager

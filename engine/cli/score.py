@@ -14,6 +14,7 @@ from rich.text import Text
 
 from groundwire.runtime.errors import InvalidRequest
 
+from ..jsonl.parquet import check_parquet, write_parquet
 from ..jsonl.reading import Line, UntilError
 from ..jsonl.results_file import translate_write_errors
 from ..jsonl.resuming import digest_request, is_final
@@ -80,7 +81,8 @@ def score_file(
         Path,
         typer.Argument(
             help="JSON Lines, a JSON array, CSV or Parquet with response, knowledge and, optionally, history and id; "
-            "also with .gz; - is standard input."
+            "also with .gz; - is standard input. Or a folder: a dataset that Hugging Face datasets saved, or Parquet "
+            "files."
         ),
     ],
     out: options.OutOption = None,
@@ -97,6 +99,7 @@ def score_file(
     personal: options.PersonalOption = False,
     deadline_ms: options.DeadlineOption = None,
     columns: options.ColumnsOption = None,
+    shard: options.ShardOption = None,
     json: options.JsonOption = None,
 ) -> None:
     """Score a file of responses against their knowledge.
@@ -105,7 +108,8 @@ def score_file(
     utterance first. The table shows the verdict with the probability, 0–1, that the knowledge supports the response;
     then the values of the metrics that `--metrics` names, and the response with its unsupported words in ⟦brackets⟧.
     In a pipe and with `--out`, each result is one JSON record instead. A line that cannot be read, or that ends without
-    a value, is reported, the others go on, and the exit code is then 3.
+    a value, is reported, the others go on, and the exit code is then 3. If the name of `--out` ends with .parquet, it
+    is written when the run is complete; until then, and to continue the run, results are in NAME.parquet.jsonl.
 
         groundwire score examples/dialogues.jsonl
         groundwire score examples/dialogues.jsonl --metrics q2,overlap --out q2.jsonl
@@ -114,9 +118,15 @@ def score_file(
     errors = display.error_console()
     request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
     metric_names = options.parse_metrics(metrics)
+    chosen = options.parse_shard(shard)
+    table_file = out if out is not None and out.suffix == ".parquet" else None
+    if table_file is not None:
+        with options.refuse_value("--out"):
+            check_parquet(table_file)
+        out = table_file.with_name(f"{table_file.name}.jsonl")
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        lines = stack.enter_context(options.open_lines(source, columns))
+        lines = chosen.select(stack.enter_context(options.open_lines(source, columns)))
         output = open_output(out, ScoreEntry, source, json)
         if output is not None:
             stack.callback(output.close)
@@ -153,6 +163,8 @@ def score_file(
                 else:
                     table.add_row(line, score)
         requests.raise_error()
+    if table_file is not None and out is not None and out.is_file():
+        write_parquet(out, table_file, names)
     if output is None and table.has_values:
         display.output_console().print(
             "[dim]Metrics: 1: the knowledge supports all that was checked; 0: none of it. "

@@ -17,7 +17,7 @@ from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from .columns import AmbiguousColumns, UnknownColumns, find_columns, rename_fields, suggest_columns
 from .json_text import MalformedText, decode_json
 from .rows import check_header, split_rows
-from .sources import MAX_LINE, open_source, read_parquet, split_lines, strip_gzip, translate_read_errors
+from .sources import MAX_LINE, open_source, read_folder, read_parquet, split_lines, strip_gzip, translate_read_errors
 
 T = TypeVar("T")
 
@@ -67,16 +67,16 @@ def read_lines(
 ) -> Iterator[Iterator[Line]]:
     """Open a file (``-`` is standard input) and yield its requests.
 
-    ``.csv`` is a table with a header, ``.parquet`` needs the extra of that name, and every other file is JSON Lines or
-    one JSON array; standard input that does not begin like JSON is CSV. Each may be compressed by gzip. ``needed`` are
-    the columns that a table must have, ``columns`` their names where these are neither Groundwire's own nor an alias.
-    A line that cannot be read is a problem, and the others go on. Raises UnknownColumns if the header of a table lacks
-    one of these columns, or if no line among the first hundred has it; and InvalidRequest, also while lines are read,
-    if the file cannot be read; ``UntilError`` puts that off.
+    ``.csv`` is a table with a header, ``.parquet`` and folders (``read_folder``) need the extra ``parquet``, and every
+    other file is JSON Lines or one JSON array; standard input that does not begin like JSON is CSV. Each may be
+    compressed by gzip. ``needed`` are the columns that a table must have, ``columns`` their names where these are
+    neither Groundwire's own nor an alias. A line that cannot be read is a problem, and the others go on. Raises
+    UnknownColumns if the header of a table lacks one of these columns, or if no line among the first hundred has it;
+    and InvalidRequest, also while lines are read, if the file cannot be read; ``UntilError`` puts that off.
     """
-    if strip_gzip(source) == ".parquet":
-        rows = enumerate(read_parquet(source), 1)
-        yield _check_columns((_check_row(number, row, columns) for number, row in rows), needed, columns)
+    if strip_gzip(source) == ".parquet" or source.is_dir():
+        rows = enumerate(read_folder(source) if source.is_dir() else read_parquet(source), 1)
+        yield _check_columns((check_row(number, row, columns) for number, row in rows), needed, columns)
         return
     with open_source(source) as stream:
         lines = _translate(source, _read_stream(source, stream, needed, columns))
@@ -127,10 +127,15 @@ def _read_stream(
 
 def _read_json_lines(stream: io.BufferedReader[Any], columns: Mapping[str, str]) -> Iterator[Line]:
     for number, text in enumerate(split_lines(stream), 1):
-        if text is None:
-            yield Line(number, None, f"the line is longer than {MAX_LINE:,} bytes")
-        elif text.strip():
-            yield _decode_row(number, columns, decode_json, text)
+        if text is None or text.strip():
+            yield decode_line(number, text, columns)
+
+
+def decode_line(number: int, text: bytes | None, columns: Mapping[str, str]) -> Line:
+    """The request of a line of ``split_lines``, or its problem."""
+    if text is None:
+        return Line(number, None, f"the line is longer than {MAX_LINE:,} bytes")
+    return _decode_row(number, columns, decode_json, text)
 
 
 def _read_array(source: Path, stream: io.BufferedReader[Any], columns: Mapping[str, str]) -> Iterator[Line]:
@@ -141,7 +146,7 @@ def _read_array(source: Path, stream: io.BufferedReader[Any], columns: Mapping[s
             f"{source} begins with '[' and is no JSON array: {error}. Fix it, or write one object per line."
         ) from error
     for number, entry in enumerate(entries, 1):
-        yield _check_row(number, entry, columns)
+        yield check_row(number, entry, columns)
 
 
 def _read_table(stream: io.BufferedReader[Any], needed: Set[str], columns: Mapping[str, str]) -> Iterator[Line]:
@@ -201,11 +206,11 @@ def _decode_row(number: int, columns: Mapping[str, str], decode: Callable[..., A
         row = decode(*given)
     except MalformedText as error:
         return Line(number, None, str(error))
-    return _check_row(number, row, columns)
+    return check_row(number, row, columns)
 
 
-def _check_row(number: int, row: Any, columns: Mapping[str, str]) -> Line:
-    """The line with its fields under Groundwire's names, or with its problem."""
+def check_row(number: int, row: Any, columns: Mapping[str, str]) -> Line:
+    """The row of an entry: the line with its fields under Groundwire's names, or with its problem."""
     if not isinstance(row, dict):
         return Line(number, None, "not a JSON object")
     try:

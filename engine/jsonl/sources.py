@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import msgspec
+
+from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 MAX_LINE = 1 << 26
@@ -78,6 +81,55 @@ def strip_gzip(path: Path) -> str:
     '.csv'
     """
     return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def read_folder(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a folder: a dataset that Hugging Face ``datasets`` saved with ``save_to_disk``, or Parquet files by
+    name; InvalidRequest for another folder, without the extra ``parquet``, or for a damaged file."""
+    state = path / "state.json"
+    if state.is_file():
+        with translate_read_errors(path):
+            listed = decode_json(state.read_bytes(), _DatasetState, lambda reason: _explain_damage(state, reason))
+        for file in listed.data_files:
+            yield from _read_arrow(path / Path(file.filename).name)
+        return
+    if (path / "dataset_dict.json").is_file():
+        raise InvalidRequest(f"{path} has several splits; choose one of its folders, such as {path / 'test'}.")
+    files = sorted(file for file in path.iterdir() if file.suffix == ".parquet")
+    if not files:
+        raise InvalidRequest(f"{path} is a folder without Parquet files, and no dataset of Hugging Face datasets.")
+    for part in files:
+        yield from read_parquet(part)
+
+
+class _DataFile(msgspec.Struct):
+    filename: str
+
+
+class _DatasetState(msgspec.Struct):
+    data_files: list[_DataFile] = msgspec.field(name="_data_files")
+
+
+def _explain_damage(path: Path, reason: object) -> InvalidRequest:
+    return InvalidRequest(f"{path} cannot be read: {reason}. Save the dataset again.")
+
+
+def _read_arrow(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file of Hugging Face ``datasets``, which is a stream of Arrow's."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise InvalidRequest(f"{path} is Arrow; to read it, run: pip install 'groundwire[parquet]'") from error
+    try:
+        with (
+            translate_read_errors(path),
+            pyarrow.memory_map(str(path)) as file,
+            pyarrow.ipc.open_stream(file) as stream,
+        ):
+            for batch in stream:
+                yield from batch.to_pylist()
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        raise _explain_damage(path, error) from error
 
 
 def read_parquet(path: Path) -> Iterator[dict[str, Any]]:

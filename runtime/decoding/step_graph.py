@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..ort.session import Array, DeviceProfile, Session
+from ..bundle import Bundle
+from ..ort.remote import open_graph
+from ..ort.session import Array, DeviceProfile, ValueGraph
 
 _BY_SOURCE = ("cross", "copied", "past")
 """How the names of the inputs begin that have a row for every source, from step to step."""
 
 
-def load_decoder(path: Path, profile: DeviceProfile) -> Session:
-    """The session of a step graph, ready to drop sources."""
-    session = Session.load(path, profile)
+def load_decoder(bundle: Bundle, graph: str, profile: DeviceProfile) -> ValueGraph:
+    """A step graph, ready to drop sources."""
+    session = open_graph(bundle, graph, profile)
     session.prepare_rows([name for name in session.inputs if name.startswith(_BY_SOURCE)])
     return session
 
@@ -32,7 +33,7 @@ class StepGraph:
 
     def __init__(
         self,
-        session: Session,
+        session: ValueGraph,
         cross: Mapping[str, ort.OrtValue],
         mask: Array,
         *,

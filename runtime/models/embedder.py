@@ -14,7 +14,8 @@ from ..calls import CountTokens, Embed, Embedded, Read, TokenCounts
 from ..errors import GroundwireError, ModelError
 from ..manifest import EmbedderRole
 from ..ort.forward import forward
-from ..ort.session import DeviceProfile, Session
+from ..ort.remote import open_graph
+from ..ort.session import DeviceProfile, Graph
 from ..tokenization import OwnedWindow, TextEncoder
 from ..unread import check_readable
 
@@ -32,7 +33,7 @@ class EmbedWindow(NamedTuple):
 class Embedder:
     """An encoder graph with its tokenizer."""
 
-    def __init__(self, role: EmbedderRole, session: Session, encoder: TextEncoder, profile: DeviceProfile) -> None:
+    def __init__(self, role: EmbedderRole, session: Graph, encoder: TextEncoder, profile: DeviceProfile) -> None:
         self._role = role
         self._session = session
         self._encoder = encoder
@@ -41,7 +42,7 @@ class Embedder:
     @classmethod
     def load(cls, bundle: Bundle, role: EmbedderRole, profile: DeviceProfile) -> Embedder:
         """Open the role's graph and tokenizer."""
-        session = Session.load(bundle.file(role.graph), profile)
+        session = open_graph(bundle, role.graph, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     def run(

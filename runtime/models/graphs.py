@@ -9,7 +9,9 @@ import msgspec
 from ..bundle import Bundle
 from ..errors import BundleError, DeviceError
 from ..manifest import EncoderRole, Plan, Role, Target
-from ..ort.session import DeviceProfile, Graph, Session
+from ..ort.device import Device
+from ..ort.remote import open_graph
+from ..ort.session import DeviceProfile, Graph
 from ..tensorrt.engine import Engine
 
 
@@ -17,25 +19,26 @@ def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, Dev
     """The role's record with the graph and precision that the device of ``profile`` runs, and the profile of its graph.
 
     TensorRT runs encoders; the other kinds run on CUDA beside it. DeviceError for an encoder without a target for it.
+    A model server runs the graphs of the kind of device that it names.
     """
-    device = profile.device
+    device = profile.device if profile.server is None else Device(profile.server.device)
     target = role.find_target(device.kind) if isinstance(role, EncoderRole) else None
     if target is not None:
         placed = msgspec.structs.replace(role, graph=target.graph, precision=target.precision, parity=target.parity)
         return (msgspec.structs.replace(placed, head=msgspec.UNSET) if hasattr(placed, "head") else placed), profile
-    if device.kind != "tensorrt":
-        return role, profile
-    if isinstance(role, EncoderRole):
+    if device.kind == "tensorrt" and isinstance(role, EncoderRole):
         raise DeviceError(
             f"The role {name!r} has no target for TensorRT. Add it: groundwire export {name} --source {role.source} "
             "--target tensorrt --precision fp16 --out BUNDLE, then groundwire bundle compile BUNDLE; or use "
             "device='cuda'."
         )
+    if device.kind != "tensorrt" or profile.server is not None:
+        return role, profile
     return role, replace(profile, device=replace(device, kind="cuda"))
 
 
 def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Graph:
-    """Open the graph of a role that ``place_role`` returned: an engine for TensorRT, else a session.
+    """Open the graph of a role that ``place_role`` returned: an engine for TensorRT, else what ``open_graph`` opens.
 
     Raises BundleError, or DeviceError when there is no engine that fits, as ``Engine.load`` does.
     """
@@ -43,7 +46,7 @@ def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Gra
     if profile.device.kind == "tensorrt" and target is not None:
         check_plan(bundle, role, target)
         return Engine.load(bundle, target, profile.device)
-    return Session.load(bundle.file(role.graph), profile)
+    return open_graph(bundle, role.graph, profile)
 
 
 def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> Plan:

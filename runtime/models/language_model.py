@@ -22,7 +22,8 @@ from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import Head, LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
 from ..ort.device import DeviceKind
-from ..ort.session import Array, DeviceProfile, Session
+from ..ort.remote import open_graph
+from ..ort.session import Array, DeviceProfile, ValueGraph
 from ..tokenization import TextEncoder, Window, flatten, pad
 from ..unread import check_readable
 
@@ -63,7 +64,7 @@ class LanguageModel:
     def __init__(
         self,
         role: LanguageModelRole,
-        session: Session,
+        session: ValueGraph,
         encoder: TextEncoder,
         profile: DeviceProfile,
         head: ChunkedHead | None = None,
@@ -79,7 +80,7 @@ class LanguageModel:
     @classmethod
     def load(cls, bundle: Bundle, role: LanguageModelRole, profile: DeviceProfile) -> LanguageModel:
         """Open the role's graphs and tokenizer."""
-        session = Session.load(bundle.file(role.graph), profile)
+        session = open_graph(bundle, role.graph, profile)
         head = ChunkedHead.load(bundle, role.head, profile) if isinstance(role.head, Head) else None
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile, head)
 

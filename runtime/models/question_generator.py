@@ -22,7 +22,8 @@ from ..decoding.step_graph import StepGraph, load_decoder
 from ..errors import GroundwireError, ModelError
 from ..manifest import QuestionGeneratorRole
 from ..ort.forward import forward_values
-from ..ort.session import Array, DeviceProfile, Session
+from ..ort.remote import open_graph
+from ..ort.session import Array, DeviceProfile, ValueGraph
 from ..tokenization import TextEncoder, Window
 
 ScoredIds = tuple[list[int], float]
@@ -39,7 +40,12 @@ class QuestionGenerator:
     """An encoder-decoder in two graphs, with its tokenizer and template."""
 
     def __init__(
-        self, role: QuestionGeneratorRole, encoder: Session, decoder: Session, text: TextEncoder, profile: DeviceProfile
+        self,
+        role: QuestionGeneratorRole,
+        encoder: ValueGraph,
+        decoder: ValueGraph,
+        text: TextEncoder,
+        profile: DeviceProfile,
     ) -> None:
         self._role = role
         self._encoder = encoder
@@ -52,8 +58,8 @@ class QuestionGenerator:
     def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> QuestionGenerator:
         """Open the role's graphs and tokenizer."""
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-        encoder = Session.load(bundle.file(role.encoder), profile)
-        decoder = load_decoder(bundle.file(role.decoder), profile)
+        encoder = open_graph(bundle, role.encoder, profile)
+        decoder = load_decoder(bundle, role.decoder, profile)
         return cls(role, encoder, decoder, text, profile)
 
     def run(
@@ -107,7 +113,7 @@ class _QuestionStep(StepGraph):
     uses_history = False
 
     def __init__(
-        self, session: Session, role: QuestionGeneratorRole, cross: Mapping[str, ort.OrtValue], mask: Array
+        self, session: ValueGraph, role: QuestionGeneratorRole, cross: Mapping[str, ort.OrtValue], mask: Array
     ) -> None:
         super().__init__(session, cross, mask, layers=role.layers, heads=role.heads, head_dim=role.head_dim)
 

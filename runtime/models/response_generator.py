@@ -41,7 +41,8 @@ from ..decoding.search import (
 from ..decoding.step_graph import StepGraph, load_decoder
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import ResponseGeneratorRole
-from ..ort.session import Array, DeviceProfile, Session
+from ..ort.remote import open_graph
+from ..ort.session import Array, DeviceProfile, ValueGraph
 from ..tokenization import TextEncoder, pad
 from .prompt import fill_prompt
 
@@ -70,7 +71,12 @@ class ResponseGenerator:
     """A response generator in two graphs, with its tokenizer and prompt."""
 
     def __init__(
-        self, role: ResponseGeneratorRole, encoder: Session, decoder: Session, text: TextEncoder, profile: DeviceProfile
+        self,
+        role: ResponseGeneratorRole,
+        encoder: ValueGraph,
+        decoder: ValueGraph,
+        text: TextEncoder,
+        profile: DeviceProfile,
     ) -> None:
         self._role = role
         self._encoder = encoder
@@ -84,8 +90,8 @@ class ResponseGenerator:
     def load(cls, bundle: Bundle, role: ResponseGeneratorRole, profile: DeviceProfile) -> ResponseGenerator:
         """Open the role's graphs and tokenizer."""
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-        encoder = Session.load(bundle.file(role.encoder), profile)
-        decoder = load_decoder(bundle.file(role.decoder), profile)
+        encoder = open_graph(bundle, role.encoder, profile)
+        decoder = load_decoder(bundle, role.decoder, profile)
         return cls(role, encoder, decoder, text, profile)
 
     def run(self, calls: Sequence[Generate], max_windows: int) -> list[tuple[GeneratedSequence, ...] | GroundwireError]:
@@ -259,7 +265,7 @@ class _PMIDecodeStep(StepGraph):
 
     def __init__(
         self,
-        session: Session,
+        session: ValueGraph,
         role: ResponseGeneratorRole,
         cross: Mapping[str, ort.OrtValue],
         mask: Array,

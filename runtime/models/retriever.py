@@ -22,7 +22,8 @@ from ..calls import Candidate, Retrieve, Retrieved
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import RetrieverRole
 from ..ort.forward import forward
-from ..ort.session import DeviceProfile, Graph, Session
+from ..ort.remote import open_graph
+from ..ort.session import DeviceProfile, Graph
 from ..tokenization import TextEncoder, Window, flatten
 from .masked_input import MaskedInput, build_masked_input, build_memory_text, group_triples
 
@@ -60,9 +61,7 @@ class Retriever:
     @classmethod
     def load(cls, bundle: Bundle, role: RetrieverRole, profile: DeviceProfile) -> Retriever:
         """Open the role's graphs and tokenizer."""
-        states, query, memory = (
-            Session.load(bundle.file(name), profile) for name in (role.encoder, role.query, role.memory)
-        )
+        states, query, memory = (open_graph(bundle, name, profile) for name in (role.encoder, role.query, role.memory))
         encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         return cls(role, (states, query, memory), encoder, profile)
 

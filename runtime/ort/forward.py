@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import _native
 from ..manifest import Plan
 from ..tokenization import Window, flatten
-from .session import Array, DeviceProfile, Graph, Session
+from .session import Array, DeviceProfile, Graph, ValueGraph
 
 
 def forward(
@@ -27,7 +27,7 @@ def forward(
 
 
 def forward_values(
-    session: Session, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
+    session: ValueGraph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], dict[str, ort.OrtValue]]]:
     """As ``forward``, but yield ``(rows, attention_mask, outputs)``: the outputs by name, left on the device."""
     for rows, _, feeds in _pack(session, windows, pad_id, profile):

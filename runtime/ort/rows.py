@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+
 from ..protobuf import encode_field, encode_message
 
 ROWS = "rows"
@@ -25,6 +29,18 @@ def build_row_graph(types: Mapping[str, str]) -> bytes:
         graph += encode_message(1, node)
         graph += _describe(11, name, _TYPES[kind]) + _describe(12, f"taken.{name}", _TYPES[kind])
     return encode_field(1, _IR_VERSION) + encode_message(8, encode_field(2, _OPSET)) + encode_message(7, graph)
+
+
+def take_host_rows(
+    values: Mapping[str, ort.OrtValue], rows: NDArray[np.int64], *, share: bool = False
+) -> dict[str, ort.OrtValue]:
+    """The rows of values in host memory; with ``share``, consecutive ones are views of ``values``."""
+    consecutive = share and bool((np.diff(rows) == 1).all())
+    index = slice(rows[0], rows[0] + len(rows)) if consecutive else rows
+    return {
+        name: ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value.numpy()[index]), "cpu")
+        for name, value in values.items()
+    }
 
 
 def _describe(field: int, name: str, element: int) -> bytes:

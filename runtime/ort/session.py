@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, ModelError
+from ..kserve.server import Server
 from ..manifest import Plan
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
 from .providers import list_providers, share_arena
-from .rows import ROWS, build_row_graph
+from .rows import ROWS, build_row_graph, take_host_rows
 
 Array: TypeAlias = NDArray[Any]
 
 MAX_CONCURRENT_BATCHES = 4
 """Most batches that run at the same time on the CPU: each holds the GIL for about a fifth of its time."""
+REMOTE_BATCHES = 8
+"""Batches that a model server gets at the same time, which it may join or spread over its instances."""
 SMALL_BUNDLE_BYTES = 128_000_000
 """Bytes of a bundle below which its graphs run on their pool's share of the threads."""
 
@@ -45,6 +48,8 @@ class DeviceProfile:
     """Batches that run at the same time."""
     memory_mb: int | None = None
     """Memory of the GPU that all graphs may take together, in MiB; None: as much as there is."""
+    server: Server | None = None
+    """The model server that runs the graphs; None: this machine. ``device`` is then where values are between runs."""
 
     @classmethod
     def of(cls, device: Device | DeviceKind, threads: int | None, memory_mb: int | None = None) -> DeviceProfile:
@@ -55,6 +60,11 @@ class DeviceProfile:
             return cls(device, count, 1536, 64, 80, min(count, MAX_CONCURRENT_BATCHES))
         # On a GPU only nodes that compute shapes run on the CPU, and every graph has a pool of its own.
         return cls(device, 1 if threads is None else threads, 32768, 512, 640, memory_mb=memory_mb)
+
+    @classmethod
+    def of_server(cls, server: Server) -> DeviceProfile:
+        """The defaults of a model server, not measured: batches as on the CPU, several on their way at a time."""
+        return cls(Device("cpu"), 1, 1536, 64, 80, REMOTE_BATCHES, server=server)
 
     def share_threads(self, size: int) -> DeviceProfile:
         """The profile of graphs from a bundle of ``size`` bytes.
@@ -93,6 +103,36 @@ class Graph(Protocol):
     @property
     def run(self) -> Callable[[Mapping[str, Array]], list[Array]]:
         """All outputs, as arrays in host memory."""
+        ...
+
+
+class ValueGraph(Graph, Protocol):
+    """A graph that also runs on values, which stay where they are from run to run: a session, or a remote graph."""
+
+    def run_values(self, feeds: Mapping[str, ort.OrtValue], host: Sequence[str] = ()) -> dict[str, ort.OrtValue]:
+        """All outputs by name, left on the device; those named in ``host`` come to host memory."""
+        ...
+
+    def run_to_values(self, feeds: Mapping[str, Array]) -> dict[str, ort.OrtValue]:
+        """All outputs of arrays by name, left on the device."""
+        ...
+
+    def value(self, array: Array) -> ort.OrtValue:
+        """An array as a value on the graph's device, for several runs."""
+        ...
+
+    def host_value(self, array: Array) -> ort.OrtValue:
+        """An array as a value in host memory, for one run."""
+        ...
+
+    def take_rows(
+        self, values: Mapping[str, ort.OrtValue], rows: NDArray[np.int64], *, share: bool = False
+    ) -> dict[str, ort.OrtValue]:
+        """The rows of every value at some positions of its first axis, on the device."""
+        ...
+
+    def prepare_rows(self, names: Sequence[str]) -> None:
+        """Build what ``take_rows`` of these inputs needs, so that no request waits for it."""
         ...
 
 
@@ -176,9 +216,7 @@ class Session:
         With ``share``, consecutive rows in host memory are views, so the caller keeps ``values`` as long as the result.
         """
         if self._device.kind == "cpu":
-            consecutive = share and bool((np.diff(rows) == 1).all())
-            index = slice(rows[0], rows[0] + len(rows)) if consecutive else rows
-            return {name: self.value(value.numpy()[index]) for name, value in values.items()}
+            return take_host_rows(values, rows, share=share)
         graph = self._row_graph({name: str(value.data_type()) for name, value in values.items()})
         taken = graph.run_values({**values, ROWS: self.host_value(rows)})
         return {name: taken[f"taken.{name}"] for name in values}

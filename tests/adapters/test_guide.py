@@ -1,4 +1,4 @@
-"""The code of the guide to the adapters, each block where its tool is installed."""
+"""The code of the guides to the adapters and to clusters, each block where its tool is installed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.support.adapters import load
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "guides" / "integrations.md"
-BLOCKS = re.findall(
-    r"^```python\n# doc: skip \(needs (\S+)\)\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.M
-)
+PAGES = GUIDE.read_text(encoding="utf-8") + GUIDE.with_name("scale-out.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n# doc: skip \(needs (\S+)\)\n(.*?)^```", PAGES, re.DOTALL | re.M)
 
 
 @pytest.fixture(autouse=True)
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run elsewhere: a checkout has folders that are named like packages, and some tools write into their own."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT])
 
 

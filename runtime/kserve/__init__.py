@@ -1,0 +1,1 @@
+"""Graphs on a server that speaks the Open Inference Protocol, version 2: Triton, KServe, MLServer."""
