@@ -93,6 +93,7 @@ class Engine:
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
         device_memory_mb: int | None = None,
+        strict: bool = False,
     ) -> Engine:
         """Open a bundle: the name of an embedded one, a directory that ``groundwire export`` wrote, or one on the hub:
         ``hf://ORG/NAME@REVISION`` (needs ``groundwire[hub]``; nothing else opens a connection).
@@ -102,6 +103,8 @@ class Engine:
 
         ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
         silently. ``device_memory_mb`` bounds the MiB of a GPU that all engines of this process take together.
+        ``strict`` makes results on CUDA independent of what is scored beside them, bit by bit, and slower; on a CPU they
+        always are.
         ``precision`` refuses a bundle of another one. ``threads`` is how many CPU threads to use; None takes the usable
         processors.
         ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. ``verify`` compares every
@@ -112,7 +115,7 @@ class Engine:
         cache_bytes = check_integer("cache_bytes", cache_bytes, 0)
         chosen = None if calibration is None else Calibration.load(check_path("calibration", calibration))
         runtime = LocalRuntime.load(
-            bundle, device, precision, threads, extra, verify=verify, device_memory_mb=device_memory_mb
+            bundle, device, precision, threads, extra, verify=verify, device_memory_mb=device_memory_mb, strict=strict
         )
         return cls(runtime, calibration=chosen, max_waiting=max_waiting, cache_bytes=cache_bytes)
 
@@ -130,6 +133,7 @@ class Engine:
         max_waiting: int = 4096,
         cache_bytes: int = 64_000_000,
         device_memory_mb: int | None = None,
+        strict: bool = False,
     ) -> Engine:
         """``load`` for asyncio, on a thread of its own, so that the event loop goes on."""
         return await asyncio.to_thread(
@@ -144,6 +148,7 @@ class Engine:
             max_waiting=max_waiting,
             cache_bytes=cache_bytes,
             device_memory_mb=device_memory_mb,
+            strict=strict,
         )
 
     def score(

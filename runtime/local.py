@@ -15,7 +15,7 @@ from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, 
 from .manifest import Canary, EncoderRole, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
 from .models.graphs import place_role
-from .models.kinds import Model, kind_of
+from .models.kinds import Model, Prepared, kind_of
 from .models.loading import group_roles, load_group
 from .models.response_generator import ResponseGenerator
 from .ort.device import Device, DeviceChoice, choose_device, name_kernels
@@ -55,7 +55,7 @@ class LocalRuntime:
             for role, canaries in (opened.manifest.canaries or {}).items()
         }
         self._warming: dict[Call, str] = {}
-        self._identity = identify((bundle, *extra), profile.device, verified=verified)
+        self._identity = identify((bundle, *extra), profile.device, verified=verified, strict=profile.strict)
 
     @classmethod
     def load(
@@ -68,14 +68,17 @@ class LocalRuntime:
         *,
         verify: bool = True,
         device_memory_mb: int | None = None,
+        strict: bool = False,
     ) -> LocalRuntime:
         """Open every role of a bundle, and of the bundles in ``extra``.
 
         ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
         run, and how many run at the same time (default: the processors this process may use). ``verify`` compares every
         file with its digest first, about a second per gigabyte; without it, the identity says ``unverified``.
-        ``device_memory_mb`` bounds the memory of a GPU, in MiB, that the runtimes of this process take together. Raises
-        BundleError, also when two bundles have the same role, or DeviceError.
+        ``device_memory_mb`` bounds the memory of a GPU, in MiB, that the runtimes of this process take together.
+        ``strict`` runs every encoder at one shape on CUDA, where kernels are chosen by shape; a CPU needs none of it.
+        Raises BundleError, also when two bundles have the same role, or DeviceError, also for ``strict`` on TensorRT or
+        with ``device_memory_mb``.
         """
         extra = check_sequence("extra", extra, "a list of bundles")
         for name, source in (("bundle", bundle), *((f"extra[{i}]", source) for i, source in enumerate(extra))):
@@ -107,7 +110,7 @@ class LocalRuntime:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        profile = DeviceProfile.of(chosen, threads, device_memory_mb)
+        profile = DeviceProfile.of(chosen, threads, device_memory_mb, strict=strict)
 
         placed = {name: (place_role(name, role, profile), opened) for name, (role, opened) in roles.items()}
         profiles = {name: of_role for name, ((_, of_role), _) in placed.items()}
@@ -171,6 +174,8 @@ class LocalRuntime:
         if model is None:
             return [self._explain_missing(role)] * len(calls)
         try:
+            if self._warming and isinstance(model, Prepared):
+                model.prepare()  # on the thread that runs its batches
             outcomes = model.run(calls, max_windows)
         except GroundwireError:
             raise
@@ -238,7 +243,9 @@ class LocalRuntime:
         )
 
 
-def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True) -> Identity:
+def identify(
+    bundles: Sequence[Bundle], device: Device, *, verified: bool = True, strict: bool = False
+) -> Identity:
     """What determines the results of these bundles on a device, without loading a model."""
     manifests = [bundle.manifest for bundle in bundles]
     precisions = set(_list_precisions(bundles, device).values())
@@ -248,7 +255,7 @@ def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True
         "+".join(manifest.digest() for manifest in manifests),
         "+".join(sorted(precisions)),
         device.kind,
-        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else _name_kernels(device),
+        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else _name_kernels(device, strict=strict),
         verified,
     )
 
@@ -265,10 +272,11 @@ def _list_precisions(bundles: Sequence[Bundle], device: Device) -> dict[str, str
     return precisions
 
 
-def _name_kernels(device: Device) -> str:
+def _name_kernels(device: Device, *, strict: bool) -> str:
     names = [
         name_kernels(device),
         *([f"tensorrt-{import_tensorrt().__version__}"] if device.kind == "tensorrt" else []),
+        *(["strict"] if strict else []),
     ]
     return "/".join(names)
 

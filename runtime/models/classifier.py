@@ -51,6 +51,10 @@ class Classifier:
         """From the role."""
         return self._role.pad_id
 
+    def prepare(self) -> None:
+        """As ``Graph.prepare``."""
+        self._session.prepare()
+
     def run(self, calls: Sequence[Classify], max_windows: int) -> list[Outcome]:
         """One label per call; a call whose texts cannot be read gets its error instead."""
         return run_heads(self._session, [(self, call) for call in calls], max_windows, self._profile)

@@ -14,9 +14,10 @@ from ..calls import CountTokens, Embed, Embedded, Read, TokenCounts
 from ..errors import GroundwireError, ModelError
 from ..manifest import EmbedderRole
 from ..ort.forward import forward
-from ..ort.session import DeviceProfile, Session
+from ..ort.session import DeviceProfile, Graph
 from ..tokenization import OwnedWindow, TextEncoder
 from ..unread import check_readable
+from .graphs import load_encoder
 
 BLOCK_COLUMNS = 4096
 """Columns of a similarity table that are held at once: 16 KiB per token of the other side."""
@@ -32,7 +33,7 @@ class EmbedWindow(NamedTuple):
 class Embedder:
     """An encoder graph with its tokenizer."""
 
-    def __init__(self, role: EmbedderRole, session: Session, encoder: TextEncoder, profile: DeviceProfile) -> None:
+    def __init__(self, role: EmbedderRole, session: Graph, encoder: TextEncoder, profile: DeviceProfile) -> None:
         self._role = role
         self._session = session
         self._encoder = encoder
@@ -41,8 +42,12 @@ class Embedder:
     @classmethod
     def load(cls, bundle: Bundle, role: EmbedderRole, profile: DeviceProfile) -> Embedder:
         """Open the role's graph and tokenizer."""
-        session = Session.load(bundle.file(role.graph), profile)
+        session = load_encoder(bundle.file(role.graph), role.max_tokens, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
+
+    def prepare(self) -> None:
+        """As ``Graph.prepare``."""
+        self._session.prepare()
 
     def run(
         self, calls: Sequence[Embed | CountTokens], max_windows: int

@@ -58,6 +58,10 @@ class ExtractiveQA:
         session = load_graph(bundle, role, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
+    def prepare(self) -> None:
+        """As ``Graph.prepare``."""
+        self._session.prepare()
+
     def run(self, calls: Sequence[Answer], max_windows: int) -> list[Answered | GroundwireError]:
         """One answer per call; a call whose texts cannot be read gets its error instead.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
 from ..bundle import Bundle
 from ..errors import BundleError, DeviceError
 from ..manifest import EncoderRole, Plan, Role, Target
+from ..ort.rungs import Rungs
 from ..ort.session import DeviceProfile, Graph, Session
 from ..tensorrt.engine import Engine
 
@@ -43,7 +45,23 @@ def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Gra
     if profile.device.kind == "tensorrt" and target is not None:
         check_plan(bundle, role, target)
         return Engine.load(bundle, target, profile.device)
-    return Session.load(bundle.file(role.graph), profile)
+    return load_encoder(bundle.file(role.graph), role.max_tokens, profile)
+
+
+def load_encoder(path: Path, max_tokens: int, profile: DeviceProfile) -> Graph:
+    """Open a graph of token inputs whose window has ``max_tokens``; see ``captures_graphs``. In an arena that graphs
+    share, a replay would overwrite values of others."""
+    if not captures_graphs(profile):
+        return Session.load(path, profile)
+    try:
+        return Rungs.load(path, max_tokens, profile)
+    except KeyError:  # axes or types that a ladder is not for
+        return Session.load(path, profile)
+
+
+def captures_graphs(profile: DeviceProfile) -> bool:
+    """Whether graphs run at captured shapes: on CUDA, unless they share an arena (``DeviceProfile.memory_mb``)."""
+    return profile.device.kind == "cuda" and profile.memory_mb is None
 
 
 def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> Plan:

@@ -55,6 +55,10 @@ class SharedGraph:
         self._heads = dict(heads)
         self._profile = profile
 
+    def prepare(self) -> None:
+        """As ``Graph.prepare``."""
+        self._session.prepare()
+
     def run(self, calls: Sequence[Classify | ClassifyTokens], max_windows: int) -> list[Outcome]:
         """One result per call, in order, of whatever roles; a call that cannot be read gets its error instead."""
         return run_heads(self._session, [(self._heads[call.role], call) for call in calls], max_windows, self._profile)

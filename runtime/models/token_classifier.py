@@ -46,6 +46,10 @@ class TokenClassifier:
         """From the role."""
         return self._role.pad_id
 
+    def prepare(self) -> None:
+        """As ``Graph.prepare``."""
+        self._session.prepare()
+
     def run(self, calls: Sequence[ClassifyTokens], max_windows: int) -> list[Outcome]:
         """The labelled tokens of each call's text; a call whose texts cannot be read gets its error instead."""
         return run_heads(self._session, [(self, call) for call in calls], max_windows, self._profile)
