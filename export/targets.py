@@ -16,6 +16,7 @@ from groundwire.runtime.ort.ladder import list_widths
 from groundwire.runtime.reference import ReferenceLogits
 
 from .options import RequestedPrecision, RoleOptions
+from .passes.attention import fuse_attention
 from .passes.operators import adapt_operators, find_unsupported
 from .precision import Lowered
 from .roles.names import TARGET_KINDS, find_kind_name
@@ -63,9 +64,11 @@ def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force
 def adapt_graphs(target: TargetName, graphs: Sequence[ir.Model]) -> tuple[ir.Model, ...]:
     """Return copies of float32 graphs with operators that a target has."""
     copies = tuple(graph.clone() for graph in graphs)
-    if target == "tensorrt":
-        for graph in copies:
+    for graph in copies:
+        if target == "tensorrt":
             adapt_operators(graph)
+        else:
+            fuse_attention(graph)
     return copies
 
 
