@@ -14,7 +14,7 @@ from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
 from .manifest import Canary, EncoderRole, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
-from .models.graphs import place_role
+from .models.graphs import captures_graphs, place_role
 from .models.kinds import Model, Prepared, kind_of
 from .models.loading import group_roles, load_group
 from .models.response_generator import ResponseGenerator
@@ -143,7 +143,13 @@ class LocalRuntime:
 
     @property
     def worker_pools(self) -> Mapping[str, int]:
-        """The profile's for the device; spaCy holds the GIL, so one thread is all the host needs."""
+        """The profile's for the device; spaCy holds the GIL, so one thread is all the host needs.
+
+        Captured graphs belong to the thread that captured them and have a stream of their own, so there each graph has
+        a thread.
+        """
+        if captures_graphs(self.profile):
+            return dict.fromkeys((*map(self.worker_pool, self._roles), "host"), 1)
         return {"device": self.profile.concurrent_batches, "host": 1}
 
     @property
@@ -154,7 +160,10 @@ class LocalRuntime:
 
     def worker_pool(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""
-        return kind_of(self._roles[role][0]).pool if role in self._roles else "device"
+        pool = kind_of(self._roles[role][0]).pool if role in self._roles else "device"
+        if pool == "host" or not captures_graphs(self.profile):
+            return pool
+        return f"device:{self.batch_group(role)}"
 
     def batch_group(self, role: str) -> str:
         """The first of the roles that read one graph."""

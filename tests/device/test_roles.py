@@ -100,6 +100,35 @@ def test_a_second_thread_captures_nothing(bundle: Path) -> None:
     assert counts.syncs == 1
 
 
+def test_roles_run_at_the_same_time_and_capture_one_after_another(bundle: Path) -> None:
+    """What a thread allocates on a GPU while another captures would end the capture."""
+    runtime = LocalRuntime.load(bundle, device="cuda")
+    pools = {role: runtime.worker_pool(role) for role in ("qa", "nli", "qg", "spans")}
+    assert len(set(pools.values())) == 4
+    assert set(runtime.worker_pools) >= {*pools.values()}
+    text = "Groundwire was warmed up in 2026. "
+    calls = {
+        "qa": lambda size: [Answer("when?", (text * size,))],
+        "nli": lambda size: [Classify("nli", (text * size,), text)],
+        "qg": lambda size: [GenerateQuestions("2026", text * min(3, size), BeamSearch(max_new_tokens=5))],
+    }
+
+    def run(role: str) -> None:
+        for size in range(1, 9):
+            runtime.run(role, calls[role](size), 8)
+
+    threads = {role: ThreadPoolExecutor(1) for role in calls}
+    for future in [threads[role].submit(run, role) for role in calls]:
+        future.result()
+    with cuda_double.count() as counts:
+        for future in [threads[role].submit(run, role) for role in calls]:
+            future.result()
+    assert (counts.launches, counts.total("capture").times) == (0, 0)
+    assert counts.replays >= 16
+    for thread in threads.values():
+        thread.shutdown()
+
+
 def test_a_failed_capture_leaves_a_graph_that_runs(bundle: Path) -> None:
     opened = Bundle.open(bundle)
     record = opened.manifest.roles["qa"]
