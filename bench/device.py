@@ -161,7 +161,6 @@ class CountedRuntime(LocalRuntime):
         self.counted.append((role, counts))
         return outcomes
 
-
     def _prepare(self, role: str) -> None:
         """Capture what is captured before the first response, on the thread that runs the role."""
         model = self._models.get(role)

@@ -252,9 +252,7 @@ class LocalRuntime:
         )
 
 
-def identify(
-    bundles: Sequence[Bundle], device: Device, *, verified: bool = True, strict: bool = False
-) -> Identity:
+def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True, strict: bool = False) -> Identity:
     """What determines the results of these bundles on a device, without loading a model."""
     manifests = [bundle.manifest for bundle in bundles]
     precisions = set(_list_precisions(bundles, device).values())

@@ -36,31 +36,35 @@ def fuse_attention(model: ir.Model) -> int:
     common.ShapeInferencePass()(model)
     graph = model.graph
     constants: dict[bytes, ir.Value] = {}
-    fused = sum(_fuse(graph, node, constants) for node in list(graph) if node.op_type == "Softmax")
+    masks: dict[ir.Value, ir.Value] = {}
+    fused = sum(_fuse(graph, node, constants, masks) for node in list(graph) if node.op_type == "Softmax")
     if fused:
         model.opset_imports.setdefault(MICROSOFT, 1)
         common.RemoveUnusedNodesPass()(model)
     return fused
 
 
-def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value]) -> bool:
+def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value], masks: dict[ir.Value, ir.Value]) -> bool:
     scores = _producer(softmax.inputs[0], "Add")
     mixed = _only_user(softmax.outputs[0], "MatMul")
     if scores is None or mixed is None or mixed.inputs[0] is not softmax.outputs[0]:
         return False
-    product = next((found for value in scores.inputs if (found := _producer(value, "MatMul"))), None)
+    found = next((found for value in scores.inputs if (found := _find_product(value))), None)
     moved = _only_user(mixed.outputs[0], "Transpose")
     joined = None if moved is None else _only_user(moved.outputs[0], "Reshape")
-    if product is None or joined is None or _order(moved) != (0, 2, 1, 3):
+    if found is None or joined is None or _order(moved) != (0, 2, 1, 3):
         return False
+    product, scale, scaled = found
     query = _find_projection(product.inputs[0], (0, 2, 1, 3))
     key = _find_projection(product.inputs[1], (0, 2, 3, 1))
     value = _find_projection(mixed.inputs[1], (0, 2, 1, 3))
     if query is None or key is None or value is None or not query.source is key.source is value.source:
         return False
     parts = query, key, value
-    factor = None if query.factor is None or key.factor is None else query.factor * key.factor
-    mask = next(given for given in scores.inputs if given is not product.outputs[0])
+    factor = None if query.factor is None or key.factor is None else query.factor * key.factor * scale
+    mask = next(given for given in scores.inputs if given is not scaled)
+    if mask is None or mask.shape is None or len(mask.shape) != 4:
+        return False
     weight = np.ascontiguousarray(np.concatenate([part.weight for part in parts], axis=1))
     bias = np.concatenate([part.bias for part in parts])
     node = ir.node(
@@ -71,7 +75,7 @@ def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value]) -
             _add_constant(graph, bias, constants),
             None,
             None,
-            mask,
+            _expand(graph, mask, masks),
         ],
         {"num_heads": query.heads, **({} if factor is None else {"scale": float(factor)})},
         domain=MICROSOFT,
@@ -82,6 +86,40 @@ def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value]) -
     graph.insert_before(joined, node)
     ir.convenience.replace_all_uses_with(former, result)
     return True
+
+
+def _find_product(value: ir.Value | None) -> tuple[ir.Node, float, ir.Value] | None:
+    """The product of queries and keys that ``value`` is a multiple of, the factor, and ``value``."""
+    product = _producer(value, "MatMul")
+    if product is not None and value is not None:
+        return product, 1.0, value
+    for operator in ("Mul", "Div"):
+        scaled = _producer(value, operator)
+        product = None if scaled is None else _producer(scaled.inputs[0], "MatMul")
+        by = None if scaled is None else _read(scaled.inputs[1])
+        if product is not None and by is not None and by.size == 1 and value is not None:
+            return product, float(by.item()) if operator == "Mul" else 1 / float(by.item()), value
+    return None
+
+
+def _expand(graph: ir.Graph, mask: ir.Value, masks: dict[ir.Value, ir.Value]) -> ir.Value:
+    """A mask [B, 1, 1, T] as [B, 1, T, T], which the operator takes; another as it is."""
+    assert mask.shape is not None
+    producer = mask.producer()
+    if mask.shape[2] != 1 or producer is None:
+        return mask
+    if mask not in masks:
+        one = initializer(graph, "attention.one", np.ones(1, np.int64))
+        width = ir.node("Shape", [mask], {"start": 3, "end": 4})
+        sizes = ir.node("Concat", [one, one, width.outputs[0], one], {"axis": 0})
+        expanded = ir.node("Expand", [mask, sizes.outputs[0]])
+        for node in (width, sizes):
+            node.outputs[0].type = ir.TensorType(ir.DataType.INT64)
+        expanded.outputs[0].type = mask.type
+        expanded.outputs[0].shape = ir.Shape([mask.shape[0], 1, mask.shape[3], mask.shape[3]])
+        graph.insert_after(producer, [width, sizes, expanded])
+        masks[mask] = expanded.outputs[0]
+    return masks[mask]
 
 
 def _add_constant(graph: ir.Graph, array: Array, constants: dict[bytes, ir.Value]) -> ir.Value:
@@ -149,5 +187,6 @@ def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:
 
 
 def _only_user(value: ir.Value, operator: str) -> ir.Node | None:
-    users = [node for node, _ in value.uses()]
+    # A shape may be read beside it.
+    users = [node for node, _ in value.uses() if node.op_type != "Shape"]
     return users[0] if len(users) == 1 and users[0].op_type == operator else None

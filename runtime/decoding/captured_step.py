@@ -62,7 +62,9 @@ class DecoderBuffers:
 
         def allocate(node: Any) -> int:
             size = count_bytes(node, largest)
-            self._values.append(ort.OrtValue.ortvalue_from_shape_and_type([size], np.uint8, device.memory, device.index))
+            self._values.append(
+                ort.OrtValue.ortvalue_from_shape_and_type([size], np.uint8, device.memory, device.index)
+            )
             return int(self._values[-1].data_ptr())
 
         nodes = [*session.get_inputs(), *session.get_outputs()]
@@ -87,7 +89,9 @@ class DecoderBuffers:
 class CapturedDecoder:
     """An encoder and a decoder step on one stream, at fixed shapes."""
 
-    def __init__(self, encoder: Rungs, graph: CapturedGraph, role: QuestionGeneratorRole, profile: DeviceProfile) -> None:
+    def __init__(
+        self, encoder: Rungs, graph: CapturedGraph, role: QuestionGeneratorRole, profile: DeviceProfile
+    ) -> None:
         self.encoder = encoder
         self.role = role
         self.graph = graph
@@ -117,9 +121,7 @@ class CapturedDecoder:
         except KeyError:
             return None
 
-    def start_batches(
-        self, windows: Sequence[Window], beams: int
-    ) -> Iterator[tuple[NDArray[np.int64], DecoderStep]]:
+    def start_batches(self, windows: Sequence[Window], beams: int) -> Iterator[tuple[NDArray[np.int64], DecoderStep]]:
         """Encode sources that will decode with so many beams, batch by batch: their indices, and the step over them."""
         plan = self._plan(beams)
         for indices, _, feeds in pack(self.encoder, windows, self.role.pad_id, self._profile, plan):

@@ -43,9 +43,7 @@ def decoding_width(role: QuestionGeneratorRole, profile: DeviceProfile) -> int:
 class QuestionGenerator:
     """An encoder-decoder in two graphs, with its tokenizer and template."""
 
-    def __init__(
-        self, role: QuestionGeneratorRole, decoder: PlainDecoder | CapturedDecoder, text: TextEncoder
-    ) -> None:
+    def __init__(self, role: QuestionGeneratorRole, decoder: PlainDecoder | CapturedDecoder, text: TextEncoder) -> None:
         self._role = role
         self._decoder = decoder
         self._text = text
@@ -123,9 +121,7 @@ class CheckedStep:
 class PlainDecoder:
     """An encoder and a decoder step for batches of any shape."""
 
-    def __init__(
-        self, encoder: Session, decoder: Session, role: QuestionGeneratorRole, profile: DeviceProfile
-    ) -> None:
+    def __init__(self, encoder: Session, decoder: Session, role: QuestionGeneratorRole, profile: DeviceProfile) -> None:
         self._encoder = encoder
         self._decoder = decoder
         self._role = role
@@ -136,9 +132,7 @@ class PlainDecoder:
         """Open both graphs."""
         return cls(Session.load(encoder, profile), load_decoder(decoder, profile), role, profile)
 
-    def start_batches(
-        self, windows: Sequence[Window], beams: int
-    ) -> Iterator[tuple[NDArray[np.int64], DecoderStep]]:
+    def start_batches(self, windows: Sequence[Window], beams: int) -> Iterator[tuple[NDArray[np.int64], DecoderStep]]:
         """Encode sources that will decode with so many beams, batch by batch: their indices, and the step over them."""
         rows_at_once = max(1, decoding_width(self._role, self._profile) // beams)
         for rows, mask, states in forward_values(self._encoder, windows, self._role.pad_id, self._profile):

@@ -46,7 +46,11 @@ class CapturedGraph:
     def load(cls, path: Path, profile: DeviceProfile, stream: Stream) -> CapturedGraph:
         """Open a graph for a GPU; BundleError or DeviceError, as ``Session.load`` raises them."""
         # Every shape is captured, so the memory is that of the largest, and no more of it is needed later.
-        options = {"user_compute_stream": str(stream.handle), "arena_extend_strategy": "kSameAsRequested", "sdpa_kernel": "2"}
+        options = {
+            "user_compute_stream": str(stream.handle),
+            "arena_extend_strategy": "kSameAsRequested",
+            "sdpa_kernel": "2",
+        }
         try:
             session = open_graph(path, profile, {**options, "enable_cuda_graph": "1"})
             return cls(session, path.name, stream, captures=True)

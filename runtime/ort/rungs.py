@@ -164,9 +164,7 @@ def _shorten(plan: Plan, nodes: list[Any], rows: str, width: str, *, strict: boo
     """The plan with batches so small that inputs and outputs fit ``BUFFER_BYTES``; one row of each width always does."""
     if strict:
         return plan
-    sizes = [
-        [size if isinstance(size, int) else {rows: 0, width: 1}[size] for size in node.shape] for node in nodes
-    ]
+    sizes = [[size if isinstance(size, int) else {rows: 0, width: 1}[size] for size in node.shape] for node in nodes]
     by_token = sum(int(np.prod([size for size in shape if size])) for shape in sizes) * 8
     most = max(plan.widths[-1], BUFFER_BYTES // by_token)
     return plan if plan.max_tokens <= most else Plan(plan.widths, most, plan.max_rows, plan.usual_rows)
