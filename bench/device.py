@@ -75,7 +75,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Tape:
-    """Plays what decoder steps gave on the CPU to the steps of the same sources on the GPU, whose batches are others."""
+    """Plays what decoder steps gave on the CPU to the steps of the same sources on the GPU, in other batches."""
 
     def __init__(self) -> None:
         self.recording = True

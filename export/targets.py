@@ -35,7 +35,7 @@ _SAME = 1e-3
 
 
 def make_plan(max_tokens: int) -> Plan:
-    """Return the shapes of a TensorRT graph whose window is ``max_tokens``; each width is a shape profile of its own."""
+    """Return the shapes of a TensorRT graph whose window is ``max_tokens``; each width is a shape profile."""
     return Plan(list_widths(max_tokens), MAX_TOKENS, MAX_ROWS, USUAL_ROWS)
 
 

@@ -49,12 +49,12 @@ def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value], m
     mixed = _only_user(softmax.outputs[0], "MatMul")
     if scores is None or mixed is None or mixed.inputs[0] is not softmax.outputs[0]:
         return False
-    found = next((found for value in scores.inputs if (found := _find_product(value))), None)
+    matched = next((match for value in scores.inputs if (match := _find_product(value))), None)
     moved = _only_user(mixed.outputs[0], "Transpose")
     joined = None if moved is None else _only_user(moved.outputs[0], "Reshape")
-    if found is None or joined is None or _order(moved) != (0, 2, 1, 3):
+    if matched is None or joined is None or _order(moved) != (0, 2, 1, 3):
         return False
-    product, scale, scaled = found
+    product, scale, scaled = matched
     query = _find_projection(product.inputs[0], (0, 2, 1, 3))
     key = _find_projection(product.inputs[1], (0, 2, 3, 1))
     value = _find_projection(mixed.inputs[1], (0, 2, 1, 3))
@@ -109,9 +109,9 @@ def _expand(graph: ir.Graph, mask: ir.Value, masks: dict[ir.Value, ir.Value]) ->
     if mask.shape[2] != 1 or producer is None:
         return mask
     if mask not in masks:
-        one = initializer(graph, "attention.one", np.ones(1, np.int64))
+        single = initializer(graph, "attention.single", np.ones(1, np.int64))
         width = ir.node("Shape", [mask], {"start": 3, "end": 4})
-        sizes = ir.node("Concat", [one, one, width.outputs[0], one], {"axis": 0})
+        sizes = ir.node("Concat", [single, single, width.outputs[0], single], {"axis": 0})
         expanded = ir.node("Expand", [mask, sizes.outputs[0]])
         for node in (width, sizes):
             node.outputs[0].type = ir.TensorType(ir.DataType.INT64)
@@ -136,10 +136,7 @@ def _find_projection(value: ir.Value | None, order: tuple[int, ...]) -> _Project
     scaled = _producer(value, "Mul")
     if scaled is not None:
         value, by = scaled.inputs
-        if by is None or by.const_value is None:
-            factor = None
-        else:
-            factor = float(by.const_value.numpy())
+        factor = None if by is None or by.const_value is None else float(by.const_value.numpy())
     moved = _producer(value, "Transpose")
     split = None if moved is None or _order(moved) != order else _producer(moved.inputs[0], "Reshape")
     heads = None if split is None else _read_heads(split.inputs[1])

@@ -4,8 +4,8 @@ States are at fixed addresses. A step reads past keys and values from one buffer
 the other; the next step goes the other way. So every number of past tokens is a run of its own, which is captured once
 for each number of sources and beams and each width of the source.
 
-Sources that end stay as rows that nobody reads, until the others fit half the rows; then these move up, inside the
-device. Decoding beyond ``PAST_TOKENS``, and with more candidates than ``MAX_CANDIDATES``, goes on kernel by kernel, from
+Sources that end stay as rows that are not read, until the others fit half the rows; then these move up, inside the
+device. Decoding beyond ``PAST_TOKENS``, and with more candidates than ``MAX_CANDIDATES``, goes on kernel by kernel from
 the same states (``StepGraph``).
 """
 
@@ -162,8 +162,8 @@ class CapturedDecoder:
                     address = self.buffers.past[state][(past + (part == "present")) % 2]
                 else:
                     address = self.buffers.addresses.get(name) or self.source_address(name)
-                place = self._device.memory, self._device.index
-                arguments = name, *place, TYPES[node.type], find_shape(node, sizes), address
+                memory = self._device.memory, self._device.index
+                arguments = name, *memory, TYPES[node.type], find_shape(node, sizes), address
                 (binding.bind_output if name in outputs else binding.bind_input)(*arguments)
 
         outputs = {node.name for node in self.graph.session.get_outputs()}
@@ -230,6 +230,7 @@ class CapturedStep:
         self._rest: StepGraph | None = None
 
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
+        """As ``DecoderStep``; ModelError or DeviceError when the run fails."""
         buffers = self._decoder.buffers
         if self._rest is None and (self._past + 1 >= PAST_TOKENS or count > buffers.most):
             self._rest = self._go_on()
@@ -244,7 +245,7 @@ class CapturedStep:
         try:
             for name, values in (("tokens", tokens), ("parents", parents)):
                 array = buffers.host_array(name, sizes)
-                array[:] = 0  # a token and a beam that exist, in rows that nobody reads
+                array[:] = 0  # a token and a beam that exist, in rows that are not read
                 array[self._open] = values
                 stream.upload(buffers.addresses[name], array)
             self._decoder.launch(sizes)

@@ -112,6 +112,7 @@ class CheckedStep:
         self.keep_sources = step.keep_sources
 
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
+        """As the step gives them."""
         candidates = self._step(tokens, parents, count, history)
         if np.isnan(candidates.scores).any():
             raise ModelError("The question generator gave numbers that are not finite; its graph is broken.")

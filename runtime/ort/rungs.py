@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-from ..errors import ModelError
 from ..manifest import Plan
 from .captured import CapturedGraph
 from .cuda import PinnedMemory, Stream
@@ -152,16 +151,16 @@ class Rungs:
         """Queue a run at a shape, of what is in the buffers."""
 
         def bind(binding: ort.IOBinding) -> None:
-            place = self._device.memory, self._device.index
-            for bound, buffers in ((binding.bind_input, self._sources), (binding.bind_output, self._results)):
+            memory = self._device.memory, self._device.index
+            for bind_buffer, buffers in ((binding.bind_input, self._sources), (binding.bind_output, self._results)):
                 for buffer in buffers:
-                    bound(buffer.name, *place, buffer.dtype, buffer.shape(rows, width), buffer.address)
+                    bind_buffer(buffer.name, *memory, buffer.dtype, buffer.shape(rows, width), buffer.address)
 
         self._graph.launch((rows, width), bind)
 
 
 def _shorten(plan: Plan, nodes: list[Any], rows: str, width: str, *, strict: bool) -> Plan:
-    """The plan with batches so small that inputs and outputs fit ``BUFFER_BYTES``; one row of each width always does."""
+    """The plan with batches so small that inputs and outputs fit ``BUFFER_BYTES``, but for one row of a width."""
     if strict:
         return plan
     sizes = [[size if isinstance(size, int) else {rows: 0, width: 1}[size] for size in node.shape] for node in nodes]

@@ -49,7 +49,7 @@ class DeviceProfile:
     memory_mb: int | None = None
     """Memory of the GPU that all graphs may take together, in MiB; None: as much as there is."""
     strict: bool = False
-    """Whether every batch of an encoder has one shape on a GPU, so that no result depends on the others in its batch."""
+    """Whether encoders and question generation have one shape on a GPU, so that no result depends on its batch."""
 
     @classmethod
     def of(
@@ -68,8 +68,8 @@ class DeviceProfile:
             return cls(device, count, 1536, 64, 80, min(count, MAX_CONCURRENT_BATCHES))
         if strict and (device.kind == "tensorrt" or memory_mb is not None):
             raise DeviceError(
-                f"strict=True on {device}{'' if memory_mb is None else f' with device_memory_mb={memory_mb}'}: only CUDA "
-                "without a limit of memory runs every batch at one shape. Leave one of them out."
+                f"strict=True on {device}{'' if memory_mb is None else f' with device_memory_mb={memory_mb}'}: only "
+                "CUDA without a limit of memory runs every batch at one shape. Leave one of them out."
             )
         # On a GPU only nodes that compute shapes run on the CPU, and every graph has a pool of its own.
         return cls(device, 1 if threads is None else threads, 32768, 512, 640, memory_mb=memory_mb, strict=strict)
@@ -228,8 +228,10 @@ class Session:
 
 
 def open_graph(path: Path, profile: DeviceProfile, options: Mapping[str, str] | None = None) -> ort.InferenceSession:
-    """ONNX Runtime's session of a file, with further ``options`` of its provider; BundleError for a graph that cannot be
-    read, DeviceError for a device that cannot start."""
+    """ONNX Runtime's session of a file, with further ``options`` of its provider.
+
+    BundleError for a graph that cannot be read, DeviceError for a device that cannot start.
+    """
     try:
         return _open(str(path), profile, options)
     except DeviceError:

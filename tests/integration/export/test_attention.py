@@ -44,8 +44,8 @@ def test_a_fused_encoder_gives_the_same_logits(family: str, tmp_path: Path) -> N
     feeds["attention_mask"][1, 5:] = 0
     feeds["token_type_ids"] = np.zeros((3, 9), np.int64)
     feeds = {value.name: feeds[value.name] for value in graph.graph.inputs}
-    expected, found = (list(Session(model)(feeds).values()) for model in (graph, fused))
-    for left, right in zip(expected, found, strict=True):
+    expected, computed = (list(Session(model)(feeds).values()) for model in (graph, fused))
+    for left, right in zip(expected, computed, strict=True):
         left, right = (array[:, :5] if array.ndim == 2 and array.shape[1] == 9 else array for array in (left, right))
         assert np.abs(left - right).max() < 1e-4 < left.std()
 

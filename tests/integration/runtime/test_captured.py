@@ -57,11 +57,11 @@ def test_logits_at_fixed_shapes_are_those_of_any_shape(bundle: Bundle) -> None:
     assert isinstance(role, ClassifierRole)
     rungs = Rungs.load(bundle.file(role.graph), role.max_tokens, profile)
     expected = run_classifier(bundle, Session.load(bundle.file(role.graph), profile), lengths, profile)
-    found = run_classifier(bundle, rungs, lengths, profile)
-    assert np.abs(found - expected).max() < 1e-4
+    computed = run_classifier(bundle, rungs, lengths, profile)
+    assert np.abs(computed - expected).max() < 1e-4
     assert expected.std() > 0.1
     again = run_classifier(bundle, rungs, lengths[::-1], profile)[::-1]
-    assert np.abs(again - expected).max() < 1e-4, "rows of earlier batches stay in the buffers, and nobody reads them"
+    assert np.abs(again - expected).max() < 1e-4, "rows of earlier batches stay in the buffers and are not read"
 
 
 def test_a_strict_graph_has_one_shape(bundle: Bundle) -> None:
@@ -107,8 +107,8 @@ def test_questions_of_fixed_shapes_are_those_of_any_shape(
     expected = make_generator(bundle, captured=False).run(calls, 8)
     generator = make_generator(bundle, captured=True)
     for _ in range(2):
-        found = generator.run(calls, 8)
-        for left, right in zip(expected, found, strict=True):
+        computed = generator.run(calls, 8)
+        for left, right in zip(expected, computed, strict=True):
             assert isinstance(left, tuple)
             assert isinstance(right, tuple)
             assert [question.text for question in left] == [question.text for question in right]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from groundwire.runtime import _native
@@ -29,7 +31,7 @@ def test_rows_double_up_to_the_most(most: int) -> None:
     rows = list_rows(most)
     assert rows[0] == 1
     assert rows[-1] == most
-    assert all(after <= 2 * before for before, after in zip(rows, rows[1:], strict=False))
+    assert all(after <= 2 * before for before, after in pairwise(rows))
     assert list_rows(most, strict=True) == (most,)
 
 
