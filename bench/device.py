@@ -84,16 +84,18 @@ class Tape:
     @contextmanager
     def in_place_of_steps(self) -> Iterator[None]:
         """Inside the block, the steps of question generation are recorded or replaced."""
-        decode = question_generator.decode
+        module: Any = question_generator
+        decode = module.decode
 
         def decode_taped(step: DecoderStep, sources: Sequence[Sequence[int]], *settings: Any) -> DecodingRun:
-            return decode(TapedStep(self, step, [tuple(ids) for ids in sources]), sources, *settings)
+            run: DecodingRun = decode(TapedStep(self, step, [tuple(ids) for ids in sources]), sources, *settings)
+            return run
 
-        question_generator.decode = decode_taped
+        module.decode = decode_taped
         try:
             yield
         finally:
-            question_generator.decode = decode
+            module.decode = decode
 
     def record(self, source: tuple[int, ...], step: int, scores: Array, tokens: Array) -> None:
         """Keep what a step gave for one source."""
@@ -163,10 +165,10 @@ class CountedRuntime(LocalRuntime):
 
     def _prepare(self, role: str) -> None:
         """Capture what is captured before the first response, on the thread that runs the role."""
-        model = self._models.get(role)
-        if isinstance(model, Prepared) and role not in self.prepared:
+        model: Any = self._models.get(role)
+        if role not in self.prepared and isinstance(model, Prepared):
             model.prepare()
-            self.prepared.add(role)
+        self.prepared.add(role)
 
 
 def load_reference(bundle: str, profile: DeviceProfile) -> LocalRuntime:

@@ -17,7 +17,7 @@ from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Graph
 from ..tokenization import OwnedWindow, TextEncoder
 from ..unread import check_readable
-from .graphs import load_encoder
+from .graphs import load_encoder, prepare_graph
 
 BLOCK_COLUMNS = 4096
 """Columns of a similarity table that are held at once: 16 KiB per token of the other side."""
@@ -46,8 +46,8 @@ class Embedder:
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     def prepare(self) -> None:
-        """As ``Graph.prepare``."""
-        self._session.prepare()
+        """Capture the graph at every shape, on a GPU."""
+        prepare_graph(self._session)
 
     def run(
         self, calls: Sequence[Embed | CountTokens], max_windows: int

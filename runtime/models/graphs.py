@@ -64,6 +64,12 @@ def captures_graphs(profile: DeviceProfile) -> bool:
     return profile.device.kind == "cuda" and profile.memory_mb is None
 
 
+def prepare_graph(graph: Graph) -> None:
+    """Capture every shape of a graph that has captured ones."""
+    if isinstance(graph, Rungs):
+        graph.prepare()
+
+
 def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> Plan:
     """The shapes of a target for TensorRT; BundleError when there are none for the longest texts of the role."""
     if target.plan is None or target.plan.widths[-1] < role.max_tokens:

@@ -73,7 +73,7 @@ class PinnedMemory:
         _select(device)
         address = ctypes.c_void_p()
         _call("cudaMallocHost", ctypes.byref(address), ctypes.c_size_t(max(1, size)))
-        self._bytes = (ctypes.c_uint8 * max(1, size)).from_address(address.value or 0)
+        self._bytes: Any = (ctypes.c_uint8 * max(1, size)).from_address(address.value or 0)
         release = weakref.finalize(self, _library().cudaFreeHost, address)
         release.atexit = False  # CUDA may be gone by then
         self.array((size,), np.uint8)[:] = 0
@@ -81,7 +81,8 @@ class PinnedMemory:
     def array(self, shape: tuple[int, ...], dtype: Any, offset: int = 0) -> NDArray[Any]:
         """A view of this memory from byte ``offset`` on."""
         count = int(np.prod(shape))
-        return np.frombuffer(self._bytes, dtype, count, offset).reshape(shape)
+        view: NDArray[Any] = np.frombuffer(self._bytes, dtype, count, offset).reshape(shape)
+        return view
 
 
 @cache

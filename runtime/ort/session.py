@@ -113,11 +113,6 @@ class Graph(Protocol):
         """All outputs, as arrays in host memory."""
         ...
 
-    @property
-    def prepare(self) -> Callable[[], None]:
-        """Do what the first run of each shape would do, where there is something to do."""
-        ...
-
 
 class Session:
     """One graph on one device, for batches of any shape."""
@@ -152,9 +147,6 @@ class Session:
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._translate(error) from error
         return outputs
-
-    def prepare(self) -> None:
-        """Nothing: there is nothing that later runs could use."""
 
     def run_values(self, feeds: Mapping[str, ort.OrtValue], host: Sequence[str] = ()) -> dict[str, ort.OrtValue]:
         """All outputs by name, left on the device; those named in ``host`` come to host memory."""

@@ -98,9 +98,6 @@ class Engine:
             except Exception as error:  # ONNX Runtime's exceptions, and TensorRT's, share no public base
                 raise ModelError(f"The engine of {self._name} failed on {self._device}: {error}") from error
 
-    def prepare(self) -> None:
-        """Nothing: engines are built before."""
-
     def _find_profile(self, shape: tuple[int, ...]) -> int:
         for index, profile in enumerate(self.plan.profiles):
             if len(shape) == 2 and shape[1] == profile.width and 1 <= shape[0] <= profile.max_rows:
