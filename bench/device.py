@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,18 +22,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from groundwire.engine import Engine
 from groundwire.engine.metrics import GROUPS
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import Call
-from groundwire.runtime.decoding.step_graph import StepGraph
+from groundwire.runtime.decoding.search import DecoderStep, DecodingRun, StepHistory, TokenCandidates
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime, merge_roles
+from groundwire.runtime.models import question_generator
+from groundwire.runtime.models.kinds import Prepared
 from groundwire.runtime.models.loading import group_roles, load_group
 from groundwire.runtime.ort.device import Device
-from groundwire.runtime.ort.session import DeviceProfile
+from groundwire.runtime.ort.session import Array, DeviceProfile
 from groundwire.runtime.protocol import Outcome
 from tests.support import cuda_double
 from tests.support.cuda_double import Counts
@@ -48,6 +51,9 @@ class Work(msgspec.Struct, frozen=True):
     """What was counted, per response."""
 
     launches: float
+    """Kernels launched one by one."""
+    replays: float
+    """Captured graphs launched as a whole."""
     uploads: float
     """Copies to the GPU that the host waits for."""
     uploaded_kb: float
@@ -69,35 +75,65 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Tape:
-    """Plays what decoder steps gave on the CPU to the steps of the same calls on the GPU."""
+    """Plays what decoder steps gave on the CPU to the steps of the same sources on the GPU, in other batches."""
 
     def __init__(self) -> None:
         self.recording = True
-        self._steps: deque[list[Any]] = deque()
+        self._steps: dict[tuple[int, ...], list[tuple[Array, Array]]] = {}
 
     @contextmanager
     def in_place_of_steps(self) -> Iterator[None]:
-        """Inside the block, the steps of all decoders are recorded or replaced."""
-        step = StepGraph.step
+        """Inside the block, the steps of question generation are recorded or replaced."""
+        module: Any = question_generator
+        decode = module.decode
 
-        def recorded_or_played(*arguments: Any) -> list[Any]:
-            outputs = step(*arguments)
-            if self.recording:
-                self._steps.append([output.copy() for output in outputs])
-                return outputs
-            check(bool(self._steps), "the GPU made more decoder steps than the CPU")
-            return self._steps.popleft()
+        def decode_taped(step: DecoderStep, sources: Sequence[Sequence[int]], *settings: Any) -> DecodingRun:
+            run: DecodingRun = decode(TapedStep(self, step, [tuple(ids) for ids in sources]), sources, *settings)
+            return run
 
-        StepGraph.step = recorded_or_played  # type: ignore[method-assign, assignment]
+        module.decode = decode_taped
         try:
             yield
         finally:
-            StepGraph.step = step  # type: ignore[method-assign]
+            module.decode = decode
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether every recorded step was played."""
-        return not self._steps
+    def record(self, source: tuple[int, ...], step: int, scores: Array, tokens: Array) -> None:
+        """Keep what a step gave for one source."""
+        steps = self._steps.setdefault(source, [])
+        del steps[step:]
+        steps.append((scores.copy(), tokens.copy()))
+
+    def play(self, sources: Sequence[tuple[int, ...]], step: int, count: int) -> TokenCandidates:
+        """What a step gave for some sources, filled up to ``count`` candidates with impossible ones."""
+        check(all(step < len(self._steps[source]) for source in sources), "the GPU made more steps than the CPU")
+        rows = [self._steps[source][step] for source in sources]
+        most = max(count, *(scores.shape[-1] for scores, _ in rows))
+        scores = [np.pad(row, ((0, 0), (0, most - row.shape[-1])), constant_values=-np.inf) for row, _ in rows]
+        tokens = [np.pad(row, ((0, 0), (0, most - row.shape[-1]))) for _, row in rows]
+        return TokenCandidates(np.stack(scores), np.stack(tokens))
+
+
+class TapedStep:
+    """A step that records its candidates, or runs and gives recorded ones."""
+
+    uses_history = False
+
+    def __init__(self, tape: Tape, step: DecoderStep, sources: list[tuple[int, ...]]) -> None:
+        self._tape, self._step, self._sources, self._length = tape, step, sources, 0
+
+    def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
+        candidates = self._step(tokens, parents, count, history)
+        length, self._length = self._length, self._length + 1
+        if not self._tape.recording:
+            return self._tape.play(self._sources, length, count)
+        for source, scores, ids in zip(self._sources, candidates.scores, candidates.tokens, strict=True):
+            self._tape.record(source, length, scores, ids)
+        return candidates
+
+    def keep_sources(self, rows: NDArray[np.int64]) -> None:
+        """As the step does."""
+        self._sources = [self._sources[row] for row in rows]
+        self._step.keep_sources(rows)
 
 
 class CountedRuntime(LocalRuntime):
@@ -106,6 +142,7 @@ class CountedRuntime(LocalRuntime):
     tape: Tape
     reference: LocalRuntime
     counted: list[tuple[str, Counts]]
+    prepared: set[str]
     lock = threading.Lock()
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
@@ -114,6 +151,7 @@ class CountedRuntime(LocalRuntime):
             return self._run_both(role, calls, max_windows)
 
     def _run_both(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        self._prepare(role)
         self.tape.recording = True
         outcomes = self.reference.run(role, calls, max_windows)
         self.tape.recording = False
@@ -122,9 +160,15 @@ class CountedRuntime(LocalRuntime):
                 super().run(role, calls, max_windows)
             except GroundwireError as error:
                 check("not finite" in str(error) or "without a direction" in str(error), f"{role} failed: {error}")
-        check(self.tape.is_empty, "the GPU made fewer decoder steps than the CPU")
         self.counted.append((role, counts))
         return outcomes
+
+    def _prepare(self, role: str) -> None:
+        """Capture what is captured before the first response, on the thread that runs the role."""
+        model: Any = self._models.get(role)
+        if role not in self.prepared and isinstance(model, Prepared):
+            model.prepare()
+        self.prepared.add(role)
 
 
 def load_reference(bundle: str, profile: DeviceProfile) -> LocalRuntime:
@@ -142,6 +186,7 @@ def add_up(counted: Sequence[Counts], responses: int) -> Work:
     up, down = [c.uploads for c in counted], [c.downloads for c in counted]
     numbers = (
         sum(counts.launches for counts in counted),
+        sum(counts.replays for counts in counted),
         sum(copies.times for copies in up),
         sum(copies.bytes for copies in up) / 1000,
         sum(copies.times for copies in down),
@@ -191,7 +236,7 @@ def main(
         for metrics in ("q2", "all"):
             runtime = CountedRuntime.load(bundle, device="cuda")
             assert isinstance(runtime, CountedRuntime)
-            runtime.tape, runtime.counted = tape, []
+            runtime.tape, runtime.counted, runtime.prepared = tape, [], set()
             runtime.reference = load_reference(reference, runtime.profile)
             results.append(measure(runtime, metrics, responses))
     rows = [
@@ -199,7 +244,7 @@ def main(
         for result in results
         for name, work in (("alone", result.alone), ("together", result.together))
     ]
-    columns = ("per response", "launches", "uploads", "kB up", "downloads", "kB down", "waits")
+    columns = ("per response", "launches", "replays", "uploads", "kB up", "downloads", "kB down", "waits")
     common.console().print(common.table("work on the GPU", columns, rows))
     common.finish("device", {"bundle": bundle, "responses": responses}, results, (), out)
 

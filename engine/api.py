@@ -108,6 +108,7 @@ class Engine:
         cache_bytes: int = 64_000_000,
         tenant_weights: Mapping[str, float] | None = None,
         device_memory_mb: int | None = None,
+        strict: bool = False,
         backend: Backend = "local",
         url: str | Endpoint | None = None,
     ) -> Engine:
@@ -119,6 +120,8 @@ class Engine:
 
         ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
         silently. ``device_memory_mb`` bounds the MiB of a GPU that all engines of this process take together.
+        ``strict`` runs encoders and question generation on CUDA at one shape each, so that no bit of their results
+        depends on what is scored beside them; a CPU needs none of it.
         ``precision`` refuses a bundle of another one. ``threads`` is how many CPU threads to use; None takes the usable
         processors.
         ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. ``verify`` compares every
@@ -133,11 +136,20 @@ class Engine:
         tenant_weights = check_weights("tenant_weights", tenant_weights or {})
         chosen = None if calibration is None else Calibration.load(check_path("calibration", calibration))
         runtime: Runtime
-        if endpoint := check_backend(backend, url, threads=threads, device_memory_mb=device_memory_mb):
+        if endpoint := check_backend(
+            backend, url, threads=threads, device_memory_mb=device_memory_mb, strict=strict or None
+        ):
             runtime = LocalRuntime.connect(bundle, endpoint, device, precision, extra, verify=verify)
         else:
             runtime = LocalRuntime.load(
-                bundle, device, precision, threads, extra, verify=verify, device_memory_mb=device_memory_mb
+                bundle,
+                device,
+                precision,
+                threads,
+                extra,
+                verify=verify,
+                device_memory_mb=device_memory_mb,
+                strict=strict,
             )
         return cls(
             runtime,
@@ -162,6 +174,7 @@ class Engine:
         cache_bytes: int = 64_000_000,
         tenant_weights: Mapping[str, float] | None = None,
         device_memory_mb: int | None = None,
+        strict: bool = False,
         backend: Backend = "local",
         url: str | Endpoint | None = None,
     ) -> Engine:
@@ -179,6 +192,7 @@ class Engine:
             cache_bytes=cache_bytes,
             tenant_weights=tenant_weights,
             device_memory_mb=device_memory_mb,
+            strict=strict,
             backend=backend,
             url=url,
         )

@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 import onnx_ir as ir
 
-from groundwire.runtime import _native
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import EncoderRole, Plan, Target, TargetName
+from groundwire.runtime.ort.ladder import list_widths
 from groundwire.runtime.reference import ReferenceLogits
 
 from .options import RequestedPrecision, RoleOptions
+from .passes.attention import fuse_attention
 from .passes.operators import adapt_operators, find_unsupported
 from .precision import Lowered
 from .roles.names import TARGET_KINDS, find_kind_name
@@ -27,8 +28,6 @@ PRECISIONS: dict[TargetName, tuple[RequestedPrecision, ...]] = {
     "tensorrt": ("fp32", "fp16", "fp8", "int8"),
 }
 """What a target's graph may be asked to be."""
-WIDTHS = (32, 64, 96, 128, 192, 256, 384, 512)
-"""Padded widths of a TensorRT graph; longer windows double them. Each is a shape profile of its own."""
 MAX_TOKENS, MAX_ROWS, USUAL_ROWS = 32768, 512, 16
 """Of a batch: as many as other graphs get on a GPU, and the rows of a few requests, which kernels are chosen for."""
 _SAME = 1e-3
@@ -36,12 +35,8 @@ _SAME = 1e-3
 
 
 def make_plan(max_tokens: int) -> Plan:
-    """Return the shapes of a graph whose window is ``max_tokens``."""
-    last = _native.bucket_width(max_tokens)
-    widths = [width for width in WIDTHS if width < last]
-    while widths and widths[-1] >= WIDTHS[-1] and 2 * widths[-1] < last:
-        widths.append(2 * widths[-1])
-    return Plan((*widths, last), MAX_TOKENS, MAX_ROWS, USUAL_ROWS)
+    """Return the shapes of a TensorRT graph whose window is ``max_tokens``; each width is a shape profile."""
+    return Plan(list_widths(max_tokens), MAX_TOKENS, MAX_ROWS, USUAL_ROWS)
 
 
 def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force: bool) -> None:
@@ -69,9 +64,11 @@ def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force
 def adapt_graphs(target: TargetName, graphs: Sequence[ir.Model]) -> tuple[ir.Model, ...]:
     """Return copies of float32 graphs with operators that a target has."""
     copies = tuple(graph.clone() for graph in graphs)
-    if target == "tensorrt":
-        for graph in copies:
+    for graph in copies:
+        if target == "tensorrt":
             adapt_operators(graph)
+        else:
+            fuse_attention(graph)
     return copies
 
 

@@ -17,8 +17,8 @@ from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, 
 from .kserve.server import Endpoint, Server
 from .manifest import Canary, EncoderRole, Role, RoleInfo
 from .models.canary import check_canary, digest_call, make_canary
-from .models.graphs import place_role
-from .models.kinds import Model, kind_of
+from .models.graphs import captures_graphs, place_role
+from .models.kinds import Model, Prepared, kind_of
 from .models.loading import group_roles, load_group
 from .models.response_generator import ResponseGenerator
 from .ort.device import Device, DeviceChoice, DeviceKind, choose_device, name_kernels, parse_device
@@ -62,7 +62,7 @@ class LocalRuntime:
         }
         self._warming: dict[Call, str] = {}
         if profile.server is None:
-            self._identity = identify((bundle, *extra), profile.device, verified=verified)
+            self._identity = identify((bundle, *extra), profile.device, verified=verified, strict=profile.strict)
         else:
             self._identity = identify_remote((bundle, *extra), profile.server)
 
@@ -77,14 +77,17 @@ class LocalRuntime:
         *,
         verify: bool = True,
         device_memory_mb: int | None = None,
+        strict: bool = False,
     ) -> LocalRuntime:
         """Open every role of a bundle, and of the bundles in ``extra``.
 
         ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
         run, and how many run at the same time (default: the processors this process may use). ``verify`` compares every
         file with its digest first, about a second per gigabyte; without it, the identity says ``unverified``.
-        ``device_memory_mb`` bounds the memory of a GPU, in MiB, that the runtimes of this process take together. Raises
-        BundleError, also when two bundles have the same role, or DeviceError.
+        ``device_memory_mb`` bounds the memory of a GPU, in MiB, that the runtimes of this process take together.
+        ``strict`` runs encoders and question generation at one shape each on CUDA, where kernels are chosen by shape.
+        Raises BundleError, also when two bundles have the same role, or DeviceError, also for ``strict`` on TensorRT or
+        with ``device_memory_mb``.
         """
         if threads is not None:
             threads = check_integer("threads", threads, 1)
@@ -103,7 +106,7 @@ class LocalRuntime:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        profile, models = _load_models(roles, DeviceProfile.of(chosen, threads, device_memory_mb))
+        profile, models = _load_models(roles, DeviceProfile.of(chosen, threads, device_memory_mb, strict=strict))
         return cls(bundles[0], profile, models, bundles[1:], verified=verify)
 
     @classmethod
@@ -161,7 +164,13 @@ class LocalRuntime:
 
     @property
     def worker_pools(self) -> Mapping[str, int]:
-        """The profile's for the device; spaCy holds the GIL, so one thread is all the host needs."""
+        """The profile's for the device; spaCy holds the GIL, so one thread is all the host needs.
+
+        Captured graphs belong to the thread that captured them and have a stream of their own, so there each graph has
+        a thread.
+        """
+        if captures_graphs(self.profile):
+            return dict.fromkeys((*map(self.worker_pool, self._roles), "host"), 1)
         return {"device": self.profile.concurrent_batches, "host": 1}
 
     @property
@@ -173,7 +182,10 @@ class LocalRuntime:
 
     def worker_pool(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""
-        return kind_of(self._roles[role][0]).pool if role in self._roles else "device"
+        pool = kind_of(self._roles[role][0]).pool if role in self._roles else "device"
+        if pool == "host" or not captures_graphs(self.profile):
+            return pool
+        return f"device:{self.batch_group(role)}"
 
     def batch_group(self, role: str) -> str:
         """The first of the roles that read one graph."""
@@ -193,6 +205,8 @@ class LocalRuntime:
         if model is None:
             return [self._explain_missing(role)] * len(calls)
         try:
+            if self._warming and isinstance(model, Prepared):
+                model.prepare()  # on the thread that runs its batches
             outcomes = model.run(calls, max_windows)
         except GroundwireError:
             raise
@@ -271,7 +285,7 @@ class LocalRuntime:
         )
 
 
-def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True) -> Identity:
+def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True, strict: bool = False) -> Identity:
     """What determines the results of these bundles on a device, without loading a model."""
     manifests = [bundle.manifest for bundle in bundles]
     precisions = set(_list_precisions(bundles, device).values())
@@ -281,7 +295,7 @@ def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True
         "+".join(manifest.digest() for manifest in manifests),
         "+".join(sorted(precisions)),
         device.kind,
-        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else _name_kernels(device),
+        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else _name_kernels(device, strict=strict),
         verified,
     )
 
@@ -349,10 +363,11 @@ def _list_precisions(bundles: Sequence[Bundle], device: Device) -> dict[str, str
     return precisions
 
 
-def _name_kernels(device: Device) -> str:
+def _name_kernels(device: Device, *, strict: bool) -> str:
     names = [
         name_kernels(device),
         *([f"tensorrt-{import_tensorrt().__version__}"] if device.kind == "tensorrt" else []),
+        *(["strict"] if strict else []),
     ]
     return "/".join(names)
 

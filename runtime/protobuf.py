@@ -30,6 +30,26 @@ def iterate_fields(data: Buffer, position: int, end: int) -> Iterator[tuple[int,
             raise ValueError(f"unknown wire type {wire} at byte {position}")
 
 
+def read_integers(message: bytes) -> dict[int, list[int]]:
+    """The whole numbers of a message by field, signed; those of packed fields are not read."""
+    numbers: dict[int, list[int]] = {}
+    position = 0
+    while position < len(message):
+        tag, position = read_varint(message, position)
+        wire = tag & 7
+        if wire == _VARINT:
+            value, position = read_varint(message, position)
+            numbers.setdefault(tag >> 3, []).append(value - (1 << 64) if value >> 63 else value)
+        elif wire == _BYTES:
+            length, position = read_varint(message, position)
+            position += length
+        elif wire in (_FIXED64, _FIXED32):
+            position += 8 if wire == _FIXED64 else 4
+        else:
+            raise ValueError(f"unknown wire type {wire} at byte {position}")
+    return numbers
+
+
 def read_varint(data: Buffer, position: int) -> tuple[int, int]:
     """An unsigned number and the position after it; ValueError for more than ten bytes."""
     value = shift = 0

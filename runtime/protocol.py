@@ -62,7 +62,7 @@ class Runtime(Protocol):
         ...
 
     def worker_pool(self, role: str) -> str:
-        """The pool of a role: ``device`` or ``host``."""
+        """The pool of a role, one of ``worker_pools``."""
         ...
 
     def batch_group(self, role: str) -> str:

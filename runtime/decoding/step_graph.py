@@ -20,8 +20,13 @@ _BY_SOURCE = ("cross", "copied", "past")
 def load_decoder(bundle: Bundle, graph: str, profile: DeviceProfile) -> ValueGraph:
     """A step graph, ready to drop sources."""
     session = open_graph(bundle, graph, profile)
-    session.prepare_rows([name for name in session.inputs if name.startswith(_BY_SOURCE)])
+    prepare_to_keep(session)
     return session
+
+
+def prepare_to_keep(session: ValueGraph) -> None:
+    """Build what ``StepGraph.keep_sources`` needs, so that no request waits for it."""
+    session.prepare_rows([name for name in session.inputs if name.startswith(_BY_SOURCE)])
 
 
 class StepGraph:
@@ -41,11 +46,16 @@ class StepGraph:
         heads: int,
         head_dim: int,
         contexts: int = 1,
+        past: Mapping[str, ort.OrtValue] | None = None,
     ) -> None:
+        """``past`` are the keys and values of earlier steps, ``key.0`` and so on; None before the first."""
         self._session = session
         self._contexts = contexts
         self._cross = dict(cross)
         self._mask = session.value(mask)
+        if past is not None:
+            self._past = dict(past)
+            return
         half = session.input_types.get("past.key.0") == "tensor(float16)"
         empty = session.value(np.zeros((len(mask), 1, heads, 0, head_dim), dtype=np.float16 if half else np.float32))
         self._past = {f"{part}.{i}": empty for part in ("key", "value") for i in range(layers)}

@@ -14,10 +14,10 @@ from ..calls import CountTokens, Embed, Embedded, Read, TokenCounts
 from ..errors import GroundwireError, ModelError
 from ..manifest import EmbedderRole
 from ..ort.forward import forward
-from ..ort.remote import open_graph
 from ..ort.session import DeviceProfile, Graph
 from ..tokenization import OwnedWindow, TextEncoder
 from ..unread import check_readable
+from .graphs import load_encoder, prepare_graph
 
 BLOCK_COLUMNS = 4096
 """Columns of a similarity table that are held at once: 16 KiB per token of the other side."""
@@ -42,8 +42,12 @@ class Embedder:
     @classmethod
     def load(cls, bundle: Bundle, role: EmbedderRole, profile: DeviceProfile) -> Embedder:
         """Open the role's graph and tokenizer."""
-        session = open_graph(bundle, role.graph, profile)
+        session = load_encoder(bundle, role.graph, role.max_tokens, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
+
+    def prepare(self) -> None:
+        """Capture the graph at every shape, on a GPU."""
+        prepare_graph(self._session)
 
     def run(
         self, calls: Sequence[Embed | CountTokens], max_windows: int

@@ -17,7 +17,7 @@ from ..ort.forward import forward
 from ..ort.session import Array, DeviceProfile, Graph
 from ..tokenization import TextEncoder, Window
 from ..unread import NOTHING, check_readable
-from .graphs import load_graph
+from .graphs import load_graph, prepare_graph
 
 MAX_ANSWER_TOKENS = 32
 """Longest answer of the joint rule."""
@@ -57,6 +57,10 @@ class ExtractiveQA:
         """Open the role's graph and tokenizer."""
         session = load_graph(bundle, role, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
+
+    def prepare(self) -> None:
+        """Capture the graph at every shape, on a GPU."""
+        prepare_graph(self._session)
 
     def run(self, calls: Sequence[Answer], max_windows: int) -> list[Answered | GroundwireError]:
         """One answer per call; a call whose texts cannot be read gets its error instead.

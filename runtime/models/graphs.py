@@ -11,6 +11,7 @@ from ..errors import BundleError, DeviceError
 from ..manifest import EncoderRole, Plan, Role, Target
 from ..ort.device import Device
 from ..ort.remote import open_graph
+from ..ort.rungs import Rungs
 from ..ort.session import DeviceProfile, Graph
 from ..tensorrt.engine import Engine
 
@@ -46,7 +47,29 @@ def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Gra
     if profile.device.kind == "tensorrt" and target is not None:
         check_plan(bundle, role, target)
         return Engine.load(bundle, target, profile.device)
-    return open_graph(bundle, role.graph, profile)
+    return load_encoder(bundle, role.graph, role.max_tokens, profile)
+
+
+def load_encoder(bundle: Bundle, graph: str, max_tokens: int, profile: DeviceProfile) -> Graph:
+    """Open a graph of token inputs whose window has ``max_tokens``; see ``captures_graphs``. In an arena that graphs
+    share, a replay would overwrite values of others."""
+    if not captures_graphs(profile):
+        return open_graph(bundle, graph, profile)
+    try:
+        return Rungs.load(bundle.file(graph), max_tokens, profile)
+    except KeyError:  # axes or types that a ladder is not for
+        return open_graph(bundle, graph, profile)
+
+
+def captures_graphs(profile: DeviceProfile) -> bool:
+    """Whether graphs run at captured shapes: on CUDA, unless they share an arena (``DeviceProfile.memory_mb``)."""
+    return profile.device.kind == "cuda" and profile.memory_mb is None and profile.server is None
+
+
+def prepare_graph(graph: Graph) -> None:
+    """Capture every shape of a graph that has captured ones."""
+    if isinstance(graph, Rungs):
+        graph.prepare()
 
 
 def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> Plan:

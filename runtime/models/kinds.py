@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -67,6 +67,15 @@ class Model(Protocol):
 
 def _max_rows(role: Any, profile: DeviceProfile) -> int:
     return profile.max_rows
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A model that can do once what its first runs would do."""
+
+    def prepare(self) -> None:
+        """Capture its graphs at every shape, on a GPU."""
+        ...
 
 
 @dataclass(frozen=True)

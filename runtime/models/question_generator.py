@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import onnxruntime as ort
+from numpy.typing import NDArray
 
 from ..bundle import Bundle
-from ..calls import Decoding, GeneratedQuestion, GenerateQuestions
+from ..calls import BeamSearch, Decoding, GeneratedQuestion, GenerateQuestions
+from ..decoding.captured_step import CapturedDecoder
 from ..decoding.search import (
+    DecoderStep,
     StepHistory,
     TokenCandidates,
     Vocabulary,
@@ -25,6 +28,7 @@ from ..ort.forward import forward_values
 from ..ort.remote import open_graph
 from ..ort.session import Array, DeviceProfile, ValueGraph
 from ..tokenization import TextEncoder, Window
+from .graphs import captures_graphs
 
 ScoredIds = tuple[list[int], float]
 """Generated ids after the start token, and their score."""
@@ -39,28 +43,23 @@ def decoding_width(role: QuestionGeneratorRole, profile: DeviceProfile) -> int:
 class QuestionGenerator:
     """An encoder-decoder in two graphs, with its tokenizer and template."""
 
-    def __init__(
-        self,
-        role: QuestionGeneratorRole,
-        encoder: ValueGraph,
-        decoder: ValueGraph,
-        text: TextEncoder,
-        profile: DeviceProfile,
-    ) -> None:
+    def __init__(self, role: QuestionGeneratorRole, decoder: PlainDecoder | CapturedDecoder, text: TextEncoder) -> None:
         self._role = role
-        self._encoder = encoder
         self._decoder = decoder
         self._text = text
-        self._profile = profile
         self._vocabulary = Vocabulary(role.start_id, role.eos_ids, role.pad_id, role.vocabulary)
 
     @classmethod
     def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> QuestionGenerator:
         """Open the role's graphs and tokenizer."""
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-        encoder = open_graph(bundle, role.encoder, profile)
-        decoder = load_decoder(bundle, role.decoder, profile)
-        return cls(role, encoder, decoder, text, profile)
+        captured = CapturedDecoder.load(bundle, role, profile) if captures_graphs(profile) else None
+        return cls(role, captured or PlainDecoder.load(bundle, role, profile), text)
+
+    def prepare(self) -> None:
+        """Capture the encoder and the steps of a search with default options, on a GPU."""
+        if isinstance(self._decoder, CapturedDecoder):
+            self._decoder.prepare(BeamSearch().num_beams)
 
     def run(
         self, calls: Sequence[GenerateQuestions], max_windows: int
@@ -91,20 +90,59 @@ class QuestionGenerator:
         """Token sequences after the start token (with the end token) and their scores, best first, per window."""
         check_decoding(decoding)
         out: list[list[ScoredIds]] = [[] for _ in windows]
-        rows_at_once = max(1, decoding_width(self._role, self._profile) // count_parallel_sequences(decoding))
-        for rows, mask, states in forward_values(self._encoder, windows, self._role.pad_id, self._profile):
-            for start in range(0, len(rows), rows_at_once):
-                part = np.arange(start, min(start + rows_at_once, len(rows)))
-                cross = states if len(part) == len(rows) else self._encoder.take_rows(states, part)
-                step = _QuestionStep(self._decoder, self._role, cross, mask[part])
-                sources = [windows[row].ids for row in rows[part]]
-                decoded = run_to_end(decode(step, sources, decoding, self._vocabulary))
-                for row, sequences in zip(rows[part], decoded, strict=True):
-                    out[row] = [(sequence.ids, sequence.score) for sequence in sequences]
+        for rows, step in self._decoder.start_batches(windows, count_parallel_sequences(decoding)):
+            sources = [windows[row].ids for row in rows]
+            decoded = run_to_end(decode(CheckedStep(step), sources, decoding, self._vocabulary))
+            for row, sequences in zip(rows, decoded, strict=True):
+                out[row] = [(sequence.ids, sequence.score) for sequence in sequences]
         return out
 
     def _decode_text(self, ids: Sequence[int]) -> str:
         return self._text.decode(ids).removeprefix(self._role.strip_prefix).strip()
+
+
+class CheckedStep:
+    """A step whose numbers are finite; ModelError for one that gives others."""
+
+    uses_history = False
+
+    def __init__(self, step: DecoderStep) -> None:
+        self._step = step
+        self.keep_sources = step.keep_sources
+
+    def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
+        """As the step gives them."""
+        candidates = self._step(tokens, parents, count, history)
+        if np.isnan(candidates.scores).any():
+            raise ModelError("The question generator gave numbers that are not finite; its graph is broken.")
+        return candidates
+
+
+class PlainDecoder:
+    """An encoder and a decoder step for batches of any shape."""
+
+    def __init__(
+        self, encoder: ValueGraph, decoder: ValueGraph, role: QuestionGeneratorRole, profile: DeviceProfile
+    ) -> None:
+        self._encoder = encoder
+        self._decoder = decoder
+        self._role = role
+        self._profile = profile
+
+    @classmethod
+    def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> PlainDecoder:
+        """Open both graphs."""
+        encoder = open_graph(bundle, role.encoder, profile)
+        return cls(encoder, load_decoder(bundle, role.decoder, profile), role, profile)
+
+    def start_batches(self, windows: Sequence[Window], beams: int) -> Iterator[tuple[NDArray[np.int64], DecoderStep]]:
+        """Encode sources that will decode with so many beams, batch by batch: their indices, and the step over them."""
+        rows_at_once = max(1, decoding_width(self._role, self._profile) // beams)
+        for rows, mask, states in forward_values(self._encoder, windows, self._role.pad_id, self._profile):
+            for start in range(0, len(rows), rows_at_once):
+                part = np.arange(start, min(start + rows_at_once, len(rows)))
+                cross = states if len(part) == len(rows) else self._encoder.take_rows(states, part)
+                yield rows[part], _QuestionStep(self._decoder, self._role, cross, mask[part])
 
 
 class _QuestionStep(StepGraph):
@@ -119,6 +157,4 @@ class _QuestionStep(StepGraph):
 
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
         scores, candidates = self.step(tokens, parents, count, ("scores", "candidates"))
-        if np.isnan(scores).any():
-            raise ModelError("The question generator gave numbers that are not finite; its graph is broken.")
         return TokenCandidates(scores, candidates)

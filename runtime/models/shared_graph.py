@@ -14,6 +14,7 @@ from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import Window
+from .graphs import prepare_graph
 
 
 class SplitCall(NamedTuple):
@@ -54,6 +55,10 @@ class SharedGraph:
         self._session = session
         self._heads = dict(heads)
         self._profile = profile
+
+    def prepare(self) -> None:
+        """Capture the graph at every shape, on a GPU."""
+        prepare_graph(self._session)
 
     def run(self, calls: Sequence[Classify | ClassifyTokens], max_windows: int) -> list[Outcome]:
         """One result per call, in order, of whatever roles; a call that cannot be read gets its error instead."""

@@ -17,7 +17,7 @@ from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
 from ..unread import NOTHING, read_pair
-from .graphs import load_graph
+from .graphs import load_graph, prepare_graph
 from .shared_graph import SplitCall, find_output, run_heads
 
 
@@ -45,6 +45,10 @@ class TokenClassifier:
     def pad_id(self) -> int:
         """From the role."""
         return self._role.pad_id
+
+    def prepare(self) -> None:
+        """Capture the graph at every shape, on a GPU."""
+        prepare_graph(self._session)
 
     def run(self, calls: Sequence[ClassifyTokens], max_windows: int) -> list[Outcome]:
         """The labelled tokens of each call's text; a call whose texts cannot be read gets its error instead."""

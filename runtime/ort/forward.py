@@ -22,7 +22,7 @@ def forward(
     A window is padded to a width that depends on its own length alone and shares its batch with windows of that width
     only, so its outputs do not depend on the other windows (docs/architecture.md).
     """
-    for rows, lengths, feeds in _pack(session, windows, pad_id, profile):
+    for rows, lengths, feeds in pack(session, windows, pad_id, profile, session.plan):
         yield rows, lengths, session.run(feeds)
 
 
@@ -30,18 +30,18 @@ def forward_values(
     session: ValueGraph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], dict[str, ort.OrtValue]]]:
     """As ``forward``, but yield ``(rows, attention_mask, outputs)``: the outputs by name, left on the device."""
-    for rows, _, feeds in _pack(session, windows, pad_id, profile):
+    for rows, _, feeds in pack(session, windows, pad_id, profile, session.plan):
         yield rows, feeds["attention_mask"], session.run_to_values(feeds)
 
 
-def _pack(
-    session: Graph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
+def pack(
+    session: Graph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile, plan: Plan | None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], dict[str, Array]]]:
-    """The batches: indices of the windows, their lengths, the graph's inputs."""
+    """Yield the batches of a plan, or of the profile: indices of the windows, their lengths, the graph's inputs."""
     ids, offsets = flatten([window.ids for window in windows])
     types = flatten([window.type_ids for window in windows])[0] if "token_type_ids" in session.inputs else None
     lengths = np.diff(offsets)
-    order, bounds, widths = _plan_batches(lengths, session.plan, profile)
+    order, bounds, widths = _plan_batches(lengths, plan, profile)
     for index, width in enumerate(widths):
         rows = order[bounds[index] : bounds[index + 1]]
         padded, mask = _native.pad_rows(ids, offsets, rows, int(width), pad_id)

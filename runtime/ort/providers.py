@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import onnxruntime as ort
@@ -16,15 +17,15 @@ _arenas: dict[int, int] = {}
 _lock = threading.Lock()
 
 
-def list_providers(device: Device) -> list[Any]:
-    """The providers of a session on a device, with their options.
+def list_providers(device: Device, further: Mapping[str, str] | None = None) -> list[Any]:
+    """The providers of a session on a device, with their options, and ``further`` ones for a GPU.
 
     A product of float32 is computed in float32 (no TF32): a float32 role, and the parts that an fp16 role keeps in
     float32, were compared with their checkpoint that way.
     """
     if device.kind == "cpu":
         return [device.provider]
-    return [(device.provider, {"device_id": str(device.index), "use_tf32": "0"})]
+    return [(device.provider, {"device_id": str(device.index), "use_tf32": "0", **(further or {})})]
 
 
 def share_arena(device: Device, memory_mb: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -17,6 +18,8 @@ from ..kserve.server import Server
 from ..manifest import Plan
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
+from .gate import GATE
+from .placement import keep_on_device
 from .providers import list_providers, share_arena
 from .rows import ROWS, build_row_graph, take_host_rows
 
@@ -48,18 +51,33 @@ class DeviceProfile:
     """Batches that run at the same time."""
     memory_mb: int | None = None
     """Memory of the GPU that all graphs may take together, in MiB; None: as much as there is."""
+    strict: bool = False
+    """Whether encoders and question generation have one shape on a GPU, so that no result depends on its batch."""
     server: Server | None = None
     """The model server that runs the graphs; None: this machine. ``device`` is then where values are between runs."""
 
     @classmethod
-    def of(cls, device: Device | DeviceKind, threads: int | None, memory_mb: int | None = None) -> DeviceProfile:
-        """The defaults of a device: measured for the CPU (docs/adr, nr 63 and 66), chosen for GPUs."""
+    def of(
+        cls,
+        device: Device | DeviceKind,
+        threads: int | None,
+        memory_mb: int | None = None,
+        *,
+        strict: bool = False,
+    ) -> DeviceProfile:
+        """The defaults of a device: measured for the CPU (docs/adr, nr 63 and 66), chosen for GPUs. DeviceError for
+        ``strict`` where it cannot be kept; a CPU keeps it anyway."""
         device = Device(device) if isinstance(device, str) else device
         if device.kind == "cpu":
             count = usable_cores() if threads is None else threads
             return cls(device, count, 1536, 64, 80, min(count, MAX_CONCURRENT_BATCHES))
+        if strict and (device.kind == "tensorrt" or memory_mb is not None):
+            raise DeviceError(
+                f"strict=True on {device}{'' if memory_mb is None else f' with device_memory_mb={memory_mb}'}: only "
+                "CUDA without a limit of memory runs every batch at one shape. Leave one of them out."
+            )
         # On a GPU only nodes that compute shapes run on the CPU, and every graph has a pool of its own.
-        return cls(device, 1 if threads is None else threads, 32768, 512, 640, memory_mb=memory_mb)
+        return cls(device, 1 if threads is None else threads, 32768, 512, 640, memory_mb=memory_mb, strict=strict)
 
     @classmethod
     def of_server(cls, server: Server) -> DeviceProfile:
@@ -141,8 +159,12 @@ class Session:
 
     plan: Plan | None = None
 
-    def __init__(self, session: ort.InferenceSession, name: str, profile: DeviceProfile) -> None:
+    def __init__(
+        self, session: ort.InferenceSession, name: str, profile: DeviceProfile, options: ort.RunOptions | None = None
+    ) -> None:
+        """``options`` are those of every run."""
         self._session = session
+        self._options = options
         self._name = name
         self._profile = profile
         self._device = profile.device
@@ -155,20 +177,13 @@ class Session:
     def load(cls, path: Path, profile: DeviceProfile) -> Session:
         """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot
         start."""
-        try:
-            return cls(_open(str(path), profile), path.name, profile)
-        except DeviceError:
-            raise
-        except Exception as error:  # ONNX Runtime's exceptions share no public base
-            raise BundleError(
-                f"{path} cannot be loaded: {error}. Run `groundwire bundle verify {path.parent}`; "
-                "if it is intact, export the bundle with this version of ONNX Runtime."
-            ) from error
+        return cls(open_graph(path, profile), path.name, profile)
 
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
         """All outputs, as arrays in host memory; ModelError when the run fails."""
         try:
-            outputs: list[Array] = self._session.run(None, dict(feeds))
+            with self._running():
+                outputs: list[Array] = self._session.run(None, dict(feeds))
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._translate(error) from error
         return outputs
@@ -179,13 +194,14 @@ class Session:
             if self._device.kind == "cpu":
                 values = self._session.run_with_ort_values(list(self.outputs), dict(feeds))
                 return dict(zip(self.outputs, values, strict=True))
-            binding = self._session.io_binding()
-            for name, value in feeds.items():
-                binding.bind_ortvalue_input(name, value)
-            for name in self.outputs:
-                memory = "cpu" if name in host else self._device.memory
-                binding.bind_output(name, memory, 0 if memory == "cpu" else self._device.index)
-            self._session.run_with_iobinding(binding)
+            with self._running():
+                binding = self._session.io_binding()
+                for name, value in feeds.items():
+                    binding.bind_ortvalue_input(name, value)
+                for name in self.outputs:
+                    memory = "cpu" if name in host else self._device.memory
+                    binding.bind_output(name, memory, 0 if memory == "cpu" else self._device.index)
+                self._session.run_with_iobinding(binding, self._options)
             return dict(zip(self.outputs, binding.get_outputs(), strict=True))
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._translate(error) from error
@@ -197,9 +213,10 @@ class Session:
     def value(self, array: Array) -> ort.OrtValue:
         """An array as a value on this session's device, for several runs."""
         try:
-            return ort.OrtValue.ortvalue_from_numpy(
-                np.ascontiguousarray(array), self._device.memory, self._device.index
-            )
+            with self._running():
+                return ort.OrtValue.ortvalue_from_numpy(
+                    np.ascontiguousarray(array), self._device.memory, self._device.index
+                )
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._translate(error) from error
 
@@ -226,6 +243,9 @@ class Session:
         if self._device.kind != "cpu":
             self._row_graph({name: self.input_types[name] for name in names})
 
+    def _running(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._device.kind == "cpu" else GATE.run()
+
     def _row_graph(self, types: Mapping[str, str]) -> Session:
         key = frozenset(types.items())
         if key not in self._row_graphs:
@@ -234,26 +254,49 @@ class Session:
         return self._row_graphs[key]
 
     def _translate(self, error: Exception) -> ModelError | DeviceError:
-        """A device that cannot run a graph of one node any more is lost, whatever the error says; else the run failed,
-        for want of memory say."""
-        failure = None if self._device.kind == "cpu" else find_failure(self._device)
-        if failure is None:
-            return ModelError(f"{self._name} failed on {self._device}: {error}")
-        return DeviceError(
-            f"{self._name} failed on {self._device}, and so does everything else there: {failure}. After such an "
-            "error a process cannot use the GPU any more: start another one, and look at nvidia-smi and the system log."
-        )
+        return translate(error, self._name, self._device)
 
 
-def _open(graph: str | bytes, profile: DeviceProfile) -> ort.InferenceSession:
+def open_graph(path: Path, profile: DeviceProfile, options: Mapping[str, str] | None = None) -> ort.InferenceSession:
+    """ONNX Runtime's session of a file, with further ``options`` of its provider.
+
+    BundleError for a graph that cannot be read, DeviceError for a device that cannot start.
+    """
+    try:
+        return _open(str(path), profile, options)
+    except DeviceError:
+        raise
+    except Exception as error:  # ONNX Runtime's exceptions share no public base
+        raise BundleError(
+            f"{path} cannot be loaded: {error}. Run `groundwire bundle verify {path.parent}`; "
+            "if it is intact, export the bundle with this version of ONNX Runtime."
+        ) from error
+
+
+def translate(error: Exception, name: str, device: Device) -> ModelError | DeviceError:
+    """A device that cannot run a graph of one node any more is lost, whatever the error says; else the run of the graph
+    ``name`` failed, for want of memory say."""
+    failure = None if device.kind == "cpu" else find_failure(device)
+    if failure is None:
+        return ModelError(f"{name} failed on {device}: {error}")
+    return DeviceError(
+        f"{name} failed on {device}, and so does everything else there: {failure}. After such an "
+        "error a process cannot use the GPU any more: start another one, and look at nvidia-smi and the system log."
+    )
+
+
+def _open(
+    graph: str | bytes, profile: DeviceProfile, provider_options: Mapping[str, str] | None = None
+) -> ort.InferenceSession:
     """A session of a graph: its path, or its bytes."""
     options = ort.SessionOptions()
     if isinstance(graph, str) and profile.device.kind == "cuda":
-        floating = dequantize(Path(graph).read_bytes())
-        if floating is not None:
-            folder = str(Path(graph).parent)
+        folder, content = str(Path(graph).parent), Path(graph).read_bytes()
+        rewritten = dequantize(content)
+        rewritten = keep_on_device(rewritten or content) or rewritten
+        if rewritten is not None:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-            graph = floating
+            graph = rewritten
     options.intra_op_num_threads = profile.threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -266,5 +309,5 @@ def _open(graph: str | bytes, profile: DeviceProfile) -> ort.InferenceSession:
         if profile.memory_mb is not None:
             share_arena(profile.device, profile.memory_mb)
             options.add_session_config_entry("session.use_env_allocators", "1")
-    providers = list_providers(profile.device)
+    providers = list_providers(profile.device, provider_options)
     return ort.InferenceSession(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)

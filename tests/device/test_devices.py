@@ -43,6 +43,11 @@ def test_auto_takes_the_gpu_and_names_what_it_computes_with(bundle: Path) -> Non
     assert (identity.device, identity.kernel) == ("cuda", "onnxruntime-1.31.1/sm_90")
 
 
+def test_a_strict_runtime_says_so(bundle: Path) -> None:
+    identity = LocalRuntime.load(bundle, device="cuda", strict=True).identity
+    assert identity.kernel == "onnxruntime-1.31.1/sm_90/strict"
+
+
 def test_without_cudas_libraries_auto_takes_the_cpu_and_says_why(bundle: Path) -> None:
     code = "print(LocalRuntime.load(sys.argv[1], threads=1).identity.device)"
     done = run_python(code, bundle, LD_LIBRARY_PATH="")

@@ -22,7 +22,9 @@ def test_every_role_answers_on_the_device(embedded: LocalRuntime) -> None:
             outcomes = embedded.run(role, kind_of(record).warm_calls(role), 8)
         assert not [outcome for outcome in outcomes if isinstance(outcome, GroundwireError)], role
         assert (counts.launches > 0) == (role != "spans"), role
-        assert counts.total("launch", "signed char").times <= 30, role  # look-ups, and no weights of products
+        # Look-ups, and no weights of products. What is captured runs twice before.
+        runs = counts.launches if not counts.replays else 3 * counts.total("capture").times
+        assert counts.total("launch", "signed char").times <= max(30, 5 * runs), role
 
 
 def test_the_identity_says_what_ran(embedded: LocalRuntime) -> None:

@@ -1,4 +1,6 @@
 // Streams, events and captured graphs. Everything is done when it is asked for, so that nothing is ever waited for.
+#include <string>
+
 #include "state.hpp"
 
 thread_local bool capturing = false;
@@ -27,6 +29,15 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return make_handle(stream);
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return make_handle(stream);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
+  ledger_note("stream", std::to_string(priority).c_str(), 0);
   return make_handle(stream);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t) {

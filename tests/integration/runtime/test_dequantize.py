@@ -15,6 +15,7 @@ from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort import session as module
 from groundwire.runtime.ort.dequantize import dequantize
+from groundwire.runtime.ort.placement import keep_on_device
 from groundwire.runtime.ort.session import DeviceProfile
 from tests.support.packaging import IN_CHECKOUT
 
@@ -42,7 +43,7 @@ def test_the_roles_give_the_results_that_int8_gave(name: str, monkeypatch: pytes
     """The stored results of the warm-up calls are those of int8 on the CPU."""
     opened = []
 
-    def open_dequantized(graph: str, profile: DeviceProfile) -> ort.InferenceSession:
+    def open_dequantized(graph: str, profile: DeviceProfile, further: object = None) -> ort.InferenceSession:
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         folder = str(Path(graph).parent)
@@ -50,6 +51,7 @@ def test_the_roles_give_the_results_that_int8_gave(name: str, monkeypatch: pytes
         content = dequantize(Path(graph).read_bytes())
         assert content is not None
         opened.append(graph)
+        content = keep_on_device(content) or content
         return ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
     monkeypatch.setattr(module, "_open", open_dequantized)

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from groundwire.runtime.errors import DeviceError
+from groundwire.runtime.ort.device import DeviceKind
 from groundwire.runtime.ort.rows import build_row_graph
 from groundwire.runtime.ort.session import DeviceProfile, Session
 
@@ -30,3 +32,14 @@ def test_rows_outlive_the_values_they_were_taken_from(session: Session, rows: li
     filler = [np.full((5, 100_000), -1, dtype=np.float32) for _ in range(8)]  # takes the place of freed memory
     assert np.array_equal(values["a"].numpy(), expected)
     assert len(filler) == 8
+
+
+@pytest.mark.parametrize(("device", "memory_mb"), [("tensorrt", None), ("cuda", 512)])
+def test_strict_is_refused_where_it_cannot_be_kept(device: DeviceKind, memory_mb: int | None) -> None:
+    with pytest.raises(DeviceError, match=r"strict=True on .* at one shape"):
+        DeviceProfile.of(device, None, memory_mb, strict=True)
+
+
+def test_strict_is_for_cuda_alone() -> None:
+    assert DeviceProfile.of("cuda", None, strict=True).strict
+    assert not DeviceProfile.of("cpu", 1, strict=True).strict, "a CPU's results do not depend on the batch anyway"

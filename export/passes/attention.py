@@ -1,0 +1,189 @@
+"""Attention of encoders as one operator, for CUDA: ``com.microsoft.Attention`` in place of its single steps.
+
+The traced graphs multiply, transpose, scale, mask and normalise in twenty kernels for each layer. The operator has one
+product for queries, keys and values and one kernel that never writes the scores down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+from onnx_ir.passes import common
+
+from .head import MICROSOFT, initializer
+
+Array = npt.NDArray[Any]
+
+
+class _Projection(NamedTuple):
+    """``source @ weight + bias``, which was brought to [B, H, T, D]."""
+
+    source: ir.Value
+    weight: Array
+    """[d, H · D]"""
+    bias: Array
+    factor: float | None
+    """What it was multiplied by; None when the graph computes that, which is the root of 1 / √D then."""
+    heads: int
+
+
+def fuse_attention(model: ir.Model) -> int:
+    """Fuse in place the attentions whose queries, keys and values are products of the same states; returns how many."""
+    common.ShapeInferencePass()(model)
+    graph = model.graph
+    constants: dict[bytes, ir.Value] = {}
+    masks: dict[ir.Value, ir.Value] = {}
+    fused = sum(_fuse(graph, node, constants, masks) for node in list(graph) if node.op_type == "Softmax")
+    if fused:
+        model.opset_imports.setdefault(MICROSOFT, 1)
+        common.RemoveUnusedNodesPass()(model)
+    return fused
+
+
+def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value], masks: dict[ir.Value, ir.Value]) -> bool:
+    scores = _producer(softmax.inputs[0], "Add")
+    mixed = _only_user(softmax.outputs[0], "MatMul")
+    if scores is None or mixed is None or mixed.inputs[0] is not softmax.outputs[0]:
+        return False
+    matched = next((match for value in scores.inputs if (match := _find_product(value))), None)
+    moved = _only_user(mixed.outputs[0], "Transpose")
+    joined = None if moved is None else _only_user(moved.outputs[0], "Reshape")
+    if matched is None or joined is None or _order(moved) != (0, 2, 1, 3):
+        return False
+    product, scale, scaled = matched
+    query = _find_projection(product.inputs[0], (0, 2, 1, 3))
+    key = _find_projection(product.inputs[1], (0, 2, 3, 1))
+    value = _find_projection(mixed.inputs[1], (0, 2, 1, 3))
+    if query is None or key is None or value is None or not query.source is key.source is value.source:
+        return False
+    parts = query, key, value
+    factor = None if query.factor is None or key.factor is None else query.factor * key.factor * scale
+    mask = next(given for given in scores.inputs if given is not scaled)
+    if mask is None or mask.shape is None or len(mask.shape) != 4:
+        return False
+    weight = np.ascontiguousarray(np.concatenate([part.weight for part in parts], axis=1))
+    bias = np.concatenate([part.bias for part in parts])
+    node = ir.node(
+        "Attention",
+        [
+            query.source,
+            _add_constant(graph, weight, constants),
+            _add_constant(graph, bias, constants),
+            None,
+            None,
+            _expand(graph, mask, masks),
+        ],
+        {"num_heads": query.heads, **({} if factor is None else {"scale": float(factor)})},
+        domain=MICROSOFT,
+    )
+    (result,) = node.outputs
+    former = joined.outputs[0]
+    result.type, result.shape = former.type, query.source.shape
+    graph.insert_before(joined, node)
+    ir.convenience.replace_all_uses_with(former, result)
+    return True
+
+
+def _find_product(value: ir.Value | None) -> tuple[ir.Node, float, ir.Value] | None:
+    """The product of queries and keys that ``value`` is a multiple of, the factor, and ``value``."""
+    product = _producer(value, "MatMul")
+    if product is not None and value is not None:
+        return product, 1.0, value
+    for operator in ("Mul", "Div"):
+        scaled = _producer(value, operator)
+        product = None if scaled is None else _producer(scaled.inputs[0], "MatMul")
+        by = None if scaled is None else _read(scaled.inputs[1])
+        if product is not None and by is not None and by.size == 1 and value is not None:
+            return product, float(by.item()) if operator == "Mul" else 1 / float(by.item()), value
+    return None
+
+
+def _expand(graph: ir.Graph, mask: ir.Value, masks: dict[ir.Value, ir.Value]) -> ir.Value:
+    """A mask [B, 1, 1, T] as [B, 1, T, T], which the operator takes; another as it is."""
+    assert mask.shape is not None
+    producer = mask.producer()
+    if mask.shape[2] != 1 or producer is None:
+        return mask
+    if mask not in masks:
+        single = initializer(graph, "attention.single", np.ones(1, np.int64))
+        width = ir.node("Shape", [mask], {"start": 3, "end": 4})
+        sizes = ir.node("Concat", [single, single, width.outputs[0], single], {"axis": 0})
+        expanded = ir.node("Expand", [mask, sizes.outputs[0]])
+        for node in (width, sizes):
+            node.outputs[0].type = ir.TensorType(ir.DataType.INT64)
+        expanded.outputs[0].type = mask.type
+        expanded.outputs[0].shape = ir.Shape([mask.shape[0], 1, mask.shape[3], mask.shape[3]])
+        graph.insert_after(producer, [width, sizes, expanded])
+        masks[mask] = expanded.outputs[0]
+    return masks[mask]
+
+
+def _add_constant(graph: ir.Graph, array: Array, constants: dict[bytes, ir.Value]) -> ir.Value:
+    """The constant with this content, of which layers that share their weights have one."""
+    digest = hashlib.sha256(array.tobytes()).digest()
+    if digest not in constants:
+        constants[digest] = initializer(graph, f"attention.{len(constants)}", array)
+    return constants[digest]
+
+
+def _find_projection(value: ir.Value | None, order: tuple[int, ...]) -> _Projection | None:
+    """The projection that gives ``value``, whose axes [B, T, H, D] are in this order."""
+    factor: float | None = 1.0
+    scaled = _producer(value, "Mul")
+    if scaled is not None:
+        value, by = scaled.inputs
+        factor = None if by is None or by.const_value is None else float(by.const_value.numpy())
+    moved = _producer(value, "Transpose")
+    split = None if moved is None or _order(moved) != order else _producer(moved.inputs[0], "Reshape")
+    heads = None if split is None else _read_heads(split.inputs[1])
+    added = None if split is None else _producer(split.inputs[0], "Add")
+    if added is None or heads is None:
+        return None
+    for given, other in (added.inputs, reversed(tuple(added.inputs))):
+        product = _producer(given, "MatMul")
+        bias = _read(other)
+        weight = None if product is None else _read(product.inputs[1])
+        if product is not None and product.inputs[0] is not None and bias is not None and weight is not None:
+            return _Projection(product.inputs[0], weight, bias, factor, heads)
+    return None
+
+
+def _read_heads(shape: ir.Value | None) -> int | None:
+    """The third of the sizes [B, T, H, D] of a new shape."""
+    sizes = _read(shape)
+    if sizes is not None:
+        return int(sizes[2]) if len(sizes) == 4 else None
+    parts = _producer(shape, "Concat")
+    if parts is None or len(parts.inputs) != 4:
+        return None
+    unsqueezed = _producer(parts.inputs[2], "Unsqueeze")
+    size = _read(parts.inputs[2] if unsqueezed is None else unsqueezed.inputs[0])
+    return None if size is None else int(size.item())
+
+
+def _read(value: ir.Value | None) -> Array | None:
+    """A constant, perhaps through a Transpose."""
+    turned = _producer(value, "Transpose")
+    if turned is not None:
+        constant = _read(turned.inputs[0])
+        return None if constant is None else constant.transpose(_order(turned))
+    return None if value is None or value.const_value is None else value.const_value.numpy()
+
+
+def _order(node: ir.Node | None) -> tuple[int, ...]:
+    return () if node is None else tuple(node.attributes["perm"].as_ints())
+
+
+def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:
+    node = None if value is None else value.producer()
+    return node if node is not None and node.op_type == operator else None
+
+
+def _only_user(value: ir.Value, operator: str) -> ir.Node | None:
+    # A shape may be read beside it.
+    users = [node for node, _ in value.uses() if node.op_type != "Shape"]
+    return users[0] if len(users) == 1 and users[0].op_type == operator else None

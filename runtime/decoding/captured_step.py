@@ -1,0 +1,336 @@
+"""Decoder steps on a GPU that are captured: a step is one replay, two copies up, two down and one wait.
+
+States are at fixed addresses. A step reads past keys and values from one buffer and writes them, longer by a token, to
+the other; the next step goes the other way. So every number of past tokens is a run of its own, which is captured once
+for each number of sources and beams and each width of the source.
+
+Sources that end stay as rows that are not read, until the others fit half the rows; then these move up, inside the
+device. Decoding beyond ``PAST_TOKENS``, and with more candidates than ``MAX_CANDIDATES``, goes on kernel by kernel from
+the same states (``StepGraph``).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+
+from ..bundle import Bundle
+from ..manifest import Plan, QuestionGeneratorRole
+from ..ort.captured import CapturedGraph
+from ..ort.cuda import PinnedMemory, Stream
+from ..ort.device import Device
+from ..ort.forward import pack
+from ..ort.ladder import list_rows
+from ..ort.rungs import TYPES, Rungs
+from ..ort.session import Array, DeviceProfile, Session, translate
+from ..tokenization import Window
+from .search import DecoderStep, StepHistory, TokenCandidates
+from .step_graph import StepGraph, prepare_to_keep
+
+BEAM_ROWS = 160
+"""Sources times beams that decode together; a call has at most 64 beams."""
+SOURCE_TOKENS = 4096
+"""Padded tokens of the sources that decode together."""
+PAST_TOKENS = 32
+"""Steps of a sequence that are captured; questions are shorter."""
+CANDIDATES, MAX_CANDIDATES = 32, 512
+"""Candidates of each beam that a step gives, at least and at most."""
+FEWEST_WIDTHS = 32
+"""The least padded width of sources, in tokens; the others double it."""
+
+Sizes: TypeAlias = Mapping[str, int]
+"""Of the axes of a step, by the names that they have in the graph."""
+
+
+class DecoderBuffers:
+    """The memory of a step's tokens, states and candidates, for the largest shapes."""
+
+    def __init__(self, session: ort.InferenceSession, device: Device, vocabulary: int) -> None:
+        self.most = min(MAX_CANDIDATES, vocabulary)
+        largest = {
+            "sources": BEAM_ROWS, "beams": 1, "before": 1, "past": PAST_TOKENS, "present": PAST_TOKENS, "candidates":
+            self.most,
+        }  # fmt: skip
+        self._values: list[ort.OrtValue] = []
+
+        def allocate(node: Any) -> int:
+            size = count_bytes(node, largest)
+            self._values.append(
+                ort.OrtValue.ortvalue_from_shape_and_type([size], np.uint8, device.memory, device.index)
+            )
+            return int(self._values[-1].data_ptr())
+
+        nodes = [*session.get_inputs(), *session.get_outputs()]
+        self.nodes = {node.name: node for node in nodes}
+        self.states = [name.removeprefix("past.") for name in self.nodes if name.startswith("past.")]
+        # Read from the first by steps with an even number of past tokens, from the second by the others.
+        self.past = {name: [allocate(self.nodes[f"past.{name}"]) for _ in range(2)] for name in self.states}
+        moved = ("tokens", "parents", "scores", "candidates")
+        self.addresses = {name: allocate(self.nodes[name]) for name in moved}
+        self._host = {name: PinnedMemory(device.index, count_bytes(self.nodes[name], largest)) for name in moved}
+        self.counts = {
+            count: ort.OrtValue.ortvalue_from_numpy(np.array([count], np.int64), "cpu")
+            for count in list_counts(self.most)
+        }
+
+    def host_array(self, name: str, sizes: Sizes) -> Array:
+        """The page-locked memory of tokens, parents, scores or candidates."""
+        node = self.nodes[name]
+        return self._host[name].array(find_shape(node, sizes), TYPES[node.type])
+
+
+class CapturedDecoder:
+    """An encoder and a decoder step on one stream, at fixed shapes."""
+
+    def __init__(
+        self, encoder: Rungs, graph: CapturedGraph, role: QuestionGeneratorRole, profile: DeviceProfile
+    ) -> None:
+        self.encoder = encoder
+        self.role = role
+        self.graph = graph
+        self.buffers = DecoderBuffers(graph.session, profile.device, role.vocabulary)
+        self._profile = profile
+        self._device = profile.device
+        self._lock = threading.Lock()
+        self.rest = Session(graph.session, graph.name, profile, graph.eager)
+        """The same step for any shapes."""
+        prepare_to_keep(self.rest)
+
+    @classmethod
+    def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> CapturedDecoder | None:
+        """Open both graphs; None when ONNX Runtime does not capture the step, or its axes are others than this module
+        knows. Raises as ``Session.load`` does."""
+        stream = Stream(profile.device.index, urgent=True)
+        graph = CapturedGraph.load(bundle.file(role.decoder), profile, stream)
+        if not graph.captures:
+            return None
+        try:
+            rungs = Rungs(
+                CapturedGraph.load(bundle.file(role.encoder), profile, stream),
+                make_plan(role.max_tokens),
+                replace(profile, strict=False),
+            )
+            return cls(rungs, graph, role, profile)
+        except KeyError:
+            return None
+
+    def start_batches(self, windows: Sequence[Window], beams: int) -> Iterator[tuple[NDArray[np.int64], DecoderStep]]:
+        """Encode sources that will decode with so many beams, batch by batch: their indices, and the step over them."""
+        plan = self._plan(beams)
+        for indices, _, feeds in pack(self.encoder, windows, self.role.pad_id, self._profile, plan):
+            count, width = feeds["input_ids"].shape
+            ladder = self._list_rows(plan, width)
+            rows = next(rows for rows in ladder if rows >= count)
+            with self._lock:
+                try:
+                    self.encoder.run_on_device(feeds, rows)
+                except Exception as error:  # ONNX Runtime's exceptions share no public base
+                    raise self.translate(error) from error
+                yield indices, CapturedStep(self, ladder[: ladder.index(rows) + 1], feeds["attention_mask"])
+
+    def _plan(self, beams: int) -> Plan:
+        """The batches of sources that decode with so many beams: at most a power of two, as all shapes but the last."""
+        most = 1 << (BEAM_ROWS // beams).bit_length() - 1
+        plan = self.encoder.plan
+        if self._profile.strict:
+            rows = min(most, max(1, SOURCE_TOKENS // plan.widths[-1]))
+            return Plan(plan.widths[-1:], rows * plan.widths[-1], rows, rows)
+        return msgspec.structs.replace(plan, max_rows=most, usual_rows=most)
+
+    def _list_rows(self, plan: Plan, width: int) -> tuple[int, ...]:
+        most = next(profile.max_rows for profile in plan.profiles if profile.width == width)
+        return list_rows(most, strict=self._profile.strict)
+
+    def launch(self, sizes: Sizes) -> None:
+        """Queue a step of these sizes."""
+        past = sizes["past"]
+
+        def bind(binding: ort.IOBinding) -> None:
+            for name, node in self.buffers.nodes.items():
+                if name == "count":
+                    binding.bind_ortvalue_input(name, self.buffers.counts[sizes["candidates"]])
+                    continue
+                part, _, state = name.partition(".")
+                if part in ("past", "present"):
+                    address = self.buffers.past[state][(past + (part == "present")) % 2]
+                else:
+                    address = self.buffers.addresses.get(name) or self.source_address(name)
+                memory = self._device.memory, self._device.index
+                arguments = name, *memory, TYPES[node.type], find_shape(node, sizes), address
+                (binding.bind_output if name in outputs else binding.bind_input)(*arguments)
+
+        outputs = {node.name for node in self.graph.session.get_outputs()}
+        self.graph.launch(tuple(sorted(sizes.items())), bind)
+
+    def source_address(self, name: str) -> int:
+        """Where the encoder leaves what a step reads of its sources."""
+        return self.encoder.addresses["attention_mask" if name == "cross_mask" else name]
+
+    def source_names(self) -> list[str]:
+        """The inputs of a step that the encoder gives."""
+        inputs = [node.name for node in self.graph.session.get_inputs()]
+        return [name for name in inputs if name == "cross_mask" or name.startswith(("cross.", "copied."))]
+
+    def copy_value(self, name: str, sizes: Sizes, address: int) -> ort.OrtValue:
+        """A value of its own with what is at an address."""
+        node = self.buffers.nodes[name]
+        value = ort.OrtValue.ortvalue_from_shape_and_type(
+            find_shape(node, sizes), TYPES[node.type], self._device.memory, self._device.index
+        )
+        self.graph.stream.move(value.data_ptr(), address, count_bytes(node, sizes))
+        return value
+
+    def translate(self, error: Exception) -> Exception:
+        """The error of a run as one of this package."""
+        return translate(error, self.graph.name, self._device)
+
+    def prepare(self, beams: int) -> None:
+        """Capture the encoder, and all steps of a search with so many beams and few candidates."""
+        with self._lock:
+            try:
+                plan = self._plan(beams)
+                for width in plan.widths:
+                    for sources in self._list_rows(plan, width):
+                        self.encoder.launch(sources, width)
+                        for past in range(PAST_TOKENS - 1):
+                            before, now = (1 if at == 0 else beams for at in (max(0, past - 1), past))
+                            self.launch(make_sizes(sources, now, before, past, width, self.count(1)))
+                        self.graph.stream.synchronize()
+            except Exception as error:  # ONNX Runtime's exceptions share no public base
+                raise self.translate(error) from error
+
+    def count(self, wanted: int) -> int:
+        """The least number of candidates of a captured step that has as many as are wanted; KeyError if none has."""
+        for count in self.buffers.counts:
+            if count >= wanted:
+                return count
+        raise KeyError(wanted)
+
+
+class CapturedStep:
+    """The steps over one batch of sources. It rules nothing out; the search does."""
+
+    uses_history = False
+
+    def __init__(self, decoder: CapturedDecoder, ladder: Sequence[int], mask: Array) -> None:
+        """``mask`` [A, T] of the sources, the first of as many rows as the last of ``ladder``."""
+        self._decoder = decoder
+        self._ladder = ladder
+        self._rows, self._width = ladder[-1], mask.shape[1]
+        self._mask = mask
+        self._open = np.arange(len(mask))
+        self._past, self._beams = 0, 1
+        self._rest: StepGraph | None = None
+
+    def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
+        """As ``DecoderStep``; ModelError or DeviceError when the run fails."""
+        buffers = self._decoder.buffers
+        if self._rest is None and (self._past + 1 >= PAST_TOKENS or count > buffers.most):
+            self._rest = self._go_on()
+        if self._rest is not None:
+            self._decoder.graph.uncaptured += 1
+            scores, candidates = self._rest.step(tokens, parents, count, ("scores", "candidates"))
+            return TokenCandidates(scores, candidates)
+        sizes = make_sizes(
+            self._rows, tokens.shape[1], self._beams, self._past, self._width, self._decoder.count(count)
+        )
+        stream = self._decoder.graph.stream
+        try:
+            for name, values in (("tokens", tokens), ("parents", parents)):
+                array = buffers.host_array(name, sizes)
+                array[:] = 0  # a token and a beam that exist, in rows that are not read
+                array[self._open] = values
+                stream.upload(buffers.addresses[name], array)
+            self._decoder.launch(sizes)
+            down = [buffers.host_array(name, sizes) for name in ("scores", "candidates")]
+            for name, array in zip(("scores", "candidates"), down, strict=True):
+                stream.download(array, buffers.addresses[name])
+            stream.synchronize()
+        except Exception as error:  # ONNX Runtime's exceptions share no public base
+            raise self._decoder.translate(error) from error
+        self._past, self._beams = self._past + 1, tokens.shape[1]
+        scores, candidates = (array[self._open] for array in down)
+        return TokenCandidates(scores, candidates)
+
+    def keep_sources(self, rows: NDArray[np.int64]) -> None:
+        """Drop the sources that are closed; ``rows`` are the positions of those still open."""
+        if self._rest is not None:
+            self._rest.keep_sources(rows)
+            return
+        self._open = self._open[rows]
+        smaller = [rows for rows in self._ladder if len(self._open) <= rows <= self._rows // 2]
+        if smaller:
+            self._move_up(smaller[0])
+
+    def _move_up(self, rows: int) -> None:
+        """Move the open sources to the first rows of all states, of which ``rows`` are left."""
+        stream, sizes = self._decoder.graph.stream, self._sizes(1)
+        for name, address in self._states():
+            size = count_bytes(self._decoder.buffers.nodes[name], sizes)
+            for to, row in enumerate(self._open.tolist()):
+                if to != row:
+                    stream.move(address + to * size, address + row * size, size)
+        self._mask = self._mask[self._open]
+        self._rows, self._open = rows, np.arange(len(self._open))
+
+    def _go_on(self) -> StepGraph:
+        """A step for any shapes that has the same states."""
+        decoder = self._decoder
+        self._move_up(len(self._open))
+        sizes = self._sizes(len(self._open))
+        values = {name: decoder.copy_value(name, sizes, address) for name, address in self._states()}
+        decoder.graph.stream.synchronize()
+        values.pop("cross_mask")
+        past = {name.removeprefix("past."): value for name, value in values.items() if name.startswith("past.")}
+        cross = {name: value for name, value in values.items() if not name.startswith("past.")}
+        role = decoder.role
+        return StepGraph(
+            decoder.rest, cross, self._mask, layers=role.layers, heads=role.heads, head_dim=role.head_dim, past=past
+        )
+
+    def _states(self) -> list[tuple[str, int]]:
+        """All inputs that have a row for each source, with their addresses."""
+        buffers = self._decoder.buffers
+        past = [(f"past.{name}", buffers.past[name][self._past % 2]) for name in buffers.states]
+        return [*past, *((name, self._decoder.source_address(name)) for name in self._decoder.source_names())]
+
+    def _sizes(self, sources: int) -> Sizes:
+        return make_sizes(sources, self._beams, self._beams, self._past, self._width, 0)
+
+
+def make_plan(max_tokens: int) -> Plan:
+    """The shapes of sources: widths that double up to the model's window."""
+    widths = [FEWEST_WIDTHS]
+    while widths[-1] < max_tokens:
+        widths.append(2 * widths[-1])
+    return Plan(tuple(widths), max(SOURCE_TOKENS, widths[-1]), BEAM_ROWS, BEAM_ROWS)
+
+
+def make_sizes(sources: int, beams: int, before: int, past: int, width: int, candidates: int) -> dict[str, int]:
+    """The axes of a step over ``sources`` of a ``width``, from ``before`` beams with ``past`` tokens to ``beams``."""
+    return {
+        "sources": sources, "beams": beams, "before": before, "past": past, "present": past + 1, "width": width,
+        "candidates": candidates,
+    }  # fmt: skip
+
+
+def list_counts(most: int) -> Sequence[int]:
+    """The numbers of candidates of captured steps, ascending: ``CANDIDATES``, doubled up to ``most``."""
+    return [count for count in list_rows(most) if count >= CANDIDATES] or [most]
+
+
+def find_shape(node: Any, sizes: Sizes) -> tuple[int, ...]:
+    """The shape of an input or output; KeyError for an axis that ``sizes`` does not have."""
+    return tuple(size if isinstance(size, int) else sizes[size] for size in node.shape)
+
+
+def count_bytes(node: Any, sizes: Sizes) -> int:
+    """Its bytes."""
+    return int(np.prod(find_shape(node, sizes))) * int(np.dtype(TYPES[node.type]).itemsize)

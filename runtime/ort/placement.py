@@ -1,0 +1,87 @@
+"""Rewrites what would move values between the host and a GPU inside a run, so that the run can be captured.
+
+Two things do in the graphs of ``export/``, and both are replaced by what gives the same numbers:
+
+- a size that the graph reads from a shape and computes with (the scale of an attention), although it is a constant;
+- Pad of whole numbers, which CUDA has no kernel for: they are padded as float64, which holds every token id exactly.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from .nodes import INT64, Node, SerializedGraph, encode_integers, encode_type
+
+_FLOAT64 = 11
+
+
+def keep_on_device(model: bytes) -> bytes | None:
+    """The model with these nodes replaced; None when it has none of them."""
+    graph = SerializedGraph(model)
+    if not any(node.op in ("Slice", "Pad") for node in graph.nodes):
+        return None
+    nodes = _Rewriter(graph).rewrite()
+    return None if nodes == graph.nodes else graph.write(nodes)
+
+
+class _Rewriter:
+    def __init__(self, graph: SerializedGraph) -> None:
+        self._nodes = graph.nodes
+        self._integers = graph.read_integers()
+        self._producer = {output: node for node in graph.nodes for output in node.outputs}
+        self._numbers = count()
+
+    def rewrite(self) -> list[Node]:
+        """All nodes, in order, with new ones in place of those that are replaced."""
+        return [new for node in self._nodes for new in self._replace(node)]
+
+    def _replace(self, node: Node) -> list[Node]:
+        if node.op == "Slice" and (size := self._find_last_size(node)) is not None:
+            return [Node.make("Constant", (), node.outputs[0], encode_integers("value_ints", (size,)))]
+        if node.op == "Pad" and len(node.inputs) > 2 and node.inputs[2] in self._integers:
+            return self._pad_as_floats(node)
+        return [node]
+
+    def _find_last_size(self, node: Node) -> int | None:
+        """The size that a Slice takes from the end of a shape; None when it takes another, or the size may change."""
+        shape = self._producer.get(node.inputs[0])
+        first = self._integers.get(node.inputs[1])
+        if shape is None or shape.op != "Shape" or first != (-1,):
+            return None
+        return self._find_size(shape.inputs[0], -1)
+
+    def _find_size(self, value: str, axis: int) -> int | None:
+        """The size of an axis of a value that Reshape gave, perhaps transposed."""
+        node = self._producer.get(value)
+        if node is None:
+            return None
+        if node.op == "Transpose" and (order := node.find_integers("perm")):
+            return self._find_size(node.inputs[0], order[axis])
+        if node.op == "Reshape":
+            sizes = self._read_sizes(node.inputs[1])
+            size = sizes[axis] if -len(sizes) <= axis < len(sizes) else None
+            return size if size is not None and size > 0 else None
+        return None
+
+    def _read_sizes(self, value: str) -> list[int | None]:
+        """The sizes of a new shape; None for those that the graph computes."""
+        if value in self._integers:
+            return list(self._integers[value])
+        node = self._producer.get(value)
+        if node is None or node.op != "Concat":
+            return []
+        sizes: list[int | None] = []
+        for part in node.inputs:
+            inner = self._producer.get(part)
+            known = self._integers.get(inner.inputs[0] if inner is not None and inner.op == "Unsqueeze" else part)
+            sizes.append(known[0] if known is not None and len(known) == 1 else None)
+        return sizes
+
+    def _pad_as_floats(self, node: Node) -> list[Node]:
+        values, filler, padded = (f"on_device.{next(self._numbers)}" for _ in range(3))
+        return [
+            Node.make("Cast", (node.inputs[0],), values, encode_type(_FLOAT64)),
+            Node.make("Cast", (node.inputs[2],), filler, encode_type(_FLOAT64)),
+            Node.make("Pad", (values, node.inputs[1], filler, *node.inputs[3:]), padded),
+            Node.make("Cast", (padded,), node.outputs[0], encode_type(INT64)),
+        ]

@@ -1,0 +1,82 @@
+"""The attention of encoders as one operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+
+from groundwire.export import RoleOptions, export_bundle
+from groundwire.export.passes.attention import fuse_attention
+from groundwire.export.roles.encoder import build_encoder_graph
+from groundwire.export.session import Session
+from groundwire.runtime.manifest import EncoderRole
+from tests.support import models
+
+FAMILIES = {"bert": models.extractive_qa, "albert": models.extractive_qa, "roberta": models.classifier}
+
+
+def build_graph(folder: Path, family: str) -> ir.Model:
+    path = FAMILIES[family](folder / family, family)
+    if FAMILIES[family] is models.extractive_qa:
+        return build_encoder_graph(AutoModelForQuestionAnswering.from_pretrained(path).eval(), "question-answering")
+    model = AutoModelForSequenceClassification.from_pretrained(path).eval()
+    return build_encoder_graph(model, "text-classification")
+
+
+def count(model: ir.Model, operator: str) -> int:
+    return sum(node.op_type == operator for node in model.graph)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_fused_encoder_gives_the_same_logits(family: str, tmp_path: Path) -> None:
+    graph = build_graph(tmp_path, family)
+    layers = count(graph, "Softmax")
+    fused = graph.clone()
+    assert fuse_attention(fused) == layers > 0
+    assert (count(fused, "Softmax"), count(fused, "Attention")) == (0, layers)
+    assert len(fused.graph) < 0.7 * len(graph.graph)
+    rng = np.random.default_rng(0)
+    feeds = {"input_ids": rng.integers(5, 30, (3, 9)), "attention_mask": np.ones((3, 9), np.int64)}
+    feeds["attention_mask"][1, 5:] = 0
+    feeds["token_type_ids"] = np.zeros((3, 9), np.int64)
+    feeds = {value.name: feeds[value.name] for value in graph.graph.inputs}
+    expected, computed = (list(Session(model)(feeds).values()) for model in (graph, fused))
+    for left, right in zip(expected, computed, strict=True):
+        left, right = (array[:, :5] if array.ndim == 2 and array.shape[1] == 9 else array for array in (left, right))
+        assert np.abs(left - right).max() < 1e-4 < left.std()
+
+
+def test_shared_layers_share_the_joined_weights(tmp_path: Path) -> None:
+    graph = build_graph(tmp_path, "albert")
+    layers = fuse_attention(graph)
+    weights = {node.inputs[1] for node in graph.graph if node.op_type == "Attention"}
+    assert layers > len(weights) == 1
+
+
+def test_other_attentions_are_left_alone(tmp_path: Path) -> None:
+    path = models.classifier(tmp_path / "deberta", "deberta")
+    model = AutoModelForSequenceClassification.from_pretrained(path).eval()
+    graph = build_encoder_graph(model, "text-classification")
+    nodes = [node.op_type for node in graph.graph]
+    assert fuse_attention(graph) == 0
+    assert [node.op_type for node in graph.graph] == nodes
+
+
+def test_a_target_for_cuda_is_fused_and_passes_the_gate(tmp_path: Path) -> None:
+    path = str(models.classifier(tmp_path / "nli", "roberta"))
+    out = tmp_path / "bundle"
+    export_bundle({"nli": RoleOptions(path, precision="fp32")}, out)
+    bundle = export_bundle({"nli": RoleOptions(path, precision="fp16", target="cuda")}, out)
+    role = bundle.manifest.roles["nli"]
+    assert isinstance(role, EncoderRole)
+    target = role.find_target("cuda")
+    assert target is not None
+    assert target.precision == "fp16"
+    assert target.parity is not None
+    assert target.parity.gate == "passed"
+    assert count(ir.load(bundle.file(target.graph)), "Attention") == 2
+    assert count(ir.load(bundle.file(role.graph)), "Attention") == 0

@@ -1,0 +1,59 @@
+"""Host memory in place of a GPU's: captured graphs run on the CPU provider at the shapes and addresses of a GPU.
+
+Nothing is captured there, but what a GPU would read and write is, so the results show whether shapes, addresses and
+copies are right.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from groundwire.runtime.decoding import captured_step
+from groundwire.runtime.ort import rungs
+
+
+class HostStream:
+    """A stream on which everything is done at once."""
+
+    handle = 0
+
+    def __init__(self, device: int, *, urgent: bool = False) -> None:
+        pass
+
+    def upload(self, target: int, source: NDArray[Any]) -> None:
+        ctypes.memmove(target, source.ctypes.data, source.nbytes)
+
+    def download(self, target: NDArray[Any], source: int) -> None:
+        ctypes.memmove(target.ctypes.data, source, target.nbytes)
+
+    def move(self, target: int, source: int, size: int) -> None:
+        assert target + size <= source or source + size <= target, "CUDA copies no overlapping memory"
+        ctypes.memmove(target, source, size)
+
+    def synchronize(self) -> None:
+        pass
+
+    def abandon_capture(self) -> None:
+        pass
+
+
+class HostMemory:
+    """Memory of the host."""
+
+    def __init__(self, device: int, size: int) -> None:
+        self._bytes = np.zeros(max(1, size), np.uint8)
+
+    def array(self, shape: tuple[int, ...], dtype: Any, offset: int = 0) -> NDArray[Any]:
+        return np.frombuffer(self._bytes, dtype, int(np.prod(shape)), offset).reshape(shape)
+
+
+def use_host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let captured graphs use the host's memory until the test ends."""
+    for module in (rungs, captured_step):
+        monkeypatch.setattr(module, "Stream", HostStream)
+        monkeypatch.setattr(module, "PinnedMemory", HostMemory)
