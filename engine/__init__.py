@@ -36,7 +36,6 @@ from .generation.pipeline import GenerationStream
 from .generation.records import GeneratedResponse, GeneratedToken, Generation
 from .kg import KnowledgeGraph, Linked, Problem, Subgraph
 from .metrics import GROUPS, METRICS
-from .nph.records import Alternative, Change, Critique, Refinement
 from .schema.explanations import (
     AnsweredPhrase,
     BertScoreExplanation,
@@ -76,6 +75,7 @@ from .schema.options import (
     Q2Options,
     TokenClassifierOptions,
 )
+from .schema.repairs import Alternative, Change, Correction, CorrectionEdit, Critique, Edit, Refinement
 from .schema.results import Citation, MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
 from .streaming.policies import Fallback, Policy, Redact, Refine, Regenerate
 from .streaming.records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
@@ -101,6 +101,8 @@ __all__ = [
     "ClassifiedSpan",
     "Comparison",
     "ContentWord",
+    "Correction",
+    "CorrectionEdit",
     "CriticExplanation",
     "CriticOptions",
     "Critique",
@@ -109,6 +111,7 @@ __all__ = [
     "DetectorOptions",
     "DeviceError",
     "EarlyVerdict",
+    "Edit",
     "Engine",
     "EngineClosed",
     "Fallback",
