@@ -77,7 +77,7 @@ from .schema.options import (
 )
 from .schema.repairs import Alternative, Change, Correction, CorrectionEdit, Critique, Edit, Refinement
 from .schema.results import Citation, MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
-from .streaming.policies import Fallback, Policy, Redact, Refine, Regenerate
+from .streaming.policies import Correct, Fallback, Policy, Redact, Refine, Regenerate
 from .streaming.records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
 from .streaming.stream import ResponseStream
 
@@ -101,6 +101,7 @@ __all__ = [
     "ClassifiedSpan",
     "Comparison",
     "ContentWord",
+    "Correct",
     "Correction",
     "CorrectionEdit",
     "CriticExplanation",

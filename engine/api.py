@@ -37,7 +37,7 @@ from .schema.results import MetricResult, Ranked, Request, Score
 from .schema.validation import make_request
 from .scoring import PendingScore, results_of, start, start_all
 from .streaming.core import StreamCore
-from .streaming.policies import Policy, Refine, check_policy, check_stream
+from .streaming.policies import Correct, Policy, Refine, check_policy, check_stream
 from .streaming.stream import ResponseStream
 
 IN_FLIGHT = 64
@@ -522,7 +522,12 @@ class Engine:
         check_stream(plan, policy, self._runtime.roles, triples)
         request = make_request("-", knowledge, history, plan.options, triples)
 
-        def repair(sentence: str, action: Refine) -> str | None:
+        def repair(sentence: str, action: Refine | Correct) -> str | None:
+            if isinstance(action, Correct):
+                correction = self.correct(
+                    sentence, request.knowledge, history=history, metrics=plan.names, options=plan.options
+                )
+                return correction.response if correction.status == "corrected" else None
             known = None if action.graph is not None else triples
             refined = self.refine(sentence, history, triples=known, graph=action.graph, options=plan.options)
             return refined.response if refined.status == "refined" else None

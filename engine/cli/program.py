@@ -12,7 +12,7 @@ import typer
 from groundwire.runtime.errors import GroundwireError
 
 from ..text.shown import shown
-from . import bundle, display, doctor, explain, generate, refine, score, stream
+from . import bundle, correct, display, doctor, explain, generate, refine, score, stream
 
 HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
 
@@ -28,6 +28,10 @@ Explain the score of one response:
 Check a response while it is written, and hold back what is not supported:
 
     groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
+
+Correct a file of responses by their knowledge:
+
+    groundwire correct examples/dialogues.jsonl
 
 Find and replace names that a knowledge graph does not support:
 
@@ -71,6 +75,7 @@ app.command("score")(score.score_file)
 app.command("explain")(explain.explain)
 app.command("generate")(generate.generate)
 app.command("stream")(stream.stream)
+app.command("correct")(correct.correct_file)
 app.command("critique")(refine.critique_file)
 app.command("refine")(refine.refine_file)
 app.command("doctor")(doctor.doctor)

@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 from ..schema.explanations import ValuesExplanation
 from ..schema.results import Score, SentenceVerdict, Verdict
-from ..verdict.decision import STOPPED, sigmoid
+from ..verdict.decision import STOPPED
 from ..verdict.features import find_feature
-from ..verdict.refutation import logit
 from .drafts import Draft
 
 MIN_GAIN = 0.05
 """By how much the probability of the changed sentence must rise, at least."""
-MIN_GUESS_GAIN = 0.2
-"""The same for a draft that is trusted less than ``GUESS``, after which the sentence must be consistent, too."""
 GUESS, SURE = 0.5, 0.9
+"""A draft that is trusted less than ``SURE`` has to convince the models, one that is trusted less than ``GUESS`` by
+more; after it the sentence must be consistent, too."""
+MIN_LEARNED, MIN_GUESS_LEARNED = 0.1, 0.4
+"""By how much models must then add to the logit of the sentence. Shared words do not count: every edit adds some."""
 CONSISTENT = 0.3
 """What it counts, as a probability, that the changed sentence is consistent."""
 TRUST = 0.5
@@ -62,24 +63,18 @@ def _rate(before: Score, item: Checked) -> float | None:
     gain = new.verdict.probability - old.verdict.probability
     if gain < MIN_GAIN or new.verdict.label not in ("consistent", "inconsistent"):
         return None
-    # What was refuted by a rule is no more after any edit; the models have to agree that it is better.
-    learned = new.verdict.probability - forget_refutation(old.verdict)
-    if draft.trust < SURE and learned < MIN_GAIN:
+    learned = sum_model_shares(new.verdict) - sum_model_shares(old.verdict)
+    if draft.trust < SURE and learned < MIN_LEARNED:
         return None
-    if draft.trust < GUESS and (learned < MIN_GUESS_GAIN or new.verdict.label != "consistent"):
+    if draft.trust < GUESS and (learned < MIN_GUESS_LEARNED or new.verdict.label != "consistent"):
         return None
     return gain + TRUST * draft.trust + CONSISTENT * (new.verdict.label == "consistent")
 
 
-def forget_refutation(verdict: Verdict) -> float:
-    """The probability of a verdict without what a rule has refuted."""
-    assert verdict.probability is not None
-    refuted = sum(
-        share
-        for name, share in (verdict.contributions or {}).items()
-        if (found := find_feature(name)) and found[0].refutes is not None and found[0].refutes.feature == found[1]
-    )
-    return sigmoid(logit(verdict.probability) - refuted)
+def sum_model_shares(verdict: Verdict) -> float:
+    """What the metrics that ask models have added to the logit of a verdict."""
+    shares = verdict.contributions or {}
+    return sum(share for name, share in shares.items() if (found := find_feature(name)) and found[0].roles)
 
 
 def find_sentence(sentences: Sequence[SentenceVerdict], *offsets: int) -> SentenceVerdict | None:

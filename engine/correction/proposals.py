@@ -23,25 +23,29 @@ from ..schema.explanations import (
 from ..schema.repairs import EditSource
 from ..schema.results import Score
 from ..text.sentences import Sentence
+from ..text.words import words
+from ..values.quantities import stem
 from ..values.records import Name
 from .alignment import align_words
 from .sources import Part, Source, Sources, find_free_parts
 
-VALUE, NAME, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
-"""How far a proposal is trusted before it is checked, 0–1, by its source; ``NAME`` is a value that is a name."""
+VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
+"""How far a proposal is trusted before it is checked, 0–1, by its source. ``LIKELY_VALUE``: a name, or a number or date
+beside other words than that of the response."""
 NEXT_SENTENCE = 0.05
 """How much less the words of the next sentence are trusted."""
-AGREEMENT = 0.1
+AGREEMENT = 0.3
 """How much more a proposal of two sources is trusted."""
 SIMILAR = 0.8
 """From which share of common letters two words are the same, spelt or inflected differently."""
+NEIGHBOURHOOD = 60
+"""Characters before or after a value in which its neighbour is looked for."""
 ANSWERED_WRONG = 0.5
 """Score of a question of Q² below which its answers differ."""
 COVERED = 0.5
 """Share of the characters of a span, or an answer, from which the value in it is what it is about."""
 _DETERMINER = re.compile(r"(an?|the)\s+", re.IGNORECASE)
 _BEFORE = re.compile(r"(?<!\w)(an?|the)\s+$", re.IGNORECASE)
-_LAST_WORD = re.compile(r"([^\W\d_]+)\s+$")
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
 
 
@@ -137,7 +141,10 @@ def _propose_values(doubted: _Doubted, values: Iterable[StatedValue], sources: S
             continue
         if value.kind == "nationality" and not _share_neighbour(doubted.response, ours, source, theirs):
             continue  # "a French song" and "Indians", say
-        weight = NAME if ours.range.type == "entity" else VALUE
+        is_sure = ours.range.type != "entity" and (
+            value.kind not in ("number", "date", "ordinal") or _share_neighbour(doubted.response, ours, source, theirs)
+        )
+        weight = VALUE if is_sure else LIKELY_VALUE
         yield _fit(doubted.response, (value.start, value.end), source, bounds, "value", weight)
 
 
@@ -221,14 +228,21 @@ def _is_common(text: str, part: Part) -> bool:
 
 
 def _share_neighbour(response: str, ours: Part, source: Source, theirs: Part) -> bool:
-    """Whether the word before or after a value of the response is that of a value of the knowledge too."""
+    """Whether the content word before or after a value of the response is that of a value of the knowledge too."""
     return any(
-        mine is not None and known is not None and mine[1].lower() == known[1].lower()
+        mine is not None and mine == known
         for mine, known in (
-            (_LAST_WORD.search(response[: ours.start]), _LAST_WORD.search(source.text[: theirs.start])),
-            (_NEXT_WORD.match(response, ours.end), _NEXT_WORD.match(source.text, theirs.end)),
+            (_find_content(response[: ours.start], -1), _find_content(source.text[: theirs.start], -1)),
+            (_find_content(response[ours.end :], 0), _find_content(source.text[theirs.end :], 0)),
         )
     )
+
+
+def _find_content(text: str, index: int) -> str | None:
+    """The stem of the first (0) or last (-1) content word of the beginning or end of a text; None without one."""
+    part = text[-NEIGHBOURHOOD:] if index else text[:NEIGHBOURHOOD]
+    content = [stem(word.lower) for word in words(part) if word.content]
+    return content[index] if content else None
 
 
 def _fit(
@@ -287,13 +301,18 @@ def _choose_part(parts: Iterable[Part], start: int, end: int) -> Part | None:
 
 
 def are_alike(ours: Part, theirs: Part) -> bool:
-    """Whether one value may replace another: of one type, and not a person for a place."""
+    """Whether one value may replace another: of one type, and not a person for a place.
+
+    What may be a nationality gives way to one, or to what follows the same words ("in Rome", "in Oslo").
+    """
+    mine, other = ours.value, theirs.value
     if ours.range.type != theirs.range.type:
         return False
-    if isinstance(ours.value.content, Name):
-        kinds = {ours.value.kind, theirs.value.kind} - {"name"}
-        return len(kinds) < 2 and ("nationality" in kinds) == (ours.value.kind == theirs.value.kind == "nationality")
-    return True
+    if not (isinstance(mine.content, Name) and isinstance(other.content, Name)):
+        return True
+    if "nationality" in (mine.kind, other.kind):
+        return mine.kind == other.kind or (all(mine.content.role) and mine.content.role == other.content.role)
+    return len({mine.kind, other.kind} - {"name"}) < 2
 
 
 def _overlaps(item: HasRange, others: Iterable[HasRange]) -> bool:

@@ -22,7 +22,7 @@ _AT_THE_END = re.compile(rf"(?:,\s+{_RELATIVE}\b|,?\s+and\s)[^;:!?()]*?(?=[.!?]*
 _ADJUNCT = re.compile(rf"\s+{_PREPOSITION}\s+[^,;:!?()]*?(?=,|[.!?]*$)", re.IGNORECASE)
 _NEEDS_MORE = re.compile(
     r"\b(?:is|was|are|were|be|been|being|am|'s|'re|located|situated|based|known|consists?|composed|lives?|lived|belongs?"
-    r"|comes?|came|stars?|plays?|played|depends?|works?|worked|of|than|as|and|or|between)$",
+    r"|comes?|came|stars?|plays?|played|depends?|works?|worked|of|than|as|and|or|between)$|[,;:]$",
     re.IGNORECASE,
 )
 

@@ -31,9 +31,9 @@ from groundwire.runtime.protocol import Outcome
 from tests.support.correcting import METRICS, make_engine
 
 WORDS = (
-    "Ann", "Bob", "Eve Poe", "Ross", "Oslo", "the Rome Prize", "French", "4", "12", "1.5 million", "1950",
-    "in May 1960", "two", "million", "$5", "won", "sang", "was", "wasn't", "not", "never", "a", "an", "the", "songs", "song", "in",
-    "of", "by", "and", ", who", "(", ")", ".", "!", "old", "Million", "honest", "\n", "  ", "half", "hundred", "kilometres",
+    "Ann", "Bob", "Eve Poe", "Ross", "Oslo", "the Rome Prize", "French", "4", "12", "1.5 million", "1950", "$5",
+    "in May 1960", "two", "million", "Million", "half", "hundred", "won", "sang", "was", "wasn't", "not", "never",
+    "a", "an", "the", "songs", "song", "in", "of", "by", "and", ", who", "(", ")", ".", "!", "old", "honest", "\n",
 )  # fmt: skip
 TEXTS = (
     st.lists(st.sampled_from(WORDS), min_size=3, max_size=18).map(" ".join).filter(lambda text: text.strip(" .!()\n"))
@@ -125,5 +125,7 @@ def check_all_values(correction: Correction, knowledge: list[str]) -> None:
     for part in find_parts(correction.response):
         text = correction.response[part.start : part.end]
         words = r"\s+".join(map(re.escape, text.split()))
-        is_written = any(re.search(rf"(?<!\w){words}(?!\w)", known, re.IGNORECASE) for known in texts)
+        is_written = text in correction.original or any(
+            re.search(rf"(?<!\w){words}(?!\w)", known, re.IGNORECASE) for known in texts
+        )
         assert is_written or (part.end in supported and not isinstance(part.value.content, Name)), text

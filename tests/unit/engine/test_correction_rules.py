@@ -15,7 +15,7 @@ from groundwire.engine import (
     Verdict,
 )
 from groundwire.engine.correction.alignment import MAX_LENGTH, align_words
-from groundwire.engine.correction.choosing import Checked, choose_drafts, find_sentence, forget_refutation, is_better
+from groundwire.engine.correction.choosing import Checked, choose_drafts, find_sentence, is_better, sum_model_shares
 from groundwire.engine.correction.drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from groundwire.engine.correction.proposals import Proposal, propose
 from groundwire.engine.correction.removal import MAX_CHARS, find_removals
@@ -147,10 +147,20 @@ def test_the_last_sentence_is_not_removed() -> None:
     assert draft.response == "It is. No."
 
 
-def make_score(*sentence_labels: tuple[str, float | None], value: float = 0.5) -> Score:
-    """A score of sentences of ten characters each, with these labels and probabilities."""
+def make_score(
+    *sentence_labels: tuple[str, float | None], value: float = 0.5, contributions: dict[str, float] | None = None
+) -> Score:
+    """A score of sentences of ten characters each, with these labels and probabilities.
+
+    Without ``contributions`` a model is as sure as the probability says.
+    """
     parts = tuple(
-        SentenceVerdict("x" * 10, 10 * index, 10 * index + 10, Verdict(label, probability))  # type: ignore[arg-type]
+        SentenceVerdict(
+            "x" * 10,
+            10 * index,
+            10 * index + 10,
+            Verdict(label, probability, contributions=contributions or {"nli.expected": probability or 0.0}),
+        )  # type: ignore[arg-type]
         for index, (label, probability) in enumerate(sentence_labels)
     )
     return Score(
@@ -185,7 +195,7 @@ WRONG = make_score(("inconsistent", 0.2))
         (make_score(), 1.0, False),
         # A guess has to convince.
         (make_score(("inconsistent", 0.45)), 0.3, False),
-        (make_score(("consistent", 0.5)), 0.3, True),
+        (make_score(("consistent", 0.7)), 0.3, True),
     ],
 )
 def test_a_draft_is_chosen_if_its_sentence_is_better(after: Score, trust: float, chosen: bool) -> None:
@@ -193,15 +203,17 @@ def test_a_draft_is_chosen_if_its_sentence_is_better(after: Score, trust: float,
 
 
 def test_what_a_rule_refuted_is_not_won_by_an_edit_alone() -> None:
-    verdict = Verdict("inconsistent", 0.03, contributions={"nli": 1.0, "values.contradicted": -4.0})
-    assert forget_refutation(verdict) == pytest.approx(0.628, abs=0.001)
-    refuted = make_score(("inconsistent", 0.03))
-    part = refuted.sentences[0]
-    refuted = Score(**{**_fields(refuted), "sentences": (SentenceVerdict(part.text, part.start, part.end, verdict),)})
-    after = make_score(("consistent", 0.63))
-    assert choose_drafts(refuted, [Checked(make_draft(1.0), after)])
-    assert not choose_drafts(refuted, [Checked(make_draft(0.7), after)])
-    assert choose_drafts(refuted, [Checked(make_draft(0.7), make_score(("consistent", 0.8)))])
+    """A sentence without its contradicted value is more probable whatever is in its place."""
+    old = make_score(("inconsistent", 0.03), contributions={"nli.expected": -1.0, "values.contradicted": -4.0})
+    shared, learned = (
+        make_score(("consistent", 0.6), contributions={"nli.expected": share, "overlap_precision": 3.0})
+        for share in (-1.0, 0.0)
+    )
+    assert (sum_model_shares(old.sentences[0].verdict), sum_model_shares(shared.sentences[0].verdict)) == (-1.0, -1.0)
+    assert choose_drafts(old, [Checked(make_draft(1.0), shared)])
+    assert not choose_drafts(old, [Checked(make_draft(0.7), shared)])
+    assert choose_drafts(old, [Checked(make_draft(0.7), learned)])
+    assert sum_model_shares(Verdict("unknown")) == 0.0
 
 
 def test_the_best_of_several_drafts_is_chosen_for_each_sentence() -> None:
