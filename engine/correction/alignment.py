@@ -76,7 +76,9 @@ def align_words(ours: str, known: str) -> Iterator[Difference]:
             continue
         negations = [_is_negated(left[start:end]), _is_negated(right[known_start:known_end])]
         negates = negations[0] != negations[1]
-        if negates and equal < NEGATED * len(left):
+        if negates and (
+            equal < NEGATED * len(left) or _list_heavy(left[start:end]) != _list_heavy(right[known_start:known_end])
+        ):
             continue
         if tag != "replace":
             # Only a negation is put in or taken out by itself; with the word before it, so that no side is empty.
@@ -113,6 +115,12 @@ def _count_equal(codes: Sequence[tuple[str, int, int, int, int]], index: int) ->
 
 def _is_negated(words: Sequence[_Word]) -> bool:
     return any(word.lower in NEGATIONS or word.lower.endswith("n't") for word in words)
+
+
+def _list_heavy(words: Sequence[_Word]) -> list[str]:
+    """What is said apart from the negation: "was" of "wasn't", nothing of "did not"."""
+    plain = [word.lower.removesuffix("n't") for word in words]
+    return [word for word in plain if word not in NEGATIONS and word not in _AUXILIARIES]
 
 
 def _is_light(word: _Word) -> bool:

@@ -213,11 +213,19 @@ def _propose_candidates(doubted: _Doubted, nearest: Iterable[Source]) -> Iterato
                 if are_alike(ours, theirs)
                 and source.text[theirs.start : theirs.end].casefold() not in stated
                 and not _is_common(source.text, theirs)
+                and not _is_mentioned(ours, source)
                 and (ours.value.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
             ]
             if len(others) == 1:
                 ranges = (ours.start, ours.end), source, (others[0].start, others[0].end)
                 yield _fit(doubted.response, *ranges, "candidate", CANDIDATE - rank * NEXT_SENTENCE)
+
+
+def _is_mentioned(ours: Part, source: Source) -> bool:
+    """Whether a sentence of the knowledge has a word of a name of the response: it may speak of the same one."""
+    if not isinstance(ours.value.content, Name):
+        return False
+    return any(stem(word.lower) in map(stem, ours.value.content.words) for word in words(source.text))
 
 
 def _is_common(text: str, part: Part) -> bool:

@@ -148,6 +148,14 @@ def test_a_draft_that_is_not_better_is_refused() -> None:
     assert "doubt every correction" in correction.message
 
 
+def test_a_name_of_which_the_knowledge_has_a_part_is_not_exchanged() -> None:
+    with make_engine() as engine:
+        correction = engine.correct(
+            "The old song is that of Bob Ross.", "The old song that Ann Lee sang is of the year in which Ross was born."
+        )
+    assert "Bob Ross" in correction.response
+
+
 def test_a_supported_value_in_other_words_is_not_touched() -> None:
     with make_engine() as engine:
         correction = engine.correct("It was sung in the 19th century by Bob.", "It was sung in 1889 by Ann.")

@@ -44,6 +44,9 @@ from groundwire.runtime.calls import TextSpan
         ("they had not seen the old town", "they had seen the old town", [("had not", "had", False)]),
         ("they had seen the old town", "they had never seen the old town", [("had", "had never", False)]),
         ("they had seen the old town", "they had often seen the old town", []),
+        # What the sentence says besides must be the same.
+        ("Ann is not known as one of them", "such as one of them, not as Ann", []),
+        ("they did not see the old town", "they were near the old town", []),
         ("not seen by the old town", "seen by the old town", []),
         ("they had seen the old town", "they never, to my mind, had seen the old town", []),
         ("we had not a b c d e f g", "they had x y z v a b c", []),
