@@ -74,13 +74,13 @@ def _rate(before: Score, item: Checked) -> float | None:
 def sum_model_shares(verdict: Verdict) -> float:
     """What the metrics that ask models have added to the logit of a verdict."""
     shares = verdict.contributions or {}
-    return sum(share for name, share in shares.items() if (found := find_feature(name)) and found[0].roles)
+    return sum(share for name, share in shares.items() if (feature := find_feature(name)) and feature[0].roles)
 
 
 def find_sentence(sentences: Sequence[SentenceVerdict], *offsets: int) -> SentenceVerdict | None:
     """The sentence that has one of the characters, the first that one has."""
-    found = (item for offset in offsets for item in sentences if item.start <= offset < item.end)
-    return next(found, None)
+    matching = (item for offset in offsets for item in sentences if item.start <= offset < item.end)
+    return next(matching, None)
 
 
 def _has_verdict(score: Score) -> bool:

@@ -67,7 +67,7 @@ class CorrectionPipeline:
         if before.verdict.label != "inconsistent":
             return work.leave_as_it_is()
         quick = self._make_quick_plan(plan)
-        compared = compare(request, before, quick)
+        compared = restrict_score(request, before, quick)
         if compared.verdict.label == "unknown":
             return work.leave("unknown", NOT_COMPARED.format(compared.verdict.message))
         drafts = draft_response(request, before, settings)
@@ -165,7 +165,7 @@ class Work(NamedTuple):
         )
 
 
-def compare(request: Request, score: Score, plan: Plan) -> Score:
+def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
     """The score by the metrics of ``plan`` alone."""
     results = [score.metrics[name] for name in plan.names]
     return build_score(request, results, score.timings, plan.calibration, plan.options, plan.signature)

@@ -78,14 +78,14 @@ def propose(response: str, sentence: Sentence, score: Score, sources: Sources) -
     nearest = sources.find_nearest(sentence.text)
     values = list(list_values(score, sentence))
     supported = [value for value in values if value.outcome == "supported"]
-    found = [
+    proposals = [
         *_propose_values(doubted, values, sources),
         *_propose_answers(doubted, score, sources),
         *_propose_wordings(doubted, nearest),
         *_propose_candidates(doubted, nearest),
     ]
     best: dict[tuple[int, int, str], Proposal] = {}
-    for proposal in found:
+    for proposal in proposals:
         old = response[proposal.start : proposal.end]
         if is_similar(old, proposal.text) or _overlaps(proposal, supported):
             continue

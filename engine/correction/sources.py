@@ -92,7 +92,7 @@ class Sources:
             return None
         return self._get(self._sentences[at]) if evidence.end <= self._sentences[at].sentence.end else None
 
-    def _get(self, found: PassageSentence) -> Source:
-        if found not in self._known:
-            self._known[found] = Source(found.passage, found.sentence.text, found.sentence.start)
-        return self._known[found]
+    def _get(self, candidate: PassageSentence) -> Source:
+        if candidate not in self._known:
+            self._known[candidate] = Source(candidate.passage, candidate.sentence.text, candidate.sentence.start)
+        return self._known[candidate]

@@ -80,7 +80,7 @@ class TypedRange(NamedTuple):
     type: SpanType
 
 
-def describe_spans(
+def type_spans(
     response: str, spans: Sequence[UnsupportedSpan], results: Sequence[MetricResult]
 ) -> tuple[UnsupportedSpan, ...]:
     """The spans of a response, in order and disjoint, with type, ``knowledge`` and severity."""

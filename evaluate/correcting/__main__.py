@@ -22,8 +22,8 @@ def _main() -> None:
     """Measure corrections."""
 
 
-@app.command()
-def measure(
+@app.command("measure")
+def measure_corrections(
     rows: Annotated[
         Path, typer.Option(help="Rows of python -m groundwire.train development-rows --kind edits, true and edited.")
     ],
@@ -43,8 +43,8 @@ def measure(
     outcomes = [
         rate(pair.true.response, item.original, item.response) for pair, item in zip(pairs, edited, strict=True)
     ]
-    found = [outcome for outcome, item in zip(outcomes, edited, strict=True) if item.status != "clean"]
-    typer.echo(f"{len(pairs)} edited responses, of which {len(found)} are called inconsistent")
+    doubted = [outcome for outcome, item in zip(outcomes, edited, strict=True) if item.status != "clean"]
+    typer.echo(f"{len(pairs)} edited responses, of which {len(doubted)} are called inconsistent")
     _print_shares(outcomes, edited)
     typer.echo(f"{len(pairs)} true responses")
     kept = [rate(item.original, item.original, item.response) for item in true]

@@ -92,9 +92,9 @@ def test_an_answer_of_the_knowledge_replaces_what_was_asked_about() -> None:
     with make_engine(**roles) as engine:
         # No value of the knowledge has the same role, but the reader finds one.
         correction = engine.correct(
-            "The tale was told in 1950.", "In 1960 it was read, and the tale was told.", metrics=["q2", *METRICS]
+            "The tale was heard in 1950.", "In 1960 it was read, and the tale was heard.", metrics=["q2", *METRICS]
         )
-    assert correction.response == "The tale was told in 1960."
+    assert correction.response == "The tale was heard in 1960."
     assert correction.edits[0].source in ("answer", "value", "candidate")
 
 

@@ -54,9 +54,9 @@ from groundwire.runtime.calls import TextSpan
     ],
 )
 def test_sentences_are_aligned(ours: str, known: str, expected: list[tuple[str, str, bool]]) -> None:
-    found = list(align_words(ours, known))
-    assert [(ours[item.start : item.end], item.text, item.is_plain) for item in found] == expected
-    assert all(known[item.known_start : item.known_end] == item.text for item in found)
+    results = list(align_words(ours, known))
+    assert [(ours[item.start : item.end], item.text, item.is_plain) for item in results] == expected
+    assert all(known[item.known_start : item.known_end] == item.text for item in results)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_sentences_are_aligned(ours: str, known: str, expected: list[tuple[str, 
 )
 def test_parts_are_left_out(text: str, part: str, expected: list[str]) -> None:
     start = text.index(part)
-    found = find_removals(text, start, start + len(part))
-    assert [text[item.start : item.end] for item in found] == expected
+    results = find_removals(text, start, start + len(part))
+    assert [text[item.start : item.end] for item in results] == expected
 
 
 def test_evidence_outside_the_knowledge_is_none() -> None:
@@ -235,7 +235,7 @@ def _fields(score: Score) -> dict[str, object]:
 
 
 def test_answers_replace_what_is_of_their_type_alone() -> None:
-    response, knowledge = "The tale was told to Ann in 1950.", "In 1960, the tale was told to Eve by a quiet man."
+    response, knowledge = "The tale was heard to Ann in 1950.", "In 1960, the tale was heard to Eve by a quiet man."
 
     def propose_for(text: str, answer: str, kind: str = "ent:DATE", known: str = knowledge) -> list[str]:
         start, at = response.index(text), known.find(answer)
@@ -245,8 +245,8 @@ def test_answers_replace_what_is_of_their_type_alone() -> None:
         doubt = UnsupportedSpan(text, start, start + len(text), "contradiction", answer, "q2")
         result = MetricResult("q2", "scored", 0.0, explanation=Q2Explanation((span,), (asked,)))
         score = Score(**{**_fields(WRONG), "metrics": {"q2": result}, "unsupported": (doubt,)})
-        found = propose(response, sentences(response)[0], score, Sources([known]))
-        return [item.text for item in found if item.source == "answer"]
+        results = propose(response, sentences(response)[0], score, Sources([known]))
+        return [item.text for item in results if item.source == "answer"]
 
     assert propose_for("1950", "1960") == ["1960"]
     assert propose_for("1950", "Eve") == []
@@ -255,4 +255,4 @@ def test_answers_replace_what_is_of_their_type_alone() -> None:
     assert propose_for("Ann", "Eve", "ent:PERSON") == ["Eve"]
     assert propose_for("The tale", "a quiet man", "noun_chunk") == []
     # A number that belongs to a name is no answer.
-    assert propose_for("1950", "50", known="The tale was told to Eve in Super Bowl 50.") == []
+    assert propose_for("1950", "50", known="The tale was heard to Eve in Super Bowl 50.") == []

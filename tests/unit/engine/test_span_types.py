@@ -13,7 +13,7 @@ from groundwire.engine.schema.explanations import (
     Reason,
     VerifiabilityExplanation,
 )
-from groundwire.engine.verdict.span_types import describe_spans
+from groundwire.engine.verdict.span_types import type_spans
 from groundwire.runtime.calls import TextSpan
 
 RESPONSE = "In May 1999 Bob Ross didn't sell 12 paintings of quiet rivers. It is the best one."
@@ -25,7 +25,7 @@ def make_span(text: str, reason: Reason, metric: str = "") -> UnsupportedSpan:
 
 
 def describe(span: UnsupportedSpan, *results: MetricResult) -> tuple[str | None, ...]:
-    (described,) = describe_spans(RESPONSE, [span], results)
+    (described,) = type_spans(RESPONSE, [span], results)
     assert (described.text, described.reason) == (span.text, span.reason)
     return described.type, described.knowledge, described.severity, described.category, described.subcategory
 
@@ -91,8 +91,8 @@ def test_what_another_metric_contradicts_precisely_is_contradicted() -> None:
     # A detector gives no reason, so that of the sentence counts.
     detected = make_span("quiet rivers", "detected", "token_classifier")
     assert describe(detected, results["nli"])[:2] == ("relation", "contradicts")
-    own = MetricResult("mine", "scored", 0.5, unsupported=(make_span("Bob Ross", "mismatch", "mine"),))
-    assert describe(span, own)[1] == "silent"
+    unregistered = MetricResult("mine", "scored", 0.5, unsupported=(make_span("Bob Ross", "mismatch", "mine"),))
+    assert describe(span, unregistered)[1] == "silent"
 
 
 def test_words_of_a_sentence_that_states_nothing_are_an_opinion() -> None:
@@ -109,6 +109,6 @@ def test_words_of_a_sentence_that_states_nothing_are_an_opinion() -> None:
 
 
 def test_there_may_be_nothing_to_describe() -> None:
-    assert describe_spans(RESPONSE, [], ()) == ()
+    assert type_spans(RESPONSE, [], ()) == ()
     alone = UnsupportedSpan("a", 0, 1, "detected")
     assert (alone.type, alone.knowledge, alone.severity, alone.category, alone.subcategory) == (None,) * 5

@@ -77,5 +77,5 @@ def test_the_command_prints_shares_and_costs(tmp_path: Path, monkeypatch: pytest
     assert "2 true responses restored 0 0.000" in lines
     assert "value replace “six” → “four”" in lines
     assert "times)" in lines
-    one = CliRunner().invoke(app, ["measure", "--rows", str(rows), "--skip", "1", "--limit", "1"])
-    assert "1 edited responses" in one.output
+    second = CliRunner().invoke(app, ["measure", "--rows", str(rows), "--skip", "1", "--limit", "1"])
+    assert "1 edited responses" in second.output
