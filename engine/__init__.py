@@ -39,7 +39,6 @@ from .generation.pipeline import GenerationStream
 from .generation.records import GeneratedResponse, GeneratedToken, Generation
 from .kg import KnowledgeGraph, Linked, Problem, Subgraph
 from .metrics import GROUPS, METRICS
-from .nph.records import Alternative, Change, Critique, Refinement
 from .schema.evidence import Difference, EvidencePacket, RequestDigests, Verification
 from .schema.explanations import (
     AnsweredPhrase,
@@ -80,9 +79,10 @@ from .schema.options import (
     Q2Options,
     TokenClassifierOptions,
 )
+from .schema.repairs import Alternative, Change, Correction, CorrectionEdit, Critique, Edit, Refinement
 from .schema.results import Citation, MetricResult, Ranked, Request, Score, Timings, UnsupportedSpan, Verdict
 from .schema.statistics import EngineStatistics, StageStatistics
-from .streaming.policies import Fallback, Policy, Redact, Refine, Regenerate
+from .streaming.policies import Correct, Fallback, Policy, Redact, Refine, Regenerate
 from .streaming.records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
 from .streaming.stream import ResponseStream
 
@@ -106,6 +106,9 @@ __all__ = [
     "ClassifiedSpan",
     "Comparison",
     "ContentWord",
+    "Correct",
+    "Correction",
+    "CorrectionEdit",
     "CriticExplanation",
     "CriticOptions",
     "Critique",
@@ -115,6 +118,7 @@ __all__ = [
     "DeviceError",
     "Difference",
     "EarlyVerdict",
+    "Edit",
     "Endpoint",
     "Engine",
     "EngineClosed",

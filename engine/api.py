@@ -21,6 +21,7 @@ from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
 from groundwire.runtime.triples import Triple
 
+from .correction.pipeline import CorrectionPipeline, CorrectionSettings
 from .evidence import check_packet, compare_scores, compare_settings, compare_texts, conclude, make_packet
 from .generation.options import GenerationOptions
 from .generation.pipeline import GenerationPipeline, GenerationStream
@@ -29,20 +30,21 @@ from .generation.settings import Settings, make_settings
 from .kg import KnowledgeGraph
 from .many import Item, Window, ascore_in_order, check_items, score_in_order, to_request
 from .nph.pipeline import NphPipeline
-from .nph.records import Critique, Refinement
 from .nph.steps import RefineOptions
 from .plan import Plan, check_options, make_plan
 from .scheduling.jobs import Finished, Job, Unfinished
 from .scheduling.scheduler import ObserveBatch, Scheduler
+from .scheduling.sequences import Jobs, arun_jobs, run_jobs
 from .scheduling.steps import Steps
 from .schema.evidence import EvidencePacket, Verification, VerificationStatus
 from .schema.options import Options
+from .schema.repairs import Correction, Critique, Refinement
 from .schema.results import MetricResult, Ranked, Request, Score
 from .schema.statistics import EngineStatistics
 from .schema.validation import make_request
 from .scoring import PendingScore, results_of, start, start_all
 from .streaming.core import StreamCore
-from .streaming.policies import Policy, Refine, check_policy, check_stream
+from .streaming.policies import Correct, Policy, Refine, check_policy, check_stream
 from .streaming.stream import ResponseStream
 
 IN_FLIGHT = 64
@@ -91,6 +93,7 @@ class Engine:
             tenant_weights=check_weights("tenant_weights", tenant_weights or {}),
         )
         self._nph = NphPipeline(runtime, self._scheduler)
+        self._correction = CorrectionPipeline(runtime, self._scheduler)
         self._generation = GenerationPipeline(runtime, self._scheduler, self._calibration)
 
     @classmethod
@@ -419,6 +422,66 @@ class Engine:
         settings = RefineOptions(hops, top, type_aware, min_probability, mask_all, veto)
         return await self._nph.arefine(response, history, triples, graph, settings, self._check_options(options))
 
+    def correct(
+        self,
+        response: str,
+        knowledge: Knowledge,
+        *,
+        history: Sequence[str] = (),
+        metrics: Sequence[str] | str | None = None,
+        options: Options | None = None,
+        max_drafts: int = 4,
+        remove_sentences: bool = False,
+    ) -> Correction:
+        """Put words of the knowledge in the place of those that it does not support, or leave these out.
+
+        The response is scored as by ``score``. For each inconsistent sentence, values, answers and words of the
+        knowledge are drafted in the place of its unsupported words, or parts of it are left out. ``max_drafts``
+        of these in all, at least one for each sentence, are scored together by the metrics that read both texts once.
+        The best is taken if the sentence is more probably consistent with it; otherwise nothing is changed, and the
+        status is ``refused``. With ``remove_sentences`` a whole inconsistent sentence may be left out if others remain.
+        No name and no number is written that neither the knowledge nor the response has, and everything else stays as
+        it is, character by character. Without a verdict nothing is corrected. Raises InvalidRequest as ``score``.
+        """
+        return run_jobs(
+            self._correction_jobs(response, knowledge, history, metrics, options, max_drafts, remove_sentences),
+            self._scheduler,
+        )
+
+    async def acorrect(
+        self,
+        response: str,
+        knowledge: Knowledge,
+        *,
+        history: Sequence[str] = (),
+        metrics: Sequence[str] | str | None = None,
+        options: Options | None = None,
+        max_drafts: int = 4,
+        remove_sentences: bool = False,
+    ) -> Correction:
+        """``correct`` for asyncio; cancelling the awaiting task cancels the request."""
+        return await arun_jobs(
+            self._correction_jobs(response, knowledge, history, metrics, options, max_drafts, remove_sentences),
+            self._scheduler,
+        )
+
+    def _correction_jobs(
+        self,
+        response: str,
+        knowledge: Knowledge,
+        history: Sequence[str],
+        metrics: Sequence[str] | str | None,
+        options: Options | None,
+        max_drafts: int,
+        remove_sentences: bool,
+    ) -> Jobs[Correction]:
+        plan = self._plan(metrics, options)
+        request = make_request(response, knowledge, history, plan.options)
+        settings = CorrectionSettings(check_integer("max_drafts", max_drafts, 1), remove_sentences)
+        if not isinstance(remove_sentences, bool):
+            raise InvalidRequest(f"remove_sentences is {remove_sentences!r:.200}; allowed are True and False.")
+        return self._correction.make_jobs(request, plan, settings)
+
     def generate(
         self,
         knowledge: Knowledge,
@@ -510,7 +573,12 @@ class Engine:
         check_stream(plan, policy, self._runtime.roles, triples)
         request = make_request("-", knowledge, history, plan.options, triples)
 
-        def repair(sentence: str, action: Refine) -> str | None:
+        def repair(sentence: str, action: Refine | Correct) -> str | None:
+            if isinstance(action, Correct):
+                correction = self.correct(
+                    sentence, request.knowledge, history=history, metrics=plan.names, options=plan.options
+                )
+                return correction.response if correction.status == "corrected" else None
             known = None if action.graph is not None else triples
             refined = self.refine(sentence, history, triples=known, graph=action.graph, options=plan.options)
             return refined.response if refined.status == "refined" else None

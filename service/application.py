@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from groundwire.engine import Engine, EvidencePacket, Generation, InvalidRequest, Refinement, Score
+from groundwire.engine import Correction, Engine, EvidencePacket, Generation, InvalidRequest, Refinement, Score
 from groundwire.engine.streaming.records import Event
 
 from . import detector, health, inference, lines, page, scoring, streams
@@ -22,6 +22,7 @@ from .openapi import make_document
 from .operations import EVENTS, WORK, Operation
 from .records import (
     ClassifyBody,
+    CorrectBody,
     EvidenceBody,
     GenerateBody,
     Health,
@@ -64,6 +65,7 @@ OPERATIONS = (
     ),
     Operation("POST", "/evidence", scoring.evidence, EvidenceBody, EvidencePacket),
     Operation("POST", "/rank", scoring.rank, RankBody, Ranking),
+    Operation("POST", "/correct", scoring.correct, CorrectBody, Correction),
     Operation("POST", "/refine", scoring.refine, RefineBody, Refinement),
     Operation("POST", "/generate", scoring.generate, GenerateBody, Generation),
     Operation(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from groundwire.engine import (
+    Correct,
     Fallback,
     GenerationOptions,
     Options,
@@ -107,6 +108,24 @@ class RefineBody(OptionRecord, frozen=True, kw_only=True):
     options: Options = Options()
 
 
+class CorrectBody(OptionRecord, frozen=True, kw_only=True):
+    """A response to correct by its knowledge."""
+
+    response: Text
+    knowledge: Knowledge
+    """One text, or several passages."""
+    history: tuple[str, ...] = ()
+    """Utterances, oldest first."""
+    metrics: Metrics | None = None
+    """Names, or a group: all, paper, fast. null: those that the server was started with, else those of the verdict."""
+    max_drafts: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
+    """Corrections that are scored, at most; at least one for each inconsistent sentence."""
+    remove_sentences: bool = False
+    """Leave an inconsistent sentence out where it cannot be corrected and others remain."""
+    options: Options = Options()
+    """deadline_ms and priority are bounded by the server."""
+
+
 class GenerateBody(OptionRecord, frozen=True, kw_only=True):
     """A dialogue to answer from its knowledge."""
 
@@ -139,7 +158,13 @@ class RefineAction(OptionRecord, frozen=True, tag="refine"):
     otherwise: Otherwise = "block"
 
 
-Action: TypeAlias = Otherwise | RefineAction
+class CorrectAction(OptionRecord, frozen=True, tag="correct"):
+    """Correct a sentence by the knowledge of the stream, and let it leave if it is consistent then."""
+
+    otherwise: Otherwise = "block"
+
+
+Action: TypeAlias = Otherwise | RefineAction | CorrectAction
 
 
 class PolicyBody(OptionRecord, frozen=True, kw_only=True):
@@ -174,6 +199,8 @@ def _build(action: Action) -> Any:
             return Fallback(action.text)
         case RefineAction():
             return Refine(otherwise=_build(action.otherwise))
+        case CorrectAction():
+            return Correct(otherwise=_build(action.otherwise))
         case _:
             return action
 

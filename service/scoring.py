@@ -1,21 +1,22 @@
-"""``/score``, ``/evidence``, ``/rank``, ``/refine`` and ``/generate``: one body, one answer."""
+"""``/score``, ``/evidence``, ``/correct``, ``/rank``, ``/refine`` and ``/generate``: one body, one answer."""
 
 from __future__ import annotations
 
 import msgspec
 from starlette.responses import Response
 
-from groundwire.engine import Generation, Options, Refinement, Score
+from groundwire.engine import Correction, Generation, Options, Refinement, Score
 from groundwire.engine.generation.options import MAX_NEW_TOKENS, MAX_RESPONSES
 
 from .call import Call, make_json
 from .limits import check_size, check_turn, estimate_tokens
 from .problems import refuse_stopped
-from .records import EvidenceBody, GenerateBody, RankBody, Ranking, RefineBody, ScoreBody, ScoreLine
+from .records import CorrectBody, EvidenceBody, GenerateBody, RankBody, Ranking, RefineBody, ScoreBody, ScoreLine
 
 SCORE = msgspec.json.Decoder(ScoreBody)
 EVIDENCE = msgspec.json.Decoder(EvidenceBody)
 RANK = msgspec.json.Decoder(RankBody)
+CORRECT = msgspec.json.Decoder(CorrectBody)
 REFINE = msgspec.json.Decoder(RefineBody)
 GENERATE = msgspec.json.Decoder(GenerateBody)
 
@@ -129,6 +130,39 @@ async def rank(call: Call) -> Response:
     # One that cannot be read comes last, without a value; what was stopped might have been the best.
     refuse_stopped("", (candidate.result.status for candidate in ranked), " ".join(sorted(messages)), ranking)
     return make_json(ranking)
+
+
+async def correct(call: Call) -> Response:
+    """Put what the knowledge says in the place of what it does not support.
+
+    Look at the status: only `corrected` changes the response, `unknown` says that there was no verdict.
+    """
+    body = await call.read(CORRECT)
+    service = call.service
+    check_turn(service.settings, (body.response,), body.knowledge, body.history)
+    options = call.bound_options(body.options)
+    metrics = service.resolve_metrics(body.metrics)
+    texts = (body.response, body.knowledge, body.history)
+    # Drafts are read by the quicker half of the metrics, about.
+    cost = estimate_tokens(texts, len(metrics), options.q2.decoding)
+    cost += estimate_tokens(texts, max(1, len(metrics) // 2) * body.max_drafts)
+    correction: Correction = await call.run(
+        lambda: service.engine.acorrect(
+            body.response,
+            body.knowledge,
+            history=body.history,
+            metrics=metrics,
+            options=options,
+            max_drafts=body.max_drafts,
+            remove_sentences=body.remove_sentences,
+        ),
+        cost,
+    )
+    note_score(call, correction.before)
+    call.log_fields["correct_status"] = correction.status
+    statuses = [result.status for result in correction.before.metrics.values()]
+    refuse_stopped(correction.status, statuses, correction.message, correction)
+    return make_json(correction)
 
 
 async def refine(call: Call) -> Response:

@@ -25,7 +25,18 @@ from ..text.shown import shown
 EXIT_UNSCORED = 3
 """Exit code of a command that has no result for some of its input."""
 DONE = frozenset(
-    {"scored", "nothing_to_verify", "generated", "checked", "clean", "refined", "refused", "no_context", "done before"}
+    {
+        "scored",
+        "nothing_to_verify",
+        "generated",
+        "checked",
+        "clean",
+        "refined",
+        "corrected",
+        "refused",
+        "no_context",
+        "done before",
+    }
 )
 """Statuses of lines with a result; the others say why there is none."""
 WARNED_LINES = 10
@@ -171,6 +182,17 @@ def format_reasons(score: Score) -> Text:
         knowledge = f": “{span.knowledge_says}”" if span.knowledge_says else ""
         lines.append(shown(f"“{span.text}” – {REASONS[span.reason]}{knowledge}"))
     return Text("\n".join(dict.fromkeys(lines)))
+
+
+def format_spans(score: Score) -> Text:
+    """One line per unsupported span: its words, what they are, and what the knowledge says."""
+    lines = [
+        f"“{span.text}” – {span.type}, severity {span.severity}: "
+        + (f"the knowledge {span.knowledge}" if span.knowledge == "contradicts" else "the knowledge is silent")
+        + (f" (“{span.knowledge_says}”)" if span.knowledge_says else "")
+        for span in score.unsupported
+    ]
+    return Text(shown("\n".join(dict.fromkeys(lines))))
 
 
 def print_details(console: Console, details: Details) -> None:

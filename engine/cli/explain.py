@@ -111,6 +111,8 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
     for warning in score.warnings:
         display.print_warning(console, warning)
     print_texts(console, response, knowledge, score)
+    if score.unsupported:
+        console.print(display.format_spans(score))
     for result in score.metrics.values():
         name, message = display.escape_markup(result.name), display.escape_markup(result.message)
         console.print(f"[bold]{name}[/] {display.format_value(result)} {message}")

@@ -12,7 +12,7 @@ import typer
 from groundwire.runtime.errors import GroundwireError
 
 from ..text.shown import shown
-from . import bundle, display, doctor, explain, generate, refine, score, stream, verify
+from . import bundle, correct, display, doctor, explain, generate, refine, score, stream, verify
 
 HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
 
@@ -33,6 +33,10 @@ Keep evidence of a score for an audit, and compare it with what is computed agai
 Check a response while it is written, and hold back what is not supported:
 
     groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
+
+Correct a file of responses by their knowledge:
+
+    groundwire correct examples/dialogues.jsonl
 
 Find and replace names that a knowledge graph does not support:
 
@@ -81,6 +85,7 @@ app.command("score")(score.score_file)
 app.command("explain")(explain.explain)
 app.command("generate")(generate.generate)
 app.command("stream")(stream.stream)
+app.command("correct")(correct.correct_file)
 app.command("critique")(refine.critique_file)
 app.command("refine")(refine.refine_file)
 app.command("verify")(verify.verify_packet)

@@ -19,7 +19,7 @@ from groundwire.runtime.triples import Triple, readable
 from ..api import Engine
 from ..jsonl.reading import Line
 from ..kg import KnowledgeGraph
-from ..nph.records import Alternative, Change, Critique, Refinement
+from ..schema.repairs import Alternative, Change, Critique, Refinement
 from ..text.shown import shown
 from . import display, options
 from .output import RowTable, print_json, prints_tables

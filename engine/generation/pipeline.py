@@ -5,11 +5,9 @@ The work of one request is a generator of the scheduler's jobs, so that a thread
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
-from collections.abc import Generator, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
 
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import GeneratedSequence
@@ -17,8 +15,9 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime
 
 from ..plan import make_plan
-from ..scheduling.jobs import Finished, Job, Unfinished
+from ..scheduling.jobs import Unfinished
 from ..scheduling.scheduler import Scheduler
+from ..scheduling.sequences import Jobs, add_timings, arun_jobs, run_jobs
 from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import Timings
@@ -31,7 +30,6 @@ from .settings import Settings, format_settings
 ROLE = "generator"
 EMBEDDED = "generator"
 """The embedded bundle with that role."""
-Jobs: TypeAlias = Generator[Job[Any], Finished[Any], Generation]
 
 
 class GenerationPipeline:
@@ -54,35 +52,11 @@ class GenerationPipeline:
 
     def generate(self, settings: Settings, metrics: Sequence[str], options: Options) -> Generation:
         """Generate responses, score them with ``metrics`` (names; may be empty) and rank them."""
-        jobs = self._make_jobs(settings, metrics, options)
-        job = next(jobs)
-        while True:
-            try:
-                finished = job.future.result()
-            except BaseException:
-                self._scheduler.cancel(job)
-                raise
-            try:
-                job = jobs.send(finished)
-            except StopIteration as stop:
-                generation: Generation = stop.value
-                return generation
+        return run_jobs(self._make_jobs(settings, metrics, options), self._scheduler)
 
     async def agenerate(self, settings: Settings, metrics: Sequence[str], options: Options) -> Generation:
         """``generate`` for asyncio."""
-        jobs = self._make_jobs(settings, metrics, options)
-        job = next(jobs)
-        while True:
-            try:
-                finished = await asyncio.wrap_future(job.future)
-            except asyncio.CancelledError:
-                self._scheduler.cancel(job)
-                raise
-            try:
-                job = jobs.send(finished)
-            except StopIteration as stop:
-                generation: Generation = stop.value
-                return generation
+        return await arun_jobs(self._make_jobs(settings, metrics, options), self._scheduler)
 
     def stream(self, settings: Settings, options: Options) -> GenerationStream:
         """Return a stream of the text of one response."""
@@ -94,7 +68,7 @@ class GenerationPipeline:
         sign = self._signature(settings, (), options)
         return GenerationStream(self._runtime, settings, sign, options.deadline_ms)
 
-    def _make_jobs(self, settings: Settings, metrics: Sequence[str], options: Options) -> Jobs:
+    def _make_jobs(self, settings: Settings, metrics: Sequence[str], options: Options) -> Jobs[Generation]:
         sign = self._signature(settings, metrics, options)
         finished = yield self._scheduler.submit(
             [_generate(settings)], options.max_windows, options.deadline_ms, options.priority, tenant=options.tenant
@@ -113,7 +87,7 @@ class GenerationPipeline:
                 plan = make_plan(self._runtime.roles, self._runtime.identity, self._calibration, metrics, options)
                 left_ms = None if options.deadline_ms is None else max(0.0, options.deadline_ms - timings.total_ms)
                 checked = yield start_all(requests, plan, self._runtime, self._scheduler, left_ms)
-                timings = _add_timings(timings, checked.timings)
+                timings = add_timings(timings, checked.timings)
                 responses = candidates.rank_responses(responses, requests, checked, plan)
         best = tuple(responses[: settings.options.n])
         return _make_generation("generated", best, settings, metrics, timings, sign)
@@ -215,10 +189,3 @@ def _make_response(sequence: GeneratedSequence, index: int) -> GeneratedResponse
         finished=sequence.finished,
         index=index,
     )
-
-
-def _add_timings(first: Timings, second: Timings) -> Timings:
-    stages = dict(first.stages_ms)
-    for role, spent_ms in second.stages_ms.items():
-        stages[role] = stages.get(role, 0.0) + spent_ms
-    return Timings(first.total_ms + second.total_ms, stages)

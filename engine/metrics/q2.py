@@ -26,7 +26,7 @@ from groundwire.runtime.calls import (
 from groundwire.runtime.errors import InvalidRequest
 
 from ..scheduling.steps import Steps
-from ..schema.explanations import Comparison, Q2Explanation, Reason, UnsupportedSpan
+from ..schema.explanations import Comparison, PassageRange, Q2Explanation, Reason, UnsupportedSpan
 from ..schema.options import Options, Q2Options
 from ..schema.results import MetricResult, Request
 from ..text.answers import answer_f1, match_answers
@@ -262,6 +262,7 @@ def _compare(question: Question, answer: Answered, f1: float, label: Classified 
         label.probabilities if label else None,
         decided.get(label.label, f1) if label else f1,
         answer.status,
+        None if answer.start < 0 else PassageRange(answer.passage, answer.start, answer.end),
     )
 
 

@@ -16,6 +16,7 @@ from ..scheduling.jobs import Job, Unfinished
 from ..scheduling.scheduler import Scheduler
 from ..scheduling.steps import Steps
 from ..schema.options import Options
+from ..schema.repairs import Critique, Refinement
 from ..schema.results import Timings
 from ..schema.validation import make_history, make_response, make_triples
 from ..signature import signature
@@ -23,7 +24,6 @@ from . import steps
 from .context import Context, build_context
 from .critic import ROLE as CRITIC
 from .entity_types import ROLE as SPANS
-from .records import Critique, Refinement
 from .steps import CritiqueResult, RefineOptions, RepairResult
 
 RETRIEVER = "retriever"

@@ -18,12 +18,13 @@ from ..scheduling.steps import Steps
 from ..schema.base import Record
 from ..schema.explanations import FlaggedMention, FlaggedToken
 from ..schema.options import Options
+from ..schema.repairs import Alternative, Change
 from ..text.token_flags import flag_tokens
+from ..text.wording import Replacement, replace_names
 from .context import Context, find_path
 from .critic import critic_call
 from .entity_types import find_entities, find_other_types
 from .mentions import find_all_mentions, find_mentions
-from .records import Alternative, Change
 from .repair import (
     MAX_CANDIDATES,
     MIN_CORRECT,
@@ -35,7 +36,6 @@ from .repair import (
     merge_anchors,
 )
 from .swaps import Swap, find_swaps
-from .wording import Replacement, replace_names
 
 VERIFIED_DRAFTS = 3
 """Repairs of a response that the critic reads."""

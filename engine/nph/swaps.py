@@ -19,10 +19,10 @@ from ..schema.explanations import FlaggedMention, FlaggedToken
 from ..text.overlaps import find_overlaps
 from ..text.sentences import sentences
 from ..text.token_flags import flag_tokens
+from ..text.wording import Replacement, replace_names
 from .context import Context
 from .critic import critic_call
 from .mentions import max_probabilities
-from .wording import Replacement, replace_names
 
 MIN_PROBABILITY = 0.2
 """Probability, 0–1, that one of two names is hallucinated, from which the other order is tried."""

@@ -24,8 +24,24 @@ REASONS: dict[Reason, str] = {
 """What tables and reports print for a reason."""
 
 
+SpanType: TypeAlias = Literal["entity", "number", "date", "negation", "relation", "addition", "opinion"]
+"""What unsupported words are: a name, an amount, a date or time, a negation, another word with which they say something
+else of what the knowledge speaks of (``relation``), something that is added to it, or an opinion stated as a fact."""
+Severity: TypeAlias = Literal["low", "medium", "high"]
+"""How much unsupported words may mislead. ``high``: the knowledge contradicts an entity, a number, a date or a
+negation. ``medium``: it contradicts something else, or does not have an entity, a number or a date. ``low``: the
+rest."""
+Category: TypeAlias = Literal["contradiction", "fabricated_reference", "unsupported_addition"]
+Subcategory: TypeAlias = Literal["numerical", "temporal", "entity", "relational", "claim", "elaboration", "subjective"]
+_CONTRADICTIONS: dict[SpanType, Subcategory] = {"number": "numerical", "date": "temporal", "entity": "entity"}
+_ADDITIONS: dict[SpanType, Subcategory] = {"addition": "elaboration", "opinion": "subjective"}
+
+
 class UnsupportedSpan(Record, frozen=True):
-    """Words of the response that the knowledge does not support: ``text == response[start:end]``."""
+    """Words of the response that the knowledge does not support: ``text == response[start:end]``.
+
+    In ``Score.unsupported`` they have a type and a severity.
+    """
 
     text: str
     start: int
@@ -37,6 +53,39 @@ class UnsupportedSpan(Record, frozen=True):
     """The metric that gives the reason."""
     metrics: tuple[str, ...] = ()
     """All metrics that doubt these words, in ``Score.unsupported``."""
+    type: SpanType | None = None
+    """What they are; None in the result of a single metric."""
+    knowledge: Literal["contradicts", "silent"] | None = None
+    """Whether the knowledge says otherwise, or nothing about them; None in the result of a single metric."""
+    severity: Severity | None = None
+    """None in the result of a single metric."""
+
+    @property
+    def category(self) -> Category | None:
+        """The name that LettuceDetect 2 has for what they are; None in the result of a single metric."""
+        if self.knowledge is None:
+            return None
+        if self.knowledge == "contradicts":
+            return "contradiction"
+        return "fabricated_reference" if self.type == "entity" else "unsupported_addition"
+
+    @property
+    def subcategory(self) -> Subcategory | None:
+        """LettuceDetect's name within ``category``; None in the result of a single metric."""
+        if self.type is None:
+            return None
+        if self.category == "contradiction":
+            return _CONTRADICTIONS.get(self.type, "relational")
+        return "entity" if self.type == "entity" else _ADDITIONS.get(self.type, "claim")
+
+
+class PassageRange(Record, frozen=True):
+    """Characters ``start`` to ``end`` of a passage of the knowledge."""
+
+    passage: int
+    """Its index."""
+    start: int
+    end: int
 
 
 class Comparison(Record, frozen=True):
@@ -63,6 +112,8 @@ class Comparison(Record, frozen=True):
     answer_status: Literal["answered", "none", "empty"] | None = None
     """``none``: the knowledge has no answer. ``empty``: the reader chose words, but none that are an answer. Both
     score 0. None for discarded questions."""
+    evidence: PassageRange | None = None
+    """Where the answer is in the knowledge; None without an answer."""
 
 
 class Q2Explanation(Record, frozen=True, tag="q2"):
@@ -222,15 +273,6 @@ class PmiToken(Record, frozen=True):
     """None where no token precedes it, so that it has no prediction."""
     difference: float | None
     """``with_document`` minus ``without_document``; above 0 the knowledge makes the token more likely."""
-
-
-class PassageRange(Record, frozen=True):
-    """Characters ``start`` to ``end`` of a passage of the knowledge."""
-
-    passage: int
-    """Its index."""
-    start: int
-    end: int
 
 
 class PmiExplanation(Record, frozen=True, tag="pmi"):

@@ -15,6 +15,7 @@ from ..verdict.citations import list_citations
 from ..verdict.decision import STOPPED
 from ..verdict.sentences import decide_alone, keep_doubted
 from ..verdict.span_fusion import fuse_spans
+from ..verdict.span_types import type_spans
 from .records import Outcome
 
 Part = TypeVar("Part", UnsupportedSpan, Citation)
@@ -58,7 +59,7 @@ def check_alone(text: str, results: Sequence[MetricResult], plan: Plan) -> Check
         options.max_false_positive_rate,
     )
     worst = min(decided, key=_rank).verdict
-    spans = keep_doubted(fuse_spans(text, results), decided)
+    spans = type_spans(text, keep_doubted(fuse_spans(text, results), decided), results)
     return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(by_name, decided))
 
 

@@ -29,7 +29,18 @@ from ..schema.validation import make_response
 from ..scoring import PendingScore, results_of
 from ..text.sentences import Sentence, SentenceReader, sentences
 from .checks import Check, check_alone, check_in_whole
-from .policies import Fallback, Policy, Redact, Refine, Regenerate, find_action, name_action, resolve
+from .policies import (
+    Correct,
+    Fallback,
+    Policy,
+    Redact,
+    Refine,
+    Regenerate,
+    Rewriting,
+    find_action,
+    name_action,
+    resolve,
+)
 from .records import ActionName, Blocked, EarlyVerdict, Event, FinalEvent, Outcome, Release, SentenceEvent
 
 T = TypeVar("T")
@@ -39,8 +50,8 @@ Wait: TypeAlias = ScoreJob | Callable[[], Any]
 Work: TypeAlias = Generator[Wait, Any, T]
 Start: TypeAlias = Callable[[Request, float | None], PendingScore]
 """Starts the metrics of a request, with a deadline in milliseconds; None: without."""
-Repair: TypeAlias = Callable[[str, Refine], str | None]
-"""What ``Refine`` makes of a sentence; None where there is no repair."""
+Repair: TypeAlias = Callable[[str, Refine | Correct], str | None]
+"""What ``Refine`` or ``Correct`` makes of a sentence; None where there is no repair."""
 AT_ONCE = 8
 """Sentences of a stream that are checked at the same time, if so many come at once."""
 _COUNTED = re.compile(r"\w{1,16}|[^\w\s]")
@@ -309,11 +320,11 @@ class StreamCore:
             check.citations,
         )
         rewritten = None
-        if isinstance(action, Regenerate | Refine):
+        if isinstance(action, Rewriting):
             rewritten = yield from self._rewrite(event, action)
         self._add_event(event, early)
         by = name_action(action)
-        if isinstance(action, Regenerate | Refine) and rewritten is None:
+        if isinstance(action, Rewriting) and rewritten is None:
             action = resolve(action.otherwise)
             by = name_action(action)
         if action == "block" or isinstance(action, Fallback):
@@ -355,7 +366,7 @@ class StreamCore:
         self._waiting.clear()
         self.forget_jobs()
 
-    def _rewrite(self, event: SentenceEvent, action: Regenerate | Refine) -> Work[tuple[str, Check] | None]:
+    def _rewrite(self, event: SentenceEvent, action: Rewriting) -> Work[tuple[str, Check] | None]:
         """Another text for a sentence and what is known about it; None if there is none that may leave."""
         if self.left > event.start:
             return None

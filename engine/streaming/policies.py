@@ -61,8 +61,17 @@ class Refine(OptionRecord, frozen=True):
     """What happens to the sentence when there is no repair, or it is not good enough."""
 
 
-Action: TypeAlias = Otherwise | Regenerate | Refine
-Resolved: TypeAlias = Literal["release", "flag", "block"] | Redact | Fallback | Regenerate | Refine
+class Correct(OptionRecord, frozen=True):
+    """Correct the sentence as ``Engine.correct`` does, check the result, and let it leave as ``Regenerate`` does."""
+
+    otherwise: Otherwise = "block"
+    """What happens to the sentence when there is no correction, or it is not good enough."""
+
+
+Rewriting: TypeAlias = Regenerate | Refine | Correct
+"""Actions that put another text in the place of a sentence."""
+Action: TypeAlias = Otherwise | Rewriting
+Resolved: TypeAlias = Literal["release", "flag", "block"] | Redact | Fallback | Rewriting
 """``release`` is what happens to a consistent sentence."""
 _WORDS = ("flag", "block", "redact")
 _NAMES: dict[type, ActionName] = {
@@ -70,6 +79,7 @@ _NAMES: dict[type, ActionName] = {
     Fallback: "fallback",
     Regenerate: "regenerate",
     Refine: "refine",
+    Correct: "correct",
 }
 OUTCOMES: tuple[Outcome, ...] = (
     "inconsistent", "unverifiable", "unknown", "deadline", "failed", "truncated", "overflow",
@@ -156,7 +166,7 @@ def _check_action(name: str, action: Any, *, may_rewrite: bool) -> None:
         check_integer(f"{name}.attempts", action.attempts, 1)
     if isinstance(action, Refine) and not isinstance(action.graph, KnowledgeGraph | None):
         raise InvalidRequest(f"{name}.graph is {type(action.graph).__name__}; pass a KnowledgeGraph, or None.")
-    if isinstance(action, Regenerate | Refine):
+    if isinstance(action, Rewriting):
         _check_action(f"{name}.otherwise", action.otherwise, may_rewrite=False)
 
 

@@ -12,7 +12,7 @@ Outcome: TypeAlias = Literal[
 ]
 """What a policy goes by. The label of a verdict; or why there is none: ``deadline``, ``failed`` and ``truncated`` are
 statuses of a metric, ``overflow`` says that more was held back, or longer, than the policy allows."""
-ActionName: TypeAlias = Literal["release", "flag", "block", "redact", "refine", "regenerate", "fallback"]
+ActionName: TypeAlias = Literal["release", "flag", "block", "redact", "refine", "correct", "regenerate", "fallback"]
 """``release`` is what happens to a consistent sentence, the others are what a policy may say."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .sentences import Sentence, read_sentences
@@ -32,13 +32,25 @@ def count_shared_words(passages: Sequence[str], response: str) -> Iterator[Relev
     >>> [(item.candidate.sentence.text, item.shared) for item in found]
     [('It is old.', 0), ('The Rhine is long.', 1)]
     """
+    return count_shared_in(read_passages(passages), response)
+
+
+def read_passages(passages: Sequence[str]) -> Iterator[PassageSentence]:
+    """Yield the sentences of all passages, in order, reading them as far as somebody asks."""
+    return (
+        PassageSentence(passage, sentence) for passage, text in enumerate(passages) for sentence in read_sentences(text)
+    )
+
+
+def count_shared_in(sentences: Iterable[PassageSentence], response: str) -> Iterator[RelevantSentence]:
+    """``count_shared_words`` for sentences that were read before."""
     asked = content_words(response)
     # Most sentences of long knowledge have no such word, which this sees in a hundredth of the time.
     any_asked = re.compile("|".join(re.escape(word.casefold()) for word in asked) or "(?!)")
-    for passage, text in enumerate(passages):
-        for sentence in read_sentences(text):
-            shared = len(asked & content_words(sentence.text)) if any_asked.search(sentence.text.casefold()) else 0
-            yield RelevantSentence(PassageSentence(passage, sentence), shared)
+    for candidate in sentences:
+        text = candidate.sentence.text
+        shared = len(asked & content_words(text)) if any_asked.search(text.casefold()) else 0
+        yield RelevantSentence(candidate, shared)
 
 
 def rank_by_overlap(sentences: Sequence[RelevantSentence]) -> list[PassageSentence]:

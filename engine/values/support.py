@@ -24,7 +24,7 @@ MAX_COMPARISONS = 500_000
 COMPARISONS_AT_ONCE = 50_000
 TOKENS_AT_ONCE = 10_000
 """Tokens that are read in one go, and comparisons that are made: about 100 ms."""
-_NEGATIONS = frozenset(
+NEGATIONS = frozenset(
     read_table("""
     not never no nor neither without none cannot isn't wasn't aren't weren't don't doesn't didn't
 """)
@@ -75,7 +75,7 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
         )
     negated: dict[int, int] = {}
     for token in tokens:
-        if token.lower in _NEGATIONS:
+        if token.lower in NEGATIONS:
             negated.setdefault(token.sentence, token.start)
     sides = _Sides(response, tokens, values, knowledge)
     checked: list[CheckedValue] = []

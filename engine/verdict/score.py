@@ -12,6 +12,7 @@ from ..schema.results import MetricResult, Request, Score, Timings
 from .citations import list_citations
 from .sentences import add_spans, decide_response, keep_doubted
 from .span_fusion import fuse_spans
+from .span_types import type_spans
 from .threshold import decide_metrics
 
 FOREIGN = (
@@ -39,6 +40,7 @@ def build_score(
         request.response, by_name, calibration, options.profile, options.max_false_positive_rate
     )
     spans = keep_doubted(fuse_spans(request.response, results), decided)
+    spans = type_spans(request.response, spans, results)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
         status=first.status,

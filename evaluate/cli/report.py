@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from groundwire.engine.api import Engine
 
     from ..traffic.observations import Observations
-    from ..traffic.records import Drift, Group, Report
+    from ..traffic.records import Drift, Group, TrafficReport
 
 TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "time")
 """The fields of a line of traffic, for --columns."""
@@ -287,7 +287,7 @@ def _check_rates(rate: float, alert_rate: float) -> None:
         raise typer.BadParameter(f"{alert_rate} is not between 0 and 1.", param_hint="--alert-rate")
 
 
-def _print_report(report: Report, page: Path | None) -> None:
+def _print_report(report: TrafficReport, page: Path | None) -> None:
     console = display.output_console()
     labels = ", ".join(f"{count} {label}" for label, count in report.labels.items() if count)
     console.print(f"[bold]{display.escape_markup(report.source)}[/]: {report.lines} lines, {labels}", soft_wrap=True)

@@ -11,7 +11,7 @@ import msgspec
 from groundwire.runtime.errors import InvalidRequest
 
 from ..traffic.concentration import SIGNIFICANT
-from ..traffic.records import Drift, Factor, Group, QuantityShift, Report
+from ..traffic.records import Drift, Factor, Group, QuantityShift, TrafficReport
 from .page import format_time, make_environment
 from .tables import Column, Table
 from .traffic_plots import draw_looks, draw_probabilities
@@ -41,7 +41,7 @@ class GroupView(NamedTuple):
     """How many differ from the other responses."""
 
 
-def write_traffic_page(report: Report, directory: Path) -> Path:
+def write_traffic_page(report: TrafficReport, directory: Path) -> Path:
     """Write ``directory/traffic.html`` and ``directory/traffic.json``; returns the path of the former.
 
     The same report gives the same bytes. InvalidRequest for a directory that cannot be written.
@@ -59,7 +59,7 @@ def write_traffic_page(report: Report, directory: Path) -> Path:
     return page
 
 
-def render_traffic(report: Report) -> str:
+def render_traffic(report: TrafficReport) -> str:
     """The page."""
     views = [view for factor in get_args(Factor) if (view := _build_group_view(factor, report.groups)) is not None]
     probabilities = looks = None

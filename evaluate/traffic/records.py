@@ -1,4 +1,4 @@
-"""The report about traffic, as records; ``traffic.json`` is ``Report``."""
+"""The report about traffic, as records; ``traffic.json`` is ``TrafficReport``."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class ProbabilityCounts(Record, frozen=True):
     reference: tuple[int, ...] = ()
 
 
-class Report(Record, frozen=True):
+class TrafficReport(Record, frozen=True):
     """How much of the traffic is inconsistent, where, and since when."""
 
     schema: int

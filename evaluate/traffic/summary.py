@@ -17,7 +17,7 @@ from ..statistics.shift import QUANTITIES, find_band, measure_shift
 from .concentration import find_groups
 from .drift import compare_with_reference
 from .observations import Observation, Observations, to_iso
-from .records import SCHEMA, CorrectedShare, Drift, ProbabilityCounts, QuantityShift, Report
+from .records import SCHEMA, CorrectedShare, Drift, ProbabilityCounts, QuantityShift, TrafficReport
 
 BINS = 20
 
@@ -41,7 +41,7 @@ def build_report(
     rate: float = 1.0,
     lines: int | None = None,
     reference: Reference | None = None,
-) -> Report:
+) -> TrafficReport:
     """The report about ``observations``.
 
     ``rate`` is the share of the ``lines`` of the input that was drawn; ``lines`` None is as many as there are.
@@ -73,7 +73,7 @@ def build_report(
     drift = _find_drift(observations, reference, notes)
     times = [row.time for row in observations.rows if row.time is not None]
     thresholds = {threshold for _, threshold in observations.thresholds}
-    return Report(
+    return TrafficReport(
         SCHEMA,
         when,
         source,

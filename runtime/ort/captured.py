@@ -16,7 +16,7 @@ import onnxruntime as ort
 
 from .cuda import Stream
 from .gate import GATE
-from .session import DeviceProfile, open_graph
+from .session import DeviceProfile, open_file
 
 Bind = Callable[[ort.IOBinding], None]
 MAX_CAPTURED = 4096
@@ -52,10 +52,10 @@ class CapturedGraph:
             "sdpa_kernel": "2",
         }
         try:
-            session = open_graph(path, profile, {**options, "enable_cuda_graph": "1"})
+            session = open_file(path, profile, {**options, "enable_cuda_graph": "1"})
             return cls(session, path.name, stream, captures=True)
         except Exception:  # ONNX Runtime's exceptions share no public base; what is broken fails again
-            return cls(open_graph(path, profile, options), path.name, stream, captures=False)
+            return cls(open_file(path, profile, options), path.name, stream, captures=False)
 
     def launch(self, key: Hashable, bind: Bind) -> None:
         """Queue a run of the shapes and addresses that ``bind`` binds, which are the same whenever ``key`` is.

@@ -177,7 +177,7 @@ class Session:
     def load(cls, path: Path, profile: DeviceProfile) -> Session:
         """Build the session; BundleError for a graph that cannot be read, DeviceError for a device that cannot
         start."""
-        return cls(open_graph(path, profile), path.name, profile)
+        return cls(open_file(path, profile), path.name, profile)
 
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
         """All outputs, as arrays in host memory; ModelError when the run fails."""
@@ -257,7 +257,7 @@ class Session:
         return translate(error, self._name, self._device)
 
 
-def open_graph(path: Path, profile: DeviceProfile, options: Mapping[str, str] | None = None) -> ort.InferenceSession:
+def open_file(path: Path, profile: DeviceProfile, options: Mapping[str, str] | None = None) -> ort.InferenceSession:
     """ONNX Runtime's session of a file, with further ``options`` of its provider.
 
     BundleError for a graph that cannot be read, DeviceError for a device that cannot start.

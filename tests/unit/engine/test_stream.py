@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine import (
     Blocked,
+    Correct,
     Engine,
     Fallback,
     FinalEvent,
@@ -38,6 +39,7 @@ from groundwire.runtime.calls import ClassifiedToken, ClassifiedTokens, Read
 from groundwire.runtime.errors import GroundwireError, ModelError, TooLong
 from groundwire.runtime.protocol import Outcome
 from tests.support import graph_world
+from tests.support.correcting import make_engine as make_correcting_engine
 from tests.support.streams import CALIBRATION, CUTS, KNOWLEDGE, METRICS, ROLES, TEXTS, cut, cut_units, text_of, world
 
 FLAG_ALL = Policy(
@@ -435,6 +437,32 @@ def test_a_sentence_is_repaired_with_a_graph(by_graph: bool) -> None:
         )
         run(stream, ["It was directed by James Cameron. It is old. James Cameron likes it. Really."])
     assert stream.released == "It was directed by Ridley Scott. It is old."  # for the third there is no repair
+
+
+@pytest.mark.parametrize("otherwise", ["block", "redact"])
+def test_a_sentence_is_corrected_by_the_knowledge_or_else(otherwise: Any) -> None:
+    with make_correcting_engine() as engine:
+        stream = engine.stream(
+            "The violin has four strings.", policy=Policy(inconsistent=Correct(otherwise), unknown="flag")
+        )
+        events = run(stream, ["The violin has six strings. ", "The violin sings loudly. ", "Four strings."])
+    released = [event for event in events if isinstance(event, Release)]
+    assert (released[0].text.strip(), released[0].action, released[0].checked) == (
+        "The violin has four strings.",
+        "correct",
+        True,
+    )
+    # For the second nothing is better, so what else was said happens.
+    assert "loudly" not in stream.released
+    assert any(isinstance(event, Blocked) for event in events) == (otherwise == "block")
+
+
+def test_without_a_verdict_nothing_is_corrected() -> None:
+    with make_correcting_engine(None) as engine:
+        policy = Policy(unknown=Correct("redact"))
+        stream = engine.stream("The violin has four strings.", metrics=["nli", "values"], policy=policy)
+        run(stream, ["The violin has six strings."])
+    assert stream.released == "[…]"
 
 
 # How much is held.

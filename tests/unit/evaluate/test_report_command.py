@@ -17,7 +17,7 @@ from groundwire.engine import Engine, InvalidRequest
 from groundwire.engine.cli import app as engine_app
 from groundwire.evaluate.cli.report import report
 from groundwire.evaluate.report.traffic import render_traffic
-from groundwire.evaluate.traffic.records import Report
+from groundwire.evaluate.traffic.records import TrafficReport
 from groundwire.evaluate.traffic.summary import Reference, build_report
 from groundwire.runtime.calibration import Calibration
 from tests.support.browser import BROWSER, observe_page
@@ -60,9 +60,9 @@ def write(path: Path, lines: list[Any]) -> Path:
     return path
 
 
-def read(result: Result) -> Report:
+def read(result: Result) -> TrafficReport:
     assert result.exit_code in (0, 3), f"{result.output} {result.exception}"
-    return Report.from_json(result.stdout)
+    return TrafficReport.from_json(result.stdout)
 
 
 def test_texts_are_scored_and_reported(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_texts_are_scored_and_reported(tmp_path: Path) -> None:
     result = run(source, "--out", out)
     assert result.exit_code == 0, f"{result.output} {result.exception}"
     assert "traffic.jsonl: 40 lines, 40 consistent" in result.output  # of Q² 0.5 the probability is the threshold
-    stored = Report.from_json((out / "traffic.json").read_bytes())
+    stored = TrafficReport.from_json((out / "traffic.json").read_bytes())
     page = (out / "traffic.html").read_text(encoding="utf-8")
     assert stored.lines == 40
     assert render_traffic(stored) == page
@@ -196,7 +196,7 @@ def test_wrong_usage_is_said_before_anything_is_scored(
     assert message in usage_error(run(source, *arguments))
 
 
-def build(calibration: Calibration = EXACT) -> Report:
+def build(calibration: Calibration = EXACT) -> TrafficReport:
     """A report with everything, of texts that are hostile to a page."""
     names = [TEXT if index % 4 else "s2" for index in range(240)]
     texts = [f"Elvis was born in 1936. {TEXT}" if index % 3 else "Elvis came." for index in range(240)]

@@ -16,7 +16,7 @@ from groundwire.evaluate.statistics.shift import describe_distributions
 from groundwire.evaluate.traffic.concentration import MIN_RESPONSES, find_groups
 from groundwire.evaluate.traffic.drift import compare_shares, compare_with_reference, take_looks
 from groundwire.evaluate.traffic.observations import Observations, read_time
-from groundwire.evaluate.traffic.records import Report
+from groundwire.evaluate.traffic.records import TrafficReport
 from groundwire.evaluate.traffic.summary import Reference, build_report
 from groundwire.runtime.calibration import Calibration
 from tests.support.evaluation import CALIBRATION
@@ -25,7 +25,7 @@ from tests.support.traffic import EXACT, make_rows, make_score, observe
 WHEN = "2026-11-23T00:00:00+00:00"
 
 
-def report(observations: Observations, calibration: Calibration | None = EXACT, **fields: Any) -> Report:
+def report(observations: Observations, calibration: Calibration | None = EXACT, **fields: Any) -> TrafficReport:
     return build_report(observations, "traffic.jsonl", WHEN, calibration, **fields)
 
 
@@ -267,7 +267,7 @@ def test_a_report_is_read_back() -> None:
     scores = [make_score(index / 60) for index in range(60)]
     rows = [{"time": 1795348800 + 3600 * index, "system": f"s{index % 2}"} for index in range(60)]
     built = report(observe(scores, texts, rows), reference=Reference(observe(scores), "old.jsonl", 0.05, 20))
-    assert Report.from_json(built.to_json()) == built
+    assert TrafficReport.from_json(built.to_json()) == built
     assert (built.first_time, built.last_time) == ("2026-11-22T12:00:00Z", "2026-11-24T23:00:00Z")
     assert {group.factor for group in built.groups} >= {"term", "system", "time"}
     assert sum(built.probabilities.now) == 60

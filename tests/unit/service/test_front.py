@@ -29,6 +29,7 @@ from groundwire.service.front import OPEN, Front
 from groundwire.service.logs import FIELDS
 from groundwire.service.problems import STATUS, Problem
 from groundwire.service.settings import Settings
+from tests.support import correcting
 from tests.support.generation import language_model
 from tests.support.graph_world import FILMS
 from tests.support.graph_world import world as graph_world
@@ -240,6 +241,34 @@ def test_names_are_repaired() -> None:
         assert (answer.status_code, answer.json()["path"]) == (422, "$.top")
 
     run(test, graph_world())
+
+
+def test_a_response_is_corrected_by_its_knowledge() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        body = {"response": "The violin has six strings.", "knowledge": ["The violin has four strings."]}
+        answer = await client.post("/correct", json=body)
+        assert (answer.status_code, answer.json()["status"]) == (200, "corrected")
+        assert answer.json()["response"] == "The violin has four strings."
+        assert answer.json()["edits"][0]["evidence"] == {"passage": 0, "start": 15, "end": 19}
+        answer = await client.post("/correct", json=body | {"max_drafts": 0})
+        assert (answer.status_code, answer.json()["path"]) == (422, "$.max_drafts")
+        answer = await client.post("/correct", json=body | {"knowledge": " "})
+        assert (answer.status_code, answer.json()["path"]) == (422, "$.knowledge")
+        answer = await client.post("/correct", json=body | {"knowledge": ["a"] * 10_000})
+        assert answer.status_code == 413
+
+    def fail(call: Classify) -> Outcome:
+        if "Six" in call.hypothesis:
+            raise ModelError("out of order")
+        return correcting.entail(call)
+
+    async def test_failure(client: httpx.AsyncClient, front: Front) -> None:
+        answer = await client.post("/correct", json={"response": "Six strings.", "knowledge": "Four strings."})
+        assert answer.status_code == 500
+        assert answer.json()["result"]["status"] == "failed"
+
+    run(test, FakeRuntime(correcting.ROLES, calibration=correcting.CALIBRATION))
+    run(test_failure, FakeRuntime({"nli": fail}, calibration=correcting.CALIBRATION))
 
 
 def test_what_the_bundle_lacks_is_said() -> None:

@@ -1,4 +1,4 @@
-"""The records that critique and repair return."""
+"""The records of critique, repair and correction."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ from typing import Literal, TypeAlias
 
 from groundwire.runtime.triples import Triple
 
-from ..schema.base import Record
-from ..schema.explanations import FlaggedMention
-from ..schema.results import Timings
+from .base import Record
+from .explanations import FlaggedMention, PassageRange
+from .results import Score, Timings, UnsupportedSpan
 
 StoppedStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]
 """As for metrics: the texts exceed what may be read, the request was stopped, or a model failed."""
+
+
+CorrectionStatus: TypeAlias = Literal["corrected", "clean", "refused", "unknown"] | StoppedStatus
+EditSource: TypeAlias = Literal["value", "answer", "wording", "candidate", "removal"]
+"""Where the words of a correction come from. ``value``: the knowledge has this value where the response has another.
+``answer``: it answers a question about the replaced words so. ``wording``: its sentence has these words where that of
+the response, otherwise alike, has others. ``candidate``: it is of the same type and in the most similar sentence.
+``removal``: there are none."""
 
 
 class Critique(Record, frozen=True):
@@ -49,16 +57,21 @@ class Alternative(Record, frozen=True):
     """The triple that joins anchor and entity; several triples if they are further apart."""
 
 
-class Change(Record, frozen=True):
-    """A name that was replaced: ``original[start:end] == old``, ``response[new_start:new_end] == new``."""
+class Edit(Record, frozen=True):
+    """Words that were replaced: ``original[start:end] == old``, ``response[new_start:new_end] == new``."""
 
     old: str
     new: str
-    """With its article if that changed too."""
+    """With its article if that changed too; empty where words were removed."""
     start: int
     end: int
     new_start: int
     new_end: int
+
+
+class Change(Edit, frozen=True):
+    """A name that was replaced by an entity of a knowledge graph."""
+
     mention: FlaggedMention
     """The flagged name. A name that the critic does not flag is replaced only if it is exchanged with a flagged one, or
     with ``mask_all``."""
@@ -91,6 +104,45 @@ class Refinement(Record, frozen=True):
     before: Critique
     after: Critique | None
     """The critique of the new response; None when nothing was changed."""
+    timings: Timings
+    signature: str
+    message: str = ""
+
+
+class CorrectionEdit(Edit, frozen=True):
+    """Unsupported words of a response that were replaced by words of the knowledge, or removed."""
+
+    action: Literal["replace", "insert", "remove", "remove_sentence"]
+    source: EditSource
+    evidence: PassageRange | None
+    """Where in the knowledge the new words are, or what contradicts the old ones; None for a removal without such."""
+    span: UnsupportedSpan | None
+    """The unsupported words that the edit is about; None where no single words were marked, as for a lost negation."""
+
+
+class Correction(Record, frozen=True):
+    """A response before and after correction from its knowledge."""
+
+    status: CorrectionStatus
+    """``clean``: the verdict is not inconsistent, so there is nothing to correct. ``refused``: it is, and no correction
+    is good enough. ``unknown``: without a verdict nothing is corrected. ``message`` says why. Only ``corrected``
+    changes the response."""
+    original: str
+    response: str
+    """The response after correction; equal to ``original`` under every status but ``corrected``."""
+    edits: tuple[CorrectionEdit, ...]
+    """In the order of the response."""
+    unresolved: tuple[UnsupportedSpan, ...]
+    """Unsupported spans of the original, in inconsistent sentences, that no edit touches."""
+    accepted: bool | None
+    """Whether no sentence is inconsistent after the correction; None when nothing was changed."""
+    before: Score
+    """That of the original."""
+    after: Score | None
+    """That of the corrected response, by the metrics that corrections are compared by; None when nothing was changed.
+    Its probability is to be compared with ``probability_before``, not with that of ``before``."""
+    probability_before: float | None
+    """Of the original being consistent, by the metrics of ``after``, 0–1."""
     timings: Timings
     signature: str
     message: str = ""

@@ -1,7 +1,7 @@
 """Replaces names in a sentence: adapts the article and the capitals, and changes nothing else.
 
 >>> replace_names("Is it an Alien?", [Replacement(9, 14, "Gladiator", "Alien")])
-('Is it a Gladiator?', (Edit(start=6, end=14, new_start=6, new_end=17),))
+('Is it a Gladiator?', (EditRange(start=6, end=14, new_start=6, new_end=17),))
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Replacement(NamedTuple):
     """The entity that the name replaces, as the graph writes it; None if the graph has no such node."""
 
 
-class Edit(NamedTuple):
+class EditRange(NamedTuple):
     """The range of one replacement, in characters of the old text and of the new one."""
 
     start: int
@@ -45,7 +45,7 @@ class Edit(NamedTuple):
     new_end: int
 
 
-def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, tuple[Edit, ...]]:
+def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, tuple[EditRange, ...]]:
     """Return the text with all replacements made, and their edits; everything outside the edits is unchanged.
 
     The replacements must be disjoint and in the order of the text. An edit covers more than the name if an article
@@ -53,7 +53,7 @@ def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
     """
     replaced, position = "", 0
     has_capitals = any(map(str.isupper, text))  # in a text without capitals, names have none
-    edits: list[Edit] = []
+    edits: list[EditRange] = []
     for replacement in replacements:
         start, end = replacement.start, replacement.end
         name = replacement.name.lower() if not has_capitals else _match_case(text, replacement)
@@ -73,7 +73,7 @@ def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
             name += text[end] + "s"
             end += 1
         replaced += text[position:start]
-        edits.append(Edit(start, end, len(replaced), len(replaced) + len(name)))
+        edits.append(EditRange(start, end, len(replaced), len(replaced) + len(name)))
         replaced += name
         position = end
     return replaced + text[position:], tuple(edits)

@@ -1,0 +1,1 @@
+"""Correction of a response by what its knowledge says: proposals, drafts, and the check of the drafts."""
