@@ -137,9 +137,9 @@ def test_checks_have_what_is_left_of_the_deadline(monkeypatch: pytest.MonkeyPatc
     asked: list[float] = []
     submit = Scheduler.submit
 
-    def noted(self: Scheduler, tasks: Any, max_windows: int, deadline_ms: Any, priority: int = 0) -> Any:
+    def noted(self: Scheduler, tasks: Any, max_windows: int, deadline_ms: Any, *rank: Any, **other: Any) -> Any:
         asked.append(deadline_ms)
-        return submit(self, tasks, max_windows, deadline_ms, priority)
+        return submit(self, tasks, max_windows, deadline_ms, *rank, **other)
 
     monkeypatch.setattr(Scheduler, "submit", noted)
     with make_engine() as engine:
