@@ -15,8 +15,8 @@ KNOWLEDGE = (
     "Coffee is slightly acidic (pH 5.0 to 5.1) and has a stimulating effect on humans. It was first sold in Yemen."
 )
 TRUE, FALSE = "Coffee is slightly acidic.", "It was first sold in Norway."
-WHOLE_ONLY = {"overlap", "bertscore", "bertscore.recall", "unigram_f1", "nli", "bleu", "rouge_l", "meteor"}
-"""Numbers of a whole response: those that also measure how much of the knowledge it has, and a label's value."""
+WHOLE_ONLY = {"overlap", "bertscore", "bertscore.recall", "unigram_f1", "nli", "bleu", "rouge_l", "meteor", "citations"}
+"""Numbers of a whole response: how much of the knowledge it has, a label's value, a share of its sentences."""
 
 
 @pytest.fixture(scope="module")
