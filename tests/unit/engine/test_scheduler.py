@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
 
@@ -14,6 +14,7 @@ from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overl
 from groundwire.engine.scheduling.cache import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
+from groundwire.engine.scheduling.sequences import Jobs, run_jobs
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
 from groundwire.runtime.errors import DeviceError, GroundwireError, ModelError, TooLong
@@ -572,4 +573,36 @@ def test_a_long_step_of_a_task_delays_no_deadline() -> None:
     assert entered.wait(5)
     assert job.future.result(5).outcomes[0].status == "deadline"
     left.set()
+    scheduler.close()
+
+
+def test_a_callback_that_exits_stops_nothing() -> None:
+    def leave(future: object) -> None:
+        raise SystemExit(3)
+
+    runtime, scheduler = make_gated_scheduler()
+    job = scheduler.submit([ask("a")], 8, None)
+    job.future.add_done_callback(leave)
+    runtime.opened.set()
+    assert job.future.result(5).outcomes[0].value == 1.0
+    assert scheduler.submit([ask("b")], 8, None).future.result(5).outcomes[0].value == 1.0
+    scheduler.close()
+
+
+def test_a_job_of_a_sequence_that_is_not_waited_for_is_cancelled() -> None:
+    runtime, scheduler = make_gated_scheduler()
+    job = scheduler.submit([ask("a")], 8, None)
+
+    def jobs() -> Jobs[None]:
+        job.future.cancel()
+        yield job
+
+    with pytest.raises(CancelledError):
+        run_jobs(jobs(), scheduler)
+    for _ in range(2000):
+        if scheduler.statistics().stopped:
+            break
+        time.sleep(0.005)
+    assert scheduler.statistics().stopped == {"cancelled": 1}
+    runtime.opened.set()
     scheduler.close()
