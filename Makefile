@@ -14,7 +14,7 @@ demo: .venv-demo/ready
 check: .venv/ready
 	$(CHECK) check
 
-# Everything, with the coverage gate: what CI runs, in 13 minutes on two cores.
+# Everything, with the coverage gate: what CI runs, in 20 minutes on two cores.
 test: .venv/ready
 	$(CHECK) test
 
