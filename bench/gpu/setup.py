@@ -121,6 +121,9 @@ class Launches(msgspec.Struct, frozen=True):
     """Copies to the host."""
     waits: int | None
     """Of the host for the GPU; None where they are not counted."""
+    replays: int | None = None
+    """Captured graphs. On the double their kernels and copies are not among those above; on a GPU they are, and this is
+    None."""
 
 
 def count_launches(setup: Setup, run: Callable[[], Any]) -> Launches:
@@ -135,7 +138,7 @@ def count_launches(setup: Setup, run: Callable[[], Any]) -> Launches:
 
         with cuda_double.count() as counts:
             run()
-        return Launches(counts.launches, counts.uploads.times, counts.downloads.times, counts.syncs)
+        return Launches(counts.launches, counts.uploads.times, counts.downloads.times, counts.syncs, counts.replays)
     import torch
 
     if not torch.cuda.is_available():

@@ -22,10 +22,10 @@ from transformers import (
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.manifest import EmbedderRole, EncoderRole, LanguageModelRole, QuestionGeneratorRole
-from groundwire.runtime.models.graphs import load_graph
+from groundwire.runtime.models.graphs import load_encoder, load_graph
 from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.models.question_generator import QuestionGenerator
-from groundwire.runtime.ort.session import Array, Graph, Session
+from groundwire.runtime.ort.session import Array, Graph
 from groundwire.runtime.tokenization import Window
 
 from ..common import check
@@ -105,7 +105,7 @@ def _make_encoder_sides(setup: Setup, opened: Bundle, role: str) -> list[Sides]:
     record = opened.manifest.roles[role]
     graph: Graph
     if isinstance(record, EmbedderRole):
-        graph = Session.load(opened.file(record.graph), setup.profile)
+        graph = load_encoder(opened, record.graph, record.max_tokens, setup.profile)
     else:
         assert isinstance(record, EncoderRole)
         graph = load_graph(opened, record, setup.profile)
@@ -118,6 +118,8 @@ def _make_encoder_sides(setup: Setup, opened: Bundle, role: str) -> list[Sides]:
 
     def make(rows: int) -> Sides:
         tokens = TOKENS[kind]
+        if graph.plan is not None:  # both sides read what the engine pads to
+            tokens = next(width for width in graph.plan.widths if width >= tokens)
         rng = np.random.default_rng(rows)
         feeds = {"input_ids": rng.integers(10, _vocabulary(setup, kind), (rows, tokens))}
         feeds["attention_mask"] = np.ones((rows, tokens), np.int64)

@@ -52,7 +52,7 @@ def test_what_is_captured_is_one_pass(bundle: Path, role: str) -> None:
     opened = Bundle.open(bundle)
     record = opened.manifest.roles[role]
     assert isinstance(record, EncoderRole | EmbedderRole)
-    rungs = load_encoder(opened.file(record.graph), record.max_tokens, DeviceProfile.of("cuda", None))
+    rungs = load_encoder(opened, record.graph, record.max_tokens, DeviceProfile.of("cuda", None))
     feeds = {name: np.zeros((3, 32), np.int64) for name in rungs.inputs}
     with cuda_double.count() as counts:
         rungs.run(feeds)
