@@ -1,11 +1,11 @@
-"""Builds the wheels of groundwire, groundwire-compact and groundwire-nph into ``dist/`` and tests them.
+"""Builds the wheels of groundwire and of its data packages into ``dist/`` and tests them.
 
     python scripts/wheels.py            what `make wheels` runs
     python scripts/wheels.py test       only the tests, of the wheels that are in dist/
 
 The tests look at the licences in each wheel, install the wheels into a new virtual environment, and score one example
-there, outside the checkout. pip finds the other dependencies as it is configured to (``PIP_NO_INDEX=1`` with
-``PIP_FIND_LINKS`` for a machine without network).
+and generate one response there, outside the checkout. pip finds the other dependencies as it is configured to
+(``PIP_NO_INDEX=1`` with ``PIP_FIND_LINKS`` for a machine without network).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
-PROJECTS = (ROOT / "packaging" / "compact", ROOT / "packaging" / "nph", ROOT)
+PROJECTS = (*(ROOT / "packaging" / bundle for bundle in ("compact", "nph", "generator")), ROOT)
 TEXTS = {"Apache-2.0": "LICENSE", "BSD-3-Clause": "nanobind.txt", "MIT": "robin_map.txt"}
 """The files of groundwire's own wheel; those of the other wheels have the name of the licence."""
 
@@ -36,9 +36,9 @@ PROBE = """
 import sys
 from pathlib import Path
 import groundwire
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundle import SHIPPED, Bundle, embedded
 assert Path(groundwire.__file__).is_relative_to(sys.prefix), groundwire.__file__
-for name in ("compact", "nph"):
+for name in SHIPPED:
     assert name in embedded(), embedded()
     bundle = Bundle.open(name)
     bundle.verify()
@@ -90,9 +90,14 @@ def test(wheels: list[Path]) -> int:
         Path(folder, "example.jsonl").write_text(json.dumps(EXAMPLE) + "\n", encoding="utf-8")
         scoring = [str(binaries / "groundwire"), "score", "example.jsonl"]
         scored = subprocess.run(scoring, check=True, cwd=folder, stdout=subprocess.PIPE).stdout
-    status = json.loads(scored.splitlines()[0])["score"]["status"]
-    print(f"The example is {status} in a new environment.")
-    return int(bool(problems) or status != "scored")
+        generating = [str(binaries / "groundwire"), "generate", "example.jsonl"]
+        generated = subprocess.run(generating, check=True, cwd=folder, stdout=subprocess.PIPE).stdout
+    statuses = (
+        json.loads(scored.splitlines()[0])["score"]["status"],
+        json.loads(generated.splitlines()[0])["generation"]["status"],
+    )
+    print(f"The example is {' and '.join(statuses)} in a new environment.")
+    return int(bool(problems) or statuses != ("scored", "generated"))
 
 
 def main(arguments: list[str]) -> int:

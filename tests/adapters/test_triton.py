@@ -46,7 +46,7 @@ def test_triton_parses_the_configurations(tmp_path: Path) -> None:
 def test_triton_parses_the_parameters_of_tensorrt(tmp_path: Path) -> None:
     bundle = add_targets(Bundle.open("compact"))
     models = {model.graph: model for model in write_repository(bundle, tmp_path, "tensorrt")}
-    config = parse(tmp_path / models["nli.onnx"].name / "config.pbtxt")
+    config = parse(tmp_path / models["detector.consistency.onnx"].name / "config.pbtxt")
     assert config.instance_group[0].kind == config.instance_group[0].KIND_GPU
     (accelerator,) = config.optimization.execution_accelerators.gpu_execution_accelerator
     assert accelerator.name == "tensorrt"

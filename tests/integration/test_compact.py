@@ -78,7 +78,7 @@ def assert_equal_scores(actual: Score, expected: Score) -> None:
 def test_the_files_match_the_manifest() -> None:
     bundle = Bundle.open("compact")
     bundle.verify()
-    assert bundle.manifest.size <= 72e6
+    assert bundle.manifest.size <= 96e6
 
 
 def test_a_score_does_not_depend_on_the_batch_or_the_thread(engine: Engine) -> None:
@@ -122,11 +122,13 @@ def test_a_text_in_any_script_is_scored_or_truncated(engine: Engine, text: str) 
 
 def test_long_knowledge_is_read_to_the_end(engine: Engine) -> None:
     filler = "The weather was mild and the road was dry. " * 120
-    near = engine.score("The bridge was opened in 1932.", "The bridge was opened in 1932.")
-    far = engine.score("The bridge was opened in 1932.", filler + "The bridge was opened in 1932.")
+    near, far = (
+        engine.score("The bridge was opened in 1932.", before + "The bridge was opened in 1932.", metrics="all")
+        for before in ("", filler)
+    )
     coverages = {name: result.coverage for name, result in far.metrics.items() if result.coverage is not None}
     # Only the language model, which reads one window, takes what is relevant, and says so.
-    assert coverages.pop("pmi") == far.coverage
+    assert coverages.pop("pmi") == coverages.pop("upmi") == far.coverage
     assert "left out" in far.metrics["pmi"].message
     assert far.metrics["pmi"].decision == near.metrics["pmi"].decision == "consistent"
     assert set(coverages.values()) == {1.0}

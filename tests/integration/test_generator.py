@@ -37,7 +37,9 @@ def test_the_bundle_is_small_and_whole(engine: Engine) -> None:
 def test_the_knowledge_is_what_it_says(engine: Engine) -> None:
     """Most words of its responses to the examples are the knowledge's, and other knowledge gives other responses."""
     shared = []
-    for row, other in zip(ROWS, [*ROWS[1:], ROWS[0]], strict=True):
+    # Neighbours may be about the same knowledge.
+    for row, other in zip(ROWS, [*ROWS[2:], *ROWS[:2]], strict=True):
+        assert row["knowledge"] != other["knowledge"]
         generation = engine.generate(row["knowledge"], row["history"], metrics=["overlap_precision"])
         assert generation.text != engine.generate(other["knowledge"], row["history"]).text
         check = generation.responses[0].check

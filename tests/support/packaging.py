@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLES = ("compact", "nph", "generator")
@@ -27,6 +28,14 @@ def read_project(bundle: str | None = None) -> dict[str, Any]:
     """The ``pyproject.toml`` of a bundle's package, or of Groundwire."""
     folder = ROOT if bundle is None else ROOT / "packaging" / bundle
     return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def read_requirement(bundle: str) -> Requirement:
+    """What a wheel of Groundwire asks of a bundle's package."""
+    (override,) = read_project()["tool"]["scikit-build"]["overrides"]
+    needed = map(Requirement, override["metadata"]["dependencies"]["result"])
+    (requirement,) = (requirement for requirement in needed if requirement.name == f"groundwire-{bundle}")
+    return requirement
 
 
 def read_manifest(directory: Path) -> str:

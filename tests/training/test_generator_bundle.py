@@ -21,7 +21,7 @@ from groundwire.train.generator.bundle import LICENSE, read_stages
 from groundwire.train.generator.card import read_table, render_card, write_card
 from groundwire.train.generator.recipe import load_base_model
 from tests.support import models
-from tests.support.packaging import ROOT, read_manifest, read_project, read_version
+from tests.support.packaging import ROOT, read_manifest, read_project, read_requirement, read_version
 from tests.support.shared import make_once, shared_root
 from tests.support.training_commands import run
 
@@ -92,6 +92,7 @@ def test_the_bundle_is_whole_and_is_what_the_package_says(shipped: Bundle) -> No
     assert read_project("generator")["project"]["license"] == manifest.license
     version = read_version("generator", read_manifest(shipped.directory))
     assert version == f"{manifest.schema}.{manifest.version}"
+    assert version in read_requirement("generator").specifier
 
 
 def test_it_generates_by_its_name(shipped: Bundle) -> None:

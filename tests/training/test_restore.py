@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import BertForQuestionAnswering, BertForSequenceClassification, BertModel
+from transformers import BertForQuestionAnswering, BertForSequenceClassification, BertModel, GPT2LMHeadModel
 
 from groundwire.export import RoleOptions, export_bundle
 from groundwire.runtime.manifest import Template
 from groundwire.train.common import backbone, restore
 from groundwire.train.common.loop import Schedule
+from groundwire.train.compact.lm import build_language_model
 from groundwire.train.compact.qg import build_question_generator, choose_layers, train_question_generator
 from tests.support.training_commands import run
 
@@ -91,6 +92,31 @@ def test_the_question_generator_comes_back(small: Path, tmp_path: Path, precisio
         # Biases of int8 graphs may have the means of the activations folded in.
         bound = 1e-7 if precision == "fp32" else peak / 127 * 0.51 + 1e-7
         assert bool(((restored[key] - tensor).abs() <= bound).all()), key
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_the_language_model_comes_back(tmp_path: Path, precision: str) -> None:
+    tokens = backbone.load_tokenizer()
+    torch.manual_seed(1)
+    original = build_language_model(torch.ones(len(tokens)), layers=2, positions=128)
+    with torch.no_grad():
+        for name, parameter in original.named_parameters():
+            if "wte" not in name:
+                parameter += 0.02 * torch.randn_like(parameter)
+    original.save_pretrained(tmp_path / "lm")
+    tokens.save_pretrained(tmp_path / "lm")
+    options = RoleOptions(str(tmp_path / "lm"), precision=precision, allow_unverified=True)  # type: ignore[arg-type]
+    export_bundle({"lm": options}, tmp_path / "bundle")
+    run("restore", "--bundle", tmp_path / "bundle", "--role", "lm", "--out", tmp_path / "again")
+    restored = GPT2LMHeadModel.from_pretrained(tmp_path / "again")
+    assert restored.config.n_positions == 512
+    assert restored.state_dict().keys() == original.state_dict().keys()
+    for key, tensor in original.state_dict().items():
+        # The matrices have their inputs first, the positions their rows.
+        by = -1 if "wpe" in key else 0
+        peak = tensor.abs().amax(dim=by, keepdim=True) if tensor.ndim == 2 else tensor.abs().max()
+        bound = 1e-6 if precision == "fp32" else peak / 127 * 0.51 + 1e-6
+        assert bool(((restored.state_dict()[key] - tensor).abs() <= bound).all()), key
 
 
 def test_a_smaller_decoder_starts_from_a_larger_one(sets: Path, small: Path, tmp_path: Path) -> None:

@@ -227,9 +227,7 @@ def _evaluate_compact_bundle(
 @app.command("restore")
 def _restore_checkpoint(
     bundle: Annotated[Path, typer.Option(help="Bundle directory.", exists=True, file_okay=False)],
-    role: Annotated[
-        str, typer.Option(help="Its extractive QA, a classifier or its question generator: qa, nli, detector.NAME, qg.")
-    ],
+    role: Annotated[str, typer.Option(help="What to restore: qa, qg, lm, nli, token_classifier or detector.NAME.")],
     out: Annotated[Path, typer.Option(help="Checkpoint directory to write.")],
 ) -> None:
     """Turn a bundle's graph back into a checkpoint, to train it further."""

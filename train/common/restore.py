@@ -7,6 +7,7 @@ weight it was made of by at most half a quantization step of its column, which a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,12 @@ from transformers import (
     BertForSequenceClassification,
     BertModel,
     EncoderDecoderModel,
+    GPT2LMHeadModel,
     PreTrainedModel,
 )
 
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
+from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, LanguageModelRole, QuestionGeneratorRole
 
 from . import backbone
 from .question_model import build_question_decoder, join_question_generator
@@ -47,10 +49,21 @@ DECODER_NAMES = (
     (r"\.feed_forward_norm\.", ".output.LayerNorm."),
 )
 """The names of a decoder's weights in a bundle's graphs, as patterns, and in a checkpoint; applied in this order."""
+LANGUAGE_MODEL_NAMES = (
+    (r"^embed\.positions", "transformer.wpe"),
+    (r"^norm\.", "transformer.ln_f."),
+    (r"^layers\.", "transformer.h."),
+    (r"\.attention_norm\.", ".ln_1."),
+    (r"\.feed_forward_norm\.", ".ln_2."),
+    (r"\.attention\.output\.", ".attn.c_proj."),
+    (r"\.feed_forward\.0\.", ".mlp.c_fc."),
+    (r"\.feed_forward\.2\.", ".mlp.c_proj."),
+)
+"""The same for a language model; its queries, keys and values are one matrix in a checkpoint."""
 
 
 def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
-    """The PyTorch model of a role trained from the backbone: extractive QA, a classifier, or a question generator.
+    """The PyTorch model of a role trained from the backbone: a reader, classifier, question generator, language model.
 
     Word embeddings are the backbone's, which no recipe changes. ValueError for another kind of role, or for a graph
     that lacks a weight of the model.
@@ -68,10 +81,12 @@ def restore_checkpoint(bundle: Path, role: str) -> PreTrainedModel:
             model = BertForSequenceClassification(config)
         case QuestionGeneratorRole():
             return _restore_question_generator(opened, record)
+        case LanguageModelRole(architecture="GPT2LMHeadModel"):
+            return _restore_language_model(opened, record)
         case _:
             raise ValueError(
-                f"{bundle} has no {role!r} that can be trained further; give its extractive QA role, a classifier, or "
-                "its question generator."
+                f"{bundle} has no {role!r} that can be trained further; give its extractive QA role, a classifier, "
+                "its question generator or its language model."
             )
     _fill(model, read_weights(ir.load(opened.file(record.graph))), "bert.", role)
     return model.eval()
@@ -83,8 +98,7 @@ def _restore_question_generator(bundle: Bundle, record: QuestionGeneratorRole) -
     )
     for name in [name for name in encoder_weights if name.startswith("crosses.")]:
         decoder_weights[name] = encoder_weights.pop(name)
-    for pattern, written in DECODER_NAMES:
-        decoder_weights = {re.sub(pattern, written, name): weight for name, weight in decoder_weights.items()}
+    decoder_weights = _rename(decoder_weights, DECODER_NAMES)
     layers = {name.split(".")[3] for name in decoder_weights if name.startswith("bert.encoder.layer.")}
     encoder = BertModel(BertConfig.from_pretrained(backbone.PATH), add_pooling_layer=False)
     decoder = build_question_decoder(len(layers))
@@ -93,15 +107,53 @@ def _restore_question_generator(bundle: Bundle, record: QuestionGeneratorRole) -
     return join_question_generator(encoder, decoder)
 
 
+def _restore_language_model(bundle: Bundle, record: LanguageModelRole) -> GPT2LMHeadModel:
+    weights = _rename(read_weights(ir.load(bundle.file(record.graph))), LANGUAGE_MODEL_NAMES)
+    for layer in range(record.layers):
+        attention = f"transformer.h.{layer}.attention"
+        for kind in ("weight", "bias"):
+            parts = [weights.pop(f"{attention}.{name}.{kind}") for name in ("query", "key", "value")]
+            # The graph's queries hold the scale of the scores.
+            parts[0] = parts[0] * np.float32(record.head_dim**0.5)
+            weights[f"transformer.h.{layer}.attn.c_attn.{kind}"] = np.concatenate(parts)
+    # GPT-2 stores its matrices with the inputs first.
+    weights = {name: array.T if re.search(r"c_\w+\.weight$", name) else array for name, array in weights.items()}
+    words = _read_word_embeddings()
+    weights |= {"transformer.wte.weight": words, "lm_head.weight": words}
+    positions = len(weights["transformer.wpe.weight"])
+    model = GPT2LMHeadModel(backbone.configure_language_model(record.layers, positions))
+    _load(model, weights, "lm")
+    return model.eval()
+
+
+def _rename(
+    weights: dict[str, npt.NDArray[np.float32]], names: Iterable[tuple[str, str]]
+) -> dict[str, npt.NDArray[np.float32]]:
+    for pattern, written in names:
+        weights = {re.sub(pattern, written, name): weight for name, weight in weights.items()}
+    return weights
+
+
+def _read_word_embeddings() -> npt.NDArray[np.float32]:
+    words: npt.NDArray[np.float32] = (
+        BertModel.from_pretrained(backbone.PATH).get_input_embeddings().weight.detach().numpy().copy()
+    )
+    return words
+
+
 def _fill(model: PreTrainedModel, weights: dict[str, npt.NDArray[np.float32]], prefix: str, role: str) -> None:
     """Give ``model`` the ``weights``; the backbone's are after ``prefix``, and its word embeddings those of MiniLM."""
-    words = BertModel.from_pretrained(backbone.PATH).get_input_embeddings().weight.detach().numpy().copy()
+    words = _read_word_embeddings()
     weights = weights | {f"{prefix}embeddings.word_embeddings.weight": words}
     if model.get_output_embeddings() is not None:
         weights |= {
             "cls.predictions.decoder.weight": words,
             "cls.predictions.decoder.bias": weights["cls.predictions.bias"],
         }
+    _load(model, weights, role)
+
+
+def _load(model: PreTrainedModel, weights: dict[str, npt.NDArray[np.float32]], role: str) -> None:
     state = model.state_dict()
     missing = [name for name in state if name not in weights and not name.endswith("_ids")]
     if missing:
@@ -122,6 +174,9 @@ def read_weights(model: ir.Model) -> dict[str, npt.NDArray[np.float32]]:
     for name, value in values.items():
         assert value.const_value is not None
         array = value.const_value.numpy()
+        if array.ndim > 2:
+            # A head in blocks of rows. It is tied to the word embeddings.
+            continue
         if array.ndim == 2 and _is_stored_inputs_first(value):
             array = array.T
         if name.endswith(".int8"):

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import BertModel, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import BertModel, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from ..common import backbone
 from ..common.loop import ParameterGroup, Row, Schedule, collate, fit, make_batches, write_report
@@ -56,22 +56,7 @@ def build_language_model(counts: torch.Tensor, layers: int = LAYERS, positions: 
     """
     source = BertModel.from_pretrained(backbone.PATH, add_pooling_layer=False)
     tokens = backbone.load_tokenizer()
-    config = GPT2Config(
-        vocab_size=source.config.vocab_size,
-        n_positions=source.config.max_position_embeddings,
-        n_embd=source.config.hidden_size,
-        n_layer=layers,
-        n_head=source.config.num_attention_heads,
-        n_inner=source.config.intermediate_size,
-        activation_function=source.config.hidden_act,
-        layer_norm_epsilon=source.config.layer_norm_eps,
-        # Every text is drawn anew, so there is nothing to memorize.
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        bos_token_id=tokens.cls_token_id,
-        eos_token_id=tokens.sep_token_id,
-    )
+    config = backbone.configure_language_model(layers, source.config.max_position_embeddings)
     model = GPT2LMHeadModel(config)
     embeddings, body = source.embeddings, model.transformer
     attention, first = source.encoder.layer[0].attention.self, body.h[0]

@@ -244,6 +244,6 @@ def test_the_command_prints_the_report_and_takes_rows_of_a_test_set_out(bundle: 
     assert " inconsistent rows about " in text
     assert Bundle.open(tmp_path / "new").manifest.calibration.fitted_on == ("mine", "others")
     assert "balanced: accuracy" in text
-    assert "(promised ≤ 25%)" in text
+    assert "(promised ≤ 15%)" in text
     assert "head and calibration fitted to the rows" in text
     assert (tmp_path / "new.run" / "scores").is_dir()

@@ -44,7 +44,7 @@ def test_the_repository_has_every_graph_under_the_name_that_engines_ask_for(comp
 def test_graphs_with_a_state_are_not_joined(compact: Bundle, tmp_path: Path) -> None:
     sizes = {model.graph: model.max_batch_size for model in write_repository(compact, tmp_path)}
     assert sizes["qg.decoder.onnx"] == sizes["lm.onnx"] == 0
-    assert sizes["nli.onnx"] == sizes["qg.encoder.onnx"] == MAX_ROWS
+    assert sizes["detector.consistency.onnx"] == sizes["qg.encoder.onnx"] == MAX_ROWS
 
 
 def test_no_request_is_larger_than_a_batch() -> None:
@@ -56,19 +56,19 @@ def test_no_request_is_larger_than_a_batch() -> None:
 
 def test_tensorrt_runs_the_encoders(with_targets: Bundle, tmp_path: Path) -> None:
     models = {model.graph: model for model in write_repository(with_targets, tmp_path, "tensorrt")}
-    assert models["nli.onnx"].device == "tensorrt"
+    assert models["detector.consistency.onnx"].device == "tensorrt"
     assert models["qg.decoder.onnx"].device == "cpu"  # its graph is int8, for the CPU
-    assert "trt_profile_max_shapes" in write_config(models["nli.onnx"])
+    assert "trt_profile_max_shapes" in write_config(models["detector.consistency.onnx"])
     assert "execution_accelerators" not in write_config(models["qg.decoder.onnx"])
     cuda = {model.graph: write_config(model) for model in write_repository(with_targets, tmp_path / "cuda", "cuda")}
-    assert "KIND_GPU" in cuda["nli.onnx"]
-    assert "tensorrt" not in cuda["nli.onnx"]
+    assert "KIND_GPU" in cuda["detector.consistency.onnx"]
+    assert "tensorrt" not in cuda["detector.consistency.onnx"]
 
 
 def test_command(compact: Bundle, tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     output = command("triton", "compact", "--out", str(repository))
-    assert f"{name_model(compact, 'nli.onnx')} cpu, batches of up to {MAX_ROWS}" in output
+    assert f"{name_model(compact, 'detector.consistency.onnx')} cpu, batches of up to {MAX_ROWS}" in output
     assert f"tritonserver --model-repository {repository}" in output
     with pytest.raises(ExportError, match="is there already; pass --force"):
         command("triton", "compact", "--out", str(repository))

@@ -12,6 +12,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import BeamSearch, Decoding, GenerateQuestions, Greedy, Sampling
 from groundwire.runtime.decoding import captured_step
 from groundwire.runtime.decoding.captured_step import CapturedDecoder, CapturedStep
+from groundwire.runtime.kserve.specs import read_graph_spec
 from groundwire.runtime.manifest import ClassifierRole, QuestionGeneratorRole
 from groundwire.runtime.models.question_generator import PlainDecoder, QuestionGenerator
 from groundwire.runtime.ort.forward import forward
@@ -46,9 +47,11 @@ def run_classifier(bundle: Bundle, graph: Graph, lengths: Sequence[int], profile
     assert isinstance(role, ClassifierRole)
     text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
     windows = [text.encode_pair(TEXT[:length], TEXT[-length // 2 :]) for length in lengths]
+    # The graph has a head for each role that it serves.
+    position = [output.name for output in read_graph_spec(bundle.file(role.graph)).outputs].index("nli")
     logits = np.zeros((len(windows), 3), np.float32)
-    for rows, _, (output,) in forward(graph, windows, role.pad_id, profile):
-        logits[rows] = output
+    for rows, _, outputs in forward(graph, windows, role.pad_id, profile):
+        logits[rows] = outputs[position]
     return logits
 
 

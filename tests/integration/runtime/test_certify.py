@@ -111,9 +111,9 @@ def test_the_command_needs_no_torch(tiny_bundle: Path) -> None:
 
 
 def test_an_embedded_bundle_has_no_reference_logits_and_says_so() -> None:
-    done = CliRunner().invoke(app, ["certify", "compact"], env={"COLUMNS": "200"})
+    done = CliRunner().invoke(app, ["certify", "nph"], env={"COLUMNS": "200"})
     assert done.exit_code == 0
-    assert "qa no reference logits" in done.output
+    assert "critic no reference logits" in done.output
 
 
 def test_a_device_must_be_named(tiny_bundle: Path) -> None:

@@ -27,7 +27,7 @@ ROWS = [
     ("Bob Ross hosted The Joy of Cooking.", "Bob Ross was the creator and host of The Joy of Painting."),
     ("The tower is 324 metres tall.", ("The Eiffel Tower is in Paris.", "It is 330 metres tall.")),
 ]
-GRAPH = "detector.verifiability.onnx"
+GRAPH = "detector.consistency.onnx"
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_headers_and_names_are_sent(small: tuple[ModelServer, str], open_graph: 
 def test_other_weights_have_another_name(compact: Path) -> None:
     bundle = Bundle.open(compact)
     name = name_model(bundle, GRAPH)
-    assert name.startswith("compact.detector.verifiability-")
+    assert name.startswith("compact.detector.consistency-")
     entry = msgspec.structs.replace(bundle.manifest.files[GRAPH], sha256="0" * 64)
     files = {**bundle.manifest.files, GRAPH: entry}
     other = Bundle(bundle.directory, msgspec.structs.replace(bundle.manifest, files=files))
@@ -226,7 +226,9 @@ def test_rows_that_are_lost_or_added(small: tuple[ModelServer, str], open_graph:
     server.change = lambda method, path, good: replies.append(good) or good  # type: ignore[func-returns-value]
     graph.run(feeds(rows=2))
     server.change = lambda method, path, good: replies[0]
-    with pytest.raises(ServerError, match=r"gives logits the shape \[2, 2\], but its graph gives \[3, 2\]"):
+    with pytest.raises(
+        ServerError, match=r"gives detector.consistency the shape \[2, 2\], but its graph gives \[3, 2\]"
+    ):
         graph.run(feeds(rows=3))
 
 
@@ -262,7 +264,7 @@ def test_nothing_passes_while_the_server_fails(all_models: ModelServer) -> None:
 def test_models_that_answer_otherwise_are_found_when_they_are_loaded(all_models: ModelServer) -> None:
     def disturb(method: str, path: str, good: Reply) -> Reply:
         status, headers, content = good
-        if not path.endswith("/infer") or ".nli-" not in path:
+        if not path.endswith("/infer") or ".detector.consistency-" not in path:
             return good
         length = int(headers["Inference-Header-Content-Length"])
         numbers = np.frombuffer(content[length:], np.float32)
@@ -272,7 +274,7 @@ def test_models_that_answer_otherwise_are_found_when_they_are_loaded(all_models:
     try:
         with (
             all_models.serve() as url,
-            pytest.raises(ModelError, match="The role 'nli' answers its stored input otherwise"),
+            pytest.raises(ModelError, match=r"The role .* answers its stored input otherwise"),
         ):
             Engine.load("compact", backend="kserve", url=url)
     finally:
