@@ -7,6 +7,7 @@ computed in ``groundwire.engine.verdict`` and ``groundwire.engine.operating_poin
 from __future__ import annotations
 
 import hashlib
+import math
 from operator import lt
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -34,6 +35,10 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     development set, and decides ``MetricResult.decision``."""
 
 
+MAX_LOGIT = math.log(999)
+"""Largest logit of a feature, that of the probability 0.999: beyond it a model's confidence says nothing more."""
+
+
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One input of the fusion: ``weight · (value − mean) / deviation`` is added to the logit."""
 
@@ -44,6 +49,25 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     weight: float
     needed: bool = False
     """Without it there is no verdict; another feature that is missing counts as its mean."""
+    logit: bool = False
+    """Whether the value is a probability, 0–1, whose logit counts instead (``bounded_logit``)."""
+
+    def contribution(self, value: float) -> float:
+        """What ``value`` adds to the logit of the verdict."""
+        return self.weight * ((bounded_logit(value) if self.logit else value) - self.mean) / self.deviation
+
+
+def bounded_logit(probability: float) -> float:
+    """log(p / (1 − p)), from −``MAX_LOGIT`` to ``MAX_LOGIT``; NaN, which gives no verdict, for what is no probability.
+
+    >>> bounded_logit(0.5), bounded_logit(1.0) == MAX_LOGIT, bounded_logit(1.5)
+    (0.0, True, nan)
+    """
+    if not 0 <= probability <= 1:
+        return math.nan
+    if probability in (0, 1):
+        return math.copysign(MAX_LOGIT, probability - 0.5)
+    return min(max(math.log(probability / (1 - probability)), -MAX_LOGIT), MAX_LOGIT)
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

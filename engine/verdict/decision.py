@@ -61,7 +61,7 @@ def decide(
     if missing:
         return replace(unknown, message=_explain_missing(list(missing), results))
     contributions = {
-        feature.name: feature.weight * (numbers[feature.name] - feature.mean) / feature.deviation
+        feature.name: feature.contribution(numbers[feature.name])
         for feature in fusion.features
         if feature.name in numbers
     }
@@ -130,9 +130,7 @@ def decide_sentence(
         return replace(unknown, label="unverifiable")
     if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in fusion.features):
         return replace(unknown, threshold=None, message="The metrics say too little about this sentence.")
-    contributions = {
-        feature.name: feature.weight * (numbers[feature.name] - feature.mean) / feature.deviation for feature in known
-    }
+    contributions = {feature.name: feature.contribution(numbers[feature.name]) for feature in known}
     probability = sigmoid(fusion.intercept + sum(contributions.values()))
     consistent = whole.threshold is not None and is_consistent(probability, whole.threshold, fitted=True)
     label: Label = "consistent" if consistent else "inconsistent"

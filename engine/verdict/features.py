@@ -48,6 +48,12 @@ def find_feature(name: str) -> tuple[Metric, str] | None:
     return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
 
 
+def is_probability(feature: str) -> bool:
+    """Whether a feature is a model's probability, so that its logit counts."""
+    known = find_feature(feature)
+    return known is not None and known[1] in known[0].probabilities
+
+
 def name_metric(feature: str) -> str:
     """The name of the metric that a feature is a number of; the feature's own for an unknown metric."""
     known = find_feature(feature)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from groundwire.engine.metrics import find
 from groundwire.engine.operating_point import find_threshold, smallest_level
-from groundwire.engine.verdict.features import name_metric
+from groundwire.engine.verdict.features import is_probability, name_metric
 from groundwire.engine.verdict.threshold import normalized
 from groundwire.runtime.calibration import (
     Calibration,
@@ -39,8 +40,8 @@ from .fusion import (
     tabulate_features,
 )
 
-MAX_FALSE_POSITIVE_RATES: dict[ProfileName, float] = {"balanced": 0.25, "strict": 0.4, "lenient": 0.05}
-"""What the profiles promise (docs/adr, nr 94)."""
+MAX_FALSE_POSITIVE_RATES: dict[ProfileName, float] = {"balanced": 0.15, "strict": 0.3, "lenient": 0.05}
+"""What the profiles promise (docs/adr, nr 132)."""
 MAX_ORDER_STATISTICS = 1000
 """Probabilities of each class that a calibration keeps."""
 PRECISION = 1e6
@@ -67,8 +68,9 @@ def fit_calibration(
     fusions = [full]
     fast = [name for name in metrics if (metric := find(name)) is not None and "fast" in metric.groups]
     quick = [select_features(example, fast) for example in examples]
-    if not set(full.metrics) <= set(fast) and choose_features(quick):
-        fitted = fit_fusion("fast", quick, fast, options)
+    wanted = tuple(name for name in options.features or choose_features(quick) if name_metric(name) in fast)
+    if not set(full.metrics) <= set(fast) and wanted:
+        fitted = fit_fusion("fast", quick, fast, replace(options, features=wanted))
         fusions += [fitted] if fitted is not None else []
     checks = any(name.endswith("verifiability") for name in metrics)
     return Calibration(
@@ -109,6 +111,7 @@ def fit_fusion(
             deviation=round(float(model.deviation[i]), 6),
             weight=round(float(model.weight[i]), 6),
             needed=model.names[i] in needed,
+            logit=is_probability(model.names[i]),
         )
         for i in used
     )

@@ -50,6 +50,13 @@ def calibrate(
     verifiable: Annotated[
         float | None, typer.Option(help="Verifiability below which nothing is called inconsistent.", min=0, max=1)
     ] = 0.5,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers that the verdict may read, separated by commas: metrics, or parts of their explanations as "
+            "nli.expected. Default: all that are evidence."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 13,
     columns: options.ColumnsOption = None,
     json: common.SummaryJsonOption = False,
@@ -96,7 +103,8 @@ def calibrate(
         watch("fitting", 0, 0)
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
-        how = FusionOptions(verifiable=verifiable, seed=seed)
+        wanted = tuple(name.strip() for name in features.split(",")) if features else None
+        how = FusionOptions(features=wanted, verifiable=verifiable, seed=seed)
         fitted = fit_calibration(labelled, computed, how)
         others = leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not json else {}
         shifts = {

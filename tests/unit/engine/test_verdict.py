@@ -16,7 +16,7 @@ from groundwire.engine.verdict.decision import decide, sigmoid
 from groundwire.engine.verdict.features import find_feature
 from groundwire.engine.verdict.score import build_score
 from groundwire.engine.verdict.threshold import decide_metrics, is_consistent, normalized
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile, Scale
+from groundwire.runtime.calibration import MAX_LOGIT, Calibration, Feature, Fusion, Profile, Scale
 from groundwire.runtime.errors import BundleError
 from tests.support.fakes import world
 
@@ -42,6 +42,12 @@ def make_results(**values: float) -> dict[str, MetricResult]:
     return {name: MetricResult(name, "scored", value) for name, value in values.items()}
 
 
+def with_probability() -> Calibration:
+    """A calibration that reads one probability."""
+    feature = Feature(name="token_classifier", mean=1.0, deviation=2.0, weight=0.5, needed=True, logit=True)
+    return msgspec.structs.replace(CALIBRATION, fusions=(msgspec.structs.replace(FULL, features=(feature,)),))
+
+
 @pytest.mark.parametrize(
     ("value", "profile", "label"),
     [
@@ -58,6 +64,19 @@ def test_the_profile_sets_the_threshold(value: float, profile: str, label: str) 
     assert verdict.label == label
     assert verdict.probability == pytest.approx(1 / (1 + math.exp(-(0.5 + (value - 0.5) / 0.25))))
     assert verdict.contributions == {"q2": pytest.approx((value - 0.5) / 0.25)}
+
+
+@pytest.mark.parametrize(
+    ("value", "logit"), [(0.5, 0.0), (0.8, math.log(4)), (0.0, -MAX_LOGIT), (1.0, MAX_LOGIT), (1e-9, -MAX_LOGIT)]
+)
+def test_of_a_probability_the_logit_counts_within_bounds(value: float, logit: float) -> None:
+    verdict = decide(make_results(token_classifier=value), with_probability(), "balanced")
+    assert verdict.contributions == {"token_classifier": pytest.approx(0.5 * (logit - 1.0) / 2.0)}
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf])
+def test_what_is_no_probability_gives_no_verdict(value: float) -> None:
+    assert decide(make_results(token_classifier=value), with_probability(), "balanced").label == "unknown"
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
