@@ -109,8 +109,9 @@ class Metric:
     word_weight: float | Mapping[Reason, float] | None = None
     """Weight of its evidence about the words it points at, perhaps by reason; from 1 on a word is marked by it alone.
     None: it points at whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
-    pinpoints: bool = False
-    """Whether its evidence is about these very words, so that a sentence with such a word marks no others."""
+    precision: Literal[0, 1, 2] = 0
+    """How precisely its evidence points: 0 at sentences, 1 at words that may be the wrong ones (an answer, a word that
+    the knowledge lacks), 2 at those that are. A sentence with words marked at one level marks none at a lower one."""
     spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
     """The spans of a scored result that count as evidence."""
     features: Callable[[Any], Mapping[str, float]] = no_features
@@ -125,6 +126,8 @@ class Metric:
     another metric (Q² without inference, UPMI) have none."""
     lower_is_better: tuple[str, ...] = ()
     """Those that grow with what is wrong."""
+    probabilities: tuple[str, ...] = ()
+    """Those that are a model's probabilities, 0–1: a fitted verdict adds up their logits."""
     uninformative: tuple[str, ...] = ()
     """Those that say how much there is to check, and not whether it is supported."""
 

@@ -49,6 +49,6 @@ METRICS = (
         groups=frozenset({"paper"}),
         order=102,
         word_weight=1.0,
-        pinpoints=True,
+        precision=2,
     ),
 )

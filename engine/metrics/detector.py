@@ -77,6 +77,7 @@ def detector_metric(role: str) -> Metric:
         features=_features,
         part=_part,
         evidence=("", "worst"),
+        probabilities=("", "worst"),
         details=_details,
     )
 

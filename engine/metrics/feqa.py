@@ -104,7 +104,7 @@ METRICS = (
         groups=frozenset({"paper"}),
         order=4,
         word_weight=0.5,
-        pinpoints=True,
+        precision=1,
         details=_details,
     ),
 )

@@ -111,6 +111,7 @@ METRICS = (
         features=_features,
         part=_part,
         evidence=("expected", "worst"),
+        probabilities=("expected", "worst"),
         lower_is_better=("contradiction",),
         details=_details,
     ),

@@ -249,7 +249,7 @@ METRICS = (
         bounds=None,
         family="pmi",
         word_weight=0.4,
-        pinpoints=True,
+        precision=1,
         part=_part,
         evidence=("",),
     ),
@@ -264,7 +264,7 @@ METRICS = (
         bounds=None,
         family="pmi",
         word_weight=0.4,
-        pinpoints=True,
+        precision=1,
         part=_part,
     ),
 )

@@ -69,8 +69,9 @@ METRICS = (
         groups=frozenset({"fast"}),
         order=101,
         word_weight=1.0,
-        pinpoints=True,
+        precision=2,
         evidence=("",),
+        probabilities=("",),
         part=_part,
     ),
 )

@@ -108,7 +108,7 @@ METRICS = (
         order=9,
         # A name that the knowledge lacks may be that of whom it speaks of, so it takes another metric to mark it.
         word_weight={"mismatch": 1.0, "not_in_knowledge": 0.5},
-        pinpoints=True,
+        precision=2,
         features=_features,
         part=_part,
         # Of the responses of begin_wow_dev and fever_symmetric_dev with a contradicted value, 2 of 78 are consistent.

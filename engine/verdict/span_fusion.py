@@ -3,10 +3,10 @@
 Evidence differs in how precisely it points. A question that the knowledge answers otherwise names the very words; a
 contradicted sentence says only that something in it is wrong; a word that the knowledge lacks may paraphrase it. So
 evidence is added up word by word (``Metric.weight``): precise evidence marks a word by itself, vague evidence where
-metrics agree. A word that the knowledge lacks is less likely with it, too, so those two alone do not mark it. A stop
-word makes no claim of its own: it is marked by precise evidence, or with the other words of a sentence. Evidence about
-nothing but articles, pronouns, conjunctions and forms of "be" marks nothing. A metric that is asked alone is reported
-as it is.
+metrics agree, and in a sentence the most precise evidence decides (``Metric.precision``). A word that the knowledge
+lacks is less likely with it, too, so those two alone do not mark it. A stop word makes no claim of its own: it is
+marked by precise evidence, or with the other words of a sentence. Evidence about nothing but articles, pronouns,
+conjunctions and forms of "be" marks nothing. A metric that is asked alone is reported as it is.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
     span: UnsupportedSpan
     weight: float
     family: str
-    pinpoints: bool
+    precision: int
 
     @property
     def start(self) -> int:
@@ -81,9 +81,9 @@ class MarkedWord(NamedTuple):
         return any(item.weight >= MARKED for item in self.evidence)
 
     @property
-    def pinpointed(self) -> bool:
-        """Whether some evidence is about this very word."""
-        return any(item.pinpoints for item in self.evidence)
+    def precision(self) -> int:
+        """How precisely its evidence points at it (``Metric.precision``)."""
+        return max((item.precision for item in self.evidence), default=0)
 
 
 def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
@@ -92,16 +92,16 @@ def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[Unsuppor
     alone = len({metric.evidence_family for _, metric in scored}) == 1
     evidence = sorted(
         (item for item in _collect(scored) if alone or _says_something(response[item.start : item.end])),
-        key=lambda item: -item.weight,
+        key=rank_evidence,
     )
     if not evidence:
         return ()
     marked_words = _mark_words(response, evidence)
     marked = [word for word in marked_words if word.evidence and (alone or word.marked)]
-    precise = [word.start for word in marked if word.pinpointed]
-    kept = [word for word in marked if word.pinpointed or not _has_precise_neighbour(word, precise)]
+    more_precise = [[word.start for word in marked if word.precision > level] for level in range(3)]
+    kept = [word for word in marked if not _has_neighbour(word, more_precise[word.precision])]
     if not alone:
-        sentences = {word.evidence[0] for word in kept if not word.pinpointed}
+        sentences = {word.evidence[0] for word in kept if not word.precision}
         kept = sorted(
             {*kept, *(word for word in marked_words if _is_stop_word_of(word, sentences))}, key=lambda word: word.start
         )
@@ -111,7 +111,20 @@ def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[Unsuppor
 def _collect(scored: Iterable[tuple[MetricResult, Metric]]) -> Iterable[Evidence]:
     for result, metric in scored:
         for span in metric.spans(result):
-            yield Evidence(span, metric.weight(span), metric.evidence_family, metric.pinpoints)
+            yield weigh(span, metric)
+
+
+def weigh(span: UnsupportedSpan, metric: Metric) -> Evidence:
+    """``span`` as evidence. What does not mark a word alone is not proof that it is the wrong one."""
+    weight = metric.weight(span)
+    return Evidence(
+        span, weight, metric.evidence_family, metric.precision if weight >= MARKED else min(metric.precision, 1)
+    )
+
+
+def rank_evidence(item: Evidence) -> tuple[float, bool]:
+    """Stronger evidence comes first; of equal evidence, what says what the knowledge has instead."""
+    return -item.weight, not item.span.knowledge_says
 
 
 def _says_something(text: str) -> bool:
@@ -130,12 +143,9 @@ def _mark_words(response: str, evidence: Sequence[Evidence]) -> list[MarkedWord]
     ]
 
 
-def _has_precise_neighbour(word: MarkedWord, precise: Sequence[int]) -> bool:
-    """Whether a sentence that marks ``word`` has a marked word to which precise evidence points.
-
-    ``precise``: where those words start, ascending.
-    """
-    return any(bisect_left(precise, item.start) < bisect_left(precise, item.end) for item in word.evidence)
+def _has_neighbour(word: MarkedWord, others: Sequence[int]) -> bool:
+    """Whether evidence about ``word`` is also about one of the words that start at ``others``, ascending."""
+    return any(bisect_left(others, item.start) < bisect_left(others, item.end) for item in word.evidence)
 
 
 def _is_stop_word_of(word: MarkedWord, sentences: Set[Evidence]) -> bool:

@@ -167,7 +167,7 @@ def _list_doubts(result: MetricResult) -> tuple[UnsupportedSpan, ...]:
 
 def _pinpoints(name: str) -> bool:
     metric = find(name)
-    return metric is not None and metric.pinpoints
+    return metric is not None and metric.precision > 0
 
 
 def _list_entities(results: Iterable[MetricResult]) -> list[TypedRange]:

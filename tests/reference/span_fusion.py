@@ -9,28 +9,25 @@ import msgspec
 from groundwire.engine import MetricResult, UnsupportedSpan
 from groundwire.engine.metrics import find
 from groundwire.engine.text.words import WORD, words
-from groundwire.engine.verdict.span_fusion import MARKED, SILENT, Evidence, MarkedWord
+from groundwire.engine.verdict.span_fusion import MARKED, SILENT, Evidence, MarkedWord, rank_evidence, weigh
 
 
 def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
     """Return what ``groundwire.engine.verdict.span_fusion.fuse_spans`` returns."""
     metrics = [(result, find(result.name)) for result in results if result.status == "scored"]
     evidence = [
-        Evidence(span, metric.weight(span), metric.evidence_family, metric.pinpoints)
-        for result, metric in metrics
-        if metric is not None
-        for span in metric.spans(result)
+        weigh(span, metric) for result, metric in metrics if metric is not None for span in metric.spans(result)
     ]
     alone = len({metric.evidence_family for _, metric in metrics if metric is not None}) == 1
     if not alone:
         spoken = [{word.lower() for word in WORD.findall(response[item.start : item.end])} for item in evidence]
         evidence = [item for item, said in zip(evidence, spoken, strict=True) if said - SILENT]
-    evidence.sort(key=lambda item: -item.weight)
+    evidence.sort(key=rank_evidence)
     all_words = _mark_words(response, evidence)
     marked = [word for word in all_words if word.evidence and (alone or word.marked)]
-    kept = [word for word in marked if word.pinpointed or not _has_precise_neighbour(word, marked)]
+    kept = [word for word in marked if not _has_more_precise_neighbour(word, marked)]
     if not alone:
-        sentences = [word.evidence[0] for word in kept if not word.pinpointed]
+        sentences = [word.evidence[0] for word in kept if word.precision == 0]
         stop_words = [
             word
             for word in all_words
@@ -52,9 +49,10 @@ def _mark_words(response: str, evidence: Sequence[Evidence]) -> list[MarkedWord]
     ]
 
 
-def _has_precise_neighbour(word: MarkedWord, marked: Sequence[MarkedWord]) -> bool:
+def _has_more_precise_neighbour(word: MarkedWord, marked: Sequence[MarkedWord]) -> bool:
     return any(
-        other.pinpointed and any(item.span.start <= other.start < item.span.end for item in word.evidence)
+        other.precision > word.precision
+        and any(item.span.start <= other.start < item.span.end for item in word.evidence)
         for other in marked
     )
 
