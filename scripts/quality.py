@@ -62,9 +62,12 @@ TESTS = {
 """Test sets and their families: sets of one family have the same makers, so a fusion fitted on one knows the others."""
 FORMATS = {"usr_topicalchat": "usr-q2"}
 """Formats of sets where the columns do not decide: the examples that the Q² paper takes."""
-DEVELOPMENT = {"begin_wow_dev": "BEGIN", "fever_symmetric_dev": "FEVER", "made_dev": "made"}
-"""Sets for tuning, with their families; ``made_dev`` is drawn from SQuAD's development part by
-``python -m groundwire.train development-rows``."""
+MADE = ("made", "edits", "questions", "facts")
+"""Kinds of rows that ``python -m groundwire.train development-rows`` draws, from articles that no model has read."""
+DEVELOPMENT = {"begin_wow_dev": "BEGIN", "fever_symmetric_dev": "FEVER"} | {f"{kind}_dev": "made" for kind in MADE}
+"""Sets for tuning, those of the calibration, with their families."""
+EDITS = 600
+"""Most held-out edits that unsupported words are measured on."""
 BASELINES = ("overlap", "overlap_precision")
 METRICS = (
     *("q2", "q2_no_nli", "nli", "detector.consistency", "token_classifier", "verifiability"),
@@ -91,11 +94,14 @@ def main(
     """Measure the bundle and write the page."""
     out.mkdir(parents=True, exist_ok=True)
     if train is not None:
-        _write_development_rows(train, "made", 800, out / "made_dev.jsonl")
-        _write_development_rows(train, "edits", 600, out / "edits.jsonl")
+        for kind in MADE:
+            _write_development_rows(train, kind, 500, out / f"{kind}_dev.jsonl")
+        _write_development_rows(train, "edits", 1000, out / "edits.jsonl", seed=8)
     chosen = [name for name in TESTS if only is None or name in only.split(",")]
     paths = {name: bench / f"{name}.jsonl" for name in (*chosen, *DEVELOPMENT)} | {"smalltalk": SMALLTALK}
-    paths |= {"made_dev": out / "made_dev.jsonl", "edits": out / "edits.jsonl"}
+    paths |= {
+        name: out / f"{name}.jsonl" for name in ("edits", *DEVELOPMENT) if not name.startswith(("begin", "fever"))
+    }
     sets = {
         name: sample_examples(read_dataset(path, FORMATS.get(name)), sample, 0)
         for name, path in paths.items()
@@ -105,6 +111,9 @@ def main(
         development = sets["begin_wow_dev"]
         unshared = flag_unshared_knowledge(development, read_dataset(bench / "begin_wow_test.jsonl"))
         sets["begin_wow_dev"] = [example for example, kept in zip(development, unshared, strict=True) if kept]
+    if "edits" in sets and "edits_dev" in sets:
+        unshared = flag_unshared_knowledge(sets["edits"], sets["edits_dev"])
+        sets["edits"] = [example for example, kept in zip(sets["edits"], unshared, strict=True) if kept][:EDITS]
     if "q2_wow" in sets:
         sets["q2_wow"] = add_labels(sets["q2_wow"])
     settings = Settings(
@@ -132,7 +141,7 @@ def main(
         write_report(results, out)
         watch("fusion without each family", 0, 0)
         others = _measure_left_out(sets, scored, figures)
-        reading = _measure_reading(bundle, train, sample) if train is not None else {}
+        reading = _read_or_measure_reading(bundle, train, sample, out) if train is not None else {}
         watch("showcase", 0, 0)
         showcase = count_showcase(bundle)
     lines = _write_page(sets, scored, figures, others, reading, showcase)
@@ -140,12 +149,21 @@ def main(
     print(f"{page} and {out / 'report.html'} written")
 
 
-def _write_development_rows(train: Path, kind: str, count: int, path: Path) -> None:
+def _write_development_rows(train: Path, kind: str, count: int, path: Path, seed: int = 7) -> None:
     if path.exists():
         return
     from groundwire.train.compact.development_rows import make_development_rows
 
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in make_development_rows(train, kind, count)))
+    path.write_bytes(
+        b"".join(msgspec.json.encode(row) + b"\n" for row in make_development_rows(train, kind, count, seed))
+    )
+
+
+def _read_or_measure_reading(bundle: str, train: Path, sample: int, out: Path) -> Mapping[str, Any]:
+    kept = out / "reading.json"
+    if not kept.exists():
+        kept.write_bytes(msgspec.json.encode(_measure_reading(bundle, train, sample)))
+    return msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])
 
 
 def _measure_reading(bundle: str, train: Path, sample: int) -> Mapping[str, Any]:
@@ -171,6 +189,7 @@ def _measure_left_out(
 ) -> dict[str, LeftOutAreas]:
     labelled = collect_features(sets, scored.sets)
     development = [example for example in labelled if example.set in DEVELOPMENT]
+    read = scored.calibration and tuple(feature.name for feature in scored.calibration.fusions[0].features)
     areas = {}
     for name, family in TESTS.items():
         tests = [example for example in labelled if example.set == name]
@@ -178,7 +197,7 @@ def _measure_left_out(
             continue
         rest = [example for example in development if DEVELOPMENT[example.set] != family]
         chosen, equal = (
-            fusion.select_model(rest, fusion.FusionOptions(penalties=penalties))[0].predict_responses(
+            fusion.select_model(rest, fusion.FusionOptions(read, penalties))[0].predict_responses(
                 tests, fusion.FusionOptions().verifiable
             )
             for penalties in (fusion.PENALTIES, fusion.PENALTIES[-1:])
@@ -299,9 +318,7 @@ def _write_families(others: Mapping[str, LeftOutAreas]) -> Iterator[str]:
     yield from ("", "## What carries over", "")
     yield "ROC-AUC of the same fusion fitted without any set of the test set's family, against plain word overlap"
     yield "(the better of `overlap` and `overlap_precision`). In the first column, the left-out family does not"
-    yield "affect the penalty either. In the second, all weights are equal, the choice of all development sets together"
-    yield "([decision 62](adr/0062-the-fusions-weights-are-drawn-to-one-another.md)): BEGIN's 53 development examples"
-    yield "affect that choice, but no weight is fitted on BEGIN."
+    yield "affect the penalty either. In the second, all weights are equal, so no set affects any weight."
     yield ""
     yield "| set | fused, family left out | with equal weights | overlap |"
     yield "|---|---|---|---|"
