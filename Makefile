@@ -40,7 +40,7 @@ sbom: .venv-sbom/ready
 	mkdir -p build
 	.venv-sbom/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o build/sbom.json
 
-# The wheels of groundwire and of its two data packages, in dist/, tested in an environment of their own.
+# The wheels of groundwire and of its data packages, in dist/, tested in an environment of their own.
 wheels: .venv/ready
 	.venv/bin/python scripts/wheels.py
 
