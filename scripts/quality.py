@@ -8,6 +8,7 @@ in ``--out``, so a stopped run resumes. Only the thresholds named "tuned on begi
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -99,9 +100,7 @@ def main(
         _write_development_rows(train, "edits", 1000, out / "edits.jsonl", seed=8)
     chosen = [name for name in TESTS if only is None or name in only.split(",")]
     paths = {name: bench / f"{name}.jsonl" for name in (*chosen, *DEVELOPMENT)} | {"smalltalk": SMALLTALK}
-    paths |= {
-        name: out / f"{name}.jsonl" for name in ("edits", *DEVELOPMENT) if not name.startswith(("begin", "fever"))
-    }
+    paths |= {name: out / f"{name}.jsonl" for name in ("edits", *(f"{kind}_dev" for kind in MADE))}
     sets = {
         name: sample_examples(read_dataset(path, FORMATS.get(name)), sample, 0)
         for name, path in paths.items()
@@ -160,18 +159,16 @@ def _write_development_rows(train: Path, kind: str, count: int, path: Path, seed
 
 
 def _read_or_measure_reading(bundle: str, train: Path, sample: int, out: Path) -> Mapping[str, Any]:
-    kept = out / "reading.json"
-    if not kept.exists():
-        kept.write_bytes(msgspec.json.encode(_measure_reading(bundle, train, sample)))
-    return msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])
-
-
-def _measure_reading(bundle: str, train: Path, sample: int) -> Mapping[str, Any]:
     from groundwire.runtime.local import LocalRuntime
     from groundwire.train.compact import evaluate
 
     runtime = LocalRuntime.load(bundle)
-    return {str(rule): figures for rule, figures in evaluate.measure_extractive_qa(runtime, train, sample).items()}
+    kept = out / "reading" / f"{hashlib.sha256(f'{runtime.identity} {sample}'.encode()).hexdigest()[:16]}.json"
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        measured = evaluate.measure_extractive_qa(runtime, train, sample)
+        kept.write_bytes(msgspec.json.encode({str(rule): figures for rule, figures in measured.items()}))
+    return msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])
 
 
 class LeftOutAreas(NamedTuple):

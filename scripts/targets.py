@@ -71,6 +71,10 @@ def write_targets(measured: Measured) -> Iterator[str]:
     if measured.showcase is not None:
         yield f"| showcase | verdicts right | ≥ 56 of 60 | {measured.showcase[0]} of {measured.showcase[1]} |"
     yield from write_false_positives(figures)
+    for name in ("factual_crowd_knn", "factual_crowd_dpr"):
+        verifiability = figures[name].verifiability if name in figures else None
+        if verifiability is not None:
+            yield f"| {name} | `verifiability` accuracy | – | {format_percent(verifiability.accuracy)} |"
     for name, wanted in (("edits", "≥ 0.80"), ("q2_wow", "–")):
         marking = figures[name].marking if name in figures else None
         if marking is not None:

@@ -77,7 +77,8 @@ def propose(response: str, sentence: Sentence, score: Score, sources: Sources) -
     )
     nearest = sources.find_nearest(sentence.text)
     values = list(list_values(score, sentence))
-    supported = [value for value in values if value.outcome == "supported"]
+    exchanged = [value for value in values if value.kind == "relation"]
+    supported = [value for value in values if value.outcome == "supported" and not _overlaps(value, exchanged)]
     proposals = [
         *_propose_values(doubted, values, sources),
         *_propose_answers(doubted, score, sources),
@@ -136,6 +137,9 @@ def _propose_values(doubted: _Doubted, values: Iterable[StatedValue], sources: S
         if value.outcome != "contradicted" or value.evidence is None or source is None:
             continue
         bounds = (value.evidence.start - source.start, value.evidence.end - source.start)
+        if value.kind == "relation":
+            yield _fit(doubted.response, (value.start, value.end), source, bounds, "value", VALUE)
+            continue
         ours, theirs = _choose_part(doubted.parts, value.start, value.end), _choose_part(source.parts, *bounds)
         if ours is None or theirs is None or not are_alike(ours, theirs):
             continue

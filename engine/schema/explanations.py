@@ -288,14 +288,15 @@ class PmiExplanation(Record, frozen=True, tag="pmi"):
 
 ValueKind: TypeAlias = Literal[
     "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time",
-    "name", "person", "place", "organisation", "nationality",
+    "name", "person", "place", "organisation", "nationality", "relation",
 ]  # fmt: skip
-"""What a value is. A ``name`` is one of which neither a title nor a word in it says what it names."""
+"""What a value is. A ``name`` is one of which neither a title nor a word in it says what it names; a ``relation`` says
+of two names what the knowledge says with the two exchanged."""
 ValueOutcome: TypeAlias = Literal["supported", "contradicted", "absent"]
 
 
 class StatedValue(Record, frozen=True):
-    """A number, date or name of the response: ``text == response[start:end]``."""
+    """A number, date or name of the response, or what it says of two names: ``text == response[start:end]``."""
 
     kind: ValueKind
     text: str

@@ -13,7 +13,8 @@ from .demonyms import COUNTRY_OF
 from .finding import find_amounts
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .quantities import stem
-from .records import Name, Value
+from .records import Name, Statement, Value
+from .statements import list_mentions, read_statements
 from .tokens import Token, read_table
 
 SentenceKey: TypeAlias = tuple[int, int]
@@ -61,14 +62,31 @@ class Knowledge:
     def names(self) -> list[tuple[Location, Name]]:
         """All names, and the nationality that one begins with: "Chinese BAFTA nominee"."""
         names: list[tuple[Location, Name]] = []
-        for passage, (tokens, (_, taken)) in enumerate(zip(self._passages, self._amounts, strict=True)):
-            for value in find_names(tokens, taken, self._capitalised, self._lower):
+        for passage, values in enumerate(self._named):
+            for value in values:
                 location, name = Location(passage, value.start, value.end, value.sentence), value.content
                 assert isinstance(name, Name)
                 names.append((location, name))
                 if len(name.words) > 1 and name.words[0] in COUNTRY_OF:
                     names.append((location, name._replace(words=name.words[:1], type="nationality")))
         return names
+
+    @cached_property
+    def _named(self) -> list[list[Value]]:
+        """The names of each passage."""
+        return [
+            find_names(tokens, taken, self._capitalised, self._lower)
+            for tokens, (_, taken) in zip(self._passages, self._amounts, strict=True)
+        ]
+
+    @cached_property
+    def statements(self) -> dict[Statement, Location]:
+        """What is said of two names, each with where it is said first."""
+        statements: dict[Statement, Location] = {}
+        for passage, (tokens, names) in enumerate(zip(self._passages, self._named, strict=True)):
+            for read in read_statements(tokens, list_mentions(tokens, names)):
+                statements.setdefault(read.statement, Location(passage, read.start, read.end, read.sentence))
+        return statements
 
     @cached_property
     def content(self) -> dict[SentenceKey, Set[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .records import Clock, Content, Date, Hedge, Measure
+from .records import Clock, Content, Date, Hedge, Measure, Statement
 
 _SIGNS: dict[Hedge, str] = {
     "exact": "", "about": "≈ ", "almost": "⪅ ", "more": "> ", "at_least": "≥ ", "less": "< ", "at_most": "≤ ",
@@ -37,4 +37,6 @@ def normalize(content: Content) -> str:
         return years + parts
     if isinstance(content, Clock):
         return f"{content.minutes // 60:02}:{content.minutes % 60:02}"
+    if isinstance(content, Statement):
+        return " ".join([*content.left, content.verb, *content.right])
     return " ".join(content.words)

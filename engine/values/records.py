@@ -62,7 +62,18 @@ class Name(NamedTuple):
     """Whether it begins its sentence, as its subject may."""
 
 
-Content: TypeAlias = Measure | Date | Clock | Name
+class Statement(NamedTuple):
+    """What is said of two names of which the order matters: who beat whom, which is older than which."""
+
+    left: tuple[str, ...]
+    """Words of the name that beats, or is older."""
+    verb: str
+    right: tuple[str, ...]
+    heads: tuple[str, str] = ("", "")
+    """Stems of the nouns after both names ("French cuisine"); empty for none."""
+
+
+Content: TypeAlias = Measure | Date | Clock | Name | Statement
 
 
 class Value(NamedTuple):

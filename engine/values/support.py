@@ -16,7 +16,8 @@ from .demonyms import REGIONS
 from .finding import find_values
 from .knowledge import Knowledge, Location, SentenceKey, list_content
 from .names import split_by_case
-from .records import Measure, Name, Value
+from .records import Measure, Name, Statement, Value
+from .statements import Read, exchanges, find_mentions, may_state, read_statements, supports
 from .tokens import Token, iterate_tokens, read_table, tokenize
 
 MAX_COMPARISONS = 500_000
@@ -64,11 +65,12 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
     tokens, passage_tokens = yield from _tokenize((response, *passages))
     capitalised, lower = split_by_case([token for part in (tokens, *passage_tokens) for token in part])
     values = find_values(tokens, capitalised, lower)
-    if not values:
-        return ()
     knowledge = Knowledge(passage_tokens, capitalised, lower)
+    stated = _list_statements(tokens, knowledge)
+    if not values and not stated:
+        return ()
     known = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
-    if len(values) * known > MAX_COMPARISONS:
+    if max(len(values), len(stated)) * known > MAX_COMPARISONS:
         raise TooLong(
             f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
             f"knowledge {known:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
@@ -88,7 +90,25 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
-    return tuple(checked)
+    checked += [check for read in stated if (check := _check_statement(read, knowledge.statements)) is not None]
+    return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
+
+
+def _list_statements(tokens: Sequence[Token], knowledge: Knowledge) -> list[Read]:
+    """What the response says of two names, where the knowledge makes such statements too."""
+    if not may_state(tokens):
+        return []
+    names = [name for statement in knowledge.statements for name in (statement.left, statement.right)]
+    return list(read_statements(tokens, find_mentions(tokens, names)))
+
+
+def _check_statement(read: Read, known: Mapping[Statement, Location]) -> CheckedValue | None:
+    """The statement as a contradicted value if the knowledge only has it with the sides exchanged, else None."""
+    if any(supports(read.statement, theirs) for theirs in known):
+        return None
+    location = next((location for theirs, location in known.items() if exchanges(read.statement, theirs)), None)
+    value = Value("relation", read.start, read.end, read.sentence, read.statement)
+    return None if location is None else CheckedValue(value, "contradicted", location)
 
 
 def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]]]]:

@@ -42,6 +42,7 @@ VALUE_TYPES: dict[ValueKind, SpanType] = {
     "place": "entity",
     "organisation": "entity",
     "nationality": "entity",
+    "relation": "relation",
 }
 """Types of values; other kinds are numbers."""
 ENTITY_TYPES: dict[str, SpanType] = {

@@ -1,0 +1,224 @@
+"""Statements with two sides, "Deep Blue beat Kasparov": the same two names the other way round contradict them.
+
+Only verbs and comparisons are read for which one order excludes the other, and only where nothing but the verb, its
+helpers and a noun stands between the two names. What is read differently is not read at all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ..kg.normalization import FUNCTION_WORDS
+from .names import fold_name
+from .quantities import stem
+from .records import Name, Statement, Value
+from .tokens import Token, read_table, text_at
+
+_REGULAR = read_table("""
+    acquire adopt annex appoint arrest assassinate attack betray capture coach colonise colonize conquer create defeat
+    design direct dominate employ found govern hire influence inspire invade invent kill mentor murder outperform
+    outscore outsell overtake own paint parent precede produce purchase raise replace rescue rule save shoot succeed sue
+    surpass teach train tutor
+""")
+_IRREGULAR = {
+    "beat": ("beat", "beats", "beaten"),
+    "bite": ("bite", "bites", "bit", "bitten"),
+    "build": ("build", "builds", "built"),
+    "buy": ("buy", "buys", "bought"),
+    "lead": ("lead", "leads", "led"),
+    "outsell": ("outsold",),
+    "overtake": ("overtook", "overtaken"),
+    "overthrow": ("overthrow", "overthrows", "overthrew", "overthrown"),
+    "shoot": ("shot",),
+    "teach": ("taught",),
+    "write": ("write", "writes", "wrote", "written"),
+}
+_VERBS: dict[str, str] = {}
+"""The verb of each of its forms."""
+for _verb in _REGULAR:
+    _past = f"{_verb.removesuffix('e')}ed"
+    _VERBS |= dict.fromkeys((_verb, f"{_verb}{'es' if _verb.endswith('ch') else 's'}", _past), _verb)
+for _verb, _forms in _IRREGULAR.items():
+    _VERBS |= dict.fromkeys(_forms, _verb)
+_VERBS |= dict.fromkeys(("lose", "loses", "lost"), "lose")
+_OPPOSITES = dict(
+    pair.split("/")
+    for pair in read_table("""
+    younger/older smaller/larger shorter/taller lower/higher slower/faster weaker/stronger lighter/heavier
+    poorer/richer narrower/wider colder/warmer
+""")
+)
+"""Comparisons, each with the one by which it is read with the sides exchanged."""
+_NO_COMPARISON = frozenset(read_table("other rather whether either neither together after ever never over under"))
+_BE = frozenset(read_table("is are was were be been being got gets"))
+_HELPERS = _BE | frozenset(read_table("has have had did does do once then later also first soon the a an much far even still"))
+_DETERMINERS = frozenset(read_table("the a an his her its their"))
+_BEFORE = frozenset(read_table("of in by with for from at to and or against near than if whether not n't & / -"))
+"""A name after one of these is not what the statement is about: "the brother of Kasparov"."""
+_AGAINST = frozenset(read_table("""
+    not never no nor neither nearly almost if would could might may should will can't cannot hardly barely
+    tried wanted hoped failed ?
+"""))
+"""A sentence with one of these states less than its words, or the opposite."""
+_BETWEEN = 9
+"""Tokens between the two names, at most."""
+_NOUNS = 3
+"""Words between the verb and the second name that are no helpers, at most: "the world champion"."""
+
+
+class Mention(NamedTuple):
+    """A name in a text: ``tokens[first:end]``."""
+
+    words: tuple[str, ...]
+    first: int
+    end: int
+
+
+class Read(NamedTuple):
+    """A statement and where it is: characters ``start`` to ``end``."""
+
+    statement: Statement
+    start: int
+    end: int
+    sentence: int
+
+
+def may_state(tokens: Sequence[Token]) -> bool:
+    """Whether a text has a word that a statement is made with."""
+    return any(token.lower in _VERBS or token.lower == "than" for token in tokens)
+
+
+def list_mentions(tokens: Sequence[Token], names: Sequence[Value]) -> list[Mention]:
+    """The names of a text (``find_names``) and the first words of its sentences, which may be names, in order."""
+    starts = [token.start for token in tokens]
+    mentions = [
+        Mention(value.content.words, bisect_left(starts, value.start), bisect_left(starts, value.end))
+        for value in names
+        if isinstance(value.content, Name)
+    ]
+    named = {index for mention in mentions for index in range(mention.first, mention.end)}
+    mentions += [
+        Mention((fold_name(token.text),), index, index + 1)
+        for index, token in enumerate(tokens)
+        if token.opens and token.text[0].isupper() and token.lower not in FUNCTION_WORDS and index not in named
+    ]
+    return sorted(mentions, key=lambda mention: mention.first)
+
+
+def find_mentions(tokens: Sequence[Token], names: Iterable[Sequence[str]]) -> list[Mention]:
+    """Where words of the ``names`` stand in a text, with and without capitals, those of one name together."""
+    words, pairs = set[str](), set[tuple[str, str]]()
+    for name in names:
+        words.update(name)
+        pairs.update(pairwise(name))
+    mentions: list[Mention] = []
+    for index, token in enumerate(tokens):
+        word = fold_name(token.text)
+        if word not in words:
+            continue
+        last = mentions[-1] if mentions else None
+        if last is not None and last.end == index and (last.words[-1], word) in pairs:
+            mentions[-1] = last._replace(words=(*last.words, word), end=index + 1)
+        else:
+            mentions.append(Mention((word,), index, index + 1))
+    return mentions
+
+
+def read_statements(tokens: Sequence[Token], mentions: Sequence[Mention]) -> Iterator[Read]:
+    """The statements that a text makes of two names that follow each other, in order.
+
+    >>> from .names import find_names
+    >>> from .tokens import tokenize
+    >>> tokens = tokenize("In 1997 Deep Blue was beaten by Garry Kasparov, who is older than Anand.")
+    >>> [read.statement for read in read_statements(tokens, list_mentions(tokens, find_names(tokens, (), set())))]
+    [Statement(left=('garry', 'kasparov'), verb='beat', right=('deep', 'blue'), heads=('', ''))]
+    """
+    unsure = {token.sentence for token in tokens if token.lower in _AGAINST or token.lower.endswith("n't")}
+    for left, right in pairwise(mentions):
+        sentence = tokens[left.first].sentence
+        if sentence in unsure or sentence != tokens[right.first].sentence or right.first - left.end > _BETWEEN:
+            continue
+        if text_at(tokens, left.first - 1) in _BEFORE and tokens[left.first - 1].sentence == sentence:
+            continue
+        statement = _read(tokens, left, right)
+        if statement is not None:
+            end = right.end + bool(_find_head(tokens, right))
+            yield Read(statement, tokens[left.first].start, tokens[end - 1].end, sentence)
+
+
+def exchanges(ours: Statement, theirs: Statement) -> bool:
+    """Whether two statements say the same with the sides exchanged; ``theirs`` may have longer names."""
+    return supports(ours, Statement(theirs.right, theirs.verb, theirs.left, (theirs.heads[1], theirs.heads[0])))
+
+
+def supports(ours: Statement, theirs: Statement) -> bool:
+    """Whether two statements say the same; ``theirs`` may have longer names."""
+    sides = {*ours.left} <= {*theirs.left} and {*ours.right} <= {*theirs.right}
+    return sides and ours.verb == theirs.verb and ours.heads == theirs.heads
+
+
+def _read(tokens: Sequence[Token], left: Mention, right: Mention) -> Statement | None:
+    """The statement of two names in one sentence, or None where it cannot be read."""
+    if any(tokens[name.end - 1].lower.endswith(("'s", "s'")) for name in (left, right)):
+        return None
+    at, head = left.end, ""
+    if not _is_helper(text_at(tokens, at)) and _find_relation(tokens, at) is None:
+        head, at = stem(text_at(tokens, at)), at + 1
+    passive = False
+    while at < right.first and _is_helper(text_at(tokens, at)):
+        passive |= text_at(tokens, at) in _BE
+        at += 1
+    relation = _find_relation(tokens, at)
+    if relation is None:
+        return None
+    at, exchanged = relation.end, relation.exchanged
+    if not relation.compares and text_at(tokens, at) == "by":
+        at, exchanged = at + 1, not exchanged
+    elif passive and not relation.compares:
+        return None
+    between = [token.lower for token in tokens[at : right.first] if token.lower not in _DETERMINERS]
+    if at > right.first or len(between) > _NOUNS or not all(map(_may_be_noun, between)):
+        return None
+    if exchanged:
+        return Statement(right.words, relation.verb, left.words, (_find_head(tokens, right), head))
+    return Statement(left.words, relation.verb, right.words, (head, _find_head(tokens, right)))
+
+
+def _find_head(tokens: Sequence[Token], name: Mention) -> str:
+    """The stem of the noun after a name ("French cuisine"); empty for none."""
+    after = text_at(tokens, name.end)
+    same = name.end < len(tokens) and tokens[name.end].sentence == tokens[name.first].sentence
+    return stem(after) if same and _may_be_noun(after) else ""
+
+
+class _Relation(NamedTuple):
+    verb: str
+    end: int
+    """Number of the token after it."""
+    exchanged: bool = False
+    """Whether the verb is that of the other side: "lost to" is read as "beat"."""
+    compares: bool = False
+
+
+def _find_relation(tokens: Sequence[Token], at: int) -> _Relation | None:
+    word, following = text_at(tokens, at), text_at(tokens, at + 1)
+    if word in ("more", "less") and text_at(tokens, at + 2) == "than":
+        return _Relation(f"more {following}", at + 3, word == "less", compares=True)
+    if following == "than" and word.endswith("er") and word not in _NO_COMPARISON:
+        return _Relation(_OPPOSITES.get(word, word), at + 2, word in _OPPOSITES, compares=True)
+    verb = _VERBS.get(word)
+    if verb != "lose":
+        return _Relation(verb, at + 1) if verb else None
+    to = next((end for end in range(at + 1, at + 5) if text_at(tokens, end) == "to"), None)
+    return None if to is None else _Relation("beat", to + 1, exchanged=True)
+
+
+def _is_helper(word: str) -> bool:
+    return word in _HELPERS or (len(word) > 4 and word.endswith("ly"))
+
+
+def _may_be_noun(word: str) -> bool:
+    return word.isalpha() and word not in FUNCTION_WORDS and word not in _VERBS
