@@ -1,7 +1,7 @@
 """Statements with two sides, "Deep Blue beat Kasparov": the same two names the other way round contradict them.
 
 Only verbs and comparisons are read for which one order excludes the other, and only where nothing but the verb, its
-helpers and a noun stands between the two names. What is read differently is not read at all.
+helpers and a noun is between the two names. What is read differently is not read at all.
 """
 
 from __future__ import annotations
@@ -54,14 +54,18 @@ _OPPOSITES = dict(
 """Comparisons, each with the one by which it is read with the sides exchanged."""
 _NO_COMPARISON = frozenset(read_table("other rather whether either neither together after ever never over under"))
 _BE = frozenset(read_table("is are was were be been being got gets"))
-_HELPERS = _BE | frozenset(read_table("has have had did does do once then later also first soon the a an much far even still"))
+_HELPERS = _BE | frozenset(
+    read_table("has have had did does do once then later also first soon the a an much far even still")
+)
 _DETERMINERS = frozenset(read_table("the a an his her its their"))
 _BEFORE = frozenset(read_table("of in by with for from at to and or against near than if whether not n't & / -"))
 """A name after one of these is not what the statement is about: "the brother of Kasparov"."""
-_AGAINST = frozenset(read_table("""
+_AGAINST = frozenset(
+    read_table("""
     not never no nor neither nearly almost if would could might may should will can't cannot hardly barely
     tried wanted hoped failed ?
-"""))
+""")
+)
 """A sentence with one of these states less than its words, or the opposite."""
 _BETWEEN = 9
 """Tokens between the two names, at most."""
@@ -108,7 +112,7 @@ def list_mentions(tokens: Sequence[Token], names: Sequence[Value]) -> list[Menti
     return sorted(mentions, key=lambda mention: mention.first)
 
 
-def find_mentions(tokens: Sequence[Token], names: Iterable[Sequence[str]]) -> list[Mention]:
+def find_mentioned(tokens: Sequence[Token], names: Iterable[Sequence[str]]) -> list[Mention]:
     """Where words of the ``names`` stand in a text, with and without capitals, those of one name together."""
     words, pairs = set[str](), set[tuple[str, str]]()
     for name in names:

@@ -17,7 +17,7 @@ from .finding import find_values
 from .knowledge import Knowledge, Location, SentenceKey, list_content
 from .names import split_by_case
 from .records import Measure, Name, Statement, Value
-from .statements import Read, exchanges, find_mentions, may_state, read_statements, supports
+from .statements import Read, exchanges, find_mentioned, may_state, read_statements, supports
 from .tokens import Token, iterate_tokens, read_table, tokenize
 
 MAX_COMPARISONS = 500_000
@@ -90,7 +90,8 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
-    checked += [check for read in stated if (check := _check_statement(read, knowledge.statements)) is not None]
+    exchanged = (_check_statement(read, knowledge.statements) for read in stated)
+    checked += [check for check in exchanged if check is not None]
     return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
 
 
@@ -99,7 +100,7 @@ def _list_statements(tokens: Sequence[Token], knowledge: Knowledge) -> list[Read
     if not may_state(tokens):
         return []
     names = [name for statement in knowledge.statements for name in (statement.left, statement.right)]
-    return list(read_statements(tokens, find_mentions(tokens, names)))
+    return list(read_statements(tokens, find_mentioned(tokens, names)))
 
 
 def _check_statement(read: Read, known: Mapping[Statement, Location]) -> CheckedValue | None:

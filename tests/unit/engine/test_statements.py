@@ -40,9 +40,17 @@ def find_exchanged(response: str, *knowledge: str) -> list[tuple[str, str]]:
         ),
         ("GitHub bought Microsoft in 2018.", "GitHub was bought by Microsoft in 2018.", "GitHub bought Microsoft"),
         ("I think Spain is larger than France.", "France is larger than Spain.", "Spain is larger than France"),
-        ("Spain isn't small. Spain is bigger than France.", "France is bigger than Spain.", "Spain is bigger than France"),
+        (
+            "Spain isn't small. Spain is bigger than France.",
+            "France is bigger than Spain.",
+            "Spain is bigger than France",
+        ),
         ("Jupiter is smaller than Saturn.", "Jupiter is larger than Saturn.", "Jupiter is smaller than Saturn"),
-        ("Japan is less crowded than Canada.", "Japan is more crowded than Canada.", "Japan is less crowded than Canada"),
+        (
+            "Japan is less crowded than Canada.",
+            "Japan is more crowded than Canada.",
+            "Japan is less crowded than Canada",
+        ),
     ],
 )
 def test_exchanged_names_are_contradicted(response: str, knowledge: str, wrong: str) -> None:
@@ -96,15 +104,17 @@ NAMES = st.sampled_from(["Rome", "Carthage", "Ada Lovelace", "Charles Babbage", 
 def test_every_verb_is_contradicted_the_other_way_round_and_by_nothing_else(verb: str, left: str, right: str) -> None:
     text, exchanged = f"In the end {left} {verb} {right}.", f"In the end {right} {verb} {left}."
     assert find_exchanged(text, text) == []
-    assert [ours for ours, _ in find_exchanged(text, exchanged)] == ([] if left == right else [f"{left} {verb} {right}"])
+    assert [ours for ours, _ in find_exchanged(text, exchanged)] == (
+        [] if left == right else [f"{left} {verb} {right}"]
+    )
 
 
 @given(st.sampled_from(sorted(_OPPOSITES.items())), NAMES, NAMES)
 def test_opposite_comparisons_exchange_the_sides(pair: tuple[str, str], left: str, right: str) -> None:
-    one, other = (f"In fact {left} is {word} than {right}." for word in pair)
+    first, second = (f"In fact {left} is {word} than {right}." for word in pair)
     expected = [] if left == right else [f"{left} is {pair[0]} than {right}"]
-    assert [ours for ours, _ in find_exchanged(one, other)] == expected
-    assert find_exchanged(one, f"In fact {right} is {pair[1]} than {left}.") == []
+    assert [ours for ours, _ in find_exchanged(first, second)] == expected
+    assert find_exchanged(first, f"In fact {right} is {pair[1]} than {left}.") == []
 
 
 def test_a_statement_has_a_normal_form() -> None:
