@@ -162,11 +162,53 @@ function showTimes(score) {
   }));
 }
 
+/** A button that corrects an inconsistent response, and the place of the correction. */
+function offerCorrection(score, sent) {
+  if (score.verdict.label !== "inconsistent") return [];
+  const place = make("div", { id: "correction", role: "status" });
+  const button = make("button", { type: "button", id: "correct", class: "second" }, "Correct");
+  button.addEventListener("click", () => work(button, "Correcting …", async (signal) => {
+    place.replaceChildren(...showCorrection(await send("correct", sent, signal), sent));
+  }));
+  return [make("p", { class: "row" }, button, make("span", { class: "hint" }, "with words of the knowledge, where they fit")), place];
+}
+
+/** What is removed and inserted, and what the verdict on the new response is. */
+function showCorrection(correction, sent) {
+  if (correction.status !== "corrected") {
+    return [make("p", { class: "warning" }, `${words(correction.status)}: ${correction.message || "nothing was changed"}`)];
+  }
+  const points = Array.from(correction.original);
+  const box = make("div", { class: "text", id: "corrected-text", dir: "auto" });
+  let at = 0;
+  for (const edit of correction.edits) {
+    box.append(points.slice(at, edit.start).join(""));
+    if (edit.old) box.append(make("del", {}, edit.old));
+    if (edit.new) box.append(make("ins", {}, edit.new));
+    at = edit.end;
+  }
+  box.append(points.slice(at).join(""));
+  const { label, probability } = correction.after.verdict;
+  const use = make("button", { type: "button", class: "second" }, "Check the correction");
+  use.addEventListener("click", () => {
+    field("response").value = correction.response;
+    field("example").value = "";
+    field("form").requestSubmit();
+  });
+  const sources = correction.edits.map((edit) => [
+    edit.old || "–", edit.new || "–", words(edit.source), edit.evidence
+      ? Array.from(sent.knowledge[edit.evidence.passage]).slice(edit.evidence.start, edit.evidence.end).join("") : "–"]);
+  return [make("h2", {}, "Correction"), box,
+    make("p", {}, `After it: ${label}, probability ${digits(probability)} (${digits(correction.before.verdict.probability)} before).`),
+    ...table("Edits", ["old", "new", "from", "the knowledge says"], sources), make("p", { class: "row" }, use)];
+}
+
 function showScore(score, sent) {
   const numbers = numberEvidence(score.citations || []);
   result.replaceChildren(
     ...showVerdict(score),
     ...showResponse(Array.from(sent.response), score, numbers),
+    ...offerCorrection(score, sent),
     ...showKnowledge(sent.knowledge, numbers),
     ...showUnsupported(score), ...showSentences(score), ...showQuestions(score), ...showValues(score),
     ...showMetrics(score), ...showTimes(score),
@@ -196,6 +238,25 @@ async function send(path, body, signal) {
   throw new Error([answer.detail, answer.path && `(${answer.path})`].filter(Boolean).join(" "));
 }
 
+/** Do something in place of what is running; its button is disabled, and the state says how it went. */
+async function work(button, doing, action) {
+  if (running) running.controller.abort();
+  const mine = running = { controller: new AbortController() };
+  for (const other of [field("check"), field("correct")]) if (other) other.disabled = other === button;
+  tell(doing);
+  try {
+    await action(mine.controller.signal);
+    tell("Done.");
+  } catch (error) {
+    if (mine === running) tell(error.message || "The server cannot be reached.", true);
+  } finally {
+    if (mine === running) {
+      running = null;
+      button.disabled = false;
+    }
+  }
+}
+
 async function check(event) {
   event.preventDefault();
   if (!field("form").reportValidity()) return;
@@ -206,22 +267,10 @@ async function check(event) {
     metrics: data.metrics[field("metrics").value],
     options: { profile: field("profile").value },
   };
-  if (running) running.abort();
-  const mine = running = new AbortController();
-  field("check").disabled = true;
-  tell("Checking …");
-  try {
-    showScore(await send("score", sent, mine.signal), sent);
-    tell("Done.");
+  await work(field("check"), "Checking …", async (signal) => {
+    showScore(await send("score", sent, signal), sent);
     result.focus({ preventScroll: innerWidth >= 960 });
-  } catch (error) {
-    if (mine === running) tell(error.message || "The server cannot be reached.", true);
-  } finally {
-    if (mine === running) {
-      running = null;
-      field("check").disabled = false;
-    }
-  }
+  });
 }
 
 for (const [index, example] of data.examples.entries()) field("example").append(make("option", { value: index }, example.title));

@@ -84,3 +84,20 @@ def test_an_example_is_checked_when_it_is_chosen_and_errors_are_said(page: Page)
     page.get_by_label("Response").fill("")
     page.get_by_role("button", name="Check").click()
     assert page.evaluate("document.activeElement.id") == "response"
+
+
+def test_an_inconsistent_response_is_corrected_and_checked_again(page: Page) -> None:
+    page.get_by_label("Knowledge").fill(KNOWLEDGE)
+    page.get_by_label("Response").fill("🎈🎈 The Joy of Painting ran for 45 seasons.")
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#verdict")).to_have_text("inconsistent", timeout=MILLISECONDS)
+    page.get_by_role("button", name="Correct", exact=True).press("Enter")
+    corrected = page.locator("#corrected-text")
+    expect(corrected).to_be_visible(timeout=MILLISECONDS)
+    assert corrected.locator("del").all_inner_texts() == ["45"]
+    assert corrected.locator("ins").all_inner_texts() == ["31"]
+    assert corrected.inner_text().startswith("🎈🎈 The Joy")
+    page.get_by_role("button", name="Check the correction").click()
+    expect(page.locator("#verdict")).to_have_text("consistent", timeout=MILLISECONDS)
+    assert page.get_by_label("Response").input_value() == "🎈🎈 The Joy of Painting ran for 31 seasons."
+    assert page.get_by_role("button", name="Correct", exact=True).count() == 0
