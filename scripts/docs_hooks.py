@@ -259,6 +259,27 @@ def write_latency() -> str:
     return _table(["metrics", "processor", "p50 ms", "p95 ms", "p99 ms", *ways], rows)
 
 
+def write_tiers() -> str:
+    """Return quality and time of every metric and of the groups' verdicts, from fast to slow."""
+    document = load_results("tiers")
+    rows = [
+        [
+            f"`{row['name']}`" if row["kind"] == "metric" else f"**verdict of `{row['name']}`**",
+            _ms(row["wall"]["p50_ms"]),
+            _ms(row["wall"]["p95_ms"]),
+            _ms(row["processor_ms"]),
+            f"{row['scored']:.0%}",
+            "–" if row["roc_auc"] is None else f"{row['roc_auc']:.3f}",
+            "yes" if row["frontier"] else "",
+        ]
+        for row in document["results"]
+    ]
+    machine, settings = document["machine"], document["settings"]
+    note = f"{settings['responses']} responses of {settings['sets']}; {machine['cores']} cores, {machine['processor']}."
+    titles = ["metric", "p50 ms", "p95 ms", "processor ms", "scored", "ROC-AUC", "nothing is faster and better"]
+    return f"{_table(titles, rows)}\n\n{note}"
+
+
 def write_start() -> str:
     """Return load time and memory of fresh processes."""
     rows = []
@@ -338,6 +359,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "roles": write_role_times,
     "start": write_start,
     "targets": write_targets,
+    "tiers": write_tiers,
     "values_cost": write_values_cost,
 }
 MARK = re.compile(r"\{\{ (\w+)(?: ([^}]+?))? \}\}")

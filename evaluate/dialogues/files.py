@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def read_records(path: Path, kind: type[T], what: str) -> T:
-    """A JSON file, perhaps compressed by gzip, as a record; InvalidRequest says what does not fit, and ``what`` it is."""
+    """A JSON file, perhaps compressed by gzip, as a record; InvalidRequest says what it is not, and why."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return msgspec.json.decode(file.read(), type=kind)

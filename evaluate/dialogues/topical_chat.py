@@ -1,8 +1,8 @@
-"""Topical-Chat (Gopalakrishnan et al. 2019): messages with the sections and facts that their writer names as sources.
+"""Topical-Chat (Gopalakrishnan et al. 2019): messages with the texts that their writers name as sources.
 
-``conversations/SPLIT.json`` is ``{id: {"content": [{"agent", "message", "knowledge_source": ["FS1", "AS2", …]}]}}``. The
-sources are in ``reading_sets/post-build/SPLIT.json``, per conversation and agent: "FS1" to "FS3" are a lead section of
-Wikipedia and facts, "AS1" to "AS4" the parts of an article. "Personal Knowledge" is no source that can be read.
+``conversations/SPLIT.json`` is ``{id: {"content": [{"agent", "message", "knowledge_source": ["FS1", "AS2", …]}]}}``.
+The sources are in ``reading_sets/post-build/SPLIT.json``, per conversation and agent: "FS1" to "FS3" are a lead section
+of Wikipedia and facts, "AS1" to "AS4" the parts of an article. "Personal Knowledge" is no source that can be read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_topical_chat(path: Path) -> Iterator[Example]:
     sets = path.parent.parent / "reading_sets" / "post-build" / path.name
     if not sets.exists():
         raise InvalidRequest(
-            f"{path} has no {sets}, which has the texts that its messages rest on; build it as Topical-Chat's README says."
+            f"{path} needs {sets}, the texts that its messages rest on; build it as Topical-Chat's README says."
         )
     reading = read_records(sets, dict[str, dict[str, Any]], "a file of Topical-Chat's reading sets")
     for name, conversation in conversations.items():

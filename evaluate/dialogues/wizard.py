@@ -1,7 +1,7 @@
 """Wizard of Wikipedia (Dinan et al. 2019): the wizard's turns with the sentence that they rest on.
 
-A JSON array of dialogues, ``{"chosen_topic", "dialog": [{"speaker", "text", "checked_sentence"}]}``. The sentence is the
-only value of ``checked_sentence``; turns with "no_passages_used", and the apprentice's, rest on none.
+A JSON array of dialogues, ``{"chosen_topic", "dialog": [{"speaker", "text", "checked_sentence"}]}``. The sentence is
+the only value of ``checked_sentence``; turns with "no_passages_used", and the apprentice's, rest on none.
 """
 
 from __future__ import annotations
