@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from groundwire.engine import Engine, Score
 from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.datasets.examples import Example, sample_examples
-from groundwire.evaluate.report.drawing import CONSISTENT, FAINT, INK, SIZE, Drawing, finish_drawing, open_figure
+from groundwire.evaluate.report.drawing import CONSISTENT, FAINT, INK, WIDE, Drawing, finish_drawing, open_figure
 
 from . import common
 
@@ -182,7 +182,7 @@ def draw(rows: Sequence[Row]) -> Drawing:
         verdict: [row for row in rows if row.roc_auc is not None and (row.kind == "verdict") == verdict]
         for verdict in (False, True)
     }
-    with open_figure(SIZE) as (figure, axes):
+    with open_figure(WIDE) as (figure, axes):
         edge = [row for row in rows if row.frontier and row.roc_auc is not None]
         axes.step(
             [row.wall.p50_ms for row in edge],
@@ -201,11 +201,13 @@ def draw(rows: Sequence[Row]) -> Drawing:
                 label="verdict of a group" if verdict else "metric by itself",
             )
             for row in points:
+                left = any(is_close(row, other) for other in (*shown[False], *shown[True]))
                 axes.annotate(
                     row.name,
                     (row.wall.p50_ms, row.roc_auc or 0.0),
                     textcoords="offset points",
-                    xytext=(4, 4),
+                    xytext=(-4, 4) if left else (4, 4),
+                    ha="right" if left else "left",
                     size=7.5,
                     color=INK,
                 )
@@ -213,8 +215,14 @@ def draw(rows: Sequence[Row]) -> Drawing:
         # The figures' style shows formulas as they are written, and such are the labels of a logarithmic axis.
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set(xlabel="milliseconds per response, p50", ylabel="ROC-AUC")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
         return finish_drawing(figure, "tiers", "ROC-AUC against milliseconds of every metric and group")
+
+
+def is_close(row: Row, other: Row) -> bool:
+    """Whether ``other`` is where the name of ``row`` would be, to the right of its point."""
+    gap = abs((row.roc_auc or 0.0) - (other.roc_auc or 0.0))
+    return row is not other and gap < 0.008 and 1 <= other.wall.p50_ms / row.wall.p50_ms < 2
 
 
 if __name__ == "__main__":

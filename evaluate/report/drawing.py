@@ -43,7 +43,9 @@ _VARIABLES = {
 SIZE = (4.7, 5.1)
 """Inches of a plot with a legend under its axes, of up to six lines and a title."""
 SMALL = (3.5, 2.45)
-_MARGINS = {SIZE: (0.52, 1.63, 0.1, 0.1), SMALL: (0.46, 0.42, 0.1, 0.06)}
+WIDE = (7.4, 4.4)
+"""Inches of a plot whose points have names, with a legend of one line under its axes."""
+_MARGINS = {SIZE: (0.52, 1.63, 0.1, 0.1), SMALL: (0.46, 0.42, 0.1, 0.06), WIDE: (0.62, 0.86, 0.3, 0.2)}
 """Inches left, below, right and above the axes. Fixed: an automatic layout takes longer than the drawing."""
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",

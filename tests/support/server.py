@@ -50,6 +50,12 @@ class Server:
                 return line
         raise AssertionError(f"the server ended with {self.process.wait()}: {self.lines}")
 
+    def forget_lines(self) -> None:
+        """Drop what was logged so far, which would fill the memory of a long run."""
+        self.lines.clear()
+        while not self._new.empty():
+            self._new.get()
+
     def wait_until_ready(self) -> None:
         """Return when the server is ready."""
         deadline = time.monotonic() + SECONDS
