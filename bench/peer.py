@@ -19,6 +19,7 @@ from groundwire.runtime.calls import BeamSearch
 _KINDS = {
     "qa": AutoModelForQuestionAnswering,
     "nli": AutoModelForSequenceClassification,
+    "detector.consistency": AutoModelForSequenceClassification,
     "qg": AutoModelForSeq2SeqLM,
 }
 

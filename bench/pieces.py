@@ -64,7 +64,7 @@ def encoder(
         record = bundle.manifest.roles[role]
         assert isinstance(record, ExtractiveQARole | ClassifierRole)
         sessions[precision] = Session.load(bundle.file(record.graph), profile)
-    feeds = _ids(shape, peer.model.config.vocab_size, sessions["int8"].inputs)
+    feeds = make_ids(shape, peer.model.config.vocab_size, sessions["int8"].inputs)
     tensors = {name: torch.from_numpy(array) for name, array in feeds.items()}
 
     expected = _stacked([logits.numpy() for logits in peer.logits(tensors)])
@@ -95,7 +95,7 @@ def generator(folder: Path, bundles: Bundles, sources: tuple[int, int], profile:
         record = bundle.manifest.roles["qg"]
         assert isinstance(record, QuestionGeneratorRole)
         engines[precision] = QuestionGenerator.load(bundle, record, profile)
-    ids = _ids(sources, peer.model.config.vocab_size, ("input_ids",))["input_ids"]
+    ids = make_ids(sources, peer.model.config.vocab_size, ("input_ids",))["input_ids"]
     windows = [Window(row, [0] * len(row), [0] * len(row), [(0, 0)] * len(row)) for row in ids.tolist()]
     tensor = torch.from_numpy(ids)
 
@@ -144,7 +144,8 @@ def _piece(
     )
 
 
-def _ids(shape: tuple[int, int], vocabulary: int, inputs: tuple[str, ...]) -> dict[str, Array]:
+def make_ids(shape: tuple[int, int], vocabulary: int, inputs: tuple[str, ...]) -> dict[str, Array]:
+    """Random ids [B, T] without padding, and the other ``inputs`` that go with them."""
     rng = np.random.default_rng(shape[0])
     feeds: dict[str, Array] = {"input_ids": rng.integers(10, vocabulary, shape)}
     if "attention_mask" in inputs:

@@ -182,8 +182,8 @@ def read_gauge(server: Server, name: str) -> float:
     return sum(values)
 
 
-def measure(server: Server, requests: int) -> Soak:
-    """Run all clients, and look at the server at even distances."""
+def measure(server: Server, requests: int, looks: int = POINTS) -> Soak:
+    """Run all clients, and look at the server ``looks`` times at even distances."""
     port = int(server.url.rpartition(":")[2])
     bodies, expected = [], []
     for dialogue in distinct(DISTINCT):
@@ -192,12 +192,12 @@ def measure(server: Server, requests: int) -> Soak:
         answer = httpx.post(f"{server.url}/score", content=bodies[-1], trust_env=False)
         check(answer.status_code == 200, f"the server answered {answer.status_code}: {answer.text}")
         expected.append(answer.json())
-    part = requests // POINTS // CLIENTS
+    part = requests // looks // CLIENTS
     clients = [Client(port, seed, bodies, expected) for seed in range(CLIENTS)]
     points: list[Point] = []
 
     async def run_all() -> None:
-        for done in range(1, POINTS + 1):
+        for done in range(1, looks + 1):
             await asyncio.gather(*(client.run(part) for client in clients))
             for client in clients:
                 client.close()
@@ -207,7 +207,7 @@ def measure(server: Server, requests: int) -> Soak:
 
     spent, _ = common.timed(lambda: asyncio.run(run_all()))
     fates = sum((client.fates for client in clients), Counter[str]())
-    sent = part * CLIENTS * POINTS
+    sent = part * CLIENTS * looks
     check(sum(fates.values()) == sent, f"{sent} requests were sent and {sum(fates.values())} counted")
     for name in ("groundwire_queue_size", "groundwire_active_requests"):
         check(read_gauge(server, name) == 0, f"{name} is not 0 at the end")
@@ -224,10 +224,10 @@ def main(
 ) -> None:
     """Send many requests over HTTP and look at the server's memory, threads and files."""
     if tiny:
-        requests = POINTS * CLIENTS
+        requests = 40 * CLIENTS
     with start_server("--metrics", ",".join(METRICS)) as server:
         server.wait_until_ready()
-        soak = measure(server, requests)
+        soak = measure(server, requests, 4 if tiny else POINTS)
         code = server.stop()
     check(code == 0, f"the server ended with {code}")
     first, last = soak.points[len(soak.points) // 2], soak.points[-1]
@@ -244,7 +244,11 @@ def main(
     common.console().print(common.table(title, ("requests", "MB resident", "threads", "files"), rows))
     settings: dict[str, int | float | str | None] = {"requests": requests, "clients": CLIENTS}
     common.finish(
-        "soak_http", settings, soak, () if tiny else targets, out or (None if tiny else common.RESULTS / "soak_http.json")
+        "soak_http",
+        settings,
+        soak,
+        () if tiny else targets,
+        out or (None if tiny else common.RESULTS / "soak_http.json"),
     )
 
 

@@ -313,6 +313,27 @@ def write_paper_sizes() -> str:
     return _table(["model", "input", "int8 MB", "int8 ms", "fp32 ms", "PyTorch fp32 ms", "int8 over PyTorch"], rows)
 
 
+def write_peers() -> str:
+    """Return what each model takes in each runtime, and how many times slower than int8 that is."""
+    document = load_results("peers")
+    fastest = {row["role"]: row["wall"]["p50_ms"] for row in document["results"] if row["side"] == "int8"}
+    rows = [
+        [
+            row["model"],
+            row["input"],
+            f"**Groundwire {row['side']}**" if row["side"] in ("int8", "float32") else row["side"],
+            _ms(row["wall"]["p50_ms"]),
+            _ms(row["wall"]["p95_ms"]),
+            f"{row['wall']['p50_ms'] / fastest[row['role']]:.2f} ×",
+        ]
+        for row in document["results"]
+    ]
+    machine, settings = document["machine"], document["settings"]
+    versions = ", ".join(f"{name} {settings[name]}" for name in ("ctranslate2", "openvino", "optimum", "onnxruntime"))
+    note = f"{settings['threads']} threads of {machine['processor']}; {versions}."
+    return f"{_table(['model', 'input', 'runtime', 'p50 ms', 'p95 ms', 'time over int8'], rows)}\n\n{note}"
+
+
 def write_targets() -> str:
     """Return every target of every benchmark: what was measured, and whether it was met."""
     rows = []
@@ -355,6 +376,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "latency": write_latency,
     "nph": write_nph_times,
     "paper_sizes": write_paper_sizes,
+    "peers": write_peers,
     "quality": write_quality_table,
     "roles": write_role_times,
     "start": write_start,

@@ -1,4 +1,4 @@
-"""The benchmark of the service runs at a tiny size, and checks its answers."""
+"""The benchmarks of the service run at a tiny size, and check their answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import serving
+from bench import serving, soak_http
 from bench.common import WrongAnswer
 from groundwire.engine import Engine
 from groundwire.runtime.bundle import embedded
@@ -27,3 +27,11 @@ def test_serving_refuses_to_time_a_wrong_answer(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(serving.Connection, "ask", lambda *_: (200, {"status": "scored", "value": 2.0}))
     with Engine.load("compact", threads=1) as engine, pytest.raises(WrongAnswer, match="differs from the engine's"):
         serving.check_answers(engine, 0, ("overlap",))
+
+
+def test_soak_http(tmp_path: Path) -> None:
+    soak_http.main(tiny=True, out=tmp_path / "soak.json")
+    results = json.loads((tmp_path / "soak.json").read_text(encoding="utf-8"))["results"]
+    assert sum(results["fates"].values()) == results["requests"] == 640
+    assert results["fates"]["200"] > 400
+    assert len(results["points"]) == 4

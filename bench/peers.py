@@ -1,0 +1,320 @@
+"""The papers' encoders and question generator beside other CPU runtimes: the same checkpoints, ids and threads.
+
+    pip install ctranslate2 openvino
+    python -m bench.peers
+
+Ours are int8 and float32 graphs; the peers are PyTorch in float32, and in bfloat16 where the processor has it; ONNX
+Runtime as optimum exports and quantizes for it; OpenVINO with the precision that it chooses; and CTranslate2 in int8,
+for the models that it reads. Random weights at true size, as in ``paper_size``: the time of a forward pass is that of
+trained ones. Every float32 side must give PyTorch's numbers; the errors of the others are reported.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.metadata
+import importlib.util
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import numpy as np
+import torch
+import typer
+
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.cores import usable_cores
+from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
+from groundwire.runtime.models.question_generator import QuestionGenerator
+from groundwire.runtime.ort.session import Array, DeviceProfile, Session
+from groundwire.runtime.tokenization import Window
+
+from . import common, models
+from .common import Target, Timing, check
+from .peer import Torch
+from .pieces import EXACT, QUESTION, make_ids
+
+TASKS = {"qa": "question-answering", "nli": "text-classification", "detector.consistency": "text-classification"}
+"""Encoders, with what optimum calls their task."""
+ROLES = (*TASKS, "qg")
+TARGETS = {"qa": 1.0, "nli": 1.0, "detector.consistency": 1.0, "qg": 2.0}
+"""How many times faster than the fastest peer int8 should be."""
+OVER_PYTORCH = 4.0
+EXACT_SIDES = frozenset({"float32", "optimum float32"})
+
+
+class Side(NamedTuple):
+    """One runtime with a model."""
+
+    run: Callable[[], object]
+    logits: Callable[[], Array] | None
+    """Its numbers, to compare; None where it gives none (generation)."""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """One side's time for one model."""
+
+    role: str
+    model: str
+    input: str
+    side: str
+    """``int8`` and ``float32`` are ours."""
+    wall: Timing
+    error: float | None
+    """Largest difference from PyTorch in float32, in standard deviations of its numbers."""
+
+
+def main(
+    work: Annotated[Path, typer.Option(help="Where checkpoints and bundles are kept (8 GB).")] = common.WORK,
+    roles: Annotated[str, typer.Option(help=f"What to measure, of {','.join(ROLES)}.")] = ",".join(ROLES),
+    repeats: Annotated[int, typer.Option(help="Samples of each side.", min=1)] = 7,
+    threads: Annotated[int | None, typer.Option(help="Threads of every side; default: all usable.", min=1)] = None,
+    tiny: Annotated[bool, typer.Option(help="Tiny models, to try the benchmark itself; checks no targets.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="JSON file; default bench/results, or none with --tiny or fewer roles.")
+    ] = None,
+) -> None:
+    """Measure the papers' models in several runtimes."""
+    wanted = roles.split(",")
+    if set(wanted) - set(ROLES):
+        raise typer.BadParameter(f"{roles}: give some of {','.join(ROLES)}", param_hint="--roles")
+    threads = threads or usable_cores()
+    torch.set_num_threads(threads)
+    size = models.TINY if tiny else models.PAPER
+    rows: list[Measured] = []
+    for role in wanted:
+        rows += measure(role, work, size, threads, 2 if tiny else repeats, tiny=tiny)
+        gc.collect()
+    common.console().print(
+        common.table(
+            "milliseconds, and how many times slower than int8",
+            ("role", "side", "p50", "p95", "× int8", "error"),
+            [
+                (
+                    row.role,
+                    row.side,
+                    f"{row.wall.p50_ms:.1f}",
+                    f"{row.wall.p95_ms:.1f}",
+                    f"{row.wall.p50_ms / find(rows, row.role, 'int8'):.2f}",
+                    "" if row.error is None else f"{row.error:.1e}",
+                )
+                for row in rows
+            ],
+        )
+    )
+    settings: dict[str, int | float | str | None] = {"threads": threads, "repeats": repeats, "roles": roles}
+    for name in ("ctranslate2", "openvino", "optimum", "onnxruntime"):
+        settings[name] = find_version(name)
+    whole = not tiny and set(wanted) == set(ROLES)
+    targets = list(list_targets(rows, wanted)) if not tiny else []
+    common.finish("peers", settings, rows, targets, out or (common.RESULTS / "peers.json" if whole else None))
+
+
+def list_targets(rows: list[Measured], wanted: list[str]) -> Iterator[Target]:
+    """What int8 should be ahead by."""
+    for role in wanted:
+        peers = {row.side: row.wall.p50_ms for row in rows if row.role == role and row.side not in ("int8", "float32")}
+        ours = find(rows, role, "int8")
+        fastest = min(peers, key=lambda side: peers[side])
+        yield Target.at_least(f"{role}: over the fastest peer ({fastest})", peers[fastest] / ours, TARGETS[role], "×")
+        yield Target.at_least(f"{role}: over PyTorch float32", peers["PyTorch float32"] / ours, OVER_PYTORCH, "×")
+
+
+def find(rows: list[Measured], role: str, side: str) -> float:
+    """The median of a side, in milliseconds."""
+    return next(row.wall.p50_ms for row in rows if (row.role, row.side) == (role, side))
+
+
+def find_version(name: str) -> str | None:
+    """The installed version of a package; None where it is missing."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def measure(role: str, work: Path, size: models.Size, threads: int, repeats: int, *, tiny: bool) -> list[Measured]:
+    """Time every side of a role in turns."""
+    folder = models.checkpoint(work, size, role)
+    bundles = {
+        "int8": models.bundle(work, {role: folder}, "int8"),
+        "float32": models.bundle(work, {role: folder}, "fp32"),
+    }
+    if role == "qg":
+        shape = (2, 12) if tiny else (5, 32)
+        about = f"{shape[0]} sources of {shape[1]} tokens, beam 5, 20 tokens"
+        sides = open_generators(folder, bundles, shape, threads)
+    else:
+        shape = (2, 16) if tiny else (8, 48)
+        about = f"{shape[0]} × {shape[1]} tokens"
+        sides = open_encoders(role, folder, bundles, shape, threads)
+    errors: dict[str, float | None] = dict.fromkeys(sides)
+    exact = sides["PyTorch float32"].logits
+    if exact is not None:
+        expected = exact()
+        for name, side in sides.items():
+            if side.logits is not None:
+                errors[name] = float(np.abs(side.logits() - expected).max() / expected.std())
+        for name in EXACT_SIDES & set(sides):
+            error = errors[name]
+            check(error is not None and error <= EXACT, f"{role}, {name}: {error} standard deviations from PyTorch")
+    timings = common.interleaved({name: side.run for name, side in sides.items()}, repeats)
+    return [Measured(role, models.NAMES[role], about, name, timing, errors[name]) for name, timing in timings.items()]
+
+
+def open_encoders(
+    role: str, folder: Path, bundles: dict[str, Bundle], shape: tuple[int, int], threads: int
+) -> dict[str, Side]:
+    """Every runtime with an extractive QA model or a classifier, on one batch of random ids without padding."""
+    sides: dict[str, Side] = {}
+    peer = Torch(role, folder)
+    profile = DeviceProfile.of("cpu", threads)
+    feeds = make_ids(shape, peer.model.config.vocab_size, ("input_ids", "attention_mask", "token_type_ids"))
+    if role == "nli":
+        del feeds["token_type_ids"]  # RoBERTa has one type
+    for name, bundle in bundles.items():
+        record = bundle.manifest.roles[role]
+        assert isinstance(record, ExtractiveQARole | ClassifierRole)
+        session = Session.load(bundle.file(record.graph), profile)
+        given = {key: feeds[key] for key in session.inputs}
+        sides[name] = make_side(partial(session.run, given))
+    tensors = {name: torch.from_numpy(array) for name, array in feeds.items()}
+    sides["PyTorch float32"] = make_side(lambda: [logits.float().numpy() for logits in peer.logits(tensors)])
+    if has_bfloat16():
+        half = Torch(role, folder)
+        half.model = half.model.to(torch.bfloat16)
+        sides["PyTorch bfloat16"] = make_side(lambda: [logits.float().numpy() for logits in half.logits(tensors)])
+    exported = export_by_optimum(role, folder)
+    for name, file in exported.items():
+        sides[f"optimum {name}"] = open_onnx(file, feeds, threads)
+    if importlib.util.find_spec("openvino") is not None:
+        sides["OpenVINO"] = open_openvino(exported["float32"], feeds, threads)
+    if role != "qa" and importlib.util.find_spec("ctranslate2") is not None:
+        sides["CTranslate2 int8, without head"] = open_ctranslate2_encoder(folder, feeds, threads)
+    return sides
+
+
+def make_side(run: Callable[[], list[Array]]) -> Side:
+    """A side whose outputs are compared one above another."""
+    return Side(run, lambda: np.stack(run()))
+
+
+def has_bfloat16() -> bool:
+    """Whether the processor multiplies bfloat16."""
+    return any(name in Path("/proc/cpuinfo").read_text(encoding="utf-8") for name in ("avx512_bf16", "amx_bf16"))
+
+
+def export_by_optimum(role: str, folder: Path) -> dict[str, Path]:
+    """The graphs that optimum exports in float32 and quantizes dynamically, kept beside the checkpoint."""
+    from optimum.exporters.onnx import main_export
+    from optimum.onnxruntime import ORTQuantizer
+    from optimum.onnxruntime.configuration import AutoQuantizationConfig
+
+    plain, quantized = (folder.with_name(f"{folder.name}-optimum-{kind}") for kind in ("float32", "int8"))
+    if not (plain / "model.onnx").exists():
+        main_export(str(folder), plain, task=TASKS[role], do_validation=False, no_post_process=True)
+    if not (quantized / "model_quantized.onnx").exists():
+        shutil.rmtree(quantized, ignore_errors=True)
+        quantizer = ORTQuantizer.from_pretrained(plain, file_name="model.onnx")
+        config = AutoQuantizationConfig.avx512_vnni(is_static=False, per_channel=True)
+        quantizer.quantize(save_dir=quantized, quantization_config=config)
+    return {"float32": plain / "model.onnx", "int8": quantized / "model_quantized.onnx"}
+
+
+def open_onnx(file: Path, feeds: dict[str, Array], threads: int) -> Side:
+    """ONNX Runtime with all its optimizations, as a user of optimum runs it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    given = {item.name: feeds[item.name] for item in session.get_inputs()}
+    return make_side(lambda: session.run(None, given))
+
+
+def open_openvino(file: Path, feeds: dict[str, Array], threads: int) -> Side:
+    """OpenVINO on the float32 graph; it computes in bfloat16 where the processor has it."""
+    import openvino
+
+    hints: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+    model = openvino.Core().compile_model(str(file), "CPU", hints)
+    given = {port.get_any_name(): feeds[port.get_any_name()] for port in model.inputs}
+    request = model.create_infer_request()
+
+    def run() -> list[Array]:
+        outputs = request.infer(given)
+        return [np.array(outputs[port]) for port in model.outputs]
+
+    return make_side(run)
+
+
+def convert_to_ctranslate2(folder: Path) -> Path:
+    """The checkpoint in CTranslate2's form, kept beside it."""
+    from ctranslate2.converters import TransformersConverter
+
+    converted = folder.with_name(f"{folder.name}-ctranslate2-int8")
+    if not (converted / "model.bin").exists():
+        TransformersConverter(str(folder)).convert(str(converted), quantization="int8", force=True)
+    return converted
+
+
+def open_ctranslate2_encoder(folder: Path, feeds: dict[str, Array], threads: int) -> Side:
+    """CTranslate2's encoder, which leaves the classifier's head out, so it does a little less."""
+    import ctranslate2
+
+    encoder = ctranslate2.Encoder(
+        str(convert_to_ctranslate2(folder)), "cpu", compute_type="int8", inter_threads=1, intra_threads=threads
+    )
+    ids = feeds["input_ids"].tolist()
+    return Side(lambda: np.array(encoder.forward_batch(ids).last_hidden_state), None)
+
+
+def open_generators(folder: Path, bundles: dict[str, Bundle], shape: tuple[int, int], threads: int) -> dict[str, Side]:
+    """Every runtime with the question generator: the same sources, five beams, twenty tokens."""
+    sides: dict[str, Side] = {}
+    peer = Torch("qg", folder)
+    profile = DeviceProfile.of("cpu", threads)
+    ids = make_ids(shape, peer.model.config.vocab_size, ("input_ids",))["input_ids"]
+    windows = [Window(row, [0] * len(row), [0] * len(row), [(0, 0)] * len(row)) for row in ids.tolist()]
+    for name, bundle in bundles.items():
+        record = bundle.manifest.roles["qg"]
+        assert isinstance(record, QuestionGeneratorRole)
+        generator = QuestionGenerator.load(bundle, record, profile)
+        sides[name] = Side(partial(generator.generate, windows, QUESTION), None)
+    tensor = torch.from_numpy(ids)
+    sides["PyTorch float32"] = Side(lambda: peer.search(tensor, QUESTION), None)
+    if importlib.util.find_spec("ctranslate2") is not None:
+        sides["CTranslate2 int8"] = open_ctranslate2_generator(folder, peer, ids, threads)
+    return sides
+
+
+def open_ctranslate2_generator(folder: Path, peer: Torch, ids: Array, threads: int) -> Side:
+    """CTranslate2's beam search of the same length."""
+    import ctranslate2
+
+    translator = ctranslate2.Translator(
+        str(convert_to_ctranslate2(folder)), "cpu", compute_type="int8", inter_threads=1, intra_threads=threads
+    )
+    sources = [peer.tokenizer.convert_ids_to_tokens(row) for row in ids.tolist()]
+
+    def run() -> object:
+        return translator.translate_batch(
+            sources,
+            beam_size=QUESTION.num_beams,
+            num_hypotheses=QUESTION.num_return_sequences,
+            min_decoding_length=QUESTION.max_new_tokens,
+            max_decoding_length=QUESTION.max_new_tokens,
+            no_repeat_ngram_size=QUESTION.no_repeat_ngram_size,
+            return_scores=True,
+        )
+
+    lengths = {len(tokens) for result in run() for tokens in result.hypotheses}  # type: ignore[attr-defined]
+    check(lengths == {QUESTION.max_new_tokens}, f"CTranslate2 writes {lengths} tokens")
+    return Side(run, None)
+
+
+if __name__ == "__main__":
+    typer.run(main)
