@@ -334,6 +334,31 @@ def write_peers() -> str:
     return f"{_table(['model', 'input', 'runtime', 'p50 ms', 'p95 ms', 'time over int8'], rows)}\n\n{note}"
 
 
+def write_serving() -> str:
+    """Return what the service takes beside its engine, and what it keeps over many requests."""
+    document, soak = load_results("serving"), load_results("soak_http")["results"]
+    rows = [
+        [
+            str(level["callers"]),
+            *(_ms(level[side][key]) for side in ("engine", "service") for key in ("p50_ms", "p95_ms", "p99_ms")),
+            f"{level['engine_per_second']:.0f}",
+            f"{level['service_per_second']:.0f}",
+        ]
+        for level in document["results"]["callers"]
+    ]
+    titles = ["callers", *(f"{side} {p} ms" for side in ("engine", "service") for p in ("p50", "p95", "p99"))]
+    overload, points, fates = document["results"]["overload"], soak["points"], soak["fates"]
+    middle, end = points[len(points) // 2]["resident_mb"], points[-1]["resident_mb"]
+    note = (
+        f"With two and a half times as many requests as it can serve, {overload['in_time_ratio']:.0%} of the capacity "
+        f"were answered in time. In {soak['requests']:,} requests over HTTP, of which clients gave up "
+        f"{fates['hung up'] + fates['died half way']:,}, each of the others was answered once, and the server had "
+        f"{middle:.1f} MB in the middle and {end:.1f} MB at the end (`python -m bench.soak_http`). "
+        f"{document['machine']['cores']} cores, {document['machine']['processor']}."
+    )
+    return f"{_table([*titles, 'engine/s', 'service/s'], rows)}\n\n{note}"
+
+
 def write_targets() -> str:
     """Return every target of every benchmark: what was measured, and whether it was met."""
     rows = []
@@ -379,6 +404,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "peers": write_peers,
     "quality": write_quality_table,
     "roles": write_role_times,
+    "serving": write_serving,
     "start": write_start,
     "targets": write_targets,
     "tiers": write_tiers,
