@@ -31,6 +31,7 @@ class ConvertedLine(msgspec.Struct, frozen=True, omit_defaults=True):
     label: int | None = None
     grade: float | None = None
     verifiable: bool | None = None
+    hallucination: bool | None = None
     unsupported: tuple[Range, ...] | None = None
     evidence: tuple[PassageRange, ...] | None = None
     system: str = ""
@@ -91,4 +92,5 @@ def make_line(example: Example) -> ConvertedLine:
         if name in ConvertedLine.__struct_fields__
     }
     marked = example.unsupported
-    return ConvertedLine(**values | {"unsupported": None if marked is None else tuple(Range(*part) for part in marked)})
+    values["unsupported"] = None if marked is None else tuple(Range(*part) for part in marked)
+    return ConvertedLine(**values, hallucination=example.hallucinated)

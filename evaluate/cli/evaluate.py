@@ -49,6 +49,12 @@ def evaluate(
             help="Give every response the knowledge of another example, and the label 0: a test of the metrics.",
         ),
     ] = False,
+    label: Annotated[
+        str,
+        typer.Option(
+            help="consistency, or hallucination: whether people say that the response goes beyond the knowledge."
+        ),
+    ] = "consistency",
     dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None,
     sample: Annotated[
         int, typer.Option(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)
@@ -69,7 +75,7 @@ def evaluate(
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
     """
     common.require_extra()
-    from ..datasets.examples import sample_examples, shuffle_knowledge
+    from ..datasets.examples import label_by_hallucination, sample_examples, shuffle_knowledge
     from ..report.page import write_report
     from ..scores.metric_values import VALUES, build_example_values, save_values
     from ..scores.scoring import Settings, score_sets
@@ -91,6 +97,10 @@ def evaluate(
     )
     complete = common.read_sets([*data, *([dev] if dev else [])], columns)
     sets = {name: sample_examples(examples, sample, seed) for name, examples in complete.items()}
+    if label == "hallucination":
+        sets = {name: label_by_hallucination(examples) for name, examples in sets.items()}
+    elif label != "consistency":
+        raise typer.BadParameter(f"{label}: use consistency or hallucination.", param_hint="--label")
     if random_knowledge:
         sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
     with common.show_progress() as watch:

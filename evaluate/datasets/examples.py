@@ -28,6 +28,8 @@ class Example(Record, frozen=True):
     """A rating on a scale, higher is more faithful; None where there is none."""
     verifiable: bool | None = None
     """Whether it states anything that can be checked; None where that is not labelled."""
+    hallucinated: bool | None = None
+    """Whether it says what the knowledge does not, right or wrong; None where that is not labelled."""
     unsupported: tuple[tuple[int, int], ...] | None = None
     """First character, and the one after the last, of each unsupported part of the response; empty where a person found
     none, None where it is not labelled."""
@@ -84,6 +86,21 @@ def shuffle_knowledge(examples: Sequence[Example], seed: int) -> list[Example]:
         knowledge = others[-1] if others[drawn] == example.knowledge else others[drawn]
         shuffled.append(msgspec.structs.replace(example, knowledge=knowledge, label=0, grade=None))
     return shuffled
+
+
+def label_by_hallucination(examples: Sequence[Example]) -> list[Example]:
+    """Every example with the label inconsistent where people called it a hallucination, and consistent where not.
+
+    A response that is true and not in the knowledge is one. InvalidRequest when no example has such a label.
+    """
+    if all(example.hallucinated is None for example in examples):
+        raise InvalidRequest("No example says whether it is a hallucination; the sets of Santhanam et al. do.")
+    return [
+        msgspec.structs.replace(
+            example, label=None if example.hallucinated is None else int(not example.hallucinated), grade=None
+        )
+        for example in examples
+    ]
 
 
 def flag_unshared_knowledge(examples: Iterable[Example], others: Iterable[Example]) -> list[bool]:

@@ -2,7 +2,7 @@
 
 ``factual_dataset_crowd/gt.csv``, ``knn.csv``, ``dpr.csv`` and ``factual_dataset_expert.csv`` have the same columns. A
 response has a label only where it is verifiable; it is consistent from an average correctness of 0.5 on (the paper's
-§5).
+§5). ``hallucinated`` is the crowd's answer to another question: whether it says what the knowledge does not.
 ``source`` is the file's name, which says where the knowledge came from; ``system`` is model and decoding.
 """
 
@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from .examples import Example
 from .source import Format, Items, Source, convert_entries, parse_choice, parse_number, strip_texts
 
-CORRECTNESS, VERIFIABLE = "Avg Factual Correctness", "Verifiable"
-COLUMNS = ("model_type", "decoding", "context", "knowledge", "response", CORRECTNESS, "Hallucination", VERIFIABLE)
+CORRECTNESS, HALLUCINATION, VERIFIABLE = "Avg Factual Correctness", "Hallucination", "Verifiable"
+COLUMNS = ("model_type", "decoding", "context", "knowledge", "response", CORRECTNESS, HALLUCINATION, VERIFIABLE)
+YES_NO: dict[str, bool | None] = {"yes": True, "no": False, "y": True, "n": False, "": None}
 CONSISTENT_FROM = 0.5
 
 
@@ -34,6 +35,7 @@ def _read(source: Source) -> Items:
             label=None if grade is None else int(grade >= CONSISTENT_FROM),
             grade=grade,
             verifiable=verifiable,
+            hallucinated=parse_choice(HALLUCINATION, cells[HALLUCINATION], YES_NO) if verifiable else None,
             system=f"{cells['model_type']}/{cells['decoding']}",
             context=f"{part}-{dialogue}" if dialogue else "",
             source=part,

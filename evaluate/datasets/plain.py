@@ -1,11 +1,11 @@
 """Groundwire's own formats: JSON Lines and CSV with the fields of an Example, under these or other common names.
 
 A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not),
-``grade``, ``verifiable``, ``unsupported`` (``[{"start": 11, "end": 14}]``, characters of the response) and ``evidence``
-(``[{"passage": 0, "start": 0, "end": 20}]``, what supports the response, in characters of a passage), and with ``id``,
-``history``, ``system``, ``context`` and ``source`` where known. A line with ``consistent`` and ``inconsistent`` instead
-of ``response`` is two examples of one context. Other fields are ignored.
-``engine/jsonl/columns.py`` has the other names of response, knowledge and history.
+``grade``, ``verifiable``, ``hallucination`` (true or false), ``unsupported`` (``[{"start": 11, "end": 14}]``,
+characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the response,
+in characters of a passage), and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line
+with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
+ignored. ``engine/jsonl/columns.py`` has the other names of response, knowledge and history.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class Line(msgspec.Struct, frozen=True):
     """Another name of ``grade``, like ``correctness``."""
     correctness: float | None = None
     verifiable: bool | None = None
+    hallucination: bool | None = None
+    """Whether it says what the knowledge does not, right or wrong."""
     unsupported: list[Range] | None = None
     """Of ``response``; an empty list says that all of it is supported."""
     evidence: list[PassageRange] | None = None
@@ -85,6 +87,7 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
         label=label,
         grade=next((value for value in grades if value is not None), None),
         verifiable=False if (line.begin_label or "").lower() == "generic" else line.verifiable,
+        hallucinated=line.hallucination,
         system=line.system or JOINT.join(line.models or ()),
         context="" if context is None else str(context),
         source=line.source or line.retriever or JOINT.join(line.subsets or ()),

@@ -150,6 +150,7 @@ def test_a_labelled_set_keeps_its_labels(tmp_path: Path) -> None:
         "response": "It has 6 strings.",
         "knowledge": ["It has 4 strings."],
         "label": 0,
+        "hallucination": True,
         "unsupported": [{"start": 7, "end": 8}],
         "evidence": [{"passage": 0, "start": 0, "end": 17}],
     }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groundwire.evaluate.datasets import FORMATS, read_dataset
-from groundwire.evaluate.datasets.examples import Example, shuffle_knowledge
+from groundwire.evaluate.datasets.examples import Example, label_by_hallucination, shuffle_knowledge
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
@@ -213,11 +213,16 @@ def test_factual_labels_only_what_is_verifiable(tmp_path: Path) -> None:
         label=1,
         grade=0.5,
         verifiable=True,
+        hallucinated=False,
         system="GPT2-small/beam search",
         context="knn-9",
         source="knn",
     )
-    assert (third.label, third.grade, third.context) == (0, 0.333333333, "knn-9")
+    assert (third.label, third.grade, third.context, third.hallucinated) == (0, 0.333333333, "knn-9", True)
+    assert opinion.hallucinated is None
+    assert [example.label for example in label_by_hallucination([half, third, opinion])] == [1, 0, None]
+    with pytest.raises(InvalidRequest, match="No example says whether it is a hallucination"):
+        label_by_hallucination([opinion])
     assert (opinion.label, opinion.grade, opinion.verifiable, opinion.knowledge) == (None, None, False, ())
 
 
