@@ -21,7 +21,8 @@ def test_every_role_answers_on_the_device(embedded: LocalRuntime) -> None:
         with cuda_double.memory_content(0x3C if role == "embedder" else 0), cuda_double.count() as counts:
             outcomes = embedded.run(role, kind_of(record).warm_calls(role), 8)
         assert not [outcome for outcome in outcomes if isinstance(outcome, GroundwireError)], role
-        assert (counts.launches > 0) == (role != "spans"), role
+        # Heads of one graph are captured once, by the first of them.
+        assert (counts.launches + counts.replays > 0) == (role != "spans"), role
         # Look-ups, and no weights of products. What is captured runs twice before.
         runs = counts.launches if not counts.replays else 3 * counts.total("capture").times
         assert counts.total("launch", "signed char").times <= max(30, 5 * runs), role
