@@ -126,7 +126,8 @@ def format_operating_point(point: OperatingPoint) -> str:
     """From where on a response is called consistent, and what that promises."""
     profile = f", profile {point.profile}" if point.profile else ""
     bound = point.max_false_positive_rate
-    promise = "" if bound is None else f", false positive rate at most {100 * bound:g} %"
+    known = "for responses like the calibration's"
+    promise = "" if bound is None else f", false positive rate at most {100 * bound:g} % {known}"
     return f"consistent from {point.threshold:.2f} on{profile}{promise}"
 
 

@@ -74,7 +74,7 @@ def _find_problems() -> list[str]:
 
 def _check_bundle(name: str) -> str:
     if name not in embedded():
-        return f"[dim]not installed: pip install groundwire-{name}[/]"
+        return f"[dim]not installed: pip install groundwire-{name}, or packaging/{name} in a checkout[/]"
     try:
         bundle = Bundle.open(name)
         bundle.verify()

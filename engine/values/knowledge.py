@@ -13,8 +13,8 @@ from .demonyms import COUNTRY_OF
 from .finding import find_amounts
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .quantities import stem
-from .records import Name, Statement, Value
-from .statements import list_mentions, read_statements
+from .records import Name, Value
+from .statements import Read, list_mentions, read_statements
 from .tokens import Token, read_table
 
 SentenceKey: TypeAlias = tuple[int, int]
@@ -80,13 +80,18 @@ class Knowledge:
         ]
 
     @cached_property
-    def statements(self) -> dict[Statement, Location]:
-        """What is said of two names, each with where it is said first."""
-        statements: dict[Statement, Location] = {}
-        for passage, (tokens, names) in enumerate(zip(self._passages, self._named, strict=True)):
-            for read in read_statements(tokens, list_mentions(tokens, names)):
-                statements.setdefault(read.statement, Location(passage, read.start, read.end, read.sentence))
-        return statements
+    def statements(self) -> list[tuple[Read, Location]]:
+        """What is said of two names, and where."""
+        return [
+            (read, Location(passage, read.start, read.end, read.sentence))
+            for passage, (tokens, names) in enumerate(zip(self._passages, self._named, strict=True))
+            for read in read_statements(tokens, list_mentions(tokens, names))
+        ]
+
+    def name_together(self, left: Sequence[str], right: Sequence[str]) -> set[SentenceKey]:
+        """The sentences that have a word of either name."""
+        sides = [{key for word in words for key in self._index[0].get(word, {})} for words in (left, right)]
+        return sides[0] & sides[1]
 
     @cached_property
     def content(self) -> dict[SentenceKey, Set[str]]:

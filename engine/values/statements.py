@@ -1,12 +1,15 @@
 """Statements with two sides, "Deep Blue beat Kasparov": the same two names the other way round contradict them.
 
-Only verbs and comparisons are read for which one order excludes the other, and only where nothing but the verb, its
-helpers and a noun is between the two names. What is read differently is not read at all.
+People beat and outsell each other in turn, so a statement is contradicted only where both texts are about one event as
+far as words can tell: all that the response's sentence says, the knowledge's sentence says too, it names both once, and
+no other sentence of the knowledge names both. Only verbs and comparisons are read of which one order is not also the
+other, and only where nothing but the verb, its helpers and a noun is between the names. All else is not read.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,10 +21,9 @@ from .records import Name, Statement, Value
 from .tokens import Token, read_table, text_at
 
 _REGULAR = read_table("""
-    acquire adopt annex appoint arrest assassinate attack betray capture coach colonise colonize conquer create defeat
-    design direct dominate employ found govern hire influence inspire invade invent kill mentor murder outperform
-    outscore outsell overtake own paint parent precede produce purchase raise replace rescue rule save shoot succeed sue
-    surpass teach train tutor
+    acquire adopt annex appoint arrest assassinate capture coach colonise colonize conquer create defeat design direct
+    employ found govern hire influence invent kill mentor murder outperform outscore outsell overtake paint parent
+    precede produce purchase replace rescue rule save shoot succeed surpass train
 """)
 _IRREGULAR = {
     "beat": ("beat", "beats", "beaten"),
@@ -33,7 +35,6 @@ _IRREGULAR = {
     "overtake": ("overtook", "overtaken"),
     "overthrow": ("overthrow", "overthrows", "overthrew", "overthrown"),
     "shoot": ("shot",),
-    "teach": ("taught",),
     "write": ("write", "writes", "wrote", "written"),
 }
 _VERBS: dict[str, str] = {}
@@ -54,19 +55,33 @@ _OPPOSITES = dict(
 """Comparisons, each with the one by which it is read with the sides exchanged."""
 _NO_COMPARISON = frozenset(read_table("other rather whether either neither together after ever never over under"))
 _BE = frozenset(read_table("is are was were be been being got gets"))
-_HELPERS = _BE | frozenset(
-    read_table("has have had did does do once then later also first soon the a an much far even still")
-)
+_HAVE = frozenset(read_table("has have had did does do"))
+_HELPERS = _BE | _HAVE | frozenset(read_table("also the a an much far even"))
 _DETERMINERS = frozenset(read_table("the a an his her its their"))
-_BEFORE = frozenset(read_table("of in by with for from at to and or against near than if whether not n't & / -"))
+_BEFORE = frozenset(read_table("of in by with for from at to and or against near plus than if whether not n't & / -"))
 """A name after one of these is not what the statement is about: "the brother of Kasparov"."""
-_AGAINST = frozenset(
+_GOVERNING = frozenset(read_table("of with for against by who which whose plus near whether if when while"))
+"""Nor is one that has one of these a few words before it: "a student of the great Kasparov"."""
+_REACH = 4
+_DENYING = (
+    "nobody none "  # terms: literal
+    "not never no nor neither nearly almost if would could might may should will can't cannot hardly barely tried "
+    "wanted hoped failed say says said think thinks thought believe believes claim claims claimed allegedly "
+    "supposedly myth misconception false falsely wrong untrue versa mutual mutually reverse conversely each ?"
+)
+_AGAINST = frozenset(_DENYING.split())
+"""A sentence with one of these states less than its words, or the opposite, or both orders ("each other")."""
+_IGNORED = (FUNCTION_WORDS | frozenset(read_table("really actually indeed so wow hey ok fact"))) - frozenset(
     read_table("""
-    not never no nor neither nearly almost if would could might may should will can't cannot hardly barely
-    tried wanted hoped failed ?
+    now then once again before after ever still while if because when where how why what who whom whose which but or
+    nor only most about off over under until during since both against one
 """)
 )
-"""A sentence with one of these states less than its words, or the opposite."""
+"""Words that say neither when, where nor in which event something was so."""
+_CONTESTS = frozenset(
+    read_table("a the his her their this that match game final race fight battle war series election bout in")
+)
+"""What may be between "lost" and "to"; to lose anything else to someone is not to be beaten."""
 _BETWEEN = 9
 """Tokens between the two names, at most."""
 _NOUNS = 3
@@ -88,6 +103,12 @@ class Read(NamedTuple):
     start: int
     end: int
     sentence: int
+    words: frozenset[str]
+    """All words of its sentence, as they are compared."""
+    qualifiers: frozenset[str]
+    """Those that are neither names nor the verb and say when, where or in which event it was so."""
+    is_single: bool
+    """Whether the sentence names both once."""
 
 
 def may_state(tokens: Sequence[Token]) -> bool:
@@ -140,17 +161,64 @@ def read_statements(tokens: Sequence[Token], mentions: Sequence[Mention]) -> Ite
     >>> [read.statement for read in read_statements(tokens, list_mentions(tokens, find_names(tokens, (), set())))]
     [Statement(left=('garry', 'kasparov'), verb='beat', right=('deep', 'blue'), heads=('', ''))]
     """
+    sentences: dict[int, list[Token]] = defaultdict(list)
+    for token in tokens:
+        sentences[token.sentence].append(token)
     unsure = {token.sentence for token in tokens if token.lower in _AGAINST or token.lower.endswith("n't")}
     for left, right in pairwise(mentions):
-        sentence = tokens[left.first].sentence
-        if sentence in unsure or sentence != tokens[right.first].sentence or right.first - left.end > _BETWEEN:
+        number = tokens[left.first].sentence
+        if number in unsure or number != tokens[right.first].sentence or right.first - left.end > _BETWEEN:
             continue
-        if text_at(tokens, left.first - 1) in _BEFORE and tokens[left.first - 1].sentence == sentence:
+        if (
+            {*left.words} & {*right.words}
+            or _is_governed(tokens, left)
+            or any(_is_part(tokens, name) for name in (left, right))
+        ):
             continue
         statement = _read(tokens, left, right)
-        if statement is not None:
-            end = right.end + bool(_find_head(tokens, right))
-            yield Read(statement, tokens[left.first].start, tokens[end - 1].end, sentence)
+        if statement is None:
+            continue
+        start, end = tokens[left.first].start, tokens[right.end + bool(_find_head(tokens, right)) - 1].end
+        named = {*left.words, *right.words}
+        keys = [(token, fold_name(token.text)) for token in sentences[number] if token.text[0].isalnum()]
+        qualifiers = [key for token, key in keys if key not in named and not _is_understood(token.lower, statement)]
+        yield Read(
+            statement,
+            start,
+            end,
+            number,
+            frozenset(stem(key) for _, key in keys),
+            frozenset(map(stem, qualifiers)),
+            sum(key in named for _, key in keys) == len(left.words) + len(right.words),
+        )
+
+
+def _is_governed(tokens: Sequence[Token], name: Mention) -> bool:
+    """Whether a name is part of a phrase about something else: "the brother of Kasparov"."""
+    sentence = tokens[name.first].sentence
+    before = [
+        tokens[at].lower
+        for at in range(max(0, name.first - _REACH), name.first)
+        if tokens[at].sentence == sentence and not tokens[at].opens
+    ]
+    directly = name.first > 0 and tokens[name.first - 1].sentence == sentence and tokens[name.first - 1].lower
+    return directly in _BEFORE or any(word in _GOVERNING for word in before)
+
+
+def _is_part(tokens: Sequence[Token], name: Mention) -> bool:
+    """Whether a name is only a part of a longer one: "Mexico" in "New Mexico"."""
+    sentence = tokens[name.first].sentence
+    beside = [tokens[at] for at in (name.first - 1, name.end) if 0 <= at < len(tokens)]
+    return tokens[name.first].text[0].isupper() and any(
+        token.sentence == sentence and token.text[0].isupper() and token.lower not in FUNCTION_WORDS for token in beside
+    )
+
+
+def _is_understood(word: str, statement: Statement) -> bool:
+    """Whether a word says no more than the statement does."""
+    verb = _VERBS.get(word, _OPPOSITES.get(word, "larger" if word == "bigger" else word))
+    lost = verb == "lose" and statement.verb == "beat"
+    return word in _IGNORED or lost or verb in statement.verb.split() or word in ("more", "less", "than")
 
 
 def exchanges(ours: Statement, theirs: Statement) -> bool:
@@ -176,7 +244,7 @@ def _read(tokens: Sequence[Token], left: Mention, right: Mention) -> Statement |
         passive |= text_at(tokens, at) in _BE
         at += 1
     relation = _find_relation(tokens, at)
-    if relation is None:
+    if relation is None or text_at(tokens, right.end) in _BE | _HAVE:
         return None
     at, exchanged = relation.end, relation.exchanged
     if not relation.compares and text_at(tokens, at) == "by":
@@ -212,12 +280,15 @@ def _find_relation(tokens: Sequence[Token], at: int) -> _Relation | None:
     if word in ("more", "less") and text_at(tokens, at + 2) == "than":
         return _Relation(f"more {following}", at + 3, word == "less", compares=True)
     if following == "than" and word.endswith("er") and word not in _NO_COMPARISON:
+        word = "larger" if word == "bigger" else word
         return _Relation(_OPPOSITES.get(word, word), at + 2, word in _OPPOSITES, compares=True)
     verb = _VERBS.get(word)
     if verb != "lose":
         return _Relation(verb, at + 1) if verb else None
-    to = next((end for end in range(at + 1, at + 5) if text_at(tokens, end) == "to"), None)
-    return None if to is None else _Relation("beat", to + 1, exchanged=True)
+    to = at + 1
+    while text_at(tokens, to) in _CONTESTS:
+        to += 1
+    return _Relation("beat", to + 1, exchanged=True) if text_at(tokens, to) == "to" else None
 
 
 def _is_helper(word: str) -> bool:

@@ -16,8 +16,8 @@ from .demonyms import REGIONS
 from .finding import find_values
 from .knowledge import Knowledge, Location, SentenceKey, list_content
 from .names import split_by_case
-from .records import Measure, Name, Statement, Value
-from .statements import Read, exchanges, find_mentioned, may_state, read_statements, supports
+from .records import Measure, Name, Value
+from .statements import Read, exchanges, find_mentioned, may_state, read_statements
 from .tokens import Token, iterate_tokens, read_table, tokenize
 
 MAX_COMPARISONS = 500_000
@@ -90,7 +90,7 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
-    exchanged = (_check_statement(read, knowledge.statements) for read in stated)
+    exchanged = (_check_statement(read, knowledge) for read in stated)
     checked += [check for check in exchanged if check is not None]
     return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
 
@@ -99,17 +99,20 @@ def _list_statements(tokens: Sequence[Token], knowledge: Knowledge) -> list[Read
     """What the response says of two names, where the knowledge makes such statements too."""
     if not may_state(tokens):
         return []
-    names = [name for statement in knowledge.statements for name in (statement.left, statement.right)]
+    names = [name for read, _ in knowledge.statements for name in (read.statement.left, read.statement.right)]
     return list(read_statements(tokens, find_mentioned(tokens, names)))
 
 
-def _check_statement(read: Read, known: Mapping[Statement, Location]) -> CheckedValue | None:
-    """The statement as a contradicted value if the knowledge only has it with the sides exchanged, else None."""
-    if any(supports(read.statement, theirs) for theirs in known):
-        return None
-    location = next((location for theirs, location in known.items() if exchanges(read.statement, theirs)), None)
-    value = Value("relation", read.start, read.end, read.sentence, read.statement)
-    return None if location is None else CheckedValue(value, "contradicted", location)
+def _check_statement(ours: Read, knowledge: Knowledge) -> CheckedValue | None:
+    """The statement as a contradicted value if the knowledge has it with the sides exchanged, else None."""
+    for theirs, location in knowledge.statements:
+        one_event = ours.qualifiers <= theirs.words and theirs.is_single
+        if one_event and exchanges(ours.statement, theirs.statement):
+            together = knowledge.name_together(theirs.statement.left, theirs.statement.right)
+            if together == {location.key}:
+                value = Value("relation", ours.start, ours.end, ours.sentence, ours.statement)
+                return CheckedValue(value, "contradicted", location)
+    return None
 
 
 def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]]]]:
