@@ -23,7 +23,7 @@ from . import display, options
 from .output import RowTable, print_json, prints_tables
 
 UNCHANGED = {
-    "clean": "supported",
+    "clean": "not inconsistent",
     "refused": "refused",
     "unknown": "without a verdict",
     "truncated": "too long",

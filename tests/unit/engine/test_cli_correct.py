@@ -41,11 +41,11 @@ def test_a_table_shows_before_after_and_why(tmp_path: Path) -> None:
         "⟦four⟧",
         "“six” (number): the knowledge says “four”",
         "unchanged",
-        "supported",
+        "not inconsistent",
         "refused",
         "⟦Cremona⟧",
         "still inconsistent",
-        "2 corrected, of which 1 are consistent now; unchanged: 1 supported, 1 refused.",
+        "2 corrected, of which 1 are consistent now; unchanged: 1 not inconsistent, 1 refused.",
     ):
         assert text in shown, text
 
