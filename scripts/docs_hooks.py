@@ -205,7 +205,7 @@ def write_role_cost(roles: str) -> str:
     machine = document["machine"]
     return (
         f"{parts}{total} of model run time per response, one response at a time on {machine['cores']} cores "
-        f"({machine['processor']}; [how it was measured](../benchmarks.md)). Metrics share equal calls, and batches of "
+        f"({machine['processor']}, second version of the bundle; [how it was measured](../benchmarks.md)). Metrics share equal calls, and batches of "
         "several roles run at the same time: all metrics of a response together take "
         f"{_ms(latency['total']['p50_ms'])} ms (p50)."
     )
@@ -243,7 +243,7 @@ def write_nph_times() -> str:
 def write_latency() -> str:
     """Return latency and throughput of the compact bundle, for full Q² and for all metrics."""
     rows = []
-    for name, title in (("compact", "`q2`, first version of the bundle"), ("compact_all", "all metrics")):
+    for name, title in (("compact", "`q2`, first version of the bundle"), ("compact_all", "all metrics, second version")):
         document = load_results(name)
         total = document["results"]["latency"]["total"]
         by_way = {way["way"]: way["per_second"] for way in document["results"]["throughput"]}
@@ -283,7 +283,7 @@ def write_tiers() -> str:
 def write_start() -> str:
     """Return load time and memory of fresh processes."""
     rows = []
-    for name, title in (("compact", "`q2`, first version of the bundle"), ("compact_all", "all metrics")):
+    for name, title in (("compact", "`q2`, first version of the bundle"), ("compact_all", "all metrics, second version")):
         results = load_results(name)["results"]
         starts = results["start"]
         median = sorted(starts, key=lambda start: start["load_ms"])[len(starts) // 2]
