@@ -108,6 +108,10 @@ def _cell(text: str) -> str:
 # Figures from docs/quality.md and bench/results
 
 
+COMPACT = (("compact", "`q2`, first version of the bundle"), ("compact_all", "all metrics, second version"))
+"""Results of ``bench.compact``, and what they are of."""
+
+
 def load_results(name: str) -> dict[str, Any]:
     """Return a benchmark's results."""
     document: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
@@ -205,8 +209,8 @@ def write_role_cost(roles: str) -> str:
     machine = document["machine"]
     return (
         f"{parts}{total} of model run time per response, one response at a time on {machine['cores']} cores "
-        f"({machine['processor']}, second version of the bundle; [how it was measured](../benchmarks.md)). Metrics share equal calls, and batches of "
-        "several roles run at the same time: all metrics of a response together take "
+        f"({machine['processor']}, second version of the bundle; [how it was measured](../benchmarks.md)). "
+        "Metrics share equal calls, and batches of several roles run at the same time: all metrics of a response together take "
         f"{_ms(latency['total']['p50_ms'])} ms (p50)."
     )
 
@@ -243,7 +247,7 @@ def write_nph_times() -> str:
 def write_latency() -> str:
     """Return latency and throughput of the compact bundle, for full Q² and for all metrics."""
     rows = []
-    for name, title in (("compact", "`q2`, first version of the bundle"), ("compact_all", "all metrics, second version")):
+    for name, title in COMPACT:
         document = load_results(name)
         total = document["results"]["latency"]["total"]
         by_way = {way["way"]: way["per_second"] for way in document["results"]["throughput"]}
@@ -283,7 +287,7 @@ def write_tiers() -> str:
 def write_start() -> str:
     """Return load time and memory of fresh processes."""
     rows = []
-    for name, title in (("compact", "`q2`, first version of the bundle"), ("compact_all", "all metrics, second version")):
+    for name, title in COMPACT:
         results = load_results(name)["results"]
         starts = results["start"]
         median = sorted(starts, key=lambda start: start["load_ms"])[len(starts) // 2]
