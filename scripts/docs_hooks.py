@@ -210,8 +210,8 @@ def write_role_cost(roles: str) -> str:
     return (
         f"{parts}{total} of model run time per response, one response at a time on {machine['cores']} cores "
         f"({machine['processor']}, second version of the bundle; [how it was measured](../benchmarks.md)). "
-        "Metrics share equal calls, and batches of several roles run at the same time: all metrics of a response together take "
-        f"{_ms(latency['total']['p50_ms'])} ms (p50)."
+        "Metrics share equal calls, and batches of several roles run at the same time: all metrics of a response "
+        f"together take {_ms(latency['total']['p50_ms'])} ms (p50)."
     )
 
 
