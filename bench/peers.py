@@ -226,11 +226,10 @@ def export_by_optimum(role: str, folder: Path) -> dict[str, Path]:
 
 def open_onnx(file: Path, feeds: dict[str, Array], threads: int) -> Side:
     """ONNX Runtime with all its optimizations, as a user of optimum runs it."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
+    ort = importlib.import_module("onnxruntime")
+    options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     given = {item.name: feeds[item.name] for item in session.get_inputs()}
     return make_side(lambda: session.run(None, given))
 

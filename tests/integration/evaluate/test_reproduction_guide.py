@@ -29,9 +29,11 @@ def test_the_guide_has_a_command_for_every_table() -> None:
 
 def test_the_commands_of_the_guide_exist_with_their_options() -> None:
     from groundwire.engine.cli.refine import refine_file
+    from groundwire.evaluate.cli.convert import convert
     from groundwire.evaluate.cli.evaluate import evaluate
 
     root = typer.Typer()
+    root.command("convert")(convert)
     root.command("evaluate")(evaluate)
     root.command("refine")(refine_file)
     root.command("tables")(show_table)
@@ -39,7 +41,7 @@ def test_the_commands_of_the_guide_exist_with_their_options() -> None:
     group = typer.main.get_command(root)
     assert isinstance(group, TyperGroup)
     used = [words[1:] for words in commands() if words[0] == "groundwire"]
-    assert {words[0] for words in used} == {"export", "evaluate", "refine", "tables"}
+    assert {words[0] for words in used} == {"convert", "export", "evaluate", "refine", "tables"}
     for name, *rest in used:
         # Parses, and raises for an unknown option; nothing runs.
         context = group.commands[name].make_context(name, list(rest))
