@@ -65,7 +65,7 @@ ProfileOption = Annotated[
 MaxFalsePositiveRateOption = Annotated[
     float | None,
     typer.Option(
-        help="Threshold of the verdict in place of --profile: at most this share, 0.001–1, of consistent responses is "
+        help="Threshold of the verdict in place of --profile: at most this share, 0.001 to below 1, of consistent responses is "
         "called inconsistent, for responses like those of the calibration.",
         show_default=False,
     ),
