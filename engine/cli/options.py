@@ -65,8 +65,8 @@ ProfileOption = Annotated[
 MaxFalsePositiveRateOption = Annotated[
     float | None,
     typer.Option(
-        help="Threshold of the verdict in place of --profile: at most this share, 0.001 to below 1, of consistent responses is "
-        "called inconsistent, for responses like those of the calibration.",
+        help="Threshold of the verdict in place of --profile: at most this share, from 0.001 to below 1, of consistent "
+        "responses is called inconsistent, for responses like those of the calibration.",
         show_default=False,
     ),
 ]
