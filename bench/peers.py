@@ -299,8 +299,8 @@ def open_ctranslate2_generator(folder: Path, peer: Torch, ids: Array, threads: i
     )
     sources = [peer.tokenizer.convert_ids_to_tokens(row) for row in ids.tolist()]
 
-    def run() -> object:
-        return translator.translate_batch(
+    def run() -> list[Any]:
+        results: list[Any] = translator.translate_batch(
             sources,
             beam_size=QUESTION.num_beams,
             num_hypotheses=QUESTION.num_return_sequences,
@@ -309,8 +309,9 @@ def open_ctranslate2_generator(folder: Path, peer: Torch, ids: Array, threads: i
             no_repeat_ngram_size=QUESTION.no_repeat_ngram_size,
             return_scores=True,
         )
+        return results
 
-    lengths = {len(tokens) for result in run() for tokens in result.hypotheses}  # type: ignore[attr-defined]
+    lengths = {len(tokens) for result in run() for tokens in result.hypotheses}
     check(lengths == {QUESTION.max_new_tokens}, f"CTranslate2 writes {lengths} tokens")
     return Side(run, None)
 

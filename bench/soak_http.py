@@ -10,6 +10,7 @@ it is a score, be that of the same request without load.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -35,6 +36,8 @@ DISTINCT = 200
 METRICS = ("overlap", "overlap_precision", "values")
 SECONDS = 120.0
 """After which an answer counts as missing."""
+QUIET = 0.2
+"""Seconds after the last answer in which none may follow."""
 COMPARED = ("status", "value", "metrics", "unsupported")
 
 
@@ -144,12 +147,15 @@ class Client:
             writer.close()
         self.fates["died half way"] += 1
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close the connection; WrongAnswer if the server sent more than it was asked for."""
         if self._streams is not None:
-            check(not self._streams[0]._buffer, "a request was answered twice")  # type: ignore[attr-defined]
-            self._streams[1].close()
+            reader, writer = self._streams
             self._streams = None
+            with contextlib.suppress(TimeoutError):
+                more = await asyncio.wait_for(reader.read(1), QUIET)
+                check(not more, "a request was answered twice")
+            writer.close()
 
 
 async def read_answer(reader: asyncio.StreamReader) -> Answer:
@@ -199,9 +205,7 @@ def measure(server: Server, requests: int, looks: int = POINTS) -> Soak:
     async def run_all() -> None:
         for done in range(1, looks + 1):
             await asyncio.gather(*(client.run(part) for client in clients))
-            for client in clients:
-                client.close()
-            await asyncio.sleep(0.2)
+            await asyncio.gather(*(client.close() for client in clients))
             points.append(look_at(server.process.pid, done * part * CLIENTS))
             server.forget_lines()
 

@@ -53,6 +53,7 @@ _OPPOSITES = dict(
 """)
 )
 """Comparisons, each with the one by which it is read with the sides exchanged."""
+_SYNONYMS = {"bigger": "larger"}
 _NO_COMPARISON = frozenset(read_table("other rather whether either neither together after ever never over under"))
 _BE = frozenset(read_table("is are was were be been being got gets"))
 _HAVE = frozenset(read_table("has have had did does do"))
@@ -82,6 +83,8 @@ _CONTESTS = frozenset(
     read_table("a the his her their this that match game final race fight battle war series election bout in")
 )
 """What may be between "lost" and "to"; to lose anything else to someone is not to be beaten."""
+MAX_TOKENS = 100
+"""Tokens of a sentence that is read, at most."""
 _BETWEEN = 9
 """Tokens between the two names, at most."""
 _NOUNS = 3
@@ -165,6 +168,7 @@ def read_statements(tokens: Sequence[Token], mentions: Sequence[Mention]) -> Ite
     for token in tokens:
         sentences[token.sentence].append(token)
     unsure = {token.sentence for token in tokens if token.lower in _AGAINST or token.lower.endswith("n't")}
+    unsure |= {number for number, inside in sentences.items() if len(inside) > MAX_TOKENS}
     for left, right in pairwise(mentions):
         number = tokens[left.first].sentence
         if number in unsure or number != tokens[right.first].sentence or right.first - left.end > _BETWEEN:
@@ -216,7 +220,7 @@ def _is_part(tokens: Sequence[Token], name: Mention) -> bool:
 
 def _is_understood(word: str, statement: Statement) -> bool:
     """Whether a word says no more than the statement does."""
-    verb = _VERBS.get(word, _OPPOSITES.get(word, "larger" if word == "bigger" else word))
+    verb = _VERBS.get(word) or _name_comparison(word)[0]
     lost = verb == "lose" and statement.verb == "beat"
     return word in _IGNORED or lost or verb in statement.verb.split() or word in ("more", "less", "than")
 
@@ -280,8 +284,8 @@ def _find_relation(tokens: Sequence[Token], at: int) -> _Relation | None:
     if word in ("more", "less") and text_at(tokens, at + 2) == "than":
         return _Relation(f"more {following}", at + 3, word == "less", compares=True)
     if following == "than" and word.endswith("er") and word not in _NO_COMPARISON:
-        word = "larger" if word == "bigger" else word
-        return _Relation(_OPPOSITES.get(word, word), at + 2, word in _OPPOSITES, compares=True)
+        name, exchanged = _name_comparison(word)
+        return _Relation(name, at + 2, exchanged, compares=True)
     verb = _VERBS.get(word)
     if verb != "lose":
         return _Relation(verb, at + 1) if verb else None
@@ -289,6 +293,12 @@ def _find_relation(tokens: Sequence[Token], at: int) -> _Relation | None:
     while text_at(tokens, to) in _CONTESTS:
         to += 1
     return _Relation("beat", to + 1, exchanged=True) if text_at(tokens, to) == "to" else None
+
+
+def _name_comparison(word: str) -> tuple[str, bool]:
+    """The comparison by which another is read, and whether that exchanges the sides."""
+    word = _SYNONYMS.get(word, word)
+    return _OPPOSITES.get(word, word), word in _OPPOSITES
 
 
 def _is_helper(word: str) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, ValuesExplanation
+from groundwire.engine.values.names import find_names
 from groundwire.engine.values.normal_form import normalize
 from groundwire.engine.values.records import Statement
-from groundwire.engine.values.statements import _OPPOSITES, _VERBS
+from groundwire.engine.values.statements import _OPPOSITES, _VERBS, list_mentions, read_statements
 from groundwire.engine.values.support import check_values
+from groundwire.engine.values.tokens import tokenize
 from groundwire.runtime.fake import FakeRuntime
+from tests.support.count_calls import count_calls
 
 CHESS = "In 1997 the computer Deep Blue beat the world champion Garry Kasparov in a match of six games."
 CUISINE = "During that time, French cuisine was heavily influenced by Italian cuisine."
@@ -338,6 +343,16 @@ def test_the_value_says_what_the_knowledge_says() -> None:
     assert (stated.outcome, stated.normalized) == ("contradicted", "kasparov beat deep blue")
     assert stated.knowledge_says == "Deep Blue beat the world champion Garry Kasparov"
     assert [(span.text, span.reason) for span in result.unsupported] == [("Kasparov beat Deep Blue", "mismatch")]
+
+
+@pytest.mark.parametrize("piece", ["Ann beat Bob ", "Ann beat Bob. ", "Ann is older than Bob, ", "beat than by Ann "])
+def test_reading_takes_calls_in_proportion_to_the_length(piece: str) -> None:
+    def read(size: int) -> None:
+        tokens = tokenize((piece * size)[:size])
+        list(read_statements(tokens, list_mentions(tokens, find_names(tokens, (), set()))))
+
+    few, many = (count_calls(partial(read, size)) for size in (2_500, 10_000))
+    assert many < 5 * few + 1_000
 
 
 VERBS = sorted({form for form in _VERBS if _VERBS[form] != "lose"})

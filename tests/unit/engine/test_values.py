@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -19,6 +17,7 @@ from groundwire.engine.values.support import check_in_steps, check_values
 from groundwire.engine.values.tokens import tokenize
 from groundwire.runtime.fake import FakeRuntime
 from tests.reference.number_words import spell, spell_ordinal
+from tests.support.count_calls import count_calls
 
 SIGNS = {"+": "supported", "-": "contradicted", "?": "absent"}
 
@@ -294,23 +293,6 @@ def test_a_text_contradicts_no_value_of_its_own(text: str) -> None:
 
 def read(text: str) -> None:
     find_values(tokenize(text))
-
-
-def count_calls(action: Callable[[], object]) -> int:
-    """How many functions, of Python and of C, are called."""
-    calls = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    previous = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        action()
-    finally:
-        sys.setprofile(previous)
-    return calls
 
 
 HOSTILE = (
