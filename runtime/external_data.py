@@ -23,6 +23,7 @@ _NESTED: dict[str, dict[int, str]] = {
     "tensor": {13: "entry"},
 }
 """By message: the numbers of the fields that are followed, and what they hold. ``entry`` is a key with its value."""
+_KEY = b"location"
 
 
 def find_external_files(path: Path) -> frozenset[str]:
@@ -46,7 +47,7 @@ def _find(data: Buffer, start: int, end: int, kind: str) -> Iterator[str]:
             inner = nested.get(number)
             if inner == "entry":
                 entry = {number: data[a:b] for number, a, b in iterate_fields(data, begin, stop)}
-                if entry.get(1) == b"location":
+                if entry.get(1) == _KEY:
                     yield entry.get(2, b"").decode()
-            elif inner is not None:
+            elif inner is not None and data.find(_KEY, begin, stop) >= 0:  # most messages have none, and are not read
                 waiting.append((begin, stop, inner))

@@ -6,6 +6,9 @@ that spells a special token (``</s>``, ``[SEP]``) is data: it never becomes that
 
 from __future__ import annotations
 
+import hashlib
+import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -24,6 +27,11 @@ from .unread import NOTHING, Unread, find_scripts, find_unread
 
 _SCRIPTS: dict[int, frozenset[str] | None] = {}
 """By vocabulary."""
+
+
+_loaded: weakref.WeakValueDictionary[bytes, TextEncoder] = weakref.WeakValueDictionary()
+"""The last encoder of each file, by its digest."""
+_loading = threading.Lock()
 
 
 class Window(NamedTuple):
@@ -95,12 +103,17 @@ class TextEncoder:
 
     @classmethod
     def load(cls, path: Path, max_tokens: int) -> TextEncoder:
-        """Read a ``tokenizer.json``; BundleError when it is damaged."""
+        """Read a ``tokenizer.json``, once for all roles whose files are the same; BundleError when it is damaged."""
         try:
-            tokenizer = Tokenizer.from_file(str(path))
+            content = path.read_bytes()
+            key = hashlib.sha256(content).digest()
+            with _loading:
+                same = _loaded.get(key)
+                encoder = cls(Tokenizer.from_buffer(content) if same is None else same._tokenizer, max_tokens)
+                _loaded[key] = encoder
         except Exception as error:  # the library raises bare Exception
             raise BundleError(f"{path} is not a tokenizer file: {error}. Export the bundle again.") from error
-        return cls(tokenizer, max_tokens)
+        return encoder
 
     def encode(self, text: str) -> Window:
         """The ids of one text; TooLong when it does not fit the window."""

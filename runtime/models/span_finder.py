@@ -13,7 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..calls import FindSpans, IsPersonal, TextSpan
 from ..errors import BundleError, GroundwireError, InvalidRequest
@@ -355,8 +355,16 @@ def _load_directory(directory: Path) -> Language:
     """Build the components that are used from the checked configuration, and read their data."""
     from spacy.lang.en import English
 
+    class WithoutRules(English):
+        """English whose tokenizer has no rules yet: making the usual ones takes as long as reading the directory's."""
+
+        class Defaults(English.Defaults):
+            tokenizer_exceptions: ClassVar = {}
+            prefixes = suffixes = infixes = None
+            token_match = url_match = None
+
     config, unused = _read_config(directory / "config.cfg")
-    nlp = English.from_config(config, exclude=unused)
+    nlp = WithoutRules.from_config(config, exclude=unused)
     for name, component in nlp.pipeline:
         refuse_shims(name, getattr(component, "model", None))
     return nlp.from_disk(directory, exclude=[*unused, "config.cfg"])

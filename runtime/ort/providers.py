@@ -1,4 +1,4 @@
-"""How ONNX Runtime's CUDA provider is set up: precision and memory."""
+"""How ONNX Runtime's providers are set up: precision and memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from .device import PROVIDERS, Device
 _SAME_AS_REQUESTED = 1
 _arenas: dict[int, int] = {}
 """By GPU, the limit in MiB of the arena that this process's sessions share; it cannot be changed."""
+_host_arena = False
+"""Whether this process has an arena in host memory that its sessions share."""
 _lock = threading.Lock()
 
 
@@ -26,6 +28,19 @@ def list_providers(device: Device, further: Mapping[str, str] | None = None) -> 
     if device.kind == "cpu":
         return [device.provider]
     return [(device.provider, {"device_id": str(device.index), "use_tf32": "0", **(further or {})})]
+
+
+def share_host_arena() -> None:
+    """Give all sessions of this process that ask for it one arena in host memory, instead of one each.
+
+    An arena keeps what its largest runs took, so several together keep more than the runs at any one time need.
+    """
+    global _host_arena
+    with _lock:
+        if not _host_arena:
+            memory = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+            ort.create_and_register_allocator(memory, None)
+            _host_arena = True
 
 
 def share_arena(device: Device, memory_mb: int) -> None:

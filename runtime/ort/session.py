@@ -20,7 +20,7 @@ from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
 from .gate import GATE
 from .placement import keep_on_device
-from .providers import list_providers, share_arena
+from .providers import list_providers, share_arena, share_host_arena
 from .rows import ROWS, build_row_graph, take_host_rows
 
 Array: TypeAlias = NDArray[Any]
@@ -304,10 +304,13 @@ def _open(
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # Addition and Gelu as one operator take longer than as two: 4.5 % of a BERT's time (ONNX Runtime 1.31).
     slow = ["BiasGeluFusion"] if profile.device.kind == "cpu" else []
-    if profile.device.kind != "cpu":
+    if profile.device.kind == "cpu":
+        share_host_arena()
+    else:
         start_device(profile.device)
         if profile.memory_mb is not None:
             share_arena(profile.device, profile.memory_mb)
-            options.add_session_config_entry("session.use_env_allocators", "1")
+    if profile.device.kind == "cpu" or profile.memory_mb is not None:
+        options.add_session_config_entry("session.use_env_allocators", "1")
     providers = list_providers(profile.device, provider_options)
     return ort.InferenceSession(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)

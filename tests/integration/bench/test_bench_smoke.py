@@ -19,6 +19,7 @@ from bench import (
     models,
     native,
     paper_size,
+    scaling,
     streaming,
     tiers,
 )
@@ -53,6 +54,17 @@ def test_native(tmp_path: Path) -> None:
 def test_native_refuses_to_time_a_wrong_answer() -> None:
     with pytest.raises(WrongAnswer, match="native gives 1, the reference implementation 2"):
         native.measure(Case("one", "", lambda: 1, lambda: 2, int), 1, 0.1)
+
+
+def test_scaling(tmp_path: Path) -> None:
+    scaling.main(tiny=True, out=tmp_path / "scaling.json")
+    rows = written(tmp_path / "scaling.json")["results"]
+    assert {row["name"].partition(",")[0] for row in rows} == {"words of knowledge", "spans", "candidates"}
+    assert all(row["processor_ms"][0] > 0 for row in rows)
+
+
+def test_a_cost_that_grows_with_the_square_has_the_exponent_two() -> None:
+    assert scaling.fit_exponent((1, 2, 4, 8), (9.0, 9.0, 18.0, 72.0)) == pytest.approx(2)
 
 
 def test_values(tmp_path: Path) -> None:

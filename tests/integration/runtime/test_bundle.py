@@ -322,7 +322,11 @@ def assert_same_or_typed_error(expected: LocalRuntime, mutated: Path) -> None:
     finally:
         shutil.rmtree(mutated)
     for call in expected.warm_calls():
-        (outcome,) = actual.run(role_of(call), [call], 8)
+        try:
+            (outcome,) = actual.run(role_of(call), [call], 8)
+        except ModelError:  # sizes that are not the graph's
+            assert actual.identity.digest != expected.identity.digest
+            continue
         if actual.identity.digest == expected.identity.digest:
             assert outcome == expected.run(role_of(call), [call], 8)[0]
 
