@@ -6,10 +6,13 @@ that spells a special token (``</s>``, ``[SEP]``) is data: it never becomes that
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import string
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +35,12 @@ _SCRIPTS: dict[int, frozenset[str] | None] = {}
 _loaded: weakref.WeakValueDictionary[bytes, TextEncoder] = weakref.WeakValueDictionary()
 """The last encoder of each file, by its digest."""
 _loading = threading.Lock()
+
+
+RECENT_TOKENS = 20_000
+"""Tokens of short texts that are kept for the next call about the same text: 3 MB."""
+_PROBES = tuple(string.ascii_lowercase + string.digits + string.punctuation)
+"""Texts of which every tokenizer reads one."""
 
 
 class Window(NamedTuple):
@@ -66,20 +75,54 @@ class OwnedWindow(NamedTuple):
     owned: tuple[int, int]
 
 
-class Frame(NamedTuple):
-    """A model input, and the positions ``begin`` to ``end - 1`` in it of the tokens of one text.
+class TextTokens(NamedTuple):
+    """The tokens of one text, wherever in an input it is."""
 
-    The positions around them are the same for every text in its place.
-    """
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    unread: Unread
+    """What the tokenizer does not read of it."""
 
-    window: Window
-    begin: int
-    end: int
+
+class Layout(NamedTuple):
+    """The positions of an input that are the same for all texts: before the first, after it, after the second."""
+
+    ids: list[list[int]]
+    type_ids: list[list[int]]
+    text_types: list[int]
+    """The type id of each text's tokens."""
 
     @property
     def fixed(self) -> int:
-        """Positions that the text does not have."""
-        return len(self.window.ids) - (self.end - self.begin)
+        """How many positions no text has."""
+        return sum(map(len, self.ids))
+
+
+class RecentTexts:
+    """The short texts that one tokenizer read last: a passage that several questions are about is read once."""
+
+    def __init__(self, tokenize: Callable[[str], TextTokens]) -> None:
+        self._tokenize = tokenize
+        self._texts: OrderedDict[str, TextTokens] = OrderedDict()
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def get(self, text: str) -> TextTokens:
+        """The tokens of ``text``, perhaps read before; they are not to be changed."""
+        with self._lock:
+            known = self._texts.get(text)
+            if known is not None:
+                self._texts.move_to_end(text)
+                return known
+        tokens = self._tokenize(text)  # two threads may read one text at the same time
+        with self._lock:
+            if text not in self._texts:
+                self._texts[text] = tokens
+                self._count += 1 + len(tokens.ids)
+            while self._count > RECENT_TOKENS:
+                _, forgotten = self._texts.popitem(last=False)
+                self._count -= 1 + len(forgotten.ids)
+        return tokens
 
 
 class TextEncoder:
@@ -100,6 +143,8 @@ class TextEncoder:
         names = (unknown, "<unk>", "[UNK]")
         self._unknown = {tokenizer.token_to_id(name) for name in names if isinstance(name, str)} - {None}
         self._long_texts = LongTexts(self._tokenize_slice, self._find_unread_part)
+        self._recent_texts = RecentTexts(self._read_short)
+        self._layouts: dict[tuple[int, bool], Layout] = {}
 
     @classmethod
     def load(cls, path: Path, max_tokens: int) -> TextEncoder:
@@ -109,26 +154,32 @@ class TextEncoder:
             key = hashlib.sha256(content).digest()
             with _loading:
                 same = _loaded.get(key)
-                encoder = cls(Tokenizer.from_buffer(content) if same is None else same._tokenizer, max_tokens)
+                encoder = cls(Tokenizer.from_buffer(content), max_tokens) if same is None else same.share(max_tokens)
                 _loaded[key] = encoder
         except Exception as error:  # the library raises bare Exception
             raise BundleError(f"{path} is not a tokenizer file: {error}. Export the bundle again.") from error
         return encoder
 
+    def share(self, max_tokens: int) -> TextEncoder:
+        """The same tokenizer, with the texts that it read last, for a model with another window."""
+        other = copy.copy(self)
+        other.max_tokens = max_tokens
+        return other
+
     def encode(self, text: str) -> Window:
         """The ids of one text; TooLong when it does not fit the window."""
         self._check_long(text)
-        encoding = self._tokenize(text, None)
-        self._check(encoding, text)
-        return self._window(encoding, text)
+        window = self._read((text,))
+        self._check(window, text)
+        return window
 
     def encode_pair(self, first: str, second: str) -> Window:
         """The ids of a pair; TooLong when it does not fit the window."""
         self._check_long(first)
         self._check_long(second)
-        encoding = self._tokenize(first, second)
-        self._check(encoding, max(first, second, key=len))
-        return self._window(encoding, first, second)
+        window = self._read((first, second))
+        self._check(window, max(first, second, key=len))
+        return window
 
     def encode_windows(
         self, first: str, second: str, windowed: int, stride: int, max_windows: int | None = None, before: int = 0
@@ -143,7 +194,7 @@ class TextEncoder:
         if self._exceeds_window(other):
             raise self._refuse_other(other, 0)
         if len(texts[windowed]) > SLICE and max_windows is not None:
-            room = self.max_tokens - self._find_frame(texts, windowed).fixed
+            room = self.max_tokens - self._find_layout(2).fixed - len(self._read_text(other).ids)
             most = max(1, max_windows - before) if room >= self.max_tokens // 16 else 1
             if self._long_texts.get(texts[windowed]).exceeds(max(0, room + (most - 1) * _step(room, stride))):
                 raise (
@@ -151,7 +202,7 @@ class TextEncoder:
                     if room < self.max_tokens // 16
                     else self._refuse_windows(max_windows)
                 )
-        whole = self._read(texts, windowed)
+        whole = self._read(texts)
         if len(whole.ids) <= self.max_tokens:
             windows = [whole]
         else:
@@ -179,10 +230,10 @@ class TextEncoder:
         there are more than ``max_windows``.
         """
         if len(text) > SLICE and max_windows is not None:
-            room = self.max_tokens - self._find_frame((text,), 0).fixed
+            room = self.max_tokens - self._find_layout(1).fixed
             if self._long_texts.get(text).exceeds(room + (max_windows - 1) * _step(room, stride)):
                 raise self._refuse_parts(text, max_windows)
-        whole = self._read((text,), 0)
+        whole = self._read((text,))
         if len(whole.ids) <= self.max_tokens:
             return [OwnedWindow(whole, (0, len(whole.ids)))]
         first, last = whole.tokens_of(0)
@@ -212,11 +263,11 @@ class TextEncoder:
         """
         if must_fit:
             self._check_long(text)
-        return self._read((text,), 0, add_special=False)
+        return self._read((text,), add_special=False)
 
     def encode_ids(self, text: str) -> list[int]:
         """The ids of one text of any length, special tokens included."""
-        return self._read((text,), 0).ids
+        return self._read((text,)).ids
 
     def find_foreign(self, text: str) -> Unread:
         """The letters of ``text`` in scripts that the vocabulary has no words of."""
@@ -240,56 +291,66 @@ class TextEncoder:
             _SCRIPTS[key] = find_scripts(self._tokenizer.decode_batch([[index] for index in ids]))
         return _SCRIPTS[key]
 
-    def _read(self, texts: tuple[str, ...], windowed: int, *, add_special: bool = True) -> Window:
-        """The ids of one or two texts as if the window were unbounded; text ``windowed`` may be long."""
-        if len(texts[windowed]) <= SLICE:
-            return self._window(self._tokenize(*_pair(texts), add_special=add_special), *texts)
-        long_text = self._long_texts.get(texts[windowed])
+    def _read(self, texts: tuple[str, ...], *, add_special: bool = True) -> Window:
+        """The ids of one or two texts as if the window were unbounded."""
+        layout = self._find_layout(len(texts), add_special=add_special)
+        ids, types = [*layout.ids[0]], [*layout.type_ids[0]]
+        owners: list[int | None] = [None] * len(ids)
+        offsets = [(0, 0)] * len(ids)
+        unread = [NOTHING, NOTHING]
+        for sequence, text in enumerate(texts):
+            tokens = self._read_text(text)
+            fixed = layout.ids[sequence + 1]
+            ids += [*tokens.ids, *fixed]
+            types += [*[layout.text_types[sequence]] * len(tokens.ids), *layout.type_ids[sequence + 1]]
+            owners += [*[sequence] * len(tokens.ids), *[None] * len(fixed)]
+            offsets += [*tokens.offsets, *[(0, 0)] * len(fixed)]
+            unread[sequence] = tokens.unread
+        return Window(ids, types, owners, offsets, (unread[0], unread[1]))
+
+    def _read_text(self, text: str) -> TextTokens:
+        """The tokens of a text of any length."""
+        if len(text) <= SLICE:
+            return self._recent_texts.get(text)
+        long_text = self._long_texts.get(text)
         long_text.read()
-        (ids, types, owners, offsets, unread), begin, end = self._find_frame(texts, windowed, add_special=add_special)
-        count = long_text.count
-        return Window(
-            [*ids[:begin], *(index for part in long_text.parts for index in part.tokens.ids.tolist()), *ids[end:]],
-            [*types[:begin], *types[begin : begin + 1] * count, *types[end:]],
-            [*owners[:begin], *[windowed] * count, *owners[end:]],
-            [
-                *offsets[:begin],
-                *((start, stop) for part in long_text.parts for start, stop in part.tokens.offsets.tolist()),
-                *offsets[end:],
-            ],
-            (unread[0], long_text.unread) if windowed else (long_text.unread, unread[1]),
+        parts = [part.tokens for part in long_text.parts]
+        return TextTokens(
+            [index for part in parts for index in part.ids.tolist()],
+            [(start, stop) for part in parts for start, stop in part.offsets.tolist()],
+            long_text.unread,
         )
 
-    def _find_frame(self, texts: tuple[str, ...], windowed: int, *, add_special: bool = True) -> Frame:
-        """``texts`` as a model input, with the beginning of text ``windowed`` in its place."""
-        for sample in (texts[windowed][:64], "a", texts[windowed]):
-            short = (*texts[:windowed], sample, *texts[windowed + 1 :])
-            window = self._window(self._tokenize(*_pair(short), add_special=add_special), *short)
-            first, last = window.tokens_of(windowed)
-            if first <= last:  # spaces alone have no token
-                return Frame(window, first, last + 1)
-        return Frame(window, len(window.ids), len(window.ids))
+    def _read_short(self, text: str) -> TextTokens:
+        encoding = self._tokenize(text)
+        ids, offsets = encoding.ids, encoding.offsets
+        unknown = [span for index, span in zip(ids, offsets, strict=True) if index in self._unknown]
+        read = not unknown and text.isascii()
+        return TextTokens(ids, offsets, NOTHING if read else find_unread(text, unknown, self._scripts))
+
+    def _find_layout(self, count: int, *, add_special: bool = True) -> Layout:
+        """How the tokenizer joins one or two texts."""
+        if (count, add_special) not in self._layouts:
+            self._layouts[count, add_special] = self._make_layout(count, add_special)
+        return self._layouts[count, add_special]
+
+    def _make_layout(self, count: int, add_special: bool) -> Layout:
+        for probe in _PROBES:
+            encoding = self._tokenizer.encode(*[probe] * count, add_special_tokens=add_special)
+            if set(range(count)) <= set(encoding.sequence_ids):
+                break
+        owners, ids, types = encoding.sequence_ids, encoding.ids, encoding.type_ids
+        firsts = [owners.index(sequence) for sequence in range(count)]
+        ends = [first + owners.count(sequence) for sequence, first in enumerate(firsts)]
+        between = [slice(begin, end) for begin, end in zip([0, *ends], [*firsts, len(ids)], strict=True)]
+        return Layout([ids[part] for part in between], [types[part] for part in between], [types[i] for i in firsts])
 
     def _exceeds_window(self, text: str) -> bool:
         """Whether a long text has more tokens than the model reads; False for a short one, which costs little."""
         return len(text) > SLICE and self._long_texts.get(text).exceeds(self.max_tokens)
 
-    def _window(self, encoding: Encoding, *texts: str) -> Window:
-        ids, owners, offsets = encoding.ids, encoding.sequence_ids, encoding.offsets
-        unread = [NOTHING, NOTHING]
-        has_unknown = not self._unknown.isdisjoint(ids)
-        for sequence, text in enumerate(texts):
-            if has_unknown or not text.isascii():
-                unknown = [
-                    span
-                    for index, owner, span in zip(ids, owners, offsets, strict=True)
-                    if owner == sequence and index in self._unknown
-                ]
-                unread[sequence] = find_unread(text, unknown, self._scripts)
-        return Window(ids, encoding.type_ids, owners, offsets, (unread[0], unread[1]))
-
     def _tokenize_slice(self, text: str) -> Tokens:
-        encoding = self._tokenize(text, None, add_special=False)
+        encoding = self._tokenize(text)
         offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
         return Tokens(np.array(encoding.ids, dtype=np.int32), offsets)
 
@@ -301,32 +362,24 @@ class TextEncoder:
         spans = [(start, end) for start, end in (part.tokens.offsets[unknown] - part.start).tolist()]
         return find_unread(characters, spans, self._scripts)
 
-    def _tokenize(self, first: str, second: str | None, *, add_special: bool = True) -> Encoding:
+    def _tokenize(self, text: str) -> Encoding:
+        """The tokens of a text alone, without special ones."""
         # A unigram vocabulary holds "</s>" as an ordinary piece, and normalisation can spell one from look-alikes, so
         # the ids are checked and a space replaces the first character of an offending piece, which keeps every offset.
         for _ in range(8):
-            encoding = self._encode(first, second, add_special)
-            mask, owners = encoding.special_tokens_mask, encoding.sequence_ids
-            clashes = [
-                position
-                for position, index in enumerate(encoding.ids)
-                if index in self._special and not mask[position] and owners[position] is not None
-            ]
+            encoding = self._encode(text)
+            clashes = [position for position, index in enumerate(encoding.ids) if index in self._special]
             if not clashes:
                 return encoding
             offsets = encoding.offsets
-            first = _blank_out(first, [offsets[position][0] for position in clashes if owners[position] == 0])
-            second = second and _blank_out(
-                second, [offsets[position][0] for position in clashes if owners[position] == 1]
-            )
+            text = _blank_out(text, [offsets[position][0] for position in clashes])
         raise TooLong("The text spells the model's special tokens again and again; remove them.")
 
-    def _encode(self, first: str, second: str | None, add_special: bool) -> Encoding:
-        if len(first) + len(second or "") <= 2 * SLICE:
-            return self._tokenizer.encode(first, second, add_special_tokens=add_special)
+    def _encode(self, text: str) -> Encoding:
+        if len(text) <= 2 * SLICE:
+            return self._tokenizer.encode(text, add_special_tokens=False)
         # Only this one lets other threads run meanwhile; it takes longer to begin.
-        batch = [first] if second is None else [(first, second)]
-        return self._tokenizer.encode_batch(batch, add_special_tokens=add_special)[0]
+        return self._tokenizer.encode_batch([text], add_special_tokens=False)[0]
 
     def _check_long(self, text: str) -> None:
         if self._exceeds_window(text):
@@ -353,10 +406,10 @@ class TextEncoder:
             "Retrieve fewer or shorter passages, or raise Options.max_windows."
         )
 
-    def _check(self, encoding: Encoding, text: str) -> None:
-        if len(encoding.ids) > self.max_tokens:
+    def _check(self, window: Window, text: str) -> None:
+        if len(window.ids) > self.max_tokens:
             raise TooLong(
-                f"A text of {len(text)} characters makes {len(encoding.ids)} tokens; this model reads "
+                f"A text of {len(text)} characters makes {len(window.ids)} tokens; this model reads "
                 f"{self.max_tokens} at once. Shorten it, or split it into sentences."
             )
 
@@ -373,10 +426,6 @@ def flatten(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[n
     np.cumsum([len(row) for row in rows], out=offsets[1:])
     flat = np.fromiter((index for row in rows for index in row), dtype=np.int64, count=int(offsets[-1]))
     return flat, offsets
-
-
-def _pair(texts: tuple[str, ...]) -> tuple[str, str | None]:
-    return texts[0], texts[1] if len(texts) > 1 else None
 
 
 def _step(room: int, stride: int) -> int:

@@ -355,11 +355,11 @@ def _load_directory(directory: Path) -> Language:
     """Build the components that are used from the checked configuration, and read their data."""
     from spacy.lang.en import English
 
-    class WithoutRules(English):
+    class WithoutRules(English):  # type: ignore[misc]
         """English whose tokenizer has no rules yet: making the usual ones takes as long as reading the directory's."""
 
-        class Defaults(English.Defaults):
-            tokenizer_exceptions: ClassVar = {}
+        class Defaults(English.Defaults):  # type: ignore[misc]
+            tokenizer_exceptions: ClassVar[dict[str, Any]] = {}
             prefixes = suffixes = infixes = None
             token_match = url_match = None
 

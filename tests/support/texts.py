@@ -8,6 +8,11 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
+from tokenizers import Tokenizer
+
+from groundwire.runtime.tokenization import Window
+from groundwire.runtime.unread import find_scripts, find_unread
+
 TEXT = """\
 Bob Ross was an American painter who created and hosted The Joy of Painting on public television from 1983 to 1994.
 The Joy of Painting was a half-hour show, and it was filmed in a small studio in Indiana.
@@ -48,3 +53,42 @@ def unlike_characters() -> tuple[str, ...]:
 def _is_plain(character: str) -> bool:
     spellings = {character.lower(), character.upper(), unicodedata.normalize("NFKD", character)}
     return unicodedata.category(character) in ("Lo", "Cn", "Co", "Cs") and spellings == {character}
+
+
+@cache
+def _open(source: str) -> tuple[Tokenizer, frozenset[int], frozenset[str] | None]:
+    tokenizer = Tokenizer.from_str(source)
+    tokenizer.encode_special_tokens = True
+    added = tokenizer.get_added_tokens_decoder().items()
+    special = frozenset(i for i, token in added if token.special and token.content not in ("<unk>", "[UNK]"))
+    return tokenizer, special, find_scripts(tokenizer.decode_batch([[i] for i in range(tokenizer.get_vocab_size())]))
+
+
+def read_whole(source: str, *texts: str) -> Window:
+    """A text or a pair as the library reads it in one call, with a space in place of what spells a special token.
+
+    ``source`` is the tokenizer's file.
+    """
+    tokenizer, special, scripts = _open(source)
+    clean = list(texts)
+    while True:
+        read = tokenizer.encode(*clean)
+        ids, owners, offsets = read.ids, read.sequence_ids, read.offsets  # lists are made at each access
+        clashes = [
+            (owner, offsets[position][0])
+            for position, owner in enumerate(owners)
+            if owner is not None and ids[position] in special
+        ]
+        if not clashes:
+            break
+        before = list(clean)
+        for owner, start in clashes:
+            at = len(before[owner]) - len(before[owner][start:].lstrip() or " ")
+            clean[owner] = f"{clean[owner][:at]} {clean[owner][at + 1 :]}"
+    unknown = [tokenizer.token_to_id(name) for name in ("<unk>", "[UNK]")]
+    spans: list[list[tuple[int, int]]] = [[], []]
+    for index, owner, span in zip(ids, owners, offsets, strict=True):
+        if owner is not None and index in unknown:
+            spans[owner].append(span)
+    first, second = (find_unread(text, of_text, scripts) for text, of_text in zip((*texts, ""), spans, strict=False))
+    return Window(ids, read.type_ids, owners, offsets, (first, second))

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
 
+from groundwire.runtime import tokenization
 from groundwire.runtime.errors import TooLong, Unreadable
 from groundwire.runtime.slices import OVERLAP, SLICE
 from groundwire.runtime.tokenization import TextEncoder, Window
 from tests.support import models
+from tests.support.texts import read_whole
 
 MAKERS = {
     "word pieces": models.word_pieces,
@@ -66,9 +68,7 @@ def counting(name: str, max_tokens: int = 256) -> tuple[TextEncoder, CountingTok
 
 def read_in_one(name: str, first: str, second: str | None = None) -> Window:
     """The window of a text or pair that the library reads in one call."""
-    encoder = TextEncoder(Tokenizer.from_str(SOURCES[name]), 10**9)
-    texts = (first,) if second is None else (first, second)
-    return encoder._window(encoder._tokenize(first, second), *texts)
+    return read_whole(SOURCES[name], *([first] if second is None else [first, second]))
 
 
 WORDS = [
@@ -97,7 +97,45 @@ def test_a_long_text_has_the_tokens_that_it_has_as_a_whole(name: str, seed: int,
     text = "".join(rng.choice([*WORDS, *unusual]) + rng.choice(SPACES) for _ in range(1_500))
     assert len(text) > 2 * SLICE
     encoder, _ = counting(name)
-    assert encoder._read((text,), 0) == read_in_one(name, text)
+    assert encoder._read((text,)) == read_in_one(name, text)
+
+
+PIECES = st.one_of(st.sampled_from([*WORDS, *SPACES]), st.text(st.characters(exclude_categories=["Cs"]), max_size=6))
+
+
+@given(st.lists(PIECES, max_size=12), st.lists(PIECES, max_size=12))
+@settings(max_examples=40, deadline=None)
+@pytest.mark.parametrize("name", list(MAKERS))
+def test_texts_that_are_read_one_by_one_join_as_the_library_joins_them(
+    name: str, one: list[str], other: list[str]
+) -> None:
+    first, second = "".join(one), "".join(other)
+    encoder, _ = counting(name, 10_000)
+    assert encoder.encode(first) == read_in_one(name, first)
+    assert encoder.encode_pair(first, second) == read_in_one(name, first, second)
+
+
+def test_a_passage_that_several_questions_are_about_is_read_once() -> None:
+    encoder, tokenizer = counting("word pieces")
+    encoder.encode("x")
+    before = tokenizer.characters
+    for question in ("Who?", "Where?", "When?") * 5:
+        encoder.share(512).encode_pair(question, SENTENCE)
+        encoder.encode(SENTENCE)
+    # The layout of pairs is found once, on one character each.
+    assert tokenizer.characters - before == 2 + sum(map(len, ("Who?", "Where?", "When?", SENTENCE)))
+
+
+def test_short_texts_that_were_read_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenization, "RECENT_TOKENS", 40)
+    encoder, tokenizer = counting("word pieces")
+    for number in range(20):
+        encoder.encode(f"{number} {SENTENCE}")
+    before = tokenizer.characters
+    encoder.encode(f"19 {SENTENCE}")
+    assert tokenizer.characters == before
+    encoder.encode(f"0 {SENTENCE}")
+    assert tokenizer.characters > before
 
 
 @pytest.mark.parametrize("name", ["word pieces", "unigrams of T5", "byte pairs of GPT-2"])
@@ -120,7 +158,7 @@ def test_a_long_text_has_the_tokens_that_it_has_as_a_whole(name: str, seed: int,
 )
 def test_unusual_long_texts_have_the_tokens_that_they_have_as_a_whole(name: str, text: str) -> None:
     encoder, _ = counting(name)
-    assert encoder._read((text,), 0) == read_in_one(name, text)
+    assert encoder._read((text,)) == read_in_one(name, text)
     assert encoder.encode_plain(text).offsets == [
         span for span, owner in zip(*read_in_one(name, text)[3:1:-1], strict=True) if owner == 0
     ]
