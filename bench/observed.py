@@ -57,6 +57,11 @@ class Observed:
         return self._inner.worker_pools
 
     @property
+    def spare_requests(self) -> int:
+        """As the inner runtime."""
+        return self._inner.spare_requests
+
+    @property
     def concurrent_requests(self) -> int:
         """That of the inner runtime."""
         return self._inner.concurrent_requests

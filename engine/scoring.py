@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from groundwire.runtime.protocol import Runtime
 
 from .metrics import Metric
@@ -13,6 +15,9 @@ from .scheduling.jobs import Finished, Job, Unfinished
 from .scheduling.scheduler import Scheduler
 from .schema.results import MetricResult, Request, Score, Timings
 from .verdict.score import build_score
+
+ALL_QUESTIONS = 1_000
+"""More than are generated about a span."""
 
 
 class PendingScore(NamedTuple):
@@ -56,10 +61,11 @@ def start_all(
 
     ``deadline_ms`` and ``is_bulk`` are those of ``start``.
     """
-    tasks = [
-        metric.compute(request, plan.options, runtime.role_info) for request in requests for metric in plan.metrics
-    ]
     options = plan.options
+    if options.q2.questions_at_once is None and scheduler.unfinished < runtime.spare_requests:
+        q2 = msgspec.structs.replace(options.q2, questions_at_once=ALL_QUESTIONS)
+        options = msgspec.structs.replace(options, q2=q2)
+    tasks = [metric.compute(request, options, runtime.role_info) for request in requests for metric in plan.metrics]
     return scheduler.submit(
         tasks,
         options.max_windows,

@@ -18,7 +18,8 @@ class FakeRuntime:
     ``answers`` maps a role to a function of one call; an exception of the tree it raises is that call's outcome.
     ``role_info`` and ``calibration`` are what the bundle would say about its roles and their values;
     ``concurrent_batches`` is how many batches the device runs at the same time, ``concurrent_requests`` how many
-    requests the engine works on at the same time; ``batch_groups`` lists roles whose calls share batches.
+    requests the engine works on at the same time, and ``spare_requests`` below how many the device has time to spare;
+    ``batch_groups`` lists roles whose calls share batches.
 
     >>> from groundwire.runtime.calls import Classify, Classified, Read
     >>> label = lambda call: Classified("neutral", {"neutral": 1.0}, 0, Read(1, 3, 3))
@@ -35,12 +36,14 @@ class FakeRuntime:
         calibration: Calibration | None = None,
         concurrent_batches: int = 1,
         concurrent_requests: int = 64,
+        spare_requests: int = 0,
         batch_groups: Sequence[Sequence[str]] = (),
     ) -> None:
         self._batch_groups = tuple(map(tuple, batch_groups))
         self._calibration = calibration
         self._concurrent_batches = concurrent_batches
         self._concurrent_requests = concurrent_requests
+        self._spare_requests = spare_requests
         self._answers = dict(answers)
         self._role_info = dict(role_info)
         self._batch = batch
@@ -75,6 +78,11 @@ class FakeRuntime:
     def concurrent_requests(self) -> int:
         """The number given at construction."""
         return self._concurrent_requests
+
+    @property
+    def spare_requests(self) -> int:
+        """The number given at construction."""
+        return self._spare_requests
 
     def worker_pool(self, role: str) -> str:
         """As the local runtime."""

@@ -31,6 +31,8 @@ LOADERS = 2
 """Graphs that load at the same time."""
 DEQUANTIZED = "-dequantized"
 """Added to the precision of int8 graphs whose weights a GPU has as float32."""
+SPARE_REQUESTS = 8
+"""Requests that leave a GPU idle most of the time."""
 WARM_WINDOWS = 512
 """Windows of a warm-up call, at most: those of a request with default options."""
 
@@ -179,6 +181,11 @@ class LocalRuntime:
         a batch takes little longer with more in it, and on a server."""
         on_cpu = self.profile.device.kind == "cpu" and self.profile.server is None
         return self.profile.concurrent_batches + 1 if on_cpu else 64
+
+    @property
+    def spare_requests(self) -> int:
+        """None on a CPU or a server; a few on a GPU, chosen and not measured."""
+        return SPARE_REQUESTS if captures_graphs(self.profile) else 0
 
     def worker_pool(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""

@@ -61,6 +61,12 @@ class Runtime(Protocol):
         """How many requests to work on at the same time, at least 1; others wait for their turn."""
         ...
 
+    @property
+    def spare_requests(self) -> int:
+        """With fewer unfinished requests than this the device has time to spare: calls that may turn out not to be
+        needed cost less than another round. 0 where every call takes its time, as on a CPU."""
+        ...
+
     def worker_pool(self, role: str) -> str:
         """The pool of a role, one of ``worker_pools``."""
         ...

@@ -117,7 +117,8 @@ def ask_response(
     With ``single``, questions of a span are asked in beam order until one is valid, ``questions_at_once`` per
     round; the others are never asked.
     """
-    step = settings.questions_at_once if settings.questions == "single" else max(map(len, beams), default=1)
+    most = max(map(len, beams), default=1)
+    step = settings.questions_at_once or 1 if settings.questions == "single" else most
     questions: list[list[Question]] = [[] for _ in spans]
     waiting = [i for i, generated in enumerate(beams) if generated]
     while waiting:

@@ -206,6 +206,11 @@ class Scheduler:
         """The scheduler runs: it was not closed, has not stopped by a defect, and is not a forked copy."""
         return not (self._closed or self.is_forked)
 
+    @property
+    def unfinished(self) -> int:
+        """How many requests wait or are worked on."""
+        return self._unfinished
+
     def statistics(self) -> EngineStatistics:
         """What the scheduler does now, and has done; the loop answers, so that all numbers are of one moment."""
         if self._loop_thread == threading.get_ident() or self.is_forked:

@@ -35,9 +35,10 @@ class Q2Options(Record, OptionRecord, frozen=True):
     accents from what it reads, so that their answers have none."""
     spans: tuple[tuple[int, int], ...] | None = None
     """Character ranges of the response to ask about, instead of those the span finder gives."""
-    questions_at_once: Count = 1
+    questions_at_once: Count | None = None
     """``single`` only: questions asked per span and round of model calls. 1 does the least work, the number that
-    ``decoding`` returns the fewest rounds; the score is the same."""
+    ``decoding`` returns the fewest rounds; the score is the same. None: as the device suits, which is 1 on a CPU, and
+    on a GPU all while few requests are in flight."""
 
 
 class NliOptions(Record, OptionRecord, frozen=True):

@@ -19,8 +19,9 @@ from groundwire.runtime.calls import (
     TextSpan,
 )
 from groundwire.runtime.errors import TooLong
+from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
-from tests.support.fakes import world
+from tests.support.fakes import ROLES, world
 from tests.support.work import count_steps
 
 
@@ -109,6 +110,19 @@ def test_with_single_no_question_follows_the_first_valid_one() -> None:
         engine.score("Elvis sang.", "Elvis sang.")
     answered = {call.question for _, calls in runtime.batches for call in calls if isinstance(call, Answer)}
     assert answered == {"what else?", "which name?"}
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2])
+def test_a_device_with_time_to_spare_is_asked_all_questions_at_once(spare: int) -> None:
+    runtime = FakeRuntime(ROLES, spare_requests=spare)
+    with Engine(runtime, cache_bytes=0) as engine:
+        # The second of the two requests starts while the first is unfinished.
+        one, two = engine.score_many([("Elvis sang.", "Elvis sang.")] * 2)
+    with Engine(world()) as engine:
+        assert one.metrics == two.metrics == engine.score("Elvis sang.", "Elvis sang.").metrics
+    rounds = [[call.question for call in calls if isinstance(call, Answer)] for _, calls in runtime.batches]
+    asked = max(filter(None, rounds), key=len)
+    assert len(asked) > 1 if spare else len(set(asked)) == 1
 
 
 @pytest.mark.parametrize(("name", "value"), [("entailment", 1.0), ("neutral", 0.5), ("contradiction", 0.0)])
