@@ -38,6 +38,9 @@ NEEDED = frozenset({"response", "knowledge"})
 LINES_BEFORE_COLUMN = 100
 """Lines that may come before the first one that has a field which ``needed`` or ``columns`` names."""
 
+UNREADABLE_LINES = 10
+"""Lines at the beginning that none can be read of, at least, for the file to be of another kind."""
+
 
 class UntilError(Iterator[T]):
     """Items that end where their source raises, so that what is in flight is finished first; see ``raise_error``."""
@@ -72,7 +75,8 @@ def read_lines(
     compressed by gzip. ``needed`` are the columns that a table must have, ``columns`` their names where these are
     neither Groundwire's own nor an alias. A line that cannot be read is a problem, and the others go on. Raises
     UnknownColumns if the header of a table lacks one of these columns, or if no line among the first hundred has it;
-    and InvalidRequest, also while lines are read, if the file cannot be read; ``UntilError`` puts that off.
+    and InvalidRequest, also while lines are read, if the file cannot be read, or none of its first lines;
+    ``UntilError`` puts that off.
     """
     if strip_gzip(source) == ".parquet" or source.is_dir():
         rows = enumerate(read_folder(source) if source.is_dir() else read_parquet(source), 1)
@@ -102,6 +106,11 @@ def _check_columns(lines: Iterator[Line], needed: Set[str], columns: Mapping[str
         raise UnknownColumns(
             f"No line has {names}; other fields of {some} are {', '.join(map(str, seen)) or 'none'}. "
             f"{suggest_columns(absent, columns)}"
+        )
+    if len(first) >= UNREADABLE_LINES and all(line.row is None for line in first):
+        raise InvalidRequest(
+            f"None of the first {len(first)} lines can be read (line {first[0].number}: {first[0].problem}). Give "
+            "JSON Lines, one JSON array, CSV or Parquet."
         )
     return itertools.chain(first, lines)
 

@@ -289,3 +289,11 @@ def test_an_empty_table_has_no_lines(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_bytes(b"")
     with read_lines(tmp_path / "empty.csv") as lines:
         assert list(lines) == []
+
+
+def test_a_file_of_another_kind_is_one_message(tmp_path: Path) -> None:
+    text = "# A title\n\nand a text\n" * 10
+    with pytest.raises(InvalidRequest, match=r"None of the first 20 lines can be read \(line 1: not JSON"):
+        read(write(tmp_path / "README.md", text))
+    lines = read(write(tmp_path / "mostly.jsonl", text + good()))
+    assert [line.row is None for line in lines] == [True] * 20 + [False]
