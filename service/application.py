@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
 from starlette.websockets import WebSocket
 
@@ -147,9 +147,13 @@ def app(engine: Engine, settings: Settings | None = None) -> Front:
         request.scope["groundwire"]["route"] = "/ui"
         return page.show_page(service, request.url.path.rpartition("/")[2])
 
+    async def go_to_page(request: Request) -> Response:
+        request.scope["groundwire"]["route"] = "/"
+        return RedirectResponse("ui")
+
     routes += [Route("/openapi.json", openapi), WebSocketRoute("/stream", serve_socket)]
     if service.settings.ui:
-        routes += [Route(path, show_page) for path in page.PATHS]
+        routes += [*(Route(path, show_page) for path in page.PATHS), Route("/", go_to_page)]
     return Front(service, Router(routes, redirect_slashes=False))
 
 

@@ -44,9 +44,16 @@ def test_the_page_knows_what_it_may_ask_for() -> None:
 
 def test_a_server_may_be_without_the_page() -> None:
     async def test(client: httpx.AsyncClient, front: Front) -> list[int]:
-        return [(await client.get(path)).status_code for path in PATHS]
+        return [(await client.get(path)).status_code for path in ("/", *PATHS)]
 
-    assert run(test, ui=False) == [404] * 3
+    assert run(test, ui=False) == [404] * 4
+
+
+def test_the_root_leads_to_the_page() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
+        return await client.get("/", follow_redirects=True)
+
+    assert "<title>" in run(test).text
 
 
 def test_citations_are_shown_where_there_are_models_for_them() -> None:
