@@ -166,6 +166,11 @@ class TextEncoder:
         other.max_tokens = max_tokens
         return other
 
+    @property
+    def vocabulary_size(self) -> int:
+        """Tokens of the vocabulary; a model's table may have a few rows more."""
+        return int(self._tokenizer.get_vocab_size())
+
     def encode(self, text: str) -> Window:
         """The ids of one text; TooLong when it does not fit the window."""
         self._check_long(text)

@@ -12,9 +12,9 @@ the same states (``StepGraph``).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 
 from ..bundle import Bundle
 from ..manifest import Plan, QuestionGeneratorRole
+from ..ort.buffers import TYPES, Sizes, count_bytes, find_shape
 from ..ort.captured import CapturedGraph
 from ..ort.cuda import PinnedMemory, Stream
 from ..ort.device import Device
 from ..ort.forward import pack
 from ..ort.ladder import list_rows
-from ..ort.rungs import TYPES, Rungs
+from ..ort.rungs import Rungs
 from ..ort.session import Array, DeviceProfile, Session, translate
 from ..tokenization import Window
 from .search import DecoderStep, StepHistory, TokenCandidates
@@ -44,9 +45,6 @@ CANDIDATES, MAX_CANDIDATES = 32, 512
 """Candidates of each beam that a step gives, at least and at most."""
 FEWEST_WIDTHS = 32
 """The least padded width of sources, in tokens; the others double it."""
-
-Sizes: TypeAlias = Mapping[str, int]
-"""Of the axes of a step, by the names that they have in the graph."""
 
 
 class DecoderBuffers:
@@ -324,13 +322,3 @@ def make_sizes(sources: int, beams: int, before: int, past: int, width: int, can
 def list_counts(most: int) -> Sequence[int]:
     """The numbers of candidates of captured steps, ascending: ``CANDIDATES``, doubled up to ``most``."""
     return [count for count in list_rows(most) if count >= CANDIDATES] or [most]
-
-
-def find_shape(node: Any, sizes: Sizes) -> tuple[int, ...]:
-    """The shape of an input or output; KeyError for an axis that ``sizes`` does not have."""
-    return tuple(size if isinstance(size, int) else sizes[size] for size in node.shape)
-
-
-def count_bytes(node: Any, sizes: Sizes) -> int:
-    """Its bytes."""
-    return int(np.prod(find_shape(node, sizes))) * int(np.dtype(TYPES[node.type]).itemsize)

@@ -8,13 +8,15 @@ one thread captures; others run the same bindings without it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
 import onnxruntime as ort
 
+from .buffers import TYPES, Sizes, find_shape
 from .cuda import Stream
+from .device import Device
 from .gate import GATE
 from .session import DeviceProfile, open_file
 
@@ -28,10 +30,13 @@ _SKIP = -1
 class CapturedGraph:
     """One graph on one stream. Its user holds memory at fixed addresses, and lets one thread at a time run it."""
 
-    def __init__(self, session: ort.InferenceSession, name: str, stream: Stream, *, captures: bool) -> None:
+    def __init__(
+        self, session: ort.InferenceSession, name: str, stream: Stream, device: Device, *, captures: bool
+    ) -> None:
         self.session = session
         self.name = name
         self.stream = stream
+        self.device = device
         self.captures = captures
         """Whether ONNX Runtime captures it: not when it leaves a part of the graph to the CPU."""
         self.uncaptured = 0
@@ -53,9 +58,27 @@ class CapturedGraph:
         }
         try:
             session = open_file(path, profile, {**options, "enable_cuda_graph": "1"})
-            return cls(session, path.name, stream, captures=True)
+            return cls(session, path.name, stream, profile.device, captures=True)
         except Exception:  # ONNX Runtime's exceptions share no public base; what is broken fails again
-            return cls(open_file(path, profile, options), path.name, stream, captures=False)
+            return cls(open_file(path, profile, options), path.name, stream, profile.device, captures=False)
+
+    def launch_at(self, sizes: Sizes, addresses: Mapping[str, int]) -> None:
+        """Queue a run whose axes have these sizes, with its inputs and outputs at these addresses of the device.
+
+        An output without an address is not kept.
+        """
+
+        def bind(binding: ort.IOBinding) -> None:
+            memory = self.device.memory, self.device.index
+            for node in self.session.get_inputs():
+                shape = find_shape(node, sizes)
+                binding.bind_input(node.name, *memory, TYPES[node.type], shape, addresses[node.name])
+            for node in self.session.get_outputs():
+                if node.name in addresses:
+                    shape = find_shape(node, sizes)
+                    binding.bind_output(node.name, *memory, TYPES[node.type], shape, addresses[node.name])
+
+        self.launch((tuple(sizes.items()), tuple(addresses.items())), bind)
 
     def launch(self, key: Hashable, bind: Bind) -> None:
         """Queue a run of the shapes and addresses that ``bind`` binds, which are the same whenever ``key`` is.

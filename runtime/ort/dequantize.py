@@ -6,6 +6,9 @@ The int8 graphs of ``export/passes/int8.py`` have no kernels on a GPU. Their pro
 
 ``W · scale`` is a constant expression, which ONNX Runtime computes once while it loads the graph. Everything else stays
 as it is, so the result is that of the int8 graph without the rounding of its activations. Nothing is written to disk.
+
+A language model's head that reads the vocabulary block by block, int8 or float32, becomes one product too: its loop
+over the blocks is control flow, which CUDA does not capture.
 """
 
 from __future__ import annotations
@@ -15,13 +18,14 @@ from itertools import count
 from .nodes import Node, SerializedGraph, encode_integer, encode_integers, encode_type
 
 FLOAT = 1
-_PRODUCTS = frozenset({"MatMulIntegerToFloat", "MatMulInteger", "Int8Head"})
+_HEADS = frozenset({"Head", "BiasedHead", "Int8Head", "BiasedInt8Head"})
+_REPLACED = _HEADS | {"MatMulIntegerToFloat", "MatMulInteger"}
 
 
 def dequantize(model: bytes) -> bytes | None:
-    """The model with float32 products in place of its int8 ones; None when it has none."""
+    """The model with float32 products in place of its int8 ones and of a head in blocks; None when it has none."""
     graph = SerializedGraph(model)
-    if not any(node.op in _PRODUCTS for node in graph.nodes):
+    if not any(node.op in _REPLACED for node in graph.nodes):
         return None
     return graph.write(_Rewriter(graph.nodes).rewrite())
 
@@ -48,7 +52,7 @@ class _Rewriter:
                 replaced.add(self._replace_product(node))
             elif node.op == "MatMulInteger":
                 self._replace_integer_product(node)
-            elif node.op == "Int8Head":
+            elif node.op in _HEADS:
                 self._replace_head(node)
             elif node.outputs[0] not in replaced:
                 self._new.append(node)
@@ -79,15 +83,17 @@ class _Rewriter:
         self._add("MatMul", (steps, matrix), output=node.outputs[0])
 
     def _replace_head(self, node: Node) -> None:
-        """The log-softmax over the whole vocabulary, of states [N, d] and a table uint8 [blocks, rows, d]."""
-        hidden, targets, table, _, scale, *bias = node.inputs
-        last = self._constant(-1)
-        signed = self._add("Sub", (self._add("Cast", (table,), encode_type(FLOAT)), self._number(128)))
-        rows = self._add("Mul", (signed, self._add("Unsqueeze", (scale, last))))
+        """The log-softmax over the whole vocabulary, of states [N, d] and a table [blocks, rows, d]: float32, or uint8
+        with the scale of each row."""
+        hidden, targets, table, _, *rest = node.inputs
+        last, rows = self._constant(-1), table
+        if "Int8" in node.op:
+            signed = self._add("Sub", (self._add("Cast", (table,), encode_type(FLOAT)), self._number(128)))
+            rows = self._add("Mul", (signed, self._add("Unsqueeze", (rest.pop(), last))))
         width = self._add("Shape", (table,), encode_integer("start", -1))
         flat = self._add("Reshape", (rows, self._add("Concat", (last, width), encode_integer("axis", 0))))
         logits = self._add("MatMul", (hidden, self._add("Transpose", (flat,), encode_integers("perm", (1, 0)))))
-        for values in bias:
+        for values in rest:
             logits = self._add("Add", (logits, self._add("Reshape", (values, last))))
         likely = self._add("LogSoftmax", (logits,), encode_integer("axis", -1))
         column = self._add("Unsqueeze", (targets, last))

@@ -1,16 +1,17 @@
 """Rewrites what would move values between the host and a GPU inside a run, so that the run can be captured.
 
-Two things do in the graphs of ``export/``, and both are replaced by what gives the same numbers:
+Three things do in the graphs of ``export/``, and all are replaced by what gives the same numbers:
 
 - a size that the graph reads from a shape and computes with (the scale of an attention), although it is a constant;
-- Pad of whole numbers, which CUDA has no kernel for: they are padded as float64, which holds every token id exactly.
+- Pad of whole numbers, which CUDA has no kernel for: they are padded as float64, which holds every token id exactly;
+- GatherND, which looks up rows of a table in blocks and has no kernel for int8: the blocks become one table.
 """
 
 from __future__ import annotations
 
 from itertools import count
 
-from .nodes import INT64, Node, SerializedGraph, encode_integers, encode_type
+from .nodes import INT64, Node, SerializedGraph, encode_integer, encode_integers, encode_type
 
 _FLOAT64 = 11
 
@@ -18,7 +19,7 @@ _FLOAT64 = 11
 def keep_on_device(model: bytes) -> bytes | None:
     """The model with these nodes replaced; None when it has none of them."""
     graph = SerializedGraph(model)
-    if not any(node.op in ("Slice", "Pad") for node in graph.nodes):
+    if not any(node.op in ("Slice", "Pad", "GatherND") for node in graph.nodes):
         return None
     nodes = _Rewriter(graph).rewrite()
     return None if nodes == graph.nodes else graph.write(nodes)
@@ -40,6 +41,8 @@ class _Rewriter:
             return [Node.make("Constant", (), node.outputs[0], encode_integers("value_ints", (size,)))]
         if node.op == "Pad" and len(node.inputs) > 2 and node.inputs[2] in self._integers:
             return self._pad_as_floats(node)
+        if node.op == "GatherND" and (parts := self._find_indices(node.inputs[1])) is not None:
+            return self._look_up_in_one_table(node, *parts)
         return [node]
 
     def _find_last_size(self, node: Node) -> int | None:
@@ -76,6 +79,32 @@ class _Rewriter:
             known = self._integers.get(inner.inputs[0] if inner is not None and inner.op == "Unsqueeze" else part)
             sizes.append(known[0] if known is not None and len(known) == 1 else None)
         return sizes
+
+    def _find_indices(self, value: str) -> tuple[str, str] | None:
+        """The block and the row in it, where ``value`` is nothing but these two side by side."""
+        parts = self._producer.get(value)
+        if parts is None or parts.op != "Concat" or len(parts.inputs) != 2:
+            return None
+        block, row = (self._producer.get(part) for part in parts.inputs)
+        if block is None or row is None or {block.op, row.op} != {"Unsqueeze"}:
+            return None
+        return block.inputs[0], row.inputs[0]
+
+    def _look_up_in_one_table(self, node: Node, block: str, row: str) -> list[Node]:
+        """The shapes are those of a constant, which ONNX Runtime computes once."""
+        table = node.inputs[0]
+        rows, rest, free, shape, flat, first, index = (f"on_device.{next(self._numbers)}" for _ in range(7))
+        one_row = encode_integer("start", 1) + encode_integer("end", 2)
+        return [
+            Node.make("Shape", (table,), rest, encode_integer("start", 2)),
+            Node.make("Constant", (), free, encode_integers("value_ints", (-1,))),
+            Node.make("Concat", (free, rest), shape, encode_integer("axis", 0)),
+            Node.make("Reshape", (table, shape), flat),
+            Node.make("Shape", (table,), rows, one_row),
+            Node.make("Mul", (block, rows), first),
+            Node.make("Add", (first, row), index),
+            Node.make("Gather", (flat, index), node.outputs[0]),
+        ]
 
     def _pad_as_floats(self, node: Node) -> list[Node]:
         values, filler, padded = (f"on_device.{next(self._numbers)}" for _ in range(3))

@@ -9,63 +9,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 
 from ..manifest import Plan
+from .buffers import Buffer
 from .captured import CapturedGraph
-from .cuda import PinnedMemory, Stream
-from .device import Device
+from .cuda import Stream
 from .ladder import Piece, cut_rows, list_rows, make_ladder
 from .session import Array, DeviceProfile, translate
 
 BUFFER_BYTES = 256 << 20
 """Bytes of the buffers of one graph, at most; graphs with large outputs get a shorter ladder."""
-TYPES: Mapping[str, Any] = {
-    "tensor(int64)": np.int64,
-    "tensor(int8)": np.int8,
-    "tensor(uint8)": np.uint8,
-    "tensor(float)": np.float32,
-    "tensor(float16)": np.float16,
-}
-"""NumPy's types by ONNX Runtime's names."""
-
-
-class Buffer:
-    """An input or an output of a graph: memory on the device for its largest shape, and page-locked memory."""
-
-    def __init__(self, node: Any, rows: str, width: str, device: Device, most: list[tuple[int, int]]) -> None:
-        """``rows`` and ``width`` are the graph's names of the two sizes; ``most`` are its largest shapes."""
-        self.name = str(node.name)
-        self.dtype: Any = TYPES[node.type]
-        self._shape = tuple(node.shape)
-        self._symbols = rows, width
-        size = max(self.count_bytes(*shape) for shape in most)
-        self.value = ort.OrtValue.ortvalue_from_shape_and_type([size], np.uint8, device.memory, device.index)
-        self.address: int = self.value.data_ptr()
-        self._device = device
-
-    @cached_property
-    def host(self) -> PinnedMemory:
-        """Page-locked memory of the same size."""
-        return PinnedMemory(self._device.index, self.value.shape()[0])
-
-    def shape(self, rows: int, width: int) -> tuple[int, ...]:
-        """Its shape for a batch."""
-        sizes = dict(zip(self._symbols, (rows, width), strict=True))
-        return tuple(size if isinstance(size, int) else sizes[size] for size in self._shape)
-
-    def count_bytes(self, rows: int, width: int) -> int:
-        """Bytes of a batch."""
-        return int(np.prod(self.shape(rows, width))) * int(np.dtype(self.dtype).itemsize)
-
-    def host_array(self, rows: int, width: int) -> Array:
-        """The page-locked memory as a batch."""
-        return self.host.array(self.shape(rows, width), self.dtype)
 
 
 class Rungs:
@@ -78,20 +35,20 @@ class Rungs:
         self._device = profile.device
         self._lock = threading.Lock()
         inputs, outputs = graph.session.get_inputs(), graph.session.get_outputs()
-        rows, width = inputs[0].shape
+        rows, width = self._axes = inputs[0].shape
         self.inputs = tuple(node.name for node in inputs)
         self.outputs = tuple(node.name for node in outputs)
         self.input_types = {node.name: str(node.type) for node in inputs}
         self.plan = _shorten(plan, [*inputs, *outputs], rows, width, strict=profile.strict)
         most = [(shape.max_rows, shape.width) for shape in self.plan.profiles]
         self.ladder = {count[1]: list_rows(count[0], strict=profile.strict) for count in most}
-        make = (rows, width, profile.device, most)
-        self._sources = [Buffer(node, *make) for node in inputs]
-        self._results = [Buffer(node, *make) for node in outputs]
+        largest = [self._sizes(*shape) for shape in most]
+        self._sources = [Buffer(node, profile.device, largest) for node in inputs]
+        self._results = [Buffer(node, profile.device, largest) for node in outputs]
         self.addresses = {buffer.name: buffer.address for buffer in (*self._sources, *self._results)}
         """Where inputs and outputs are on the device, whatever the shape."""
         for source in self._sources:  # zeros, which are tokens of the vocabulary whatever rows are read
-            graph.stream.upload(source.address, source.host.array(tuple(source.value.shape()), np.uint8))
+            graph.stream.upload(source.address, source.host_bytes())
         graph.stream.synchronize()
 
     @classmethod
@@ -108,24 +65,25 @@ class Rungs:
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
         """All outputs, as arrays in host memory, for ids of a width of the plan; ModelError when the run fails."""
         count, width = feeds[self.inputs[0]].shape
-        pieces = cut_rows(count, self.ladder[width], width)
+        pieces, sizes = cut_rows(count, self.ladder[width], width), self._sizes(count, width)
         with self._lock:
             try:
                 for source in self._sources:
-                    source.host_array(count, width)[:] = feeds[source.name]
+                    source.host_array(sizes)[:] = feeds[source.name]
                 for piece in pieces:
                     self._run_piece(piece, count, width)
                 self._graph.stream.synchronize()
             except Exception as error:  # ONNX Runtime's exceptions share no public base
                 raise translate(error, self._graph.name, self._device) from error
-            return [result.host_array(count, width).copy() for result in self._results]
+            return [result.host_array(sizes).copy() for result in self._results]
 
     def run_on_device(self, feeds: Mapping[str, Array], rows: int) -> None:
         """Queue a run of a batch at a shape of ``rows`` rows, whose outputs stay on the device."""
         count, width = feeds[self.inputs[0]].shape
         for source in self._sources:
-            source.host_array(count, width)[:] = feeds[source.name]
-            self._graph.stream.upload(source.address, source.host_array(count, width))
+            array = source.host_array(self._sizes(count, width))
+            array[:] = feeds[source.name]
+            self._graph.stream.upload(source.address, array)
         self.launch(rows, width)
 
     def prepare(self) -> None:
@@ -140,23 +98,20 @@ class Rungs:
                 raise translate(error, self._graph.name, self._device) from error
 
     def _run_piece(self, piece: Piece, count: int, width: int) -> None:
-        rows = slice(piece.first, piece.first + piece.used)
+        rows, sizes = slice(piece.first, piece.first + piece.used), self._sizes(count, width)
         for source in self._sources:
-            self._graph.stream.upload(source.address, source.host_array(count, width)[rows])
+            self._graph.stream.upload(source.address, source.host_array(sizes)[rows])
         self.launch(piece.rows, width)
         for result in self._results:
-            self._graph.stream.download(result.host_array(count, width)[rows], result.address)
+            self._graph.stream.download(result.host_array(sizes)[rows], result.address)
 
     def launch(self, rows: int, width: int) -> None:
         """Queue a run at a shape, of what is in the buffers."""
+        self._graph.launch_at(self._sizes(rows, width), self.addresses)
 
-        def bind(binding: ort.IOBinding) -> None:
-            memory = self._device.memory, self._device.index
-            for bind_buffer, buffers in ((binding.bind_input, self._sources), (binding.bind_output, self._results)):
-                for buffer in buffers:
-                    bind_buffer(buffer.name, *memory, buffer.dtype, buffer.shape(rows, width), buffer.address)
-
-        self._graph.launch((rows, width), bind)
+    def _sizes(self, rows: int, width: int) -> dict[str, int]:
+        """The sizes of a run by the graph's names of its axes."""
+        return dict(zip(self._axes, (rows, width), strict=True))
 
 
 def _shorten(plan: Plan, nodes: list[Any], rows: str, width: str, *, strict: bool) -> Plan:

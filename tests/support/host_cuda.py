@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from groundwire.runtime.decoding import captured_step
-from groundwire.runtime.ort import rungs
+from groundwire.runtime.models import captured_scorer
+from groundwire.runtime.ort import buffers, rungs
 
 
 class HostStream:
@@ -54,6 +55,7 @@ class HostMemory:
 
 def use_host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let captured graphs use the host's memory until the test ends."""
-    for module in (rungs, captured_step):
+    for module in (rungs, captured_step, captured_scorer):
         monkeypatch.setattr(module, "Stream", HostStream)
+    for module in (buffers, captured_step):
         monkeypatch.setattr(module, "PinnedMemory", HostMemory)

@@ -17,7 +17,8 @@ from groundwire.runtime.calls import MeasureTexts, ScoreText, TextLengths, TextS
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import LanguageModelRole
-from groundwire.runtime.models.language_model import MAX_PADDED_TOKENS, LanguageModel
+from groundwire.runtime.models.language_model import LanguageModel
+from groundwire.runtime.models.session_scorer import MAX_PADDED_TOKENS, SessionScorer
 from groundwire.runtime.ort.session import DeviceProfile, Session
 from groundwire.runtime.tokenization import TextEncoder
 from tests.support import models
@@ -130,7 +131,7 @@ def load_recording(zoo: Zoo, family: str) -> tuple[LanguageModel, list[tuple[int
     assert isinstance(role, LanguageModelRole)
     session = RecordingSession.of(bundle.file(role.graph))
     encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-    return LanguageModel(role, session, encoder, PROFILE), session.shapes
+    return LanguageModel(role, SessionScorer(role, session, PROFILE), encoder), session.shapes
 
 
 def test_a_prefix_is_read_once_for_all_its_texts(zoo: Zoo) -> None:
@@ -248,7 +249,7 @@ def test_numbers_that_are_not_finite_fail_their_calls_alone(zoo: Zoo, tmp_path: 
     positions.const_value = ir.tensor(broken, name="embed.positions.weight")
     ir.save(graph, tmp_path / "lm.onnx", external_data="weights.bin")
     encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-    model = LanguageModel(role, Session.load(tmp_path / "lm.onnx", PROFILE), encoder, PROFILE)
+    model = LanguageModel(role, SessionScorer(role, Session.load(tmp_path / "lm.onnx", PROFILE), PROFILE), encoder)
     results = model.run([ScoreText(("x" * 64,), RESPONSE), ScoreText(("xx",), RESPONSE)], 8)
     assert isinstance(results[0], ModelError)
     assert "log-probability of nan" in str(results[0])
