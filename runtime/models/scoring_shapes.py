@@ -29,8 +29,8 @@ FEWEST_SCORED, MOST_SCORED = 32, 512
 """Scored positions of a row; the numbers between double. A text with more targets is read several times."""
 LOGIT_BYTES = 2 << 30
 """Memory of the logits of a run, at most, but for one row."""
-LOGIT_COPY_BYTES = 12
-"""Of one logit: as the product gives it, and before and after the log-softmax in float32."""
+BYTES_PER_LOGIT = 8
+"""Before and after the log-softmax, in float32."""
 MAX_PAIRS = 8192 * 512
 """Pairs of tokens in the attention of a run, but for one row: as many as of the largest run of an encoder."""
 SHARED_WIDTH = 128
@@ -52,6 +52,11 @@ class RunShape(NamedTuple):
     """``EMPTY`` unless keys and values are read."""
     scored: int
     """0 for a prefix: its keys and values are kept."""
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of tokens in its attention."""
+        return self.rows * self.texts * self.width * (self.past + self.width)
 
     @property
     def axes(self) -> dict[str, int]:
@@ -100,7 +105,7 @@ class ScoringLadder:
         In a strict ladder the shape of a row depends on its call alone, and no prefix is shared.
         """
         widths = list_widths(max_tokens)
-        positions = max(FEWEST_SCORED, LOGIT_BYTES // (LOGIT_COPY_BYTES * vocabulary))
+        positions = max(FEWEST_SCORED, LOGIT_BYTES // (BYTES_PER_LOGIT * vocabulary))
         scored = [FEWEST_SCORED]
         while 2 * scored[-1] <= min(MOST_SCORED, positions, widths[-1]):
             scored.append(2 * scored[-1])
@@ -126,7 +131,8 @@ class ScoringLadder:
         return tuple(count for count in counts if count <= most)
 
     def list_runs(self) -> list[RunShape]:
-        """Every shape, the largest first."""
+        """Every shape, those with the most logits first, then by pairs of tokens: in another order ONNX Runtime's memory
+        falls into parts that are too small for later runs, three times as much in all."""
         rows = [
             RunShape(count, 1, width, EMPTY, count * scored)
             for width in self.widths
@@ -141,9 +147,7 @@ class ScoringLadder:
             for count in self.list_texts(past, width)
         ]
         prefixes = [RunShape(1, 1, past, EMPTY, 0) for past in self.shared]
-        return sorted(
-            (*rows, *after, *prefixes), key=lambda run: -run.rows * run.texts * run.width * (run.past + run.width)
-        )
+        return sorted((*rows, *after, *prefixes), key=lambda run: (-run.scored, -run.pairs))
 
     def share_prefixes(self, inputs: Mapping[int, ScoringInput]) -> list[SharedPrefix]:
         """The prefixes that it pays to read by themselves: with every text they would be more than a small run."""

@@ -312,5 +312,7 @@ def _open(
             share_arena(profile.device, profile.memory_mb)
     if profile.device.kind == "cpu" or profile.memory_mb is not None:
         options.add_session_config_entry("session.use_env_allocators", "1")
+    # A plan of the memory of each shape takes as much again as the runs that are captured: 40 % of an encoder's.
+    options.enable_mem_pattern = provider_options is None
     providers = list_providers(profile.device, provider_options)
     return ort.InferenceSession(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)

@@ -7,15 +7,20 @@ copies are right.
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 from numpy.typing import NDArray
 
 from groundwire.runtime.decoding import captured_step
 from groundwire.runtime.models import captured_scorer
-from groundwire.runtime.ort import buffers, rungs
+from groundwire.runtime.ort import buffers, rungs, session
+from groundwire.runtime.ort.dequantize import dequantize
+from groundwire.runtime.ort.placement import keep_on_device
+from groundwire.runtime.ort.session import DeviceProfile
 
 
 class HostStream:
@@ -59,3 +64,18 @@ def use_host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "Stream", HostStream)
     for module in (buffers, captured_step):
         monkeypatch.setattr(module, "PinnedMemory", HostMemory)
+
+
+def rewrite_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open graphs with float32 weights, rewritten as for CUDA, until the test ends."""
+
+    def open_rewritten(graph: str, profile: DeviceProfile, further: object = None) -> ort.InferenceSession:
+        content, options = Path(graph).read_bytes(), ort.SessionOptions()
+        options.intra_op_num_threads = 1
+        folder = str(Path(graph).parent)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+        content = dequantize(content) or content
+        content = keep_on_device(content) or content
+        return ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+    monkeypatch.setattr(session, "_open", open_rewritten)

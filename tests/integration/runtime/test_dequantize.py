@@ -13,10 +13,8 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import role_of
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort import session as module
 from groundwire.runtime.ort.dequantize import dequantize
-from groundwire.runtime.ort.placement import keep_on_device
-from groundwire.runtime.ort.session import DeviceProfile
+from tests.support.host_cuda import rewrite_graphs
 from tests.support.packaging import IN_CHECKOUT
 
 INT8 = {"QuantizeLinear", "MatMulIntegerToFloat", "MatMulInteger", "Int8Head"}
@@ -41,26 +39,12 @@ def test_no_int8_product_is_left(name: str) -> None:
 @pytest.mark.parametrize("name", IN_CHECKOUT)
 def test_the_roles_give_the_results_that_int8_gave(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stored results of the warm-up calls are those of int8 on the CPU."""
-    opened = []
-
-    def open_dequantized(graph: str, profile: DeviceProfile, further: object = None) -> ort.InferenceSession:
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = 1
-        folder = str(Path(graph).parent)
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-        content = dequantize(Path(graph).read_bytes())
-        assert content is not None
-        opened.append(graph)
-        content = keep_on_device(content) or content
-        return ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-    monkeypatch.setattr(module, "_open", open_dequantized)
+    rewrite_graphs(monkeypatch)
     runtime = LocalRuntime.load(name, device="cpu", threads=1)
     calls = runtime.warm_calls()
     for call in calls:
         (outcome,) = runtime.run(role_of(call), [call], 8)
         assert not isinstance(outcome, GroundwireError), outcome
-    assert len(opened) == len(list_graphs(name))
     runtime.close()
 
 
@@ -102,3 +86,41 @@ def test_a_float_graph_is_left_alone() -> None:
     graph = '<ir_version: 8, opset_import: ["": 20]> g (float[1] x) => (float[1] y) {y = Abs (x)}'
     model = onnx.parser.parse_model(graph)
     assert dequantize(model.SerializeToString()) is None
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("int8", [False, True])
+def test_a_head_in_blocks_is_one_product(int8: bool, biased: bool) -> None:
+    """Three blocks of two rows."""
+    rng = np.random.default_rng(1)
+    table, scale = rng.integers(0, 256, (3, 2, 4)).astype(np.uint8), rng.random((3, 2), np.float32) / 100
+    weights = ((table.astype(np.float32) - 128) * scale[..., None]).reshape(6, 4)
+    bias = rng.random((3, 2), np.float32) / 100
+    constants = {"table": table if int8 else weights.reshape(3, 2, 4), "first": np.arange(0, 6, 2)}
+    constants |= {"bias": bias} if biased else {}
+    constants |= {"scale": scale} if int8 else {}
+    name = f"{'Biased' if biased else ''}{'Int8' if int8 else ''}Head"
+    node = onnx.helper.make_node(name, ["hidden", "targets", *constants], ["log_probs"], domain="groundwire")
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph(
+            [node],
+            "head",
+            [
+                onnx.helper.make_tensor_value_info("hidden", onnx.TensorProto.FLOAT, ["n", 4]),
+                onnx.helper.make_tensor_value_info("targets", onnx.TensorProto.INT64, ["n"]),
+            ],
+            [onnx.helper.make_tensor_value_info("log_probs", onnx.TensorProto.FLOAT, ["n"])],
+            [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
+        ),
+        ir_version=8,
+        opset_imports=[onnx.helper.make_opsetid("", 20)],
+    )
+    content = dequantize(model.SerializeToString())
+    assert content is not None
+    hidden, targets = rng.normal(size=(5, 4)).astype(np.float32), np.array([0, 5, 3, 1, 4])
+    (found,) = ort.InferenceSession(content, providers=["CPUExecutionProvider"]).run(
+        None, {"hidden": hidden, "targets": targets}
+    )
+    logits = hidden @ weights.T + (bias.reshape(-1) if biased else 0)
+    expected = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    np.testing.assert_allclose(found, expected[np.arange(5), targets], atol=1e-4)

@@ -88,6 +88,32 @@ def test_whole_numbers_are_padded_where_cuda_has_a_kernel(missing: int) -> None:
     assert run(after, x=x, more=more)[0].tolist() == run(before, x=x, more=more)[0].tolist() == expected
 
 
+@pytest.mark.parametrize("rest", ["", ", 4"])
+def test_rows_of_a_table_in_blocks_are_those_of_one_table(rest: str) -> None:
+    """As ``export/passes/head.py`` writes look-ups: six rows in blocks of two."""
+    before = serialize(
+        f"""
+        <ir_version: 8, opset_import: ["": 20]>
+        look_up (int64[texts, tokens] x, float[3, 2{rest}] table) => (float[texts, tokens{rest}] y)
+        <int64 size = {{2}}, int64[1] last = {{-1}}>
+        {{
+            block = Div (x, size)
+            row = Mod (x, size)
+            block_wide = Unsqueeze (block, last)
+            row_wide = Unsqueeze (row, last)
+            both = Concat <axis: int = -1> (block_wide, row_wide)
+            y = GatherND (table, both)
+        }}"""
+    )
+    after = keep_on_device(before)
+    assert after is not None
+    assert "GatherND" not in list_operators(after)
+    table = np.random.default_rng(0).normal(size=(3, 2, 4) if rest else (3, 2)).astype(np.float32)
+    x = np.array([[0, 5, 3], [1, 1, 4]])
+    assert np.array_equal(run(before, x=x, table=table)[0], run(after, x=x, table=table)[0])
+    assert np.array_equal(run(after, x=x, table=table)[0], table.reshape(6, *table.shape[2:])[x])
+
+
 def test_another_graph_is_left_alone() -> None:
     graph = '<ir_version: 8, opset_import: ["": 20]> g (float[1] x) => (float[1] y) {y = Abs (x)}'
     assert keep_on_device(serialize(graph)) is None
