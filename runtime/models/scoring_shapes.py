@@ -131,8 +131,8 @@ class ScoringLadder:
         return tuple(count for count in counts if count <= most)
 
     def list_runs(self) -> list[RunShape]:
-        """Every shape, those with the most logits first, then by pairs of tokens: in another order ONNX Runtime's memory
-        falls into parts that are too small for later runs, three times as much in all."""
+        """Every shape, those with the most logits first, then by pairs of tokens: in another order the memory that ONNX
+        Runtime keeps falls into parts that are too small for later runs, three times as much in all."""
         rows = [
             RunShape(count, 1, width, EMPTY, count * scored)
             for width in self.widths
@@ -172,7 +172,7 @@ class ScoringLadder:
                 yield piece.rows, take(batch, piece)
 
     def cut_calls(self, inputs: Mapping[int, ScoringInput]) -> Iterator[tuple[RunShape, Sequence[TargetRange]]]:
-        """Runs of texts with their prefixes, all rows of one width and number of scored positions."""
+        """Runs of texts with their prefixes, all rows padded to one width and number of scored positions."""
         groups: dict[tuple[int, int], list[TargetRange]] = {}
         for index, call in inputs.items():
             width = next(width for width in self.widths if width >= len(call.past) + len(call.new))
@@ -180,11 +180,27 @@ class ScoringLadder:
                 count = min(self.scored[-1], len(call.targets) - first)
                 scored = next(scored for scored in self.list_scored(width) if scored >= count)
                 groups.setdefault((width, scored), []).append(TargetRange(index, first, count))
-        for (width, scored), ranges in sorted(groups.items()):
+        for (width, scored), ranges in self._join_small(groups):
             rows = self.list_rows(width, scored)
             for batch in split(ranges, rows[-1]):
                 for piece in cut_rows(len(batch), rows, width):
                     yield RunShape(piece.rows, 1, width, EMPTY, piece.rows * scored), take(batch, piece)
+
+    def _join_small(
+        self, groups: Mapping[tuple[int, int], list[TargetRange]]
+    ) -> Iterator[tuple[tuple[int, int], list[TargetRange]]]:
+        """The groups by width and scored positions, ascending: one joins the next where both are a small run, whose
+        kernels are too short for padding to matter."""
+        ordered = sorted(groups.items())
+        for index, ((width, scored), ranges) in enumerate(ordered):
+            if not self.strict and index + 1 < len(ordered):
+                (wider, most), more = ordered[index + 1]
+                joined = next((size for size in self.list_scored(wider) if size >= max(scored, most)), None)
+                count = len(ranges) + len(more)
+                if joined and count * wider <= SMALL_TOKENS and count <= self.list_rows(wider, joined)[-1]:
+                    ordered[index + 1] = (wider, joined), [*ranges, *more]
+                    continue
+            yield (width, scored), ranges
 
 
 def split(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -126,10 +126,27 @@ def test_a_prefix_is_read_by_itself_where_its_repetitions_are_many_tokens(
 def test_a_text_with_many_targets_is_read_several_times() -> None:
     ladder = ScoringLadder.make(*COMPACT, strict=False)
     runs = list(ladder.cut_calls({0: make_input(0, MOST_SCORED + 8)}))
-    assert [rows for _, rows in runs] == [[(0, MOST_SCORED, 8)], [(0, 0, MOST_SCORED)]]
-    assert {run.width for run, _ in runs} == {1024}
+    assert runs == [
+        (RunShape(2, 1, 1024, EMPTY, 2 * MOST_SCORED), [TargetRange(0, MOST_SCORED, 8), TargetRange(0, 0, MOST_SCORED)])
+    ]
 
 
 def test_keys_and_values_that_do_not_fit_are_not_kept() -> None:
     assert ScoringLadder.make(2048, 250_880, 300, strict=False).shared == (128, 192, 256)
     assert ScoringLadder.make(2048, 250_880, 0, strict=False).shared == ()
+
+
+@pytest.mark.parametrize(
+    ("calls", "widths"),
+    [
+        ([(200, 20), (30, 20)], [256]),
+        ([(200, 20), (30, 20), (900, 60)], [256, 1024]),
+        ([(900, 60), (600, 5)], [1024]),
+        ([(30, 5)] * 60 + [(200, 20)], [64, 256]),
+        ([(70, 70), (60, 20)], [192]),
+    ],
+)
+def test_few_texts_of_several_widths_are_one_run(calls: list[tuple[int, int]], widths: list[int]) -> None:
+    ladder = ScoringLadder.make(*COMPACT, strict=False)
+    inputs = {index: make_input(*call) for index, call in enumerate(calls)}
+    assert [run.width for run, _ in ladder.cut_calls(inputs)] == widths
