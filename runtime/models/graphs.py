@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import msgspec
 
 from ..bundle import Bundle
 from ..errors import BundleError, DeviceError
 from ..manifest import EncoderRole, Plan, Role, Target
+from ..ort.buffers import Sizes
 from ..ort.device import Device
 from ..ort.remote import open_graph
 from ..ort.rungs import Rungs
@@ -50,13 +52,15 @@ def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Gra
     return load_encoder(bundle, role.graph, role.max_tokens, profile)
 
 
-def load_encoder(bundle: Bundle, graph: str, max_tokens: int, profile: DeviceProfile) -> Graph:
+def load_encoder(
+    bundle: Bundle, graph: str, max_tokens: int, profile: DeviceProfile, fixed: Sizes = MappingProxyType({})
+) -> Graph:
     """Open a graph of token inputs whose window has ``max_tokens``; see ``captures_graphs``. In an arena that graphs
-    share, a replay would overwrite values of others."""
+    share, a replay would overwrite values of others. ``fixed`` are the sizes of further axes where it is captured."""
     if not captures_graphs(profile):
         return open_graph(bundle, graph, profile)
     try:
-        return Rungs.load(bundle.file(graph), max_tokens, profile)
+        return Rungs.load(bundle.file(graph), max_tokens, profile, fixed)
     except KeyError:  # axes or types that a ladder is not for
         return open_graph(bundle, graph, profile)
 

@@ -21,14 +21,17 @@ from ..bundle import Bundle
 from ..calls import Candidate, Retrieve, Retrieved
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import RetrieverRole
-from ..ort.forward import forward
-from ..ort.remote import open_graph
+from ..ort.forward import forward, plan_batches
+from ..ort.rungs import Rungs
 from ..ort.session import DeviceProfile, Graph
 from ..tokenization import TextEncoder, Window, flatten
+from .graphs import load_encoder, prepare_graph
 from .masked_input import MaskedInput, build_masked_input, build_memory_text, group_triples
 
 MEMORY_SIZE = 16_384
 """Entities whose vectors are kept; the least recently used are dropped. 25 MB at a width of 384."""
+MENTIONS = 16
+"""Of a response whose queries are captured on a GPU; those of later mentions are launched kernel by kernel."""
 
 Vector = NDArray[np.float32]
 RankedMentions = tuple[tuple[Retrieved, ...], ...]
@@ -61,9 +64,15 @@ class Retriever:
     @classmethod
     def load(cls, bundle: Bundle, role: RetrieverRole, profile: DeviceProfile) -> Retriever:
         """Open the role's graphs and tokenizer."""
-        states, query, memory = (open_graph(bundle, name, profile) for name in (role.encoder, role.query, role.memory))
+        states, memory = (load_encoder(bundle, name, role.max_tokens, profile) for name in (role.encoder, role.memory))
+        query = load_encoder(bundle, role.query, role.max_tokens, profile, {"mentions": MENTIONS})
         encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         return cls(role, (states, query, memory), encoder, profile)
+
+    def prepare(self) -> None:
+        """Capture the graphs at every shape, on a GPU."""
+        for graph in (self._states, self._memory, self._query):
+            prepare_graph(graph)
 
     def run(self, calls: Sequence[Retrieve], max_windows: int) -> list[RankedMentions | GroundwireError]:
         """The best candidates of every mention of each call; a call that cannot be read gets its error instead.
@@ -187,8 +196,14 @@ class Retriever:
             if indices
             else np.zeros(0, dtype=np.float32)
         )
-        half = self._query.input_types["pairs"] == "tensor(float16)"
-        order, bounds, widths = _native.plan_batches(np.diff(offsets), self._profile.max_tokens, self._profile.max_rows)
+        graph = self._query
+        if isinstance(graph, Rungs) and number < MENTIONS:
+            # Those beyond the mentions so far are at no slot.
+            pairs = np.pad(pairs, ((0, 0), (0, MENTIONS - number - 1), (0, 0))) if indices else pairs
+        elif isinstance(graph, Rungs):
+            graph = graph.any_shape
+        half = graph.input_types["pairs"] == "tensor(float16)"
+        order, bounds, widths = plan_batches(np.diff(offsets), graph.plan, self._profile)
         query_of: dict[int, Vector] = {}
         for batch, width in enumerate(widths.tolist()):
             rows = order[bounds[batch] : bounds[batch + 1]]
@@ -202,7 +217,7 @@ class Retriever:
                 "pairs": pairs[rows].astype(np.float16 if half else np.float32),
                 "last": np.array([ends[row] - 1 for row in rows.tolist()], dtype=np.int64),
             }
-            (queries,) = self._query.run(feeds)
+            (queries,) = graph.run(feeds)
             for row, query in zip(rows.tolist(), queries.astype(np.float32), strict=True):
                 query_of[indices[row]] = query
         return query_of

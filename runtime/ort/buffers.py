@@ -16,6 +16,7 @@ from .session import Array
 Sizes: TypeAlias = Mapping[str, int]
 """Of the axes of a graph, by the names that they have in it."""
 TYPES: Mapping[str, Any] = {
+    "tensor(int32)": np.int32,
     "tensor(int64)": np.int64,
     "tensor(int8)": np.int8,
     "tensor(uint8)": np.uint8,

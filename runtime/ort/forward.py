@@ -41,7 +41,7 @@ def pack(
     ids, offsets = flatten([window.ids for window in windows])
     types = flatten([window.type_ids for window in windows])[0] if "token_type_ids" in session.inputs else None
     lengths = np.diff(offsets)
-    order, bounds, widths = _plan_batches(lengths, plan, profile)
+    order, bounds, widths = plan_batches(lengths, plan, profile)
     for index, width in enumerate(widths):
         rows = order[bounds[index] : bounds[index + 1]]
         padded, mask = _native.pad_rows(ids, offsets, rows, int(width), pad_id)
@@ -51,7 +51,7 @@ def pack(
         yield rows, lengths[rows], feeds
 
 
-def _plan_batches(
+def plan_batches(
     lengths: NDArray[np.int64], plan: Plan | None, profile: DeviceProfile
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The order of the windows, the bounds of batches in it, and the width of each: one of the plan's, if there is

@@ -10,16 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ..manifest import Plan
-from .buffers import Buffer
+from .buffers import Buffer, Sizes, find_shape
 from .captured import CapturedGraph
 from .cuda import Stream
 from .ladder import Piece, cut_rows, list_rows, make_ladder
-from .session import Array, DeviceProfile, translate
+from .session import Array, DeviceProfile, Session, translate
 
 BUFFER_BYTES = 256 << 20
 """Bytes of the buffers of one graph, at most; graphs with large outputs get a shorter ladder."""
@@ -28,10 +29,15 @@ BUFFER_BYTES = 256 << 20
 class Rungs:
     """A graph of token inputs [B, T] on a GPU, for the shapes of its plan."""
 
-    def __init__(self, graph: CapturedGraph, plan: Plan, profile: DeviceProfile) -> None:
-        """``plan`` is shortened when the buffers would be too large. KeyError for a graph with other sizes than B and
-        T, or other types than whole numbers and floats."""
+    def __init__(
+        self, graph: CapturedGraph, plan: Plan, profile: DeviceProfile, fixed: Sizes = MappingProxyType({})
+    ) -> None:
+        """``plan`` is shortened when the buffers would be too large; ``fixed`` are the sizes of further axes. KeyError
+        for a graph with other sizes than these, B and T, or other types than whole numbers and floats."""
         self._graph = graph
+        self._fixed = dict(fixed)
+        self.any_shape = Session(graph.session, graph.name, profile, graph.eager)
+        """The same graph for any shapes, launched kernel by kernel."""
         self._device = profile.device
         self._lock = threading.Lock()
         inputs, outputs = graph.session.get_inputs(), graph.session.get_outputs()
@@ -39,7 +45,8 @@ class Rungs:
         self.inputs = tuple(node.name for node in inputs)
         self.outputs = tuple(node.name for node in outputs)
         self.input_types = {node.name: str(node.type) for node in inputs}
-        self.plan = _shorten(plan, [*inputs, *outputs], rows, width, strict=profile.strict)
+        sizes = {**fixed, rows: 0, width: 1}
+        self.plan = _shorten(plan, [*inputs, *outputs], sizes, strict=profile.strict)
         most = [(shape.max_rows, shape.width) for shape in self.plan.profiles]
         self.ladder = {count[1]: list_rows(count[0], strict=profile.strict) for count in most}
         largest = [self._sizes(*shape) for shape in most]
@@ -52,10 +59,10 @@ class Rungs:
         graph.stream.synchronize()
 
     @classmethod
-    def load(cls, path: Path, max_tokens: int, profile: DeviceProfile) -> Rungs:
+    def load(cls, path: Path, max_tokens: int, profile: DeviceProfile, fixed: Sizes = MappingProxyType({})) -> Rungs:
         """Open a graph whose window has ``max_tokens``; raises as ``Session.load`` does."""
         graph = CapturedGraph.load(path, profile, Stream(profile.device.index))
-        return cls(graph, make_ladder(max_tokens, strict=profile.strict), profile)
+        return cls(graph, make_ladder(max_tokens, strict=profile.strict), profile, fixed)
 
     @property
     def uncaptured(self) -> int:
@@ -111,14 +118,17 @@ class Rungs:
 
     def _sizes(self, rows: int, width: int) -> dict[str, int]:
         """The sizes of a run by the graph's names of its axes."""
-        return dict(zip(self._axes, (rows, width), strict=True))
+        return {**self._fixed, **dict(zip(self._axes, (rows, width), strict=True))}
 
 
-def _shorten(plan: Plan, nodes: list[Any], rows: str, width: str, *, strict: bool) -> Plan:
-    """The plan with batches so small that inputs and outputs fit ``BUFFER_BYTES``, but for one row of a width."""
+def _shorten(plan: Plan, nodes: list[Any], sizes: Sizes, *, strict: bool) -> Plan:
+    """The plan with batches so small that inputs and outputs fit ``BUFFER_BYTES``, but for one row of a width.
+
+    ``sizes`` are those of a token: its 0 rows are left out of the products.
+    """
     if strict:
         return plan
-    sizes = [[size if isinstance(size, int) else {rows: 0, width: 1}[size] for size in node.shape] for node in nodes]
-    by_token = sum(int(np.prod([size for size in shape if size])) for shape in sizes) * 8
+    shapes = [find_shape(node, sizes) for node in nodes]
+    by_token = sum(int(np.prod([size for size in shape if size])) for shape in shapes) * 8
     most = max(plan.widths[-1], BUFFER_BYTES // by_token)
     return plan if plan.max_tokens <= most else Plan(plan.widths, most, plan.max_rows, plan.usual_rows)

@@ -62,6 +62,8 @@ class Block(nn.Module):
     def __init__(self, width: int, heads: int, inner: int, eps: float) -> None:
         super().__init__()
         self.heads = heads
+        # A number, which a traced size would not be: an exported graph would compute it on the host.
+        self.scale = (width // heads) ** -0.5
         self.attention_norm = nn.LayerNorm(width, eps=eps)
         self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
         self.feed_norm = nn.LayerNorm(width, eps=eps)
@@ -75,7 +77,7 @@ class Block(nn.Module):
             part(normed).reshape(batch, tokens, self.heads, -1).transpose(1, 2)
             for part in (self.query, self.key, self.value)
         )
-        scores = query @ key.transpose(-1, -2) * (width // self.heads) ** -0.5 + bias
+        scores = query @ key.transpose(-1, -2) * self.scale + bias
         mixed = (scores.softmax(-1) @ value).transpose(1, 2).reshape(batch, tokens, width)
         x = x + self.output(mixed)
         out: Tensor = x + self.shrink(nn.functional.gelu(self.grow(self.feed_norm(x))))

@@ -17,10 +17,12 @@ from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models import retriever as module
 from groundwire.runtime.models.masked_input import build_masked_input
 from groundwire.runtime.models.retriever import RankedMentions, Retriever
+from groundwire.runtime.ort.rungs import Rungs
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.tokenization import TextEncoder
 from groundwire.runtime.triples import Triple
 from tests.support import retrievers
+from tests.support.host_cuda import use_host_memory
 from tests.support.retrievers import call
 
 PROFILE = DeviceProfile.of("cpu", 1)
@@ -192,3 +194,28 @@ def test_a_local_runtime_answers_the_call(bundle: Bundle) -> None:
         assert ranked[0][0].probability == 1
     finally:
         runtime.close()
+
+
+@pytest.mark.parametrize("most", [1, 2, 16])
+def test_scores_at_the_fixed_shapes_of_a_gpu_are_those_of_any_shape(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """With one mention captured, the second goes kernel by kernel."""
+    use_host_memory(monkeypatch)
+    monkeypatch.setattr(module, "MENTIONS", most)
+    role = bundle.manifest.roles["retriever"]
+    assert isinstance(role, RetrieverRole)
+    states, memory = (Rungs.load(bundle.file(name), role.max_tokens, PROFILE) for name in (role.encoder, role.memory))
+    query = Rungs.load(bundle.file(role.query), role.max_tokens, PROFILE, {"mentions": most})
+    encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
+    asked = [call(), call("It is a film by Tom Hanks.", ("Tom Hanks",)), call(history=())]
+    captured = Retriever(role, (states, query, memory), encoder, PROFILE)
+    for _ in range(2):
+        for found, expected in zip(captured.run(asked, 1), opened(bundle).run(asked, 1), strict=True):
+            assert not isinstance(found, GroundwireError)
+            assert not isinstance(expected, GroundwireError)
+            for mention, other in zip(found, expected, strict=True):
+                assert [(item.anchor, item.entity) for item in mention] == [
+                    (item.anchor, item.entity) for item in other
+                ]
+                assert [item.score for item in mention] == pytest.approx([item.score for item in other], abs=1e-4)
