@@ -123,8 +123,8 @@ class Engine:
 
         ``device`` is ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
         silently. ``device_memory_mb`` bounds the MiB of a GPU that all engines of this process take together.
-        ``strict`` runs encoders and question generation on CUDA at one shape each, so that no bit of their results
-        depends on what is scored beside them; a CPU needs none of it.
+        ``strict`` runs encoders and question generation on CUDA at one shape each, and language models at one for each
+        length, so that no bit of their results depends on what is scored beside them; a CPU needs none of it.
         ``precision`` refuses a bundle of another one. ``threads`` is how many CPU threads to use; None takes the usable
         processors.
         ``calibration`` is a file of ``Calibration.save`` to use instead of the bundle's own. ``verify`` compares every

@@ -87,7 +87,8 @@ class LocalRuntime:
         run, and how many run at the same time (default: the processors this process may use). ``verify`` compares every
         file with its digest first, about a second per gigabyte; without it, the identity says ``unverified``.
         ``device_memory_mb`` bounds the memory of a GPU, in MiB, that the runtimes of this process take together.
-        ``strict`` runs encoders and question generation at one shape each on CUDA, where kernels are chosen by shape.
+        ``strict`` runs encoders and question generation at one shape each on CUDA, where kernels are chosen by shape,
+        and language models at one for each length.
         Raises BundleError, also when two bundles have the same role, or DeviceError, also for ``strict`` on TensorRT or
         with ``device_memory_mb``.
         """

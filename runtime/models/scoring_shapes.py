@@ -159,7 +159,7 @@ class ScoringLadder:
         prefixes = []
         for past, by_width in texts.items():
             width = next(width for width in self.shared if width >= len(past))
-            fits = {size: found for size, found in by_width.items() if self.list_texts(width, size)}
+            fits = {size: calls for size, calls in by_width.items() if self.list_texts(width, size)}
             if width * sum(map(len, fits.values())) > SMALL_TOKENS:
                 prefixes.append(SharedPrefix(past, width, fits))
         return prefixes

@@ -52,7 +52,8 @@ class DeviceProfile:
     memory_mb: int | None = None
     """Memory of the GPU that all graphs may take together, in MiB; None: as much as there is."""
     strict: bool = False
-    """Whether encoders and question generation have one shape on a GPU, so that no result depends on its batch."""
+    """Whether shapes on a GPU depend on a text alone, but for response generation, so that no result depends on its
+    batch."""
     server: Server | None = None
     """The model server that runs the graphs; None: this machine. ``device`` is then where values are between runs."""
 

@@ -118,9 +118,9 @@ def test_a_head_in_blocks_is_one_product(int8: bool, biased: bool) -> None:
     content = dequantize(model.SerializeToString())
     assert content is not None
     hidden, targets = rng.normal(size=(5, 4)).astype(np.float32), np.array([0, 5, 3, 1, 4])
-    (found,) = ort.InferenceSession(content, providers=["CPUExecutionProvider"]).run(
+    (log_probs,) = ort.InferenceSession(content, providers=["CPUExecutionProvider"]).run(
         None, {"hidden": hidden, "targets": targets}
     )
     logits = hidden @ weights.T + (bias.reshape(-1) if biased else 0)
     expected = logits - np.log(np.exp(logits).sum(1, keepdims=True))
-    np.testing.assert_allclose(found, expected[np.arange(5), targets], atol=1e-4)
+    np.testing.assert_allclose(log_probs, expected[np.arange(5), targets], atol=1e-4)

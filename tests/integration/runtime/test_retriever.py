@@ -211,10 +211,10 @@ def test_scores_at_the_fixed_shapes_of_a_gpu_are_those_of_any_shape(
     asked = [call(), call("It is a film by Tom Hanks.", ("Tom Hanks",)), call(history=())]
     captured = Retriever(role, (states, query, memory), encoder, PROFILE)
     for _ in range(2):
-        for found, expected in zip(captured.run(asked, 1), opened(bundle).run(asked, 1), strict=True):
-            assert not isinstance(found, GroundwireError)
+        for computed, expected in zip(captured.run(asked, 1), opened(bundle).run(asked, 1), strict=True):
+            assert not isinstance(computed, GroundwireError)
             assert not isinstance(expected, GroundwireError)
-            for mention, other in zip(found, expected, strict=True):
+            for mention, other in zip(computed, expected, strict=True):
                 assert [(item.anchor, item.entity) for item in mention] == [
                     (item.anchor, item.entity) for item in other
                 ]

@@ -79,10 +79,10 @@ def test_every_target_is_scored_once_in_a_shape_that_exists(model: tuple[int, in
 def test_runs_keep_to_their_memory(model: tuple[int, int, int]) -> None:
     window, vocabulary, _ = model
     for run in ScoringLadder.make(*model, strict=False).list_runs():
-        one = run.rows * run.texts == 1
-        assert run.scored * vocabulary * BYTES_PER_LOGIT <= LOGIT_BYTES or one
+        single = run.rows * run.texts == 1
+        assert run.scored * vocabulary * BYTES_PER_LOGIT <= LOGIT_BYTES or single
         assert run.rows * run.texts * run.width <= MAX_TOKENS
-        assert run.rows * run.texts * run.width * (run.width + run.past) <= MAX_PAIRS * 1.25 or one
+        assert run.rows * run.texts * run.width * (run.width + run.past) <= MAX_PAIRS * 1.25 or single
         assert run.width <= max(32, 2 * window)
         assert run.scored <= run.rows * run.texts * run.width
 
