@@ -16,6 +16,9 @@ from ..ort.session import Array, DeviceProfile, ValueGraph
 _BY_SOURCE = ("cross", "copied", "past")
 """How the names of the inputs begin that have a row for every source, from step to step."""
 
+TABLES = ("likely", "difference")
+"""Outputs over the whole vocabulary that a graph has for CUDA (``runtime/ort/placement.py``)."""
+
 
 def load_decoder(bundle: Bundle, graph: str, profile: DeviceProfile) -> ValueGraph:
     """A step graph, ready to drop sources."""
@@ -51,6 +54,7 @@ class StepGraph:
         """``past`` are the keys and values of earlier steps, ``key.0`` and so on; None before the first."""
         self._session = session
         self._contexts = contexts
+        self._tables: dict[str, ort.OrtValue] = {}
         self._cross = dict(cross)
         self._mask = session.value(mask)
         if past is not None:
@@ -80,7 +84,26 @@ class StepGraph:
         }
         out = self._session.run_values(feeds, host=outputs)
         self._past = {name: out[f"present.{name}"] for name in self._past}
+        self._tables = {name: out[name] for name in TABLES if name in out}
         return [out[name].numpy() for name in outputs]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the graph's outputs."""
+        return self._session.outputs
+
+    def value(self, array: Array) -> ort.OrtValue:
+        """An input that stays the same for several steps."""
+        return self._session.value(array)
+
+    def host_value(self, array: Array) -> ort.OrtValue:
+        """An input of one step."""
+        return self._session.host_value(array)
+
+    def read_row(self, name: str, source: int) -> Array:
+        """One of ``TABLES`` [K, V] of the last step for one source."""
+        row: Array = self._tables[name].numpy()[source]
+        return row
 
     def repeat_for_contexts(self, rows: Array) -> Array:
         """[A, ...] as [C · A, ...]: the same for every context."""

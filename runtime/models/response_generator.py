@@ -8,16 +8,17 @@ tokens and computes, inside its graph, which tokens the knowledge makes more pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from .. import _native
 from ..bundle import Bundle
 from ..calls import (
+    FAITHFUL,
     Decoding,
     Generate,
     GeneratedSequence,
@@ -26,6 +27,7 @@ from ..calls import (
     SequencePart,
     SequenceToken,
 )
+from ..decoding.captured_contrast import CapturedContrast, CapturedContrastSteps
 from ..decoding.search import (
     DecodedSequence,
     DecodingRun,
@@ -38,12 +40,14 @@ from ..decoding.search import (
     find_banned_tokens,
     run_to_end,
 )
-from ..decoding.step_graph import StepGraph, load_decoder
+from ..decoding.step_graph import TABLES, StepGraph, load_decoder
+from ..decoding.whole_search import search_vocabulary
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import ResponseGeneratorRole
 from ..ort.remote import open_graph
 from ..ort.session import Array, DeviceProfile, ValueGraph
 from ..tokenization import TextEncoder, pad
+from .graphs import captures_graphs
 from .prompt import fill_prompt
 
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"
@@ -77,7 +81,10 @@ class ResponseGenerator:
         decoder: ValueGraph,
         text: TextEncoder,
         profile: DeviceProfile,
+        captured: CapturedContrast | None = None,
     ) -> None:
+        """``captured`` runs batches on a GPU; the other graphs then run those it is too small for, and streams."""
+        self._captured = captured
         self._role = role
         self._encoder = encoder
         self._decoder = decoder
@@ -92,7 +99,13 @@ class ResponseGenerator:
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         encoder = open_graph(bundle, role.encoder, profile)
         decoder = load_decoder(bundle, role.decoder, profile)
-        return cls(role, encoder, decoder, text, profile)
+        captured = CapturedContrast.load(bundle, role, profile) if captures_graphs(profile) else None
+        return cls(role, encoder, decoder, text, profile, captured)
+
+    def prepare(self) -> None:
+        """Capture the steps of the default decoding, on a GPU."""
+        if self._captured is not None:
+            self._captured.prepare(FAITHFUL.num_beams, 2)
 
     def run(self, calls: Sequence[Generate], max_windows: int) -> list[tuple[GeneratedSequence, ...] | GroundwireError]:
         """The responses of each call, best first; a call that cannot be answered gets its error instead.
@@ -110,22 +123,27 @@ class ResponseGenerator:
             except GroundwireError as error:
                 out[index] = error
                 continue
-            groups.setdefault(self._choose_group(prompts), []).append((index, prompts))
+            groups.setdefault(self._choose_group(prompts, self._captured), []).append((index, prompts))
         for group, members in groups.items():
-            rows = max(
-                1,
-                min(
-                    self._profile.max_beams // (count_parallel_sequences(group.decoding) * group.contexts),
-                    self._profile.max_tokens // (group.width * group.contexts),
-                ),
-            )
+            captured, rows = self._choose_rows(group)
             for start in range(0, len(members), rows):
                 batch = members[start : start + rows]
-                step, decoding_run = self._start_decoding(group, [prompts for _, prompts in batch])
-                sequences = run_to_end(decoding_run)
+                with nullcontext() if captured is None else captured.lock:
+                    step, decoding_run = self._start_decoding(group, [prompts for _, prompts in batch], captured)
+                    sequences = run_to_end(decoding_run)
                 for source, (index, _) in enumerate(batch):
                     out[index] = self._build_result(step, source, sequences[source])
         return [out[index] for index in range(len(calls))]
+
+    def _choose_rows(self, group: DecodingGroup) -> tuple[CapturedContrast | None, int]:
+        """What decodes a group, and the calls of a batch."""
+        beams = count_parallel_sequences(group.decoding)
+        if self._captured is not None:
+            rows = self._captured.count_sources(beams, group.contexts, group.width)
+            if rows:
+                return self._captured, rows
+        most = min(self._profile.max_beams // beams, self._profile.max_tokens // group.width)
+        return None, max(1, most // group.contexts)
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:
         """The best response of ``call``, part by part as it is decoded; the last part has the complete response.
@@ -199,13 +217,14 @@ class ResponseGenerator:
             )
         return ids
 
-    def _choose_group(self, tokenized: TokenizedPrompts) -> DecodingGroup:
+    def _choose_group(self, tokenized: TokenizedPrompts, captured: CapturedContrast | None = None) -> DecodingGroup:
         # The last token of a causal model's prompt is read by the first step.
         longest = max(map(len, tokenized.prompts)) - self._role.causal
-        return DecodingGroup(tokenized.call.decoding, len(tokenized.prompts), _native.bucket_width(longest))
+        width = _native.bucket_width(longest) if captured is None else captured.find_width(longest)
+        return DecodingGroup(tokenized.call.decoding, len(tokenized.prompts), width)
 
     def _start_decoding(
-        self, group: DecodingGroup, batch: Sequence[TokenizedPrompts]
+        self, group: DecodingGroup, batch: Sequence[TokenizedPrompts], captured: CapturedContrast | None = None
     ) -> tuple[_PMIDecodeStep, DecodingRun]:
         """Encode the prompts of one group; return the decoder step over them, and the decoding that runs it."""
         rows = [tokenized.prompts[context] for context in range(group.contexts) for tokenized in batch]
@@ -214,11 +233,24 @@ class ResponseGenerator:
             first = np.array([[row[-1]] for row in rows], dtype=np.int64)
             rows = [row[:-1] for row in rows]
         ids, mask = pad(rows, group.width, self._role.pad_id)
-        feeds: dict[str, Array] = {"input_ids": ids, "attention_mask": mask}
-        if "token_type_ids" in self._encoder.inputs:
-            feeds["token_type_ids"] = np.zeros_like(ids)
-        cross = self._encoder.run_to_values(feeds)
-        step = _PMIDecodeStep(self._decoder, self._role, cross, mask, first, batch)
+        steps: StepGraph | CapturedContrastSteps
+        if captured is not None:
+            steps = captured.start(ids, mask, group.contexts, count_parallel_sequences(group.decoding))
+        else:
+            feeds: dict[str, Array] = {"input_ids": ids, "attention_mask": mask}
+            if "token_type_ids" in self._encoder.inputs:
+                feeds["token_type_ids"] = np.zeros_like(ids)
+            cross = self._encoder.run_to_values(feeds)
+            steps = StepGraph(
+                self._decoder,
+                cross,
+                mask,
+                layers=self._role.layers,
+                heads=self._role.heads,
+                head_dim=self._role.head_dim,
+                contexts=group.contexts,
+            )
+        step = _PMIDecodeStep(steps, self._role, first, batch)
         sources = [tokenized.prompts[0] for tokenized in batch]
         return step, decode(step, sources, group.decoding, self._vocabulary)
 
@@ -258,40 +290,36 @@ class ResponseGenerator:
         return self._text.decode(ids).rstrip(_UNKNOWN).rstrip()
 
 
-class _PMIDecodeStep(StepGraph):
+class _PMIDecodeStep:
     """PMI-Decode's scores of the next tokens; values are log-probability and, with two contexts, CPMI."""
 
     uses_history = True
 
     def __init__(
         self,
-        session: ValueGraph,
+        steps: StepGraph | CapturedContrastSteps,
         role: ResponseGeneratorRole,
-        cross: Mapping[str, ort.OrtValue],
-        mask: Array,
         first: NDArray[np.int64],
         batch: Sequence[TokenizedPrompts],
     ) -> None:
-        count = len(batch[0].prompts)
-        super().__init__(
-            session, cross, mask, layers=role.layers, heads=role.heads, head_dim=role.head_dim, contexts=count
-        )
+        # Any: both kinds of steps take the values that they make.
+        self._steps: Any = steps
         self._first: NDArray[np.int64] | None = first
         self._role = role
         self._decoding = batch[0].call.decoding
         self._alpha = np.array([tokenized.call.alpha for tokenized in batch], dtype=np.float32)
         self._pmi_top_p = np.array([tokenized.call.pmi_top_p for tokenized in batch], dtype=np.float32)
         self._settings = self._upload_settings()
-        self._values = ("log_probs", "cpmi")[:count]
+        self._outputs = ("scores", "candidates", *("log_probs", "cpmi")[: len(batch[0].prompts)])
         self._sources = np.arange(len(batch))
         self.broken: set[int] = set()
         """Sources whose numbers are not finite."""
 
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
-        tokens = self.repeat_for_contexts(tokens) if self._first is None else self._first
+        tokens = self._steps.repeat_for_contexts(tokens) if self._first is None else self._first
         self._first = None
-        extra = {**self._settings, "banned": self._session.host_value(self._find_banned(history))}
-        scores, candidates, *values = self.step(tokens, parents, count, ("scores", "candidates", *self._values), extra)
+        extra = {**self._settings, "banned": self._steps.host_value(self._find_banned(history))}
+        scores, candidates, *values = self._run_step(tokens, parents, count, extra)
         # -inf is a valid score here: that of a token which is ruled out.
         broken = np.any([~(array < np.inf).all(axis=(1, 2)) for array in (scores, *values)], axis=0)
         if broken.any():
@@ -301,14 +329,29 @@ class _PMIDecodeStep(StepGraph):
         return TokenCandidates(scores, candidates, tuple(values))
 
     def keep_sources(self, rows: NDArray[np.int64]) -> None:
-        super().keep_sources(rows)
+        """As ``DecoderStep``."""
+        self._steps.keep_sources(rows)
         if len(rows) < len(self._sources):
             self._alpha, self._pmi_top_p, self._sources = self._alpha[rows], self._pmi_top_p[rows], self._sources[rows]
             self._settings = self._upload_settings()
 
-    def _upload_settings(self) -> dict[str, ort.OrtValue]:
+    def _run_step(self, tokens: Array, parents: Array, count: int, extra: Mapping[str, Any]) -> list[Array]:
+        """The outputs of a step; those of sources whose search a GPU ended too early are completed here."""
+        if "unsettled" not in self._steps.outputs:
+            outputs: list[Array] = self._steps.step(tokens, parents, count, self._outputs, extra)
+            return outputs
+        *outputs, unsettled = self._steps.step(tokens, parents, count, (*self._outputs, "unsettled"), extra)
+        for source in np.flatnonzero(unsettled.any(axis=(1, 2))).tolist():
+            likely, difference = (self._steps.read_row(name, source) for name in TABLES)
+            rule = float(self._alpha[source]), float(self._pmi_top_p[source])
+            searched = search_vocabulary(likely, difference, *rule, outputs[0].shape[-1])
+            for output, values in zip(outputs, searched, strict=False):
+                output[source] = values
+        return outputs
+
+    def _upload_settings(self) -> dict[str, Any]:
         """The inputs that stay the same from step to step; ``top_p`` is what exported graphs call ``pmi_top_p``."""
-        return {"alpha": self._session.value(self._alpha), "top_p": self._session.value(self._pmi_top_p)}
+        return {"alpha": self._steps.value(self._alpha), "top_p": self._steps.value(self._pmi_top_p)}
 
     def _find_banned(self, history: StepHistory) -> NDArray[np.int64]:
         if not self._decoding.min_new_tokens and not self._decoding.no_repeat_ngram_size:

@@ -46,6 +46,8 @@ class CapturedGraph:
         self._owner: int | None = None
         self.eager = _make_options(_SKIP)
         """The options of runs that are not captured."""
+        self.waited = _make_options(_SKIP, wait=True)
+        """The options of such runs that end when the device has."""
 
     @classmethod
     def load(cls, path: Path, profile: DeviceProfile, stream: Stream) -> CapturedGraph:
@@ -115,8 +117,8 @@ class CapturedGraph:
         self._captured[key] = options
 
 
-def _make_options(number: int) -> Any:
+def _make_options(number: int, *, wait: bool = False) -> Any:
     options = ort.RunOptions()
     options.add_run_config_entry("gpu_graph_id", str(number))
-    options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+    options.add_run_config_entry("disable_synchronize_execution_providers", "0" if wait else "1")
     return options

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..protobuf import encode_field, encode_message, encode_varint, iterate_fields, read_integers
@@ -94,10 +95,12 @@ class SerializedGraph:
             if number == GRAPH_INITIALIZER and (values := _read_int64(content)) is not None
         }
 
-    def write(self, nodes: list[Node]) -> bytes:
-        """The model with other nodes, of which those that no output needs are left out."""
-        kept = _drop_unused(nodes, self.outputs)
+    def write(self, nodes: list[Node], outputs: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
+        """The model with other nodes, of which those that no output needs are left out, and with further outputs, which
+        ``encode_output`` describes."""
+        kept = _drop_unused(nodes, [*self.outputs, *outputs])
         graph = b"".join(encode_message(GRAPH_NODE, node.content) for node in kept)
+        graph += b"".join(encode_message(GRAPH_OUTPUT, content) for content in outputs.values())
         graph += b"".join(encode_message(number, content) for number, content in self._parts if number != GRAPH_NODE)
         return _without_field(self._model, MODEL_GRAPH) + encode_message(MODEL_GRAPH, graph)
 
@@ -129,6 +132,16 @@ def _read_int64(tensor: bytes) -> tuple[int, ...] | None:
     if values.get(_DATA_TYPE) != [INT64] or len(values.get(_DIMS, [])) > 1 or not raw or len(raw[0]) % 8:
         return None
     return tuple(int.from_bytes(raw[0][at : at + 8], "little", signed=True) for at in range(0, len(raw[0]), 8))
+
+
+def encode_output(name: str, element: int, axes: tuple[str | int, ...]) -> bytes:
+    """An output of a graph, its axes by name or size."""
+    sizes = b"".join(
+        encode_message(1, encode_message(2, axis.encode()) if isinstance(axis, str) else encode_field(1, axis))
+        for axis in axes
+    )
+    tensor = encode_field(1, element) + encode_message(2, sizes)
+    return encode_message(1, name.encode()) + encode_message(2, encode_message(1, tensor))
 
 
 def encode_type(element: int) -> bytes:

@@ -36,7 +36,7 @@ class Rungs:
         for a graph with other sizes than these, B and T, or other types than whole numbers and floats."""
         self._graph = graph
         self._fixed = dict(fixed)
-        self.any_shape = Session(graph.session, graph.name, profile, graph.eager)
+        self.any_shape = Session(graph.session, graph.name, profile, graph.waited)
         """The same graph for any shapes, launched kernel by kernel."""
         self._device = profile.device
         self._lock = threading.Lock()

@@ -184,7 +184,7 @@ class Session:
         """All outputs, as arrays in host memory; ModelError when the run fails."""
         try:
             with self._running():
-                outputs: list[Array] = self._session.run(None, dict(feeds))
+                outputs: list[Array] = self._session.run(None, dict(feeds), self._options)
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._translate(error) from error
         return outputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from groundwire.runtime.calls import (
     BeamSearch,
     Classify,
     Embed,
+    Generate,
     GenerateQuestions,
     Read,
     ScoreText,
@@ -175,9 +177,43 @@ def test_a_step_of_questions_is_one_replay(runtime: LocalRuntime) -> None:
     assert counts.total("copy", "DtoH", "pinned").times == 2 * steps
 
 
-def test_a_generator_answers(runtime: LocalRuntime) -> None:
+def test_a_step_of_a_response_is_one_replay(runtime: LocalRuntime) -> None:
     counts = answer(runtime, "generator")
-    assert counts.launches > 0
+    steps = counts.syncs
+    assert 1 <= steps <= 7
+    assert (counts.replays, counts.launches) == (steps + 1, 0), "the encoder's, and one for each step"
+    assert counts.uploads.times == counts.downloads.times == 0, "copies that the host waits for"
+    assert counts.total("copy", "HtoD", "pinned").times == 2 + 5 * steps
+    assert counts.total("copy", "DtoH", "pinned").times == 5 * steps, "candidates, and for which the search goes on"
+
+
+def test_steps_of_responses_are_captured_before_they_are_needed(bundle: Path) -> None:
+    runtime = LocalRuntime.load(bundle, device="cuda")
+    (call,) = [call for call in runtime.warm_calls() if role_of(call) == "generator"]
+    runtime.run("generator", [call], 8)
+    assert isinstance(call, Generate)
+    live = cuda_double.live_bytes()
+    for count in (1, 2, 5, 30):
+        calls = [msgspec.structs.replace(call, history=(f"{'why ' * (index % 5)}?",)) for index in range(count)]
+        with cuda_double.count() as counts:
+            outcomes = runtime.run("generator", calls, 8)
+        assert not [outcome for outcome in outcomes if isinstance(outcome, GroundwireError)]
+        assert (counts.launches, counts.total("capture").times) == (0, 0), count
+        assert counts.uploads.times == counts.downloads.times == 0
+    assert cuda_double.live_bytes() <= live
+
+
+def test_a_search_that_goes_on_reads_its_source_alone(runtime: LocalRuntime) -> None:
+    """Where every byte reads as 1, every search goes on; the host then reads two rows of the vocabulary for each."""
+    calls = kind_of(runtime.bundle.manifest.roles["generator"]).warm_calls("generator")
+    with cuda_double.memory_content(1):
+        runtime.run("generator", calls, 8)
+        with cuda_double.count() as counts:
+            (outcome,) = runtime.run("generator", calls, 8)
+    assert isinstance(outcome, tuple)
+    assert counts.launches == 0
+    assert counts.uploads.times == counts.downloads.times == 0
+    assert counts.syncs == 3 * (counts.replays - 1)
 
 
 @pytest.fixture
@@ -226,12 +262,6 @@ def test_nothing_is_copied_when_all_sources_go_on(step: StepGraph) -> None:
     with cuda_double.count() as counts:
         step.keep_sources(np.arange(4))
     assert not counts.events
-
-
-def test_an_encoders_states_stay_on_the_device(runtime: LocalRuntime) -> None:
-    """Down come scores and candidates alone; the states of the encoder are larger."""
-    counts = answer(runtime, "generator")
-    assert counts.downloads.bytes <= 2500
 
 
 LANGUAGE_MODEL = 84

@@ -15,7 +15,7 @@ import onnxruntime as ort
 import pytest
 from numpy.typing import NDArray
 
-from groundwire.runtime.decoding import captured_step
+from groundwire.runtime.decoding import captured_contrast, captured_step
 from groundwire.runtime.models import captured_scorer
 from groundwire.runtime.ort import buffers, rungs, session
 from groundwire.runtime.ort.dequantize import dequantize
@@ -60,9 +60,9 @@ class HostMemory:
 
 def use_host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let captured graphs use the host's memory until the test ends."""
-    for module in (rungs, captured_step, captured_scorer):
+    for module in (rungs, captured_step, captured_contrast, captured_scorer):
         monkeypatch.setattr(module, "Stream", HostStream)
-    for module in (buffers, captured_step):
+    for module in (buffers, captured_step, captured_contrast):
         monkeypatch.setattr(module, "PinnedMemory", HostMemory)
 
 
