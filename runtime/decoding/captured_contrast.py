@@ -68,7 +68,7 @@ class CapturedContrast:
             for count in list_counts(self.most)
         }
         self.find_address("cross_mask", 0)
-        self.rest = Session(graph.session, graph.name, profile, graph.eager)
+        self.rest = Session(graph.session, graph.name, profile, graph.waited)
         """The same step for any shapes."""
         prepare_to_keep(self.rest)
 
