@@ -284,6 +284,30 @@ def write_tiers() -> str:
     return f"{_table(titles, rows)}\n\n{note}"
 
 
+def write_growth() -> str:
+    """Return the memory of a process over many requests."""
+    points = {point["requests"]: point for point in load_results("growth")["points"]}
+    rows = [
+        [f"{requests:,}", f"{points[requests]['resident_mb']:.0f}", f"{points[requests]['in_use_mb']:.0f}"]
+        for requests in (200, 1000, 2000, 5000, 10000)
+    ]
+    return _table(["requests", "resident MB", "allocated MB"], rows)
+
+
+def write_scaling() -> str:
+    """Return how the cost grows with each kind of size."""
+    rows = [
+        [
+            growth["name"],
+            " · ".join(map(str, growth["sizes"])),
+            " · ".join(map(_ms, growth["processor_ms"])),
+            f"{growth['exponent']:.2f}",
+        ]
+        for growth in load_results("scaling")["results"]
+    ]
+    return _table(["work", "sizes", "processor ms", "exponent"], rows)
+
+
 def write_start() -> str:
     """Return load time and memory of fresh processes."""
     rows = []
@@ -402,12 +426,14 @@ TABLES: dict[str, Callable[..., str]] = {
     "facts": write_facts,
     "figure": read_figure,
     "include": include,
+    "growth": write_growth,
     "latency": write_latency,
     "nph": write_nph_times,
     "paper_sizes": write_paper_sizes,
     "peers": write_peers,
     "quality": write_quality_table,
     "roles": write_role_times,
+    "scaling": write_scaling,
     "serving": write_serving,
     "start": write_start,
     "targets": write_targets,
