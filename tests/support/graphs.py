@@ -13,6 +13,7 @@ from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.passes import fold_transposes
 from groundwire.export.roles import generation
 from groundwire.export.session import Session
+from groundwire.runtime.decoding.beam_cache import BeamCache
 
 Array = npt.NDArray[Any]
 
@@ -63,6 +64,49 @@ class Stepper:
 
     def choose(self, parents: Array, tokens: Array) -> None:
         """Continue beam ``parents[b, k]`` of the last step with ``tokens[b, k]`` as beam k."""
+        kept = np.take_along_axis(self.sequences, parents[:, :, None], axis=1)
+        self.sequences = np.concatenate((kept, tokens[:, :, None]), axis=2)
+        self._parents = parents
+
+
+class FusedStepper:
+    """Drives a fused step graph as ``Stepper`` drives the other, with so many beams from the first step on."""
+
+    def __init__(
+        self, pair: tuple[ir.Model, ir.Model], batch: dict[str, Array], start: int, beams: int, positions: int
+    ) -> None:
+        self._decoder = Session(pair[1])
+        self._batch = batch
+        sources = len(batch["input_ids"])
+        self._states: dict[str, Array] = dict(Session(pair[0])(batch))
+        for name in self._decoder.inputs:
+            if name.startswith("past."):
+                heads, width = self._decoder.shape(name)[1::2]
+                # Positions that were not written are not read.
+                content = np.full((sources * beams, heads, positions, width), np.nan, self._decoder.dtype(name))
+                self._states[name] = content
+        self._cache = BeamCache(sources, beams, positions)
+        self.sequences = np.full((sources, beams, 1), start, np.int64)
+        self._parents = np.zeros((sources, beams), np.int64)
+
+    def step(self, count: int) -> dict[str, Array]:
+        """Scores and candidates of every beam."""
+        self._cache.start_step(self._parents)
+        feed = {
+            **self._states,
+            "tokens": self.sequences[:, :, -1],
+            "cache_indirection": self._cache.table,
+            "past_sequence_length": np.array([self._cache.length], np.int32),
+            "cross_mask": self._batch["attention_mask"],
+            "count": np.array([count]),
+        }
+        output = self._decoder(feed)
+        self._states |= {name.replace("present", "past"): output[name] for name in output if "present" in name}
+        self._cache.end_step()
+        return output
+
+    def choose(self, parents: Array, tokens: Array) -> None:
+        """As ``Stepper.choose``."""
         kept = np.take_along_axis(self.sequences, parents[:, :, None], axis=1)
         self.sequences = np.concatenate((kept, tokens[:, :, None]), axis=2)
         self._parents = parents

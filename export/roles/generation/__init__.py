@@ -5,6 +5,6 @@ docs/architecture.md.
 """
 
 from .family import Halves, split_model
-from .graphs import build_generation_graphs
+from .graphs import build_fused_step, build_generation_graphs
 
-__all__ = ["Halves", "build_generation_graphs", "split_model"]
+__all__ = ["Halves", "build_fused_step", "build_generation_graphs", "split_model"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import onnx_ir as ir
 import torch
 
+from ...passes.head import MICROSOFT
 from ...trace import trace
 from .contrast import add_contrast
 from .family import Halves
+from .fused_step import FusedStep
 from .step import Step
 
 
@@ -15,6 +17,11 @@ def build_generation_graphs(halves: Halves, *, contrast: bool = False) -> tuple[
     """Return encoder and decoder step, float32; with ``contrast`` the step scores tokens by PMI-Decode's rule."""
     add_outputs = add_contrast if contrast else _add_candidates
     return _trace_encoder(halves), add_outputs(_trace_decoder(halves.step), halves.step.vocabulary)
+
+
+def build_fused_step(step: Step) -> ir.Model:
+    """Return the decoder step for CUDA, float32 (``FusedStep``)."""
+    return _add_candidates(_describe_outputs(_trace_fused(step)), step.vocabulary)
 
 
 def _trace_encoder(halves: Halves) -> ir.Model:
@@ -47,6 +54,38 @@ def _trace_decoder(step: Step) -> ir.Model:
             cross = torch.zeros(sources, step.heads, width, step.head_dim)
             inputs.append((f"cross.{part}.{index}", cross, {0: "sources", 2: "width"}))
     return trace(step, inputs, outputs)
+
+
+def _trace_fused(step: Step) -> ir.Model:
+    sources, beams, positions, width = 2, 3, 7, 5
+    ids, rows = {0: "sources", 1: "beams"}, {0: "rows", 2: "positions"}
+    inputs = [
+        ("tokens", torch.ones(sources, beams, dtype=torch.int64), ids),
+        ("cache_indirection", torch.ones(sources, beams, positions, dtype=torch.int32), {**ids, 2: "positions"}),
+        ("cross_mask", torch.ones(sources, width, dtype=torch.int64), {0: "sources", 1: "width"}),
+        ("past_sequence_length", torch.tensor([6], dtype=torch.int32), {}),
+    ]
+    outputs = [("logits", ids)]
+    for index in range(len(step.layers)):
+        for part in ("key", "value"):
+            kept = torch.zeros(sources * beams, step.heads, positions, step.head_dim)
+            inputs.append((f"past.{part}.{index}", kept, rows))
+            outputs.append((f"present.{part}.{index}", rows))
+        for part in ("key", "value"):
+            cross = torch.zeros(sources, step.heads, width, step.head_dim)
+            inputs.append((f"cross.{part}.{index}", cross, {0: "sources", 2: "width"}))
+    return trace(FusedStep(step).eval(), inputs, outputs)
+
+
+def _describe_outputs(model: ir.Model) -> ir.Model:
+    """Give the results of ONNX Runtime's operators their type, and leave out those of norms that nothing reads."""
+    for node in model.graph:
+        if node.domain == MICROSOFT:
+            for value in node.outputs:
+                value.type = ir.TensorType(ir.DataType.FLOAT)
+                if not value.uses() and not value.is_graph_output():
+                    value.name = ""
+    return model
 
 
 def _add_candidates(model: ir.Model, vocabulary: int) -> ir.Model:

@@ -132,6 +132,40 @@ class StepAttention(nn.Module):
         return torch.cat((kept, new), dim=3)
 
 
+class NormedHead(nn.Module):
+    """The last norm and the head; T5 v1.0 multiplies by ``scale`` because its head is tied to the embeddings."""
+
+    def __init__(self, norm: nn.Module, head: nn.Module, scale: float) -> None:
+        super().__init__()
+        self.norm, self.head = norm, head
+        self.scale = scale
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, K, d] → logits [B, K, V]."""
+        x = self.norm(x)
+        logits: Tensor = self.head(x if self.scale == 1.0 else x * self.scale)
+        return logits
+
+
+class RelativeBias(nn.Module):
+    """The bias of the newest position towards every earlier one, read from a table by distance.
+
+    The checkpoint buckets distances by logarithm; buckets of all distances up to the last that differ are computed
+    once, so the graph holds a look-up only.
+    """
+
+    def __init__(self, by_distance: Tensor) -> None:
+        """``by_distance`` [last + 1, H]; larger distances have the last one's."""
+        super().__init__()
+        self.by_distance = nn.Parameter(by_distance, requires_grad=False)
+        self.last = len(by_distance) - 1
+
+    def forward(self, past: int) -> Tensor:
+        """[H, 1, past + 1]"""
+        distance = torch.arange(past + 1).flip(0).clamp(max=self.last)
+        return self.by_distance[distance].t().unsqueeze(1)
+
+
 class StepLayer(nn.Module):
     """Self-attention, cross-attention and feed-forward, each with a residual and a norm before or after it."""
 
