@@ -16,7 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import EncoderRole, Ranges, SpansRole, TargetName, Template
+from groundwire.runtime.manifest import Ranges, SpansRole, TargetName, TargetRole, Template
 
 from . import require
 from .options import RoleOptions, check_precision, read_shortlist
@@ -286,7 +286,7 @@ def _read_roles(
 
 def _choose_target(role: str, precision: str, target: TargetName | None) -> dict[str, Any]:
     """The precision of a role and its target; of a preset, roles of other kinds get fp16 graphs instead."""
-    if target is not None and find_kind_name(role) not in TARGET_KINDS:
+    if target is not None and find_kind_name(role) not in TARGET_KINDS[target]:
         return {"precision": "fp16"}
     return {"precision": check_precision(precision), "target": target}
 
@@ -324,7 +324,7 @@ def _print_report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
         if isinstance(record, SpansRole) or record.parity is None:
             console.print(f"[bold]{escape(role)}[/] {escape(record.source)}")
             continue
-        of_target = record.find_target(options.target) if options.target and isinstance(record, EncoderRole) else None
+        of_target = record.find_target(options.target) if options.target and isinstance(record, TargetRole) else None
         parity = record.parity if of_target is None or of_target.parity is None else of_target.parity
         precision = record.precision if of_target is None else f"{of_target.precision} for {options.target}"
         spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans equal"

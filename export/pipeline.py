@@ -126,17 +126,24 @@ def _export_files(role: str, options: RoleOptions, old: Bundle | None, watch: Ca
         fold_transposes(graph)
     watch("quantize")
     reference = kind.reference(checkpoint, conversion.template)
-    verify = partial(lower, keep_in_half=checkpoint.float_modules, on_verify=lambda: watch("verify"))
+    kept = [checkpoint.float_modules] * len(graphs)
+    verify = partial(lower, on_verify=lambda: watch("verify"))
     target = options.target
     if target is not None:
-        assert isinstance(reference, EncoderReference)
-        lowered = verify(adapt_graphs(target, graphs), reference, options)
+        fused = None if conversion.fuse is None else conversion.fuse()
+        # Ranges alone decide what stays float32 in a fused step: it converts wherever the types change.
+        lowered = verify(
+            fused or adapt_graphs(target, graphs),
+            reference,
+            options,
+            keep_in_half=kept if fused is None else [*kept[:-1], ()],
+        )
         added = describe_target(role, target, lowered, checkpoint.max_tokens)
         if old is not None and role in old.manifest.roles:
             check_same_checkpoint(role, old, reference)
             return add_target(read_role(old, role), target, *added)
         options = replace(options, target=None, precision="fp16")
-    lowered = verify(graphs, reference, options)
+    lowered = verify(graphs, reference, options, keep_in_half=kept)
     common = CommonFields(
         source=checkpoint.name,
         revision=checkpoint.revision,

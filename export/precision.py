@@ -35,7 +35,7 @@ def lower(
     reference: Reference,
     options: RoleOptions,
     *,
-    keep_in_half: tuple[str, ...] = (),
+    keep_in_half: Sequence[tuple[str, ...]] = (),
     on_verify: Callable[[], None] = lambda: None,
 ) -> Lowered:
     """Lower float32 ``graphs`` to the precision that ``options`` ask for, if they pass the gate there.
@@ -44,8 +44,8 @@ def lower(
     or whose states do not fit float16, becomes fp32. fp16 graphs are compared with each result rounded to float16.
     Graphs for a target are quantized as it takes them, and int8 or fp8 that fails becomes fp16. With
     ``allow_unverified`` only the first precision is tried and the parity report says ``waived``. ``keep_in_half`` names
-    modules that stay float32 in fp16 graphs; ``on_verify`` is called when each verification begins. ParityError when
-    even fp32 fails: then the conversion is wrong, not the rounding.
+    modules of each graph that stay float32 in fp16; ``on_verify`` is called when each verification begins. ParityError
+    when even fp32 fails: then the conversion is wrong, not the rounding.
     """
     tried: list[str] = []
 
@@ -77,8 +77,12 @@ def lower(
             tried.append(f"fp16: {states[0]} reaches {ranges.kept_float[states[0]]:.4g}, beyond {HALF_LIMIT:.0f}")
             return None
 
-        def halve(graph: ir.Model, of_graph: Magnitudes) -> None:
-            to_half(graph, keep_in_half, _find_large(of_graph))
+        def halve(candidates: Sequence[ir.Model]) -> tuple[ir.Model, ...]:
+            halved = tuple(graph.clone() for graph in candidates)
+            names = keep_in_half or [()] * len(halved)
+            for graph, kept, of_graph in zip(halved, names, magnitudes, strict=True):
+                to_half(graph, kept, _find_large(of_graph))
+            return halved
 
         if options.precision in ("int8", "fp8"):
             quantized = _change_copies(
@@ -86,10 +90,10 @@ def lower(
                 magnitudes,
                 lambda graph, of_graph: add_quantization(graph, options.precision, of_graph, HALF_LIMIT),  # type: ignore[arg-type]
             )
-            lowered = attempt(options.precision, _change_copies(quantized, magnitudes, halve), options.gate, (), ranges)
+            lowered = attempt(options.precision, halve(quantized), options.gate, (), ranges)
             if lowered is not None:
                 return lowered
-        return attempt("fp16", _change_copies(graphs, magnitudes, halve), options.gate, ranges=ranges)
+        return attempt("fp16", halve(graphs), options.gate, ranges=ranges)
 
     lowered: Lowered | None = None
     if options.precision == "fp16" or (options.target is not None and options.precision != "fp32"):

@@ -11,8 +11,17 @@ import onnx_ir as ir
 
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import EncoderRole, Plan, Target, TargetName
+from groundwire.runtime.manifest import (
+    EncoderRole,
+    GeneratorTarget,
+    Plan,
+    QuestionGeneratorRole,
+    Target,
+    TargetName,
+    TargetRole,
+)
 from groundwire.runtime.ort.ladder import list_widths
+from groundwire.runtime.parity import Gate
 from groundwire.runtime.reference import ReferenceLogits
 
 from .options import RequestedPrecision, RoleOptions
@@ -22,6 +31,7 @@ from .precision import Lowered
 from .roles.names import TARGET_KINDS, find_kind_name
 from .store import RoleFiles
 from .verify.encoder import EncoderReference
+from .verify.outcome import Reference
 
 PRECISIONS: dict[TargetName, tuple[RequestedPrecision, ...]] = {
     "cuda": ("fp32", "fp16"),
@@ -47,15 +57,17 @@ def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force
             if options.precision == "fp8":
                 raise ExportError("precision='fp8' needs a target that computes with it: --target tensorrt.")
             continue
-        if find_kind_name(role) not in TARGET_KINDS:
-            raise ExportError(f"{role!r} has no targets; those of {', '.join(TARGET_KINDS)} have.")
+        if find_kind_name(role) not in TARGET_KINDS[target]:
+            raise ExportError(f"{role!r} has no target {target}; those of {', '.join(TARGET_KINDS[target])} have.")
+        if options.shortlist:
+            raise ExportError(f"shortlist: the target {target} of {role!r} chooses among the whole vocabulary.")
         if options.precision not in PRECISIONS[target]:
             raise ExportError(
                 f"precision={options.precision!r} is not for the target {target}; choose "
                 f"{', '.join(PRECISIONS[target])}."
             )
         record = old.manifest.roles.get(role) if old is not None else None
-        if old is not None and isinstance(record, EncoderRole) and record.find_target(target) and not force:
+        if old is not None and isinstance(record, TargetRole) and record.find_target(target) and not force:
             raise ExportError(
                 f"{role!r} of {old.directory} has the target {target} already; pass --force (force=True) to replace it."
             )
@@ -72,8 +84,13 @@ def adapt_graphs(target: TargetName, graphs: Sequence[ir.Model]) -> tuple[ir.Mod
     return copies
 
 
-def describe_target(role: str, name: TargetName, lowered: Lowered, max_tokens: int) -> tuple[Target, ir.Model]:
-    """Return the record of a target's graph, and the graph; ExportError for operators that TensorRT does not have."""
+def describe_target(
+    role: str, name: TargetName, lowered: Lowered, max_tokens: int
+) -> tuple[Target | GeneratorTarget, dict[str, ir.Model]]:
+    """Return the record of a target and its graphs by file; ExportError for operators that TensorRT does not have."""
+    if len(lowered.graphs) == 2:
+        files = f"{role}.encoder.{name}.onnx", f"{role}.decoder.{name}.onnx"
+        return GeneratorTarget(*files, lowered.precision, lowered.parity), dict(zip(files, lowered.graphs, strict=True))
     (graph,) = lowered.graphs
     plan = None
     if name == "tensorrt":
@@ -83,43 +100,67 @@ def describe_target(role: str, name: TargetName, lowered: Lowered, max_tokens: i
                 f"TensorRT cannot run the graph of {role!r}: {'; '.join(unsupported[:5])}. Use --target cuda, or "
                 "another checkpoint."
             )
-    return Target(f"{role}.{name}.onnx", lowered.precision, lowered.parity, plan), graph
+    target = Target(f"{role}.{name}.onnx", lowered.precision, lowered.parity, plan)
+    return target, {target.graph: graph}
 
 
-def check_same_checkpoint(role: str, bundle: Bundle, reference: EncoderReference) -> None:
-    """Raise ExportError unless a bundle's role is of the checkpoint of ``reference``, by its logits."""
+def check_same_checkpoint(role: str, bundle: Bundle, reference: Reference) -> None:
+    """Raise ExportError unless a bundle's role is of the checkpoint of ``reference``: by the logits that the bundle
+    keeps, or of a question generator by what its own graphs give."""
     advice = f"Export {role!r} again with --force and without --target, then add the target."
     record = bundle.manifest.roles[role]
-    if not isinstance(record, EncoderRole) or not isinstance(record.reference, str):
+    if isinstance(record, QuestionGeneratorRole):
+        if record.shortlist is not None:
+            raise ExportError(f"{role!r} of {bundle.directory} chooses among {record.shortlist} tokens. {advice}")
+        same = _agrees(record, bundle, reference)
+    elif not isinstance(record, EncoderRole) or not isinstance(record.reference, str):
         raise ExportError(f"{bundle.directory} has no reference logits of {role!r} to compare with. {advice}")
-    old = ReferenceLogits.read(bundle.file(record.reference))
-    new = reference.logits
-    same = [window.ids for window in old.windows] == [window.ids for window in new.windows] and all(
-        left.shape == right.shape and np.allclose(left, right, atol=_SAME)
-        for before, now in zip(old.outputs, new.outputs, strict=True)
-        for left, right in zip(before, now, strict=True)
-    )
+    else:
+        assert isinstance(reference, EncoderReference)
+        same = _equals(ReferenceLogits.read(bundle.file(record.reference)), reference.logits)
     if not same:
         raise ExportError(
             f"{role!r} of {bundle.directory} is of another checkpoint: its logits on the fixed texts differ. {advice}"
         )
 
 
+def _agrees(record: QuestionGeneratorRole, bundle: Bundle, reference: Reference) -> bool:
+    """Whether a generator's own graphs pass the gate of their precision."""
+    try:
+        parity = reference.compare([ir.load(bundle.file(name)) for name in record.graph_files])
+    except Exception:  # ONNX Runtime's exceptions share no public base; a graph of other sizes fails
+        return False
+    waived = record.parity is not None and record.parity.gate == "waived"
+    return waived or not Gate.of(record.precision).failures(parity)
+
+
+def _equals(old: ReferenceLogits, new: ReferenceLogits) -> bool:
+    return [window.ids for window in old.windows] == [window.ids for window in new.windows] and all(
+        left.shape == right.shape and np.allclose(left, right, atol=_SAME)
+        for before, now in zip(old.outputs, new.outputs, strict=True)
+        for left, right in zip(before, now, strict=True)
+    )
+
+
 def read_role(bundle: Bundle, role: str) -> RoleFiles:
     """Return the files of a bundle's role as they are."""
     record = bundle.manifest.roles[role]
-    assert isinstance(record, EncoderRole)
-    assert isinstance(record.reference, str)
+    assert isinstance(record, TargetRole)
     graphs = {name: ir.load(bundle.file(name)) for name in (*record.graph_files, *record.target_files)}
     tokenizer = bundle.file(record.tokenizer).read_text(encoding="utf-8")
-    return RoleFiles(record, graphs, tokenizer, bundle.file(record.reference).read_bytes(), unchanged=True)
+    reference = None
+    if isinstance(record, EncoderRole) and isinstance(record.reference, str):
+        reference = bundle.file(record.reference).read_bytes()
+    return RoleFiles(record, graphs, tokenizer, reference, unchanged=True)
 
 
-def add_target(files: RoleFiles, name: TargetName, target: Target, graph: ir.Model) -> RoleFiles:
+def add_target(
+    files: RoleFiles, name: TargetName, target: Target | GeneratorTarget, graphs: Mapping[str, ir.Model]
+) -> RoleFiles:
     """Return a role's files with a target more."""
     record = files.record
-    assert isinstance(record, EncoderRole)
-    targets = {**(record.targets or {}), name: target}
+    assert isinstance(record, TargetRole)
+    targets: dict[str, Target | GeneratorTarget] = {**(record.targets or {}), name: target}  # type: ignore[dict-item]
     return dataclasses.replace(
-        files, record=msgspec.structs.replace(record, targets=targets), graphs={**files.graphs, target.graph: graph}
+        files, record=msgspec.structs.replace(record, targets=targets), graphs={**files.graphs, **graphs}
     )

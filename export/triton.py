@@ -104,7 +104,7 @@ def write_config(model: RepositoryModel) -> str:
 def _choose_models(bundle: Bundle, device: DeviceKind, instances: int) -> list[RepositoryModel]:
     """The graphs that a device runs, each once."""
     models: dict[str, RepositoryModel] = {}
-    precisions = bundle.manifest.precisions_on(device)
+    precisions = bundle.manifest.precisions_on(device, served=True)
     for name, role in bundle.manifest.roles.items():
         target = role.find_target(device) if isinstance(role, EncoderRole) else None
         if device == "tensorrt" and isinstance(role, EncoderRole) and target is None:

@@ -15,7 +15,7 @@ from .calibration import Calibration
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
 from .kserve.server import Endpoint, Server
-from .manifest import Canary, EncoderRole, Role, RoleInfo
+from .manifest import Canary, Role, RoleInfo, TargetRole
 from .models.canary import check_canary, digest_call, make_canary
 from .models.graphs import captures_graphs, place_role
 from .models.kinds import Model, Prepared, kind_of
@@ -356,7 +356,10 @@ def _check_precision(bundles: Sequence[Bundle], precisions: Mapping[str, str], p
 
 def _list_remote_precisions(bundles: Sequence[Bundle], device: DeviceKind) -> dict[str, str]:
     """By role, the precision of the graph that a server runs, as it is: nothing is dequantized there."""
-    return {name: precision for opened in bundles for name, precision in opened.manifest.precisions_on(device).items()}
+    precisions: dict[str, str] = {}
+    for opened in bundles:
+        precisions |= opened.manifest.precisions_on(device, served=True)
+    return precisions
 
 
 def _list_precisions(bundles: Sequence[Bundle], device: Device) -> dict[str, str]:
@@ -365,7 +368,7 @@ def _list_precisions(bundles: Sequence[Bundle], device: Device) -> dict[str, str
     for opened in bundles:
         for name, precision in opened.manifest.precisions_on(device.kind).items():
             role = opened.manifest.roles[name]
-            has_target = isinstance(role, EncoderRole) and role.find_target(device.kind) is not None
+            has_target = isinstance(role, TargetRole) and role.find_target(device.kind) is not None
             dequantized = not has_target and device.kind != "cpu" and _is_quantized(precision)
             precisions[name] = f"{precision}{DEQUANTIZED}" if dequantized else precision
     return precisions

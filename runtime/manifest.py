@@ -105,6 +105,15 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The shapes of a graph that an engine is built of; None for any shapes."""
 
 
+class GeneratorTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Other graphs of a question generator's checkpoint, for one kind of device."""
+
+    encoder: str
+    decoder: str
+    precision: Precision
+    parity: Parity | None = None
+
+
 class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a role's fields become the one or two texts of a model input; ``{name}`` is replaced by a field."""
 
@@ -265,6 +274,8 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     """Removed from the front of every generated text."""
     shortlist: Positive | None = None
     """How many tokens may be generated besides those of the source; None: all."""
+    targets: dict[Literal["cuda"], GeneratorTarget] | msgspec.UnsetType = msgspec.UNSET
+    """Other graphs of the same checkpoint. Unset and not None, so that the digest is that of older manifests."""
 
     def __post_init__(self) -> None:
         self.template.check(("answer", "context"))
@@ -273,6 +284,15 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     def graph_files(self) -> tuple[str, ...]:
         """Encoder and decoder step."""
         return self.encoder, self.decoder
+
+    @property
+    def target_files(self) -> tuple[str, ...]:
+        """Encoder and decoder step of each target."""
+        return tuple(name for target in (self.targets or {}).values() for name in (target.encoder, target.decoder))
+
+    def find_target(self, device: str) -> GeneratorTarget | None:
+        """The target of a kind of device; CUDA's with TensorRT, which runs encoders only. None for its own graphs."""
+        return (self.targets or {}).get("cuda") if device in ("cuda", "tensorrt") else None
 
 
 class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="response_generator"):
@@ -420,6 +440,8 @@ Role: TypeAlias = (
 
 EncoderRole: TypeAlias = ExtractiveQARole | ClassifierRole | TokenClassifierRole
 """The roles of one graph that one pass reads; they may have targets and reference logits."""
+TargetRole: TypeAlias = EncoderRole | QuestionGeneratorRole
+"""The roles that may have targets."""
 
 
 class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -464,9 +486,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """The precision of every role that has graphs."""
         return self.precisions_on("cpu")
 
-    def precisions_on(self, device: str) -> dict[str, Precision]:
-        """The precision of every role that has graphs, on a kind of device."""
-        targets = {name: role.find_target(device) for name, role in self.roles.items() if isinstance(role, EncoderRole)}
+    def precisions_on(self, device: str, *, served: bool = False) -> dict[str, Precision]:
+        """The precision of every role that has graphs, on a kind of device, or ``served`` by a model server there."""
+        kinds = EncoderRole if served else TargetRole
+        targets = {name: role.find_target(device) for name, role in self.roles.items() if isinstance(role, kinds)}
         return {
             name: role.precision if (target := targets.get(name)) is None else target.precision
             for name, role in self.roles.items()

@@ -14,7 +14,7 @@ from groundwire.runtime.certify import Certified, certify
 from groundwire.runtime.compilation import compile_bundle
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import EncoderRole, Parity, SpansRole
+from groundwire.runtime.manifest import Parity, SpansRole, TargetRole
 from groundwire.runtime.ort.device import Device, parse_device, start_device
 
 from . import display
@@ -51,7 +51,7 @@ def inspect(bundle: BundleArgument = "compact") -> None:
             continue
         parity = _format_parity(role.parity)
         table.add_row(name, escape(role.source), escape(role.architecture), role.precision, parity)
-        for device, target in (role.targets or {}).items() if isinstance(role, EncoderRole) else ():
+        for device, target in (role.targets or {}).items() if isinstance(role, TargetRole) else ():
             table.add_row(f"  on {device}", "", "", target.precision, _format_parity(target.parity))
     console.print(table)
 

@@ -47,6 +47,9 @@ class Conversion:
     """Makes the role's record of the common fields, once precision and parity are known."""
     finish: Callable[[RoleFiles], RoleFiles] = _keep_files
     """Applies the passes that come after the parity check, to graphs that it has passed."""
+    fuse: Callable[[], tuple[ir.Model, ...]] | None = None
+    """Builds the float32 graphs for CUDA, in the same order; None where those of the role are adapted. ExportError when
+    CUDA cannot run them."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import TargetName
 
 ANY_NAME = "NAME"
 """A placeholder for any name at the end of a role: ``detector.NAME``."""
@@ -26,8 +27,11 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """By the name of the kind; ``detector.NAME`` is any role whose name begins with ``detector.``."""
 
-TARGET_KINDS = ("extractive_qa", "classifier", "token_classifier")
-"""The kinds whose roles have graphs for other devices: one graph, one pass."""
+_ENCODERS = ("extractive_qa", "classifier", "token_classifier")
+TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
+    {"cuda": (*_ENCODERS, "question_generator"), "tensorrt": _ENCODERS}
+)
+"""By target, the kinds whose roles have graphs for it."""
 
 
 def find_kind_name(role: str, *, presets: Iterable[str] = ()) -> str:

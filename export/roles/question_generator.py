@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import msgspec
+import onnx_ir as ir
 from tokenizers import Tokenizer
 from transformers import AutoModelForSeq2SeqLM
 
@@ -14,11 +15,12 @@ from groundwire.runtime.manifest import QuestionGeneratorRole, Template
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..options import QUESTION_TEMPLATE, RoleOptions
+from ..passes import fold_transposes
 from ..passes.shortlist import shorten_head
 from ..store import RoleFiles
 from ..verify.examples import fill_batches
 from ..verify.generation import GenerationReference, eos_ids, start_id
-from .generation import build_generation_graphs, split_model
+from .generation import FUSED_HEAD_DIMS, Halves, build_fused_step, build_generation_graphs, split_model
 from .kind import CommonFields, Conversion, ExportKind
 
 NAME = "question_generator"
@@ -78,7 +80,18 @@ def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Convers
     graphs = {encoder_file: encoder, step_file: step}
     if options.shortlist:
         return Conversion(graphs, template, record, partial(apply_shortlist, tokens=options.shortlist))
-    return Conversion(graphs, template, record)
+    return Conversion(graphs, template, record, fuse=lambda: (encoder.clone(), _fuse_step(role, halves)))
+
+
+def _fuse_step(role: str, halves: Halves) -> ir.Model:
+    if halves.step.head_dim not in FUSED_HEAD_DIMS:
+        raise ExportError(
+            f"The heads of {role!r} have {halves.step.head_dim} numbers; CUDA's operator takes "
+            f"{', '.join(map(str, FUSED_HEAD_DIMS))}. Export the role without --target."
+        )
+    step = build_fused_step(halves.step)
+    fold_transposes(step)
+    return step
 
 
 def _build_reference(checkpoint: Checkpoint, template: Template) -> GenerationReference:

@@ -88,13 +88,16 @@ class GenerationReference:
         self, encoder: Session, decoder: Session, batch: Arrays, path: Ids, extra: Arrays = MappingProxyType({})
     ) -> Iterator[Arrays]:
         """Yield the outputs of every decoding step along ``path`` [B, S], whose unused tail is -1."""
-        sources = len(path)
+        sources, steps = path.shape
         states: dict[str, npt.NDArray[Any]] = dict(encoder(batch))
+        fused = "cache_indirection" in decoder.inputs
         for name in decoder.inputs:
             if name.startswith("past."):
-                _, _, heads, _, width = decoder.shape(name)
-                states[name] = np.zeros((sources, 1, heads, 0, width), decoder.dtype(name))
-        fixed = {
+                heads, width = decoder.shape(name)[-3::2]
+                shape = (sources, heads, steps, width) if fused else (sources, 1, heads, 0, width)
+                states[name] = np.zeros(shape, decoder.dtype(name))
+        fixed: dict[str, npt.NDArray[Any]] = {
+            "cache_indirection": np.zeros((sources, 1, steps), np.int32),
             "parents": np.zeros((sources, 1), np.int64),
             "cross_mask": batch["attention_mask"],
             "count": np.array([self._vocabulary]),
@@ -103,8 +106,9 @@ class GenerationReference:
             "top_p": np.ones(sources, np.float32),
             "banned": np.full((sources, 1, 1), -1),
         }
-        for tokens in np.maximum(path, 0).T:
-            step = decoder({**states, **fixed, **extra, "tokens": tokens[:, None]})
+        for past, tokens in enumerate(np.maximum(path, 0).T):
+            length = np.array([past], np.int32)
+            step = decoder({**states, **fixed, **extra, "tokens": tokens[:, None], "past_sequence_length": length})
             yield step
             states |= {name.replace("present", "past"): step[name] for name in step if name.startswith("present")}
 

@@ -46,9 +46,11 @@ class BeamCache:
         """Count the position that the step has filled."""
         self.length += 1
 
-    def keep(self, rows: NDArray[np.int64]) -> None:
-        """Keep the sources at these positions."""
-        self.table = self.table[rows]
+    def keep(self, rows: NDArray[np.int64], sources: int) -> None:
+        """Keep the sources at these positions, as the first of so many."""
+        kept = self.table[rows]
+        self.table = np.zeros((sources, *kept.shape[1:]), np.int32)
+        self.table[: len(rows)] = kept
 
 
 class StepRecord:
@@ -65,6 +67,10 @@ class StepRecord:
     def keep(self, rows: NDArray[np.int64]) -> None:
         """Keep the sources at these ascending positions."""
         self._open = self._open[rows]
+
+    def __len__(self) -> int:
+        """How many steps were taken."""
+        return len(self._steps)
 
     def __iter__(self) -> Iterator[tuple[Array, Array]]:
         """The steps of the sources that are still open."""

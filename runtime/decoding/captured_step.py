@@ -4,6 +4,9 @@ States are at fixed addresses. A step reads past keys and values from one buffer
 the other; the next step goes the other way. So every number of past tokens is a run of its own, which is captured once
 for each number of sources and beams and each width of the source.
 
+A fused step extends one buffer in place, and reads each beam's past from where a table of the host says
+(``BeamCache``).
+
 Sources that end stay as rows that are not read, until the others fit half the rows; then these move up, inside the
 device. Decoding beyond ``PAST_TOKENS``, and with more candidates than ``MAX_CANDIDATES``, goes on kernel by kernel from
 the same states (``StepGraph``).
@@ -32,11 +35,15 @@ from ..ort.ladder import list_rows
 from ..ort.rungs import Rungs
 from ..ort.session import Array, DeviceProfile, Session, translate
 from ..tokenization import Window
+from .beam_cache import BeamCache, StepRecord, pad_beams
+from .fused_step import FusedStepGraph, is_fused
 from .search import DecoderStep, StepHistory, TokenCandidates
 from .step_graph import StepGraph, prepare_to_keep
 
 BEAM_ROWS = 160
-"""Sources times beams that decode together; a call has at most 64 beams."""
+"""Sources times beams that decode together."""
+MAX_BEAMS = 64
+"""Of a call (``check_decoding``)."""
 SOURCE_TOKENS = 4096
 """Padded tokens of the sources that decode together."""
 PAST_TOKENS = 32
@@ -52,9 +59,13 @@ class DecoderBuffers:
 
     def __init__(self, session: ort.InferenceSession, device: Device, vocabulary: int) -> None:
         self.most = min(MAX_CANDIDATES, vocabulary)
+        nodes = [*session.get_inputs(), *session.get_outputs()]
+        self.nodes = {node.name: node for node in nodes}
+        self.fused = is_fused(list(self.nodes))
+        rows = max(map(self.count_rows, range(1, MAX_BEAMS + 1)))
         largest = {
-            "sources": BEAM_ROWS, "beams": 1, "before": 1, "past": PAST_TOKENS, "present": PAST_TOKENS, "candidates":
-            self.most,
+            "sources": rows, "beams": 1, "rows": rows, "before": 1, "past": PAST_TOKENS, "present": PAST_TOKENS,
+            "positions": PAST_TOKENS, "candidates": self.most,
         }  # fmt: skip
         self._values: list[ort.OrtValue] = []
 
@@ -65,21 +76,37 @@ class DecoderBuffers:
             )
             return int(self._values[-1].data_ptr())
 
-        nodes = [*session.get_inputs(), *session.get_outputs()]
-        self.nodes = {node.name: node for node in nodes}
         self.states = [name.removeprefix("past.") for name in self.nodes if name.startswith("past.")]
         # Read from the first by steps with an even number of past tokens, from the second by the others.
-        self.past = {name: [allocate(self.nodes[f"past.{name}"]) for _ in range(2)] for name in self.states}
-        moved = ("tokens", "parents", "scores", "candidates")
+        self.past = {
+            name: [allocate(self.nodes[f"past.{name}"])] * 2
+            if self.fused
+            else [allocate(self.nodes[f"past.{name}"]) for _ in range(2)]
+            for name in self.states
+        }
+        self.steering = "cache_indirection" if self.fused else "parents"
+        """The input that says which past each beam continues."""
+        moved = ("tokens", self.steering, "scores", "candidates")
         self.addresses = {name: allocate(self.nodes[name]) for name in moved}
         self._host = {name: PinnedMemory(device.index, count_bytes(self.nodes[name], largest)) for name in moved}
         self.counts = {
             count: ort.OrtValue.ortvalue_from_numpy(np.array([count], np.int64), "cpu")
             for count in list_counts(self.most)
         }
+        self.lengths = [
+            ort.OrtValue.ortvalue_from_numpy(np.array([past], np.int32), "cpu") for past in range(PAST_TOKENS)
+        ]
+
+    def count_rows(self, beams: int) -> int:
+        """The rows of the most sources that decode with so many beams."""
+        return count_sources(beams) * self.pad(beams)
+
+    def pad(self, beams: int) -> int:
+        """The rows of a source that decodes with so many beams."""
+        return pad_beams(beams) if self.fused else beams
 
     def host_array(self, name: str, sizes: Sizes) -> Array:
-        """The page-locked memory of tokens, parents, scores or candidates."""
+        """The page-locked memory of tokens, what steers them, scores or candidates."""
         node = self.nodes[name]
         return self._host[name].array(find_shape(node, sizes), TYPES[node.type])
 
@@ -131,11 +158,12 @@ class CapturedDecoder:
                     self.encoder.run_on_device(feeds, rows)
                 except Exception as error:  # ONNX Runtime's exceptions share no public base
                     raise self.translate(error) from error
-                yield indices, CapturedStep(self, ladder[: ladder.index(rows) + 1], feeds["attention_mask"])
+                mask = feeds["attention_mask"]
+                yield indices, CapturedStep(self, ladder[: ladder.index(rows) + 1], mask, beams)
 
     def _plan(self, beams: int) -> Plan:
         """The batches of sources that decode with so many beams: at most a power of two, as all shapes but the last."""
-        most = 1 << (BEAM_ROWS // beams).bit_length() - 1
+        most = count_sources(beams)
         plan = self.encoder.plan
         if self._profile.strict:
             rows = min(most, max(1, SOURCE_TOKENS // plan.widths[-1]))
@@ -154,6 +182,9 @@ class CapturedDecoder:
             for name, node in self.buffers.nodes.items():
                 if name == "count":
                     binding.bind_ortvalue_input(name, self.buffers.counts[sizes["candidates"]])
+                    continue
+                if name == "past_sequence_length":
+                    binding.bind_ortvalue_input(name, self.buffers.lengths[past])
                     continue
                 part, _, state = name.partition(".")
                 if part in ("past", "present"):
@@ -198,11 +229,15 @@ class CapturedDecoder:
                     for sources in self._list_rows(plan, width):
                         self.encoder.launch(sources, width)
                         for past in range(PAST_TOKENS - 1):
-                            before, now = (1 if at == 0 else beams for at in (max(0, past - 1), past))
+                            before, now = (self.count_beams(beams, at) for at in (max(0, past - 1), past))
                             self.launch(make_sizes(sources, now, before, past, width, self.count(1)))
                         self.graph.stream.synchronize()
             except Exception as error:  # ONNX Runtime's exceptions share no public base
                 raise self.translate(error) from error
+
+    def count_beams(self, beams: int, past: int) -> int:
+        """The beams of a step after so many past tokens: the first of a fused one has as many as the others."""
+        return self.buffers.pad(beams) if self.buffers.fused or past else 1
 
     def count(self, wanted: int) -> int:
         """The least number of candidates of a captured step that has as many as are wanted; KeyError if none has."""
@@ -217,15 +252,18 @@ class CapturedStep:
 
     uses_history = False
 
-    def __init__(self, decoder: CapturedDecoder, ladder: Sequence[int], mask: Array) -> None:
-        """``mask`` [A, T] of the sources, the first of as many rows as the last of ``ladder``."""
+    def __init__(self, decoder: CapturedDecoder, ladder: Sequence[int], mask: Array, beams: int) -> None:
+        """``mask`` [A, T] of the sources, the first of as many rows as the last of ``ladder``; ``beams`` of each."""
         self._decoder = decoder
         self._ladder = ladder
         self._rows, self._width = ladder[-1], mask.shape[1]
         self._mask = mask
         self._open = np.arange(len(mask))
-        self._past, self._beams = 0, 1
-        self._rest: StepGraph | None = None
+        self._past, self._beams = 0, decoder.count_beams(beams, 0)
+        self._searched = beams
+        self._cache = BeamCache(self._rows, self._beams, PAST_TOKENS) if decoder.buffers.fused else None
+        self._record = StepRecord(len(mask))
+        self._rest: StepGraph | FusedStepGraph | None = None
 
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
         """As ``DecoderStep``; ModelError or DeviceError when the run fails."""
@@ -236,15 +274,14 @@ class CapturedStep:
             self._decoder.graph.uncaptured += 1
             scores, candidates = self._rest.step(tokens, parents, count, ("scores", "candidates"))
             return TokenCandidates(scores, candidates)
-        sizes = make_sizes(
-            self._rows, tokens.shape[1], self._beams, self._past, self._width, self._decoder.count(count)
-        )
+        beams = self._beams if buffers.fused else tokens.shape[1]
+        sizes = make_sizes(self._rows, beams, self._beams, self._past, self._width, self._decoder.count(count))
         stream = self._decoder.graph.stream
         try:
-            for name, values in (("tokens", tokens), ("parents", parents)):
+            for name, values in (("tokens", tokens), (buffers.steering, self._steer(parents))):
                 array = buffers.host_array(name, sizes)
                 array[:] = 0  # a token and a beam that exist, in rows that are not read
-                array[self._open] = values
+                array[self._open, : values.shape[1]] = values
                 stream.upload(buffers.addresses[name], array)
             self._decoder.launch(sizes)
             down = [buffers.host_array(name, sizes) for name in ("scores", "candidates")]
@@ -253,9 +290,22 @@ class CapturedStep:
             stream.synchronize()
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._decoder.translate(error) from error
-        self._past, self._beams = self._past + 1, tokens.shape[1]
-        scores, candidates = (array[self._open] for array in down)
+        self._past, self._beams = self._past + 1, beams
+        if self._cache is not None:
+            self._cache.end_step()
+            self._record.add(tokens, parents)
+        # The graph has candidates that were not wanted; sampling would draw among them too.
+        scores, candidates = (np.ascontiguousarray(array[self._open, : tokens.shape[1], :count]) for array in down)
         return TokenCandidates(scores, candidates)
+
+    def _steer(self, parents: Array) -> Array:
+        """What the graph reads to let each open source's beams continue ``parents``."""
+        if self._cache is None:
+            return parents
+        every = np.zeros((self._rows, parents.shape[1]), np.int64)
+        every[self._open] = parents
+        self._cache.start_step(every)
+        return self._cache.table[self._open]
 
     def keep_sources(self, rows: NDArray[np.int64]) -> None:
         """Drop the sources that are closed; ``rows`` are the positions of those still open."""
@@ -263,6 +313,7 @@ class CapturedStep:
             self._rest.keep_sources(rows)
             return
         self._open = self._open[rows]
+        self._record.keep(rows)
         smaller = [rows for rows in self._ladder if len(self._open) <= rows <= self._rows // 2]
         if smaller:
             self._move_up(smaller[0])
@@ -276,9 +327,11 @@ class CapturedStep:
                 if to != row:
                     stream.move(address + to * size, address + row * size, size)
         self._mask = self._mask[self._open]
+        if self._cache is not None:
+            self._cache.keep(self._open, rows)
         self._rows, self._open = rows, np.arange(len(self._open))
 
-    def _go_on(self) -> StepGraph:
+    def _go_on(self) -> StepGraph | FusedStepGraph:
         """A step for any shapes that has the same states."""
         decoder = self._decoder
         self._move_up(len(self._open))
@@ -289,6 +342,8 @@ class CapturedStep:
         past = {name.removeprefix("past."): value for name, value in values.items() if name.startswith("past.")}
         cross = {name: value for name, value in values.items() if not name.startswith("past.")}
         role = decoder.role
+        if self._cache is not None:
+            return FusedStepGraph(decoder.rest, cross, self._mask, role, self._searched, self._record)
         return StepGraph(
             decoder.rest, cross, self._mask, layers=role.layers, heads=role.heads, head_dim=role.head_dim, past=past
         )
@@ -314,9 +369,14 @@ def make_plan(max_tokens: int) -> Plan:
 def make_sizes(sources: int, beams: int, before: int, past: int, width: int, candidates: int) -> dict[str, int]:
     """The axes of a step over ``sources`` of a ``width``, from ``before`` beams with ``past`` tokens to ``beams``."""
     return {
-        "sources": sources, "beams": beams, "before": before, "past": past, "present": past + 1, "width": width,
-        "candidates": candidates,
+        "sources": sources, "beams": beams, "rows": sources * beams, "before": before, "past": past,
+        "present": past + 1, "positions": PAST_TOKENS, "width": width, "candidates": candidates,
     }  # fmt: skip
+
+
+def count_sources(beams: int) -> int:
+    """The most sources that decode together with so many beams: a power of two."""
+    return 1 << (BEAM_ROWS // beams).bit_length() - 1
 
 
 def list_counts(most: int) -> Sequence[int]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..bundle import Bundle
 from ..ort.remote import open_graph
 from ..ort.session import Array, DeviceProfile, ValueGraph
+from .fused_step import is_fused, prepare_fused
 
 _BY_SOURCE = ("cross", "copied", "past")
 """How the names of the inputs begin that have a row for every source, from step to step."""
@@ -29,6 +30,9 @@ def load_decoder(bundle: Bundle, graph: str, profile: DeviceProfile) -> ValueGra
 
 def prepare_to_keep(session: ValueGraph) -> None:
     """Build what ``StepGraph.keep_sources`` needs, so that no request waits for it."""
+    if is_fused(session.inputs):
+        prepare_fused(session)
+        return
     session.prepare_rows([name for name in session.inputs if name.startswith(_BY_SOURCE)])
 
 

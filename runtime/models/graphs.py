@@ -9,7 +9,7 @@ import msgspec
 
 from ..bundle import Bundle
 from ..errors import BundleError, DeviceError
-from ..manifest import EncoderRole, Plan, Role, Target
+from ..manifest import EncoderRole, Plan, QuestionGeneratorRole, Role, Target
 from ..ort.buffers import Sizes
 from ..ort.device import Device
 from ..ort.remote import open_graph
@@ -22,9 +22,13 @@ def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, Dev
     """The role's record with the graph and precision that the device of ``profile`` runs, and the profile of its graph.
 
     TensorRT runs encoders; the other kinds run on CUDA beside it. DeviceError for an encoder without a target for it.
-    A model server runs the graphs of the kind of device that it names.
+    A model server runs the graphs of the kind of device that it names, and a question generator's own.
     """
     device = profile.device if profile.server is None else Device(profile.server.device)
+    if isinstance(role, QuestionGeneratorRole) and profile.server is None and (graphs := role.find_target(device.kind)):
+        role = msgspec.structs.replace(
+            role, encoder=graphs.encoder, decoder=graphs.decoder, precision=graphs.precision, parity=graphs.parity
+        )
     target = role.find_target(device.kind) if isinstance(role, EncoderRole) else None
     if target is not None:
         placed = msgspec.structs.replace(role, graph=target.graph, precision=target.precision, parity=target.parity)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ..bundle import Bundle
 from ..calls import BeamSearch, Decoding, GeneratedQuestion, GenerateQuestions
-from ..decoding.captured_step import CapturedDecoder
+from ..decoding.captured_step import CapturedDecoder, make_plan
+from ..decoding.fused_step import FusedStepGraph, is_fused
 from ..decoding.search import (
     DecoderStep,
     StepHistory,
@@ -128,6 +128,9 @@ class PlainDecoder:
         self._decoder = decoder
         self._role = role
         self._profile = profile
+        self._fused = is_fused(decoder.inputs)
+        # The fused attention over a source reads its mask in aligned pieces.
+        self._plan = make_plan(role.max_tokens) if self._fused else None
 
     @classmethod
     def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> PlainDecoder:
@@ -138,23 +141,30 @@ class PlainDecoder:
     def start_batches(self, windows: Sequence[Window], beams: int) -> Iterator[tuple[NDArray[np.int64], DecoderStep]]:
         """Encode sources that will decode with so many beams, batch by batch: their indices, and the step over them."""
         rows_at_once = max(1, decoding_width(self._role, self._profile) // beams)
-        for rows, mask, states in forward_values(self._encoder, windows, self._role.pad_id, self._profile):
+        role = self._role
+        for rows, mask, states in forward_values(self._encoder, windows, role.pad_id, self._profile, self._plan):
             for start in range(0, len(rows), rows_at_once):
                 part = np.arange(start, min(start + rows_at_once, len(rows)))
                 cross = states if len(part) == len(rows) else self._encoder.take_rows(states, part)
-                yield rows[part], _QuestionStep(self._decoder, self._role, cross, mask[part])
+                graph: StepGraph | FusedStepGraph
+                if self._fused:
+                    graph = FusedStepGraph(self._decoder, cross, mask[part], role, beams)
+                else:
+                    graph = StepGraph(
+                        self._decoder, cross, mask[part], layers=role.layers, heads=role.heads, head_dim=role.head_dim
+                    )
+                yield rows[part], _QuestionStep(graph)
 
 
-class _QuestionStep(StepGraph):
+class _QuestionStep:
     """Log-probabilities of the next tokens; the search rules out the tokens that would repeat an n-gram."""
 
     uses_history = False
 
-    def __init__(
-        self, session: ValueGraph, role: QuestionGeneratorRole, cross: Mapping[str, ort.OrtValue], mask: Array
-    ) -> None:
-        super().__init__(session, cross, mask, layers=role.layers, heads=role.heads, head_dim=role.head_dim)
+    def __init__(self, graph: StepGraph | FusedStepGraph) -> None:
+        self._graph = graph
+        self.keep_sources = graph.keep_sources
 
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
-        scores, candidates = self.step(tokens, parents, count, ("scores", "candidates"))
+        scores, candidates = self._graph.step(tokens, parents, count, ("scores", "candidates"))
         return TokenCandidates(scores, candidates)

@@ -27,10 +27,11 @@ def forward(
 
 
 def forward_values(
-    session: ValueGraph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile
+    session: ValueGraph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile, plan: Plan | None = None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], dict[str, ort.OrtValue]]]:
-    """As ``forward``, but yield ``(rows, attention_mask, outputs)``: the outputs by name, left on the device."""
-    for rows, _, feeds in pack(session, windows, pad_id, profile, session.plan):
+    """As ``forward``, but yield ``(rows, attention_mask, outputs)``: the outputs by name, left on the device. ``plan``
+    takes the place of the session's."""
+    for rows, _, feeds in pack(session, windows, pad_id, profile, plan or session.plan):
         yield rows, feeds["attention_mask"], session.run_to_values(feeds)
 
 

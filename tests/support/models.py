@@ -77,6 +77,11 @@ def encoder_decoder(folder: Path, family: str, seed: int = 0) -> Path:
     return _save(folder, seed, ENCODER_DECODERS[family])
 
 
+def t5_for_cuda(folder: Path, layers: int = LAYERS) -> Path:
+    """Write a narrow T5 with so many decoder layers, whose heads have a size that CUDA's operators take."""
+    return _save(folder, 0, lambda: _t5(gated=False, layers=layers, heads=2, head_dim=32))
+
+
 def extractive_qa(folder: Path, family: str, seed: int = 0) -> Path:
     """Write a tiny extractive QA model of one of ``EXTRACTIVE_QA``; return ``folder``."""
     return _save(folder, seed, EXTRACTIVE_QA[family])
@@ -290,16 +295,16 @@ def _pieces(text: str, first: str, rest: str) -> list[tuple[str, int]]:
     return [(piece, max(1, counts[piece])) for piece in sorted(single | common)]
 
 
-def _t5(*, gated: bool) -> Checkpoint:
+def _t5(*, gated: bool, layers: int = LAYERS, heads: int = HEADS, head_dim: int = 8) -> Checkpoint:
     tokenizer = unigrams_t5()
     config = T5Config(
         vocab_size=len(tokenizer) + 3,  # published T5 checkpoints have more rows than their tokenizer has pieces
         d_model=HIDDEN,
-        d_kv=8,
+        d_kv=head_dim,
         d_ff=64,
         num_layers=LAYERS,
-        num_decoder_layers=LAYERS,
-        num_heads=HEADS,
+        num_decoder_layers=layers,
+        num_heads=heads,
         relative_attention_num_buckets=8,
         relative_attention_max_distance=16,
         feed_forward_proj="gated-gelu" if gated else "relu",

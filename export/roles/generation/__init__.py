@@ -5,6 +5,7 @@ docs/architecture.md.
 """
 
 from .family import Halves, split_model
+from .fused_operators import FUSED_HEAD_DIMS
 from .graphs import build_fused_step, build_generation_graphs
 
-__all__ = ["Halves", "build_fused_step", "build_generation_graphs", "split_model"]
+__all__ = ["FUSED_HEAD_DIMS", "Halves", "build_fused_step", "build_generation_graphs", "split_model"]

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.onnx.symbolic_helper import _optional_input_placeholder_tensor as left_out
 
+FUSED_HEAD_DIMS = (32, 64, 128)
+"""The sizes of a head that CUDA's kernel of self-attention takes; the CPU's takes any."""
 _INT32 = 6
 """As ONNX numbers types."""
 _ALL = (1 << 31) - 1

@@ -84,7 +84,11 @@ def _describe_outputs(model: ir.Model) -> ir.Model:
             for value in node.outputs:
                 value.type = ir.TensorType(ir.DataType.FLOAT)
                 if not value.uses() and not value.is_graph_output():
-                    value.name = ""
+                    value.name, value.type = "", None
+    inputs = {value.name: value for value in model.graph.inputs}
+    for value in model.graph.outputs:
+        if value.name and value.name.startswith("present."):
+            value.shape = inputs[value.name.replace("present", "past")].shape
     return model
 
 

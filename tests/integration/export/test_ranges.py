@@ -230,7 +230,7 @@ def test_a_generator_is_compared_rounded(load: Loader, family: str) -> None:
         fold_transposes(graph)
     template = Template("{answer}", "{context}") if family == "bert" else QUESTION
     reference = KINDS["question_generator"].reference(loaded, template)
-    lowered = lower(pair, reference, RoleOptions("x", precision="fp16"), keep_in_half=loaded.float_modules)
+    lowered = lower(pair, reference, RoleOptions("x", precision="fp16"), keep_in_half=[loaded.float_modules] * 2)
     assert (lowered.precision, lowered.parity.gate) == ("fp16", "passed")
     for graph in lowered.graphs:
         rounded = round_to_half(graph)

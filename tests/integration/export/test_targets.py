@@ -163,7 +163,11 @@ def test_a_target_of_another_checkpoint_is_refused(checkpoint: Callable[[str, st
 @pytest.mark.parametrize(
     ("role", "options", "message"),
     [
-        ("qg", {"target": "tensorrt", "precision": "fp16"}, "'qg' has no targets; those of extractive_qa, classifier"),
+        (
+            "qg",
+            {"target": "tensorrt", "precision": "fp16"},
+            "'qg' has no target tensorrt; those of extractive_qa, classifier",
+        ),
         (
             "nli",
             {"target": "cuda", "precision": "fp8"},

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.calls import BeamSearch, Decoding, GenerateQuestions, Greedy, Sampling
+from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, GenerateQuestions, Greedy, Sampling
 from groundwire.runtime.decoding import captured_step
 from groundwire.runtime.decoding.captured_step import CapturedDecoder, CapturedStep
 from groundwire.runtime.kserve.specs import read_graph_spec
@@ -94,6 +94,7 @@ def make_generator(bundle: Bundle, *, captured: bool, strict: bool = False) -> Q
         BeamSearch(num_beams=3, num_return_sequences=1, max_new_tokens=24, min_new_tokens=20),
         Greedy(max_new_tokens=20),
         Sampling(num_return_sequences=2, max_new_tokens=12),
+        BeamSampling(num_beams=3, num_return_sequences=2, max_new_tokens=12),
     ],
     ids=lambda decoding: f"{type(decoding).__name__}-{decoding.max_new_tokens}",
 )
