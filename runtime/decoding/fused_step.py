@@ -101,5 +101,5 @@ class FusedStepGraph:
 
 def prepare_fused(session: ValueGraph) -> None:
     """Build what ``FusedStepGraph.keep_sources`` needs, so that no request waits for it."""
-    for part in ("cross", "past"):
+    for part in ("cross", "past."):
         session.prepare_rows([name for name in session.inputs if name.startswith(part)])

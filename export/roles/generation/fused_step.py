@@ -12,7 +12,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ..language_model.decoder import MASKED
 from .fused_operators import (
     Cache,
     add_and_norm,
@@ -28,6 +27,8 @@ from .step import NormedHead, RelativeBias, Step, StepAttention, StepLayer
 
 POSITIONS = 4096
 """Tokens of the longest sequence; a model with a table of positions may have fewer."""
+CLOSED = -1e32
+"""Added to the score of a padded token. A table with so large a number is known as a mask, which fits any type."""
 
 
 class _JointAttention(nn.Module):
@@ -134,7 +135,7 @@ class FusedStep(nn.Module):
             None if step.bias is None else _constant(cast(RelativeBias, step.bias)(POSITIONS - 1)[None].flip(-1))
         )
         self.positions = _constant(torch.arange(POSITIONS))
-        self.mask = _constant(torch.tensor([[MASKED], [0.0]]))
+        self.mask = _constant(torch.tensor([[CLOSED], [0.0]]))
 
     def forward(
         self,

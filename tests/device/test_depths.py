@@ -1,0 +1,80 @@
+"""Kernels of graphs for CUDA at the depths of published models, which are narrow here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from groundwire.export import RoleOptions, export_role
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.calls import BeamSearch, GenerateQuestions
+from groundwire.runtime.decoding.captured_step import PAST_TOKENS, CapturedDecoder, make_sizes
+from groundwire.runtime.errors import GroundwireError
+from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.manifest import QuestionGeneratorRole
+from groundwire.runtime.models.graphs import place_role
+from groundwire.runtime.models.kinds import kind_of
+from groundwire.runtime.ort.session import DeviceProfile
+from tests.support import cuda_double, models
+from tests.support.shared import make_once, shared_root
+
+DECODER_LAYERS = 12
+"""T5-base has so many."""
+STEP = 170
+"""Kernels of a decode step of that depth, at most."""
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    root = shared_root(tmp_path_factory)
+
+    def export(folder: Path) -> None:
+        checkpoint = models.t5_for_cuda(folder.with_name("t5-deep"), DECODER_LAYERS)
+        export_role("qg", RoleOptions(str(checkpoint), precision="fp16", target="cuda"), folder)
+
+    return Bundle.open(make_once(root / "deep-t5", export))
+
+
+def open_decoder(bundle: Bundle) -> CapturedDecoder:
+    profile = DeviceProfile.of("cuda", None)
+    role, _ = place_role("qg", bundle.manifest.roles["qg"], profile)
+    assert isinstance(role, QuestionGeneratorRole)
+    decoder = CapturedDecoder.load(bundle, role, profile)
+    assert decoder is not None
+    assert decoder.buffers.fused
+    return decoder
+
+
+@pytest.mark.parametrize("past", [0, 1, 7, PAST_TOKENS - 2])
+@pytest.mark.parametrize("sources", [1, 16])
+def test_a_decode_step_of_t5_base(bundle: Bundle, sources: int, past: int) -> None:
+    decoder = open_decoder(bundle)
+    rows = decoder.buffers.pad(BeamSearch().num_beams)
+    with cuda_double.count() as counts:
+        decoder.launch(make_sizes(sources, rows, rows, past, 128, decoder.count(1)))
+    assert counts.total("capture").times == 1
+    assert 0 < counts.total("captured").times <= STEP
+
+
+def test_questions_of_a_fused_step_are_replays(bundle: Bundle) -> None:
+    runtime = LocalRuntime.load(bundle.directory, device="cuda")
+    assert runtime.identity.precision == "fp16"
+    calls = kind_of(bundle.manifest.roles["qg"]).warm_calls("qg")
+    runtime.run("qg", calls, 8)
+    with cuda_double.count() as counts:
+        outcomes = runtime.run("qg", calls, 8)
+    assert not [outcome for outcome in outcomes if isinstance(outcome, GroundwireError)]
+    steps = counts.syncs
+    assert (counts.replays, counts.launches) == (steps + 1, 0), "the encoder's, and one for each step"
+    assert counts.uploads.times == counts.downloads.times == 0, "copies that the host waits for"
+    assert counts.total("copy", "HtoD", "pinned").times == 2 + 2 * steps
+    assert counts.total("copy", "DtoH", "pinned").times == 2 * steps
+
+
+def test_sequences_longer_than_what_is_captured_go_on(bundle: Bundle) -> None:
+    runtime = LocalRuntime.load(bundle.directory, device="cuda")
+    call = GenerateQuestions("2026", "It was 2026.", BeamSearch(max_new_tokens=PAST_TOKENS + 8, min_new_tokens=40))
+    (outcome,) = runtime.run("qg", [call], 8)
+    assert not isinstance(outcome, GroundwireError), outcome
