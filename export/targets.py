@@ -26,6 +26,7 @@ from groundwire.runtime.reference import ReferenceLogits
 
 from .options import RequestedPrecision, RoleOptions
 from .passes.attention import fuse_attention
+from .passes.inputs import fuse_inputs
 from .passes.operators import adapt_operators, find_unsupported
 from .precision import Lowered
 from .roles.names import TARGET_KINDS, find_kind_name
@@ -81,7 +82,19 @@ def adapt_graphs(target: TargetName, graphs: Sequence[ir.Model]) -> tuple[ir.Mod
             adapt_operators(graph)
         else:
             fuse_attention(graph)
+            fuse_inputs(graph)
+            _forget_shapes(graph)
     return copies
+
+
+def _forget_shapes(model: ir.Model) -> None:
+    """Leave shapes to ONNX Runtime, which joins a sum and its norm where shapes are equal: those that were inferred
+    before operators were fused name equal sizes differently."""
+    outputs = set(model.graph.outputs)
+    for node in model.graph:
+        for value in node.outputs:
+            if value not in outputs:
+                value.shape = None
 
 
 def describe_target(

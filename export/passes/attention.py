@@ -7,16 +7,14 @@ product for queries, keys and values and one kernel that never writes the scores
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import onnx_ir as ir
 from onnx_ir.passes import common
 
 from .head import MICROSOFT, initializer
-
-Array = npt.NDArray[Any]
+from .matching import Array, find_only_user, find_producer, read_constant, read_order
 
 
 class _Projection(NamedTuple):
@@ -45,14 +43,14 @@ def fuse_attention(model: ir.Model) -> int:
 
 
 def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value], masks: dict[ir.Value, ir.Value]) -> bool:
-    scores = _producer(softmax.inputs[0], "Add")
-    mixed = _only_user(softmax.outputs[0], "MatMul")
+    scores = find_producer(softmax.inputs[0], "Add")
+    mixed = find_only_user(softmax.outputs[0], "MatMul")
     if scores is None or mixed is None or mixed.inputs[0] is not softmax.outputs[0]:
         return False
     matched = next((match for value in scores.inputs if (match := _find_product(value))), None)
-    moved = _only_user(mixed.outputs[0], "Transpose")
-    joined = None if moved is None else _only_user(moved.outputs[0], "Reshape")
-    if matched is None or joined is None or _order(moved) != (0, 2, 1, 3):
+    moved = find_only_user(mixed.outputs[0], "Transpose")
+    joined = None if moved is None else find_only_user(moved.outputs[0], "Reshape")
+    if matched is None or joined is None or read_order(moved) != (0, 2, 1, 3):
         return False
     product, scale, scaled = matched
     query = _find_projection(product.inputs[0], (0, 2, 1, 3))
@@ -90,13 +88,13 @@ def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value], m
 
 def _find_product(value: ir.Value | None) -> tuple[ir.Node, float, ir.Value] | None:
     """The product of queries and keys that ``value`` is a multiple of, the factor, and ``value``."""
-    product = _producer(value, "MatMul")
+    product = find_producer(value, "MatMul")
     if product is not None and value is not None:
         return product, 1.0, value
     for operator in ("Mul", "Div"):
-        scaled = _producer(value, operator)
-        product = None if scaled is None else _producer(scaled.inputs[0], "MatMul")
-        by = None if scaled is None else _read(scaled.inputs[1])
+        scaled = find_producer(value, operator)
+        product = None if scaled is None else find_producer(scaled.inputs[0], "MatMul")
+        by = None if scaled is None else read_constant(scaled.inputs[1])
         if product is not None and by is not None and by.size == 1 and value is not None:
             return product, float(by.item()) if operator == "Mul" else 1 / float(by.item()), value
     return None
@@ -133,20 +131,20 @@ def _add_constant(graph: ir.Graph, array: Array, constants: dict[bytes, ir.Value
 def _find_projection(value: ir.Value | None, order: tuple[int, ...]) -> _Projection | None:
     """The projection that gives ``value``, whose axes [B, T, H, D] are in this order."""
     factor: float | None = 1.0
-    scaled = _producer(value, "Mul")
+    scaled = find_producer(value, "Mul")
     if scaled is not None:
         value, by = scaled.inputs
         factor = None if by is None or by.const_value is None else float(by.const_value.numpy())
-    moved = _producer(value, "Transpose")
-    split = None if moved is None or _order(moved) != order else _producer(moved.inputs[0], "Reshape")
+    moved = find_producer(value, "Transpose")
+    split = None if moved is None or read_order(moved) != order else find_producer(moved.inputs[0], "Reshape")
     heads = None if split is None else _read_heads(split.inputs[1])
-    added = None if split is None else _producer(split.inputs[0], "Add")
+    added = None if split is None else find_producer(split.inputs[0], "Add")
     if added is None or heads is None:
         return None
     for given, other in (added.inputs, reversed(tuple(added.inputs))):
-        product = _producer(given, "MatMul")
-        bias = _read(other)
-        weight = None if product is None else _read(product.inputs[1])
+        product = find_producer(given, "MatMul")
+        bias = read_constant(other)
+        weight = None if product is None else read_constant(product.inputs[1])
         if product is not None and product.inputs[0] is not None and bias is not None and weight is not None:
             return _Projection(product.inputs[0], weight, bias, factor, heads)
     return None
@@ -154,36 +152,12 @@ def _find_projection(value: ir.Value | None, order: tuple[int, ...]) -> _Project
 
 def _read_heads(shape: ir.Value | None) -> int | None:
     """The third of the sizes [B, T, H, D] of a new shape."""
-    sizes = _read(shape)
+    sizes = read_constant(shape)
     if sizes is not None:
         return int(sizes[2]) if len(sizes) == 4 else None
-    parts = _producer(shape, "Concat")
+    parts = find_producer(shape, "Concat")
     if parts is None or len(parts.inputs) != 4:
         return None
-    unsqueezed = _producer(parts.inputs[2], "Unsqueeze")
-    size = _read(parts.inputs[2] if unsqueezed is None else unsqueezed.inputs[0])
+    unsqueezed = find_producer(parts.inputs[2], "Unsqueeze")
+    size = read_constant(parts.inputs[2] if unsqueezed is None else unsqueezed.inputs[0])
     return None if size is None else int(size.item())
-
-
-def _read(value: ir.Value | None) -> Array | None:
-    """A constant, perhaps through a Transpose."""
-    turned = _producer(value, "Transpose")
-    if turned is not None:
-        constant = _read(turned.inputs[0])
-        return None if constant is None else constant.transpose(_order(turned))
-    return None if value is None or value.const_value is None else value.const_value.numpy()
-
-
-def _order(node: ir.Node | None) -> tuple[int, ...]:
-    return () if node is None else tuple(node.attributes["perm"].as_ints())
-
-
-def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:
-    node = None if value is None else value.producer()
-    return node if node is not None and node.op_type == operator else None
-
-
-def _only_user(value: ir.Value, operator: str) -> ir.Node | None:
-    # A shape may be read beside it.
-    users = [node for node, _ in value.uses() if node.op_type != "Shape"]
-    return users[0] if len(users) == 1 and users[0].op_type == operator else None

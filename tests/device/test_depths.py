@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from groundwire.export import RoleOptions, export_role
@@ -12,8 +13,8 @@ from groundwire.runtime.calls import BeamSearch, GenerateQuestions
 from groundwire.runtime.decoding.captured_step import PAST_TOKENS, CapturedDecoder, make_sizes
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import QuestionGeneratorRole
-from groundwire.runtime.models.graphs import place_role
+from groundwire.runtime.manifest import EncoderRole, QuestionGeneratorRole
+from groundwire.runtime.models.graphs import load_encoder, place_role
 from groundwire.runtime.models.kinds import kind_of
 from groundwire.runtime.ort.session import DeviceProfile
 from tests.support import cuda_double, models
@@ -23,6 +24,32 @@ DECODER_LAYERS = 12
 """T5-base has so many."""
 STEP = 170
 """Kernels of a decode step of that depth, at most."""
+
+
+ENCODER_LAYERS = 24
+"""Those of RoBERTa-large and ALBERT-xlarge."""
+ENCODERS = {"roberta": 227, "albert": 229, "bert": 227}
+"""Kernels of a pass of that depth; the goal is 230."""
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_an_encoder_of_24_layers(family: str, tmp_path: Path) -> None:
+    role = "nli" if family == "roberta" else "qa"
+    path = models.deep_encoder(tmp_path / role, family, ENCODER_LAYERS)
+    bundle = export_role(
+        role, RoleOptions(str(path), precision="fp16", target="cuda", allow_unverified=True), tmp_path / "b"
+    )
+    record = bundle.manifest.roles[role]
+    assert isinstance(record, EncoderRole)
+    target = record.find_target("cuda")
+    assert target is not None
+    assert target.precision == "fp16"
+    rungs = load_encoder(bundle, target.graph, record.max_tokens, DeviceProfile.of("cuda", None))
+    feeds = {name: np.ones((3, 32), np.int64) for name in rungs.inputs}
+    with cuda_double.count() as counts:
+        rungs.run(feeds)
+    assert counts.total("capture").times == 1
+    assert 0 < counts.total("captured").times <= ENCODERS[family]
 
 
 @pytest.fixture(scope="module")

@@ -82,6 +82,21 @@ def t5_for_cuda(folder: Path, layers: int = LAYERS) -> Path:
     return _save(folder, 0, lambda: _t5(gated=False, layers=layers, heads=2, head_dim=32))
 
 
+def deep_encoder(folder: Path, family: str, layers: int) -> Path:
+    """Write a narrow encoder of one of ``ENCODERS`` with so many layers: a classifier for RoBERTa, else for QA."""
+
+    def build() -> Checkpoint:
+        settings, reader, classifier = ENCODERS[family]
+        config, tokenizer = settings()
+        config.update({"num_hidden_layers": layers, "num_attention_heads": 2, "initializer_range": 0.02})
+        if family != "roberta":
+            return reader(config), tokenizer
+        config.update(_named(LABELS))
+        return classifier(config), tokenizer
+
+    return _save(folder, 0, build)
+
+
 def extractive_qa(folder: Path, family: str, seed: int = 0) -> Path:
     """Write a tiny extractive QA model of one of ``EXTRACTIVE_QA``; return ``folder``."""
     return _save(folder, seed, EXTRACTIVE_QA[family])

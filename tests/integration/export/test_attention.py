@@ -1,4 +1,4 @@
-"""The attention of encoders as one operator."""
+"""The attention of encoders as one operator, and their embeddings and masks in a few."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClas
 
 from groundwire.export import RoleOptions, export_bundle
 from groundwire.export.passes.attention import fuse_attention
+from groundwire.export.passes.inputs import fuse_inputs
 from groundwire.export.roles.encoder import build_encoder_graph
 from groundwire.export.session import Session
 from groundwire.runtime.manifest import EncoderRole
@@ -19,11 +20,12 @@ from tests.support import models
 FAMILIES = {"bert": models.extractive_qa, "albert": models.extractive_qa, "roberta": models.classifier}
 
 
-def build_graph(folder: Path, family: str) -> ir.Model:
+def build_graph(folder: Path, family: str, attention: str = "sdpa") -> ir.Model:
     path = FAMILIES[family](folder / family, family)
     if FAMILIES[family] is models.extractive_qa:
-        return build_encoder_graph(AutoModelForQuestionAnswering.from_pretrained(path).eval(), "question-answering")
-    model = AutoModelForSequenceClassification.from_pretrained(path).eval()
+        model = AutoModelForQuestionAnswering.from_pretrained(path, attn_implementation=attention).eval()
+        return build_encoder_graph(model, "question-answering")
+    model = AutoModelForSequenceClassification.from_pretrained(path, attn_implementation=attention).eval()
     return build_encoder_graph(model, "text-classification")
 
 
@@ -50,6 +52,33 @@ def test_a_fused_encoder_gives_the_same_logits(family: str, tmp_path: Path) -> N
         assert np.abs(left - right).max() < 1e-4 < left.std()
 
 
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_fused_inputs_give_the_same_logits(family: str, attention: str, tmp_path: Path) -> None:
+    """Padded tokens, token types and the longest text; what is padded is not compared, because nothing reads it.
+
+    Both implementations of attention are traced, whose masks are computed differently.
+    """
+    graph = build_graph(tmp_path, family, attention)
+    fuse_attention(graph)
+    fused = graph.clone()
+    assert fuse_inputs(fused) == 2
+    assert not {node.op_type for node in fused.graph} & {"CumSum", "Not", "Sub", "Cast"}
+    assert count(fused, "SkipLayerNormalization") == 1
+    rng = np.random.default_rng(0)
+    width = models.MAX_TOKENS
+    lengths = np.array([width, 5, 1, 40])
+    mask = (np.arange(width) < lengths[:, None]).astype(np.int64)
+    ids = np.where(mask == 1, rng.integers(5, 200, mask.shape), 1)
+    feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": (np.arange(width) > 3) * mask}
+    feeds = {str(value.name): feeds[str(value.name)] for value in graph.graph.inputs}
+    expected, computed = (list(Session(model)(feeds).values()) for model in (graph, fused))
+    for left, right in zip(expected, computed, strict=True):
+        if left.shape[1:] == mask.shape[1:]:
+            left, right = left[mask == 1], right[mask == 1]
+        assert np.abs(left - right).max() < 1e-4 < left.std()
+
+
 def test_shared_layers_share_the_joined_weights(tmp_path: Path) -> None:
     graph = build_graph(tmp_path, "albert")
     layers = fuse_attention(graph)
@@ -62,7 +91,7 @@ def test_other_attentions_are_left_alone(tmp_path: Path) -> None:
     model = AutoModelForSequenceClassification.from_pretrained(path).eval()
     graph = build_encoder_graph(model, "text-classification")
     nodes = [node.op_type for node in graph.graph]
-    assert fuse_attention(graph) == 0
+    assert fuse_attention(graph) == fuse_inputs(graph) == 0
     assert [node.op_type for node in graph.graph] == nodes
 
 
@@ -80,3 +109,6 @@ def test_a_target_for_cuda_is_fused_and_passes_the_gate(tmp_path: Path) -> None:
     assert target.parity.gate == "passed"
     assert count(ir.load(bundle.file(target.graph)), "Attention") == 2
     assert count(ir.load(bundle.file(role.graph)), "Attention") == 0
+    fused = [node.op_type for node in ir.load(bundle.file(target.graph)).graph]
+    assert "CumSum" not in fused
+    assert fused.count("SkipLayerNormalization") == 1, "ONNX Runtime fuses the others"
