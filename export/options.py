@@ -33,7 +33,8 @@ class RoleOptions:
     fp32."""
     target: TargetName | None = None
     """Add a graph of this ``precision`` for one kind of device, beside the role's own, which a bundle keeps when it has
-    the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets."""
+    the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets, and
+    question generators one for CUDA."""
     labels: tuple[str, ...] | None = None
     """Labels in the order of the logits; None reads the checkpoint's ``id2label``."""
     supported: tuple[str, ...] | None = None

@@ -77,9 +77,10 @@ def _look_up_mask(graph: ir.Graph, mask: ir.Value) -> bool:
 def _find_masked(value: ir.Value | None) -> ir.Value | None:
     """The mask m of 1 - m; None for another value."""
     difference = find_producer(value, "Sub")
-    one = None if difference is None else read_constant(difference.inputs[0])
+    minuend = None if difference is None else read_constant(difference.inputs[0])
     cast = None if difference is None else find_producer(difference.inputs[1], "Cast")
-    return None if cast is None or one is None or one.size != 1 or one.item() != 1 else cast.inputs[0]
+    is_one = minuend is not None and minuend.size == 1 and minuend.item() == 1
+    return cast.inputs[0] if cast is not None and is_one else None
 
 
 def _fuse_embeddings(graph: ir.Graph, norm: ir.Node) -> bool:
@@ -117,7 +118,7 @@ def _list_look_ups(value: ir.Value | None) -> list[_LookUp] | None:
     added = find_producer(value, "Add")
     if added is not None:
         parts = [_list_look_ups(given) for given in added.inputs]
-        return None if None in parts else [found for part in parts if part is not None for found in part]
+        return None if None in parts else [look_up for part in parts if part is not None for look_up in part]
     node = find_producer(value, "Gather")
     table = None if node is None else read_constant(node.inputs[0])
     if node is None or table is None or table.ndim != 2 or node.inputs[1] is None:

@@ -233,6 +233,6 @@ class _Expand(torch.autograd.Function):
 
     @staticmethod
     def symbolic(graph: Any, mask: Any, tokens: Any) -> Any:
-        one = graph.op("Constant", value_t=torch.tensor([1]))
+        single = graph.op("Constant", value_t=torch.tensor([1]))
         beams = graph.op("Shape", tokens, start_i=1, end_i=2)
-        return graph.op("Expand", mask, graph.op("Concat", one, one, beams, one, axis_i=0))
+        return graph.op("Expand", mask, graph.op("Concat", single, single, beams, single, axis_i=0))
