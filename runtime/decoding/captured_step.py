@@ -1,4 +1,4 @@
-"""Decoder steps on a GPU that are captured: a step is one replay, two copies up, two down and one wait.
+"""Decoder steps on a GPU that are captured: a step is one replay, one copy up, one down and one wait.
 
 States are at fixed addresses. A step reads past keys and values from one buffer and writes them, longer by a token, to
 the other; the next step goes the other way. So every number of past tokens is a run of its own, which is captured once
@@ -17,6 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -50,8 +51,44 @@ PAST_TOKENS = 32
 """Steps of a sequence that are captured; questions are shorter."""
 CANDIDATES, MAX_CANDIDATES = 32, 512
 """Candidates of each beam that a step gives, at least and at most."""
+ALIGNMENT = 256
+"""Bytes that the place of a value is a multiple of, as of memory that CUDA allocates."""
 FEWEST_WIDTHS = 32
 """The least padded width of sources, in tokens; the others double it."""
+
+
+class Transfer:
+    """Values that one copy brings up or down: side by side in page-locked memory and on the device."""
+
+    def __init__(self, nodes: Sequence[Any], largest: Sizes, device: Device) -> None:
+        self._nodes = nodes
+        size = self._find_offsets(largest)[-1]
+        self._value = ort.OrtValue.ortvalue_from_shape_and_type([size], np.uint8, device.memory, device.index)
+        self._host = PinnedMemory(device.index, size)
+
+    def addresses(self, sizes: Sizes) -> dict[str, int]:
+        """Where the values are on the device, by name."""
+        first = int(self._value.data_ptr())
+        places = zip(self._nodes, self._find_offsets(sizes), strict=False)
+        return {node.name: first + offset for node, offset in places}
+
+    def arrays(self, sizes: Sizes) -> list[Array]:
+        """The values in page-locked memory."""
+        places = zip(self._nodes, self._find_offsets(sizes), strict=False)
+        return [self._host.array(find_shape(node, sizes), TYPES[node.type], offset) for node, offset in places]
+
+    def upload(self, stream: Stream, sizes: Sizes) -> None:
+        """Queue the copy to the device."""
+        stream.upload(int(self._value.data_ptr()), self._host.array(self._find_offsets(sizes)[-1:], np.uint8))
+
+    def download(self, stream: Stream, sizes: Sizes) -> None:
+        """Queue the copy from the device."""
+        stream.download(self._host.array(self._find_offsets(sizes)[-1:], np.uint8), int(self._value.data_ptr()))
+
+    def _find_offsets(self, sizes: Sizes) -> tuple[int, ...]:
+        """Where each value begins, and where the last ends."""
+        ends = accumulate((-(-count_bytes(node, sizes) // ALIGNMENT) * ALIGNMENT for node in self._nodes), initial=0)
+        return tuple(ends)
 
 
 class DecoderBuffers:
@@ -84,11 +121,12 @@ class DecoderBuffers:
             else [allocate(self.nodes[f"past.{name}"]) for _ in range(2)]
             for name in self.states
         }
-        self.steering = "cache_indirection" if self.fused else "parents"
-        """The input that says which past each beam continues."""
-        moved = ("tokens", self.steering, "scores", "candidates")
-        self.addresses = {name: allocate(self.nodes[name]) for name in moved}
-        self._host = {name: PinnedMemory(device.index, count_bytes(self.nodes[name], largest)) for name in moved}
+        # What says which past each beam continues.
+        steering = "cache_indirection" if self.fused else "parents"
+        self.up, self.down = (
+            Transfer([self.nodes[name] for name in names], largest, device)
+            for names in (("tokens", steering), ("scores", "candidates"))
+        )
         self.counts = {
             count: ort.OrtValue.ortvalue_from_numpy(np.array([count], np.int64), "cpu")
             for count in list_counts(self.most)
@@ -104,11 +142,6 @@ class DecoderBuffers:
     def pad(self, beams: int) -> int:
         """The rows of a source that decodes with so many beams."""
         return pad_beams(beams) if self.fused else beams
-
-    def host_array(self, name: str, sizes: Sizes) -> Array:
-        """The page-locked memory of tokens, what steers them, scores or candidates."""
-        node = self.nodes[name]
-        return self._host[name].array(find_shape(node, sizes), TYPES[node.type])
 
 
 class CapturedDecoder:
@@ -179,6 +212,7 @@ class CapturedDecoder:
         past = sizes["past"]
 
         def bind(binding: ort.IOBinding) -> None:
+            moved = self.buffers.up.addresses(sizes) | self.buffers.down.addresses(sizes)
             for name, node in self.buffers.nodes.items():
                 if name == "count":
                     binding.bind_ortvalue_input(name, self.buffers.counts[sizes["candidates"]])
@@ -190,7 +224,7 @@ class CapturedDecoder:
                 if part in ("past", "present"):
                     address = self.buffers.past[state][(past + (part == "present")) % 2]
                 else:
-                    address = self.buffers.addresses.get(name) or self.source_address(name)
+                    address = moved.get(name) or self.source_address(name)
                 memory = self._device.memory, self._device.index
                 arguments = name, *memory, TYPES[node.type], find_shape(node, sizes), address
                 (binding.bind_output if name in outputs else binding.bind_input)(*arguments)
@@ -278,15 +312,12 @@ class CapturedStep:
         sizes = make_sizes(self._rows, beams, self._beams, self._past, self._width, self._decoder.count(count))
         stream = self._decoder.graph.stream
         try:
-            for name, values in (("tokens", tokens), (buffers.steering, self._steer(parents))):
-                array = buffers.host_array(name, sizes)
+            for array, values in zip(buffers.up.arrays(sizes), (tokens, self._steer(parents)), strict=True):
                 array[:] = 0  # a token and a beam that exist, in rows that are not read
                 array[self._open, : values.shape[1]] = values
-                stream.upload(buffers.addresses[name], array)
+            buffers.up.upload(stream, sizes)
             self._decoder.launch(sizes)
-            down = [buffers.host_array(name, sizes) for name in ("scores", "candidates")]
-            for name, array in zip(("scores", "candidates"), down, strict=True):
-                stream.download(array, buffers.addresses[name])
+            buffers.down.download(stream, sizes)
             stream.synchronize()
         except Exception as error:  # ONNX Runtime's exceptions share no public base
             raise self._decoder.translate(error) from error
@@ -295,7 +326,9 @@ class CapturedStep:
             self._cache.end_step()
             self._record.add(tokens, parents)
         # The graph has candidates that were not wanted; sampling would draw among them too.
-        scores, candidates = (np.ascontiguousarray(array[self._open, : tokens.shape[1], :count]) for array in down)
+        scores, candidates = (
+            np.ascontiguousarray(array[self._open, : tokens.shape[1], :count]) for array in buffers.down.arrays(sizes)
+        )
         return TokenCandidates(scores, candidates)
 
     def _steer(self, parents: Array) -> Array:
