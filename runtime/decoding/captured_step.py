@@ -69,13 +69,13 @@ class Transfer:
     def addresses(self, sizes: Sizes) -> dict[str, int]:
         """Where the values are on the device, by name."""
         first = int(self._value.data_ptr())
-        places = zip(self._nodes, self._find_offsets(sizes), strict=False)
-        return {node.name: first + offset for node, offset in places}
+        pairs = zip(self._nodes, self._find_offsets(sizes), strict=False)
+        return {node.name: first + offset for node, offset in pairs}
 
     def arrays(self, sizes: Sizes) -> list[Array]:
         """The values in page-locked memory."""
-        places = zip(self._nodes, self._find_offsets(sizes), strict=False)
-        return [self._host.array(find_shape(node, sizes), TYPES[node.type], offset) for node, offset in places]
+        pairs = zip(self._nodes, self._find_offsets(sizes), strict=False)
+        return [self._host.array(find_shape(node, sizes), TYPES[node.type], offset) for node, offset in pairs]
 
     def upload(self, stream: Stream, sizes: Sizes) -> None:
         """Queue the copy to the device."""
