@@ -48,7 +48,7 @@ def main(
     out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results, or none with --tiny.")] = None,
 ) -> None:
     """Measure processor time against size, and fit exponents."""
-    sizes = {"words": WORDS, "spans": SPANS, "candidates": CANDIDATES}
+    sizes: dict[str, tuple[int, ...]] = {"words": WORDS, "spans": SPANS, "candidates": CANDIDATES}
     if tiny:
         sizes, repeats = {name: values[:2] for name, values in sizes.items()}, 1
     with Engine.load(bundle, "cpu", cache_bytes=0) as engine:

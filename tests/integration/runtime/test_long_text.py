@@ -107,9 +107,9 @@ PIECES = st.one_of(st.sampled_from([*WORDS, *SPACES]), st.text(st.characters(exc
 @settings(max_examples=40, deadline=None)
 @pytest.mark.parametrize("name", list(MAKERS))
 def test_texts_that_are_read_one_by_one_join_as_the_library_joins_them(
-    name: str, one: list[str], other: list[str]
+    name: str, left: list[str], right: list[str]
 ) -> None:
-    first, second = "".join(one), "".join(other)
+    first, second = "".join(left), "".join(right)
     encoder, _ = counting(name, 10_000)
     assert encoder.encode(first) == read_in_one(name, first)
     assert encoder.encode_pair(first, second) == read_in_one(name, first, second)

@@ -117,9 +117,9 @@ def test_a_device_with_time_to_spare_is_asked_all_questions_at_once(spare: int) 
     runtime = FakeRuntime(ROLES, spare_requests=spare)
     with Engine(runtime, cache_bytes=0) as engine:
         # The second of the two requests starts while the first is unfinished.
-        one, two = engine.score_many([("Elvis sang.", "Elvis sang.")] * 2)
+        first, second = engine.score_many([("Elvis sang.", "Elvis sang.")] * 2)
     with Engine(world()) as engine:
-        assert one.metrics == two.metrics == engine.score("Elvis sang.", "Elvis sang.").metrics
+        assert first.metrics == second.metrics == engine.score("Elvis sang.", "Elvis sang.").metrics
     rounds = [[call.question for call in calls if isinstance(call, Answer)] for _, calls in runtime.batches]
     asked = max(filter(None, rounds), key=len)
     assert len(asked) > 1 if spare else len(set(asked)) == 1
