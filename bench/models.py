@@ -130,7 +130,7 @@ TINY = Size(
         "num_attention_heads": 4,
         "intermediate_size": 128,
     },
-    t5={"vocab_size": 800, "d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4},
+    t5={"vocab_size": 800, "d_model": 64, "d_kv": 32, "d_ff": 128, "num_layers": 2, "num_heads": 4},
     bloom={"vocab_size": 4 * 2048, "hidden_size": 64, "n_layer": 2, "n_head": 4},
     bart={
         "vocab_size": 1_000,
@@ -248,9 +248,9 @@ def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle
 
 
 def graph_bytes(opened: Bundle, role: str) -> int:
-    """Return the bytes of a role's graph files and of their external weights."""
+    """Return the bytes of a role's graph files, of those for targets if it has any, and of their external weights."""
     record = opened.manifest.roles[role]
-    paths = [opened.file(name) for name in record.graph_files]
+    paths = [opened.file(name) for name in record.target_files or record.graph_files]
     outside: dict[tuple[str, int], int] = {}
     for path in paths:
         for tensor in onnx.load(path, load_external_data=False).graph.initializer:

@@ -13,9 +13,11 @@ from unittest import mock
 import msgspec
 
 from groundwire.export import RoleOptions, export_role
+from groundwire.export.roles.names import TARGET_KINDS, find_kind_name
 from groundwire.export.verify import language_model
 from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.cores import usable_cores
+from groundwire.runtime.manifest import TargetRole
 
 from .. import models, spans
 from .setup import SPANS, Setup
@@ -63,16 +65,19 @@ def prepare(setup: Setup, save: Save, role: str) -> None:
     written = time.perf_counter()
     out = setup.bundles / role
     if not (out / MANIFEST).exists():
-        options = RoleOptions(str(folder), precision=setup.precision, allow_unverified=True)
+        # A role without graphs for CUDA runs its own there.
+        target = setup.target if find_kind_name(role) in TARGET_KINDS["cuda"] else None
+        options = RoleOptions(str(folder), precision=setup.precision, allow_unverified=True, target=target)
         with fewer_gate_texts(TEXTS):
             export_role(role, options, out, watch=lambda role, stage: print(f"{role}: {stage}", flush=True))
     opened = Bundle.open(out)
     record = opened.manifest.roles[role]
-    parity = record.parity  # type: ignore[union-attr]
+    of_target = record.find_target("cuda") if setup.target and isinstance(record, TargetRole) else None
+    parity = (of_target or record).parity  # type: ignore[union-attr]
     save(
         Exported(
             models.NAMES[role],
-            record.precision,  # type: ignore[union-attr]
+            (of_target or record).precision,  # type: ignore[union-attr]
             round(written - started, 1),
             round(time.perf_counter() - written, 1),
             round(models.graph_bytes(opened, role) / 1e6, 1),

@@ -12,6 +12,7 @@ import msgspec
 
 from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.manifest import TargetName
 from groundwire.runtime.ort.device import Device, parse_device
 from groundwire.runtime.ort.session import DeviceProfile
 
@@ -47,9 +48,14 @@ class Setup(msgspec.Struct, frozen=True):
         return "fp32" if self.device == "cpu" else "fp16"
 
     @property
+    def target(self) -> TargetName | None:
+        """Of the graphs that roles have beside their own."""
+        return "cuda" if self.device.startswith("cuda") else None
+
+    @property
     def bundles(self) -> Path:
         """The directory of the exported bundles, one for each role."""
-        return self.work / f"{self.size.name}-{self.precision}-{exporter()}"
+        return self.work / f"{self.size.name}-{self.precision}-{self.target or 'own'}-{exporter()}"
 
     def open_bundle(self, role: str) -> Bundle:
         """The bundle of a role; Skipped when it was not exported."""
