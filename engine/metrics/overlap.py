@@ -21,7 +21,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.words import Word, check_words, read_words, words
+from ..text.words import SHORT, Word, check_words, read_words, words
 from .base import Metric, RoleInfos, within
 
 MAX_WORDS = 250_000
@@ -49,12 +49,17 @@ def overlap(
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")
     known: list[str] = []
-    for count, word in enumerate(chain.from_iterable(map(read_words, request.knowledge)), 1):
+    for count, word in enumerate(chain.from_iterable(map(find_words, request.knowledge)), 1):
         if word.content:
             known.append(word.lower)
         if count % WORDS_AT_ONCE == 0:
             yield []  # others have a turn, and a request that was stopped ends here
     return _compare_content(name, content, known)
+
+
+def find_words(passage: str) -> Iterable[Word]:
+    """The words of a passage; those of a short one are kept for the other metrics of the request."""
+    return words(passage) if len(passage) <= SHORT else read_words(passage)
 
 
 def unigram_f1(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.linear_tokenizer import LinearTokenizer
+from groundwire.runtime.memory_zone import LongZone
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
-    from spacy.vocab import Vocab
 
 
 T = TypeVar("T")
@@ -54,12 +54,12 @@ def read_tokens(text: str, build: Callable[[Token, int], T]) -> Iterator[T]:
     Between two parts of a long text, whoever else waits for the tokenizer has a turn. What ``build`` returns may
     have nothing of spaCy.
     """
-    # spaCy does not promise that a tokenizer is thread-safe. The memory zone frees the strings of this part, so the
-    # memory of a service does not grow with the words it has seen.
-    vocabulary, tokenizer = _tokenizer()
+    # spaCy does not promise that a tokenizer is thread-safe. The memory zone frees the strings of words, so the memory
+    # of a service does not grow with those it has seen.
+    zone, tokenizer = _tokenizer()
     parts = tokenizer.cut(text)
     for start, part in parts:
-        with _lock, vocabulary.memory_zone():
+        with _lock, zone.read(len(part)):
             built = [build(token, start) for token in tokenizer.read(part)]
         yield from built
 
@@ -109,8 +109,8 @@ _lock = threading.Lock()
 
 
 @cache
-def _tokenizer() -> tuple[Vocab, LinearTokenizer]:
+def _tokenizer() -> tuple[LongZone, LinearTokenizer]:
     import spacy  # on first use: it takes 70 MB and half a second
 
     nlp = spacy.blank("en")
-    return nlp.vocab, LinearTokenizer(nlp.tokenizer)
+    return LongZone(nlp.vocab), LinearTokenizer(nlp.tokenizer)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from ..calls import FindSpans, IsPersonal, TextSpan
 from ..errors import BundleError, GroundwireError, InvalidRequest
 from ..linear_tokenizer import LinearTokenizer
+from ..memory_zone import LongZone
 from ..protocol import Outcome
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class SpanFinder:
         self._chunks, self._subjects, self._owners = _choose_scheme(nlp.get_pipe("parser").labels)
         nlp.tokenizer = LinearTokenizer(nlp.tokenizer)
         self._nlp = nlp
+        self._zone = LongZone(nlp)
         # spaCy does not promise that one pipeline may run in two threads at once.
         self._lock = threading.Lock()
 
@@ -148,9 +150,9 @@ class SpanFinder:
         if not text.strip():
             return ()
         self._check_length(text)
-        # The memory zone returns the strings and word records of this text, so a service does not grow with the words
-        # it has seen. Nothing of spaCy may outlive it: the spans are plain strings by then.
-        with self._lock, self._nlp.memory_zone():
+        # The memory zone returns strings and word records, so a service does not grow with the words it has seen.
+        # Nothing of spaCy may outlive the block: the spans are plain strings by then.
+        with self._lock, self._zone.read(len(text)):
             return tuple(self._informative(self._nlp(text)))
 
     def is_personal(self, question: str) -> bool:
@@ -159,7 +161,7 @@ class SpanFinder:
         Raises InvalidRequest as :meth:`find` does.
         """
         self._check_length(question)
-        with self._lock, self._nlp.memory_zone():
+        with self._lock, self._zone.read(len(question)):
             # Only these four words can make a question personal, and the parser works on the tokenizer's tokens: a
             # question without them needs no parse. Most have none, and tokenizing costs a twentieth.
             if not any(token.lower_ in _SPEAKERS or token.lower_ in _OWNERS for token in self._nlp.make_doc(question)):
