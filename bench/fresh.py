@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import msgspec
 
-from .dialogues import examples
 from .memory import hide, peak_mb, resident_mb
 
 
@@ -41,6 +40,8 @@ def main(bundle: str, threads: int, max_new_tokens: int) -> Start:
     with Engine.load(bundle, threads=threads) as engine:
         times.append(time.perf_counter())
         loaded = resident_mb()
+        from .dialogues import examples  # not before: it imports the engine
+
         texts, options = examples(), Options(Q2Options(BeamSearch(max_new_tokens=max_new_tokens)))
         engine.score(*texts[0], metrics=("q2",), options=options)
         times.append(time.perf_counter())
