@@ -121,7 +121,7 @@ def targets(results: Results) -> Iterator[Target]:
             yield Target.at_most(f"{piece.model} int8 size", piece.int8_mb, 70, "MB")
         yield Target.at_least(f"{piece.model} int8 over PyTorch", piece.ratio, least[piece.role], "×")
     if results.q2 is not None:
-        yield Target.at_least("whole Q² over PyTorch", results.q2.ratio, 4.0, "×")
+        yield Target.at_least("whole Q² over PyTorch", results.q2.ratio, 15.0, "×")
 
 
 def show(results: Results) -> None:

@@ -108,7 +108,7 @@ def _cell(text: str) -> str:
 # Figures from docs/quality.md and bench/results
 
 
-COMPACT = (("compact", "`q2`, first version of the bundle"), ("compact_all", "all metrics, second version"))
+COMPACT = (("compact", "`q2`"), ("compact_all", "all metrics"))
 """Results of ``bench.compact``, and what they are of."""
 
 
@@ -209,7 +209,7 @@ def write_role_cost(roles: str) -> str:
     machine = document["machine"]
     return (
         f"{parts}{total} of model run time per response, one response at a time on {machine['cores']} cores "
-        f"({machine['processor']}, second version of the bundle; [how it was measured](../benchmarks.md)). "
+        f"({machine['processor']}; [how it was measured](../benchmarks.md)). "
         "Metrics share equal calls, and batches of several roles run at the same time: all metrics of a response "
         f"together take {_ms(latency['total']['p50_ms'])} ms (p50)."
     )
