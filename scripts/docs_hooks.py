@@ -184,7 +184,23 @@ ROLE_METRICS = {
     "qa": "`q2`, `q2_no_nli` and `feqa`: answers",
     "qg": "`q2`, `q2_no_nli` and `feqa`: questions",
     "spans": "`q2`, `q2_no_nli` and `feqa`: spans and the personal filter",
+    "token_classifier": "`token_classifier`",
 }
+
+
+def _share_graph(role: str) -> list[str]:
+    """Return the roles of the embedded bundle that read one graph with a role, itself included.
+
+    Their batches are named by the first.
+    """
+    roles = json.loads((ROOT / "bundles" / "compact" / "bundle.json").read_text(encoding="utf-8"))["roles"]
+    graph = roles[role].get("graph")
+    return sorted(name for name, record in roles.items() if graph and record.get("graph") == graph) or [role]
+
+
+def _name_roles(role: str) -> str:
+    names = ", ".join(f"`{name}`" for name in _share_graph(role))
+    return f"{names}: one graph" if "," in names else names
 
 
 def write_role_times() -> str:
@@ -192,19 +208,25 @@ def write_role_times() -> str:
     results = load_results("compact_all")["results"]["latency"]
     responses = results["total"]["repeats"]
     rows = [
-        [f"`{role}`", ROLE_METRICS.get(role, ""), f"{stage['calls'] / responses:.1f}", _ms(stage["run_ms"] / responses)]
+        [
+            _name_roles(role),
+            "; ".join(ROLE_METRICS[name] for name in _share_graph(role)),
+            f"{stage['calls'] / responses:.1f}",
+            _ms(stage["run_ms"] / responses),
+        ]
         for role, stage in sorted(results["stages"].items())
     ]
     return _table(["role", "used by", "calls per response", "milliseconds per response"], rows)
 
 
 def write_role_cost(roles: str) -> str:
-    """Return one sentence: what the named roles cost per response in the run that computes every metric."""
+    """Return one sentence: what the graphs of the named roles cost per response in the run of every metric."""
     document = load_results("compact_all")
     latency = document["results"]["latency"]
     responses = latency["total"]["repeats"]
-    times = {role: latency["stages"][role]["run_ms"] / responses for role in roles.split()}
-    parts = " + ".join(f"{_ms(time)} ms (`{role}`)" for role, time in times.items())
+    graphs = dict.fromkeys(_share_graph(role)[0] for role in roles.split())
+    times = {role: latency["stages"][role]["run_ms"] / responses for role in graphs}
+    parts = " + ".join(f"{_ms(time)} ms ({_name_roles(role)})" for role, time in times.items())
     total = f" = {_ms(sum(times.values()))} ms" if len(times) > 1 else ""
     machine = document["machine"]
     return (
