@@ -237,6 +237,11 @@ def write_role_cost(roles: str) -> str:
     )
 
 
+def write_q2_time() -> str:
+    """Return the median milliseconds of a response's Q²."""
+    return _ms(load_results("compact")["results"]["latency"]["total"]["p50_ms"])
+
+
 def write_values_cost() -> str:
     """Return one sentence: what ``values`` costs per response, beside word overlap."""
     document = load_results("values")
@@ -453,6 +458,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "nph": write_nph_times,
     "paper_sizes": write_paper_sizes,
     "peers": write_peers,
+    "q2_time": write_q2_time,
     "quality": write_quality_table,
     "roles": write_role_times,
     "scaling": write_scaling,

@@ -22,8 +22,11 @@ import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+names = {Path(wheel).name.split("-")[0] for wheel in sys.argv[1:]}
 for wheel in sys.argv[1:]:
     name, version = Path(wheel).name.split("-")[:2]
+    if name == "onnxruntime" and "onnxruntime_gpu" in names:
+        continue  # the same module; the files of the CPU build would take the place of the GPU's
     try:
         there = distribution(name).version
     except PackageNotFoundError:
