@@ -344,6 +344,8 @@ class TextEncoder:
             encoding = self._tokenizer.encode(*[probe] * count, add_special_tokens=add_special)
             if set(range(count)) <= set(encoding.sequence_ids):
                 break
+        else:
+            raise BundleError("The tokenizer reads no letter, digit or sign of ASCII. Export the bundle again.")
         owners, ids, types = encoding.sequence_ids, encoding.ids, encoding.type_ids
         firsts = [owners.index(sequence) for sequence in range(count)]
         ends = [first + owners.count(sequence) for sequence, first in enumerate(firsts)]

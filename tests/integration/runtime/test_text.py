@@ -10,11 +10,13 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Regex, Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import Replace
 from transformers import PreTrainedTokenizerFast
 
 from groundwire.runtime import tokenization
-from groundwire.runtime.errors import TooLong
+from groundwire.runtime.errors import BundleError, TooLong
 from groundwire.runtime.manifest import Template
 from groundwire.runtime.tokenization import TextEncoder, Window, flatten
 from tests.support import models
@@ -355,3 +357,10 @@ def test_roles_with_equal_files_share_a_tokenizer(tmp_path: Path, monkeypatch: p
     assert other.encode(text) == encoder("byte pairs").encode(text)
     with pytest.raises(TooLong):
         narrow.encode(text)
+
+
+def test_a_tokenizer_that_reads_nothing_is_refused() -> None:
+    nothing = Tokenizer(WordPiece({"[UNK]": 0}, unk_token="[UNK]"))
+    nothing.normalizer = Replace(Regex("."), "")
+    with pytest.raises(BundleError, match="reads no letter"):
+        TextEncoder(nothing, 16).encode("Bob")
