@@ -3,7 +3,7 @@ PYTHON ?= python3
 # A CPU-only build of torch; other builds bring several GB of CUDA packages.
 TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
-CHECK = .venv/bin/python scripts/check.py
+CHECK = .venv/bin/python tests/checks/check.py
 
 .PHONY: demo check test test-adapters test-device test-native evaluate sbom wheels format clean
 
@@ -29,11 +29,11 @@ test-adapters: .venv-adapters/ready
 
 # The C++ core and its bindings under ASan, UBSan and TSan, a minute of fuzzing per topic, and larger exhaustive tests.
 test-native: .venv/ready
-	bash scripts/native_full.sh
+	bash cpp_ext/checks/full.sh
 
 # docs/quality.md and its report from the labelled sets: make evaluate DATA=…/bench
 evaluate: .venv/ready
-	.venv/bin/python scripts/quality.py $(DATA) $(if $(wildcard $(DATA)/../train),--train $(DATA)/../train)
+	.venv/bin/python bench/quality/quality.py $(DATA) $(if $(wildcard $(DATA)/../train),--train $(DATA)/../train)
 
 # What scoring depends on, as a CycloneDX bill of materials: build/sbom.json
 sbom: .venv-sbom/ready
@@ -42,7 +42,7 @@ sbom: .venv-sbom/ready
 
 # The wheels of groundwire and of its data packages, in dist/, tested in an environment of their own.
 wheels: .venv/ready
-	.venv/bin/python scripts/wheels.py
+	.venv/bin/python deploy/wheels.py
 
 format: .venv/ready
 	.venv/bin/ruff format .

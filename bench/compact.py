@@ -28,7 +28,9 @@ from typing import Annotated, NamedTuple
 import msgspec
 import typer
 
-from groundwire.engine import BeamSearch, Engine, Options, Q2Options, Score
+from groundwire.engine import Engine, Options, Score
+from groundwire.engine.schema.options import Q2Options
+from groundwire.generation import BeamSearch
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
 

@@ -33,7 +33,9 @@ def main(bundle: str, threads: int, max_new_tokens: int) -> Start:
     """Load the engine and score the examples once, with questions of up to ``max_new_tokens`` tokens."""
     hide("torch")
     times = [time.perf_counter()]
-    from groundwire.engine import BeamSearch, Engine, Options, Q2Options
+    from groundwire.engine import Engine, Options
+    from groundwire.engine.schema.options import Q2Options
+    from groundwire.generation import BeamSearch
 
     times.append(time.perf_counter())
     imported = resident_mb()

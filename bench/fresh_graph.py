@@ -31,7 +31,7 @@ class Load(msgspec.Struct, frozen=True):
 
 def main(path: str) -> Load:
     """Load the graph."""
-    from groundwire.engine.kg import KnowledgeGraph
+    from groundwire.repair.kg import KnowledgeGraph
 
     imported, started, busy = resident_mb(), time.perf_counter(), time.process_time()
     graph = KnowledgeGraph.load(path)

@@ -27,7 +27,7 @@ import typer
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from groundwire.engine.kg import KnowledgeGraph
+from groundwire.repair.kg import KnowledgeGraph
 from groundwire.runtime.triples import Triple
 
 from . import common, fresh_graph

@@ -60,7 +60,9 @@ def main(
     from rich.console import Console
     from rich.progress import track
 
-    from groundwire.engine import BeamSearch, Engine, Greedy, Options, Q2Options
+    from groundwire.engine import Engine, Options
+    from groundwire.engine.schema.options import Q2Options
+    from groundwire.generation import BeamSearch, Greedy
 
     how = BeamSearch(max_new_tokens=max_new_tokens) if decoding == "beam" else Greedy(max_new_tokens=max_new_tokens)
     options, every, points = Options(Q2Options(how)), max(1, requests // POINTS), []

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from groundwire.engine import Engine, KnowledgeGraph, Refinement
+from groundwire.engine import Engine
+from groundwire.repair import KnowledgeGraph, Refinement
 
 from . import common
 from .common import Target, Timing, check
@@ -130,7 +131,7 @@ def _critique(engine: Engine, graph: KnowledgeGraph, row: Dialogue) -> Callable[
 
 
 def _link(graph: KnowledgeGraph, row: Dialogue) -> Callable[[], object]:
-    from groundwire.engine.nph.context import build_context
+    from groundwire.repair.nph.context import build_context
 
     return lambda: build_context(graph, row.response, row.history, 1)
 

@@ -61,7 +61,7 @@ def run_job(source: Path, out: Path, rows: int) -> tuple[float, int]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from groundwire.integrations.ray import Report, score_files
+    from groundwire.adapters.ray import Report, score_files
 
     os.environ["PYTHONPATH"] = str(common.ROOT)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

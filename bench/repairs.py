@@ -19,13 +19,14 @@ import msgspec
 import typer
 from rich.progress import track
 
-from groundwire.engine import Engine, KnowledgeGraph, Refinement
-from groundwire.engine.nph import steps
+from groundwire.engine import Engine
+from groundwire.recipes.common.phrases import list_originals
+from groundwire.recipes.common.triple_index import TripleIndex
+from groundwire.recipes.nph import critic
+from groundwire.recipes.nph.corruption import CorruptedDialogue
+from groundwire.repair import KnowledgeGraph, Refinement
+from groundwire.repair.nph import steps
 from groundwire.runtime.triples import Triple
-from groundwire.train.common.phrases import list_originals
-from groundwire.train.common.triple_index import TripleIndex
-from groundwire.train.nph import critic
-from groundwire.train.nph.corruption import CorruptedDialogue
 
 from . import common
 

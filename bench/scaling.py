@@ -19,7 +19,8 @@ import numpy as np
 import typer
 from rich.progress import track
 
-from groundwire.engine import Engine, Options, Q2Options
+from groundwire.engine import Engine, Options
+from groundwire.engine.schema.options import Q2Options
 
 from . import common
 from .dialogues import examples

@@ -254,7 +254,16 @@ def main(
         ]
         for level in callers
     ]
-    columns = ("callers", "engine p50", "service p50", "added ms", "engine p99", "service p99", "engine/s", "service/s")
+    columns = (
+        "callers",
+        "engine p50",
+        "service p50",
+        "added ms",
+        "engine p99",
+        "service p99",
+        "engine/s",
+        "interfaces/service/s",
+    )
     common.console().print(common.table("requests over HTTP beside Engine.score, ms", columns, rows))
     common.console().print(f"overload: {overload}")
     used: dict[str, int | float | str | None] = {

@@ -20,8 +20,10 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from groundwire.engine import Engine, Policy, Score, SentenceEvent, Timings
-from groundwire.engine.streaming.policies import OUTCOMES
+from groundwire.engine import Engine, Score
+from groundwire.engine.schema.results import Timings
+from groundwire.guard import Policy, SentenceEvent
+from groundwire.guard.policies import OUTCOMES
 
 from . import common
 from .dialogues import Dialogue, distinct

@@ -16,8 +16,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from groundwire.engine import MetricResult, Options, Request, ValuesExplanation
+from groundwire.engine import MetricResult, Options, Request
 from groundwire.engine.metrics import METRICS
+from groundwire.engine.schema.explanations import ValuesExplanation
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.protocol import RoleInfo
 

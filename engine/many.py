@@ -11,15 +11,15 @@ from typing import Any, TypeAlias, TypeVar
 from groundwire.runtime.arguments import check_iterable
 from groundwire.runtime.errors import InvalidRequest, Overloaded
 
+from .pending import Pending
 from .plan import Plan
 from .schema.options import Options
 from .schema.results import Request, Score, Timings, Verdict
 from .schema.validation import make_request
-from .scoring import PendingScore
 
 T = TypeVar("T")
 Item: TypeAlias = Request | tuple[str, Any] | dict[str, Any]
-Start: TypeAlias = Callable[[Request], PendingScore]
+Start: TypeAlias = Callable[[Request], Pending[Score]]
 RETRY_SECONDS = 0.02
 """Between two attempts when other callers fill the engine's queue."""
 
@@ -31,7 +31,7 @@ class Window:
         self._start = start
         self._plan = plan
         self._size = size
-        self._pending: deque[PendingScore | Score] = deque()
+        self._pending: deque[Pending[Score] | Score] = deque()
 
     @property
     def is_full(self) -> bool:
@@ -52,26 +52,37 @@ class Window:
         return True
 
     @property
-    def oldest(self) -> PendingScore | Score:
-        """The next in order; it stays until ``drop_oldest``, so that ``clear`` yields it if waiting is interrupted."""
+    def oldest(self) -> Pending[Score] | Score:
+        """The next in order; it stays until ``drop_oldest``, so that ``cancel`` reaches it if waiting is interrupted."""
         return self._pending[0]
 
     def drop_oldest(self) -> None:
         """Remove the oldest."""
         self._pending.popleft()
 
-    def clear(self) -> Iterator[PendingScore]:
-        """Remove all; yields those that were not invalid."""
+    def cancel(self) -> None:
+        """Give all of them up."""
         while self._pending:
             pending = self._pending.popleft()
-            if isinstance(pending, PendingScore):
-                yield pending
+            if isinstance(pending, Pending):
+                pending.cancel()
 
 
 def check_items(items: Any) -> Iterable[Any]:
     """``items``, when they can be scored one after another: no set, and no single item."""
     allowed = "a list, or another iterable, of Request, (response, knowledge) or mappings"
     return check_iterable("items", items, allowed)
+
+
+def score_window(items: Iterable[Any], window: Window, progress: Callable[[int], None] | None) -> Iterator[Score]:
+    """Score items in order and report progress; what is in flight is given up when the caller stops."""
+    try:
+        for done, score in enumerate(score_in_order(items, window), 1):
+            yield score
+            if progress is not None:
+                progress(done)
+    finally:
+        window.cancel()
 
 
 def score_in_order(items: Iterable[Any], window: Window) -> Iterator[Score]:
@@ -113,14 +124,14 @@ async def _iterate(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
 
 def _wait_for_oldest(window: Window) -> Score:
     pending = window.oldest
-    score = pending if isinstance(pending, Score) else pending.build(pending.job.future.result())
+    score = pending if isinstance(pending, Score) else pending.result()
     window.drop_oldest()
     return score
 
 
 async def _await_oldest(window: Window) -> Score:
     pending = window.oldest
-    score = pending if isinstance(pending, Score) else pending.build(await asyncio.wrap_future(pending.job.future))
+    score = pending if isinstance(pending, Score) else await pending
     window.drop_oldest()
     return score
 

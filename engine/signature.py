@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
-from groundwire.runtime.calibration import Calibration
+from groundwire import __version__
 from groundwire.runtime.protocol import Identity
 
 from .schema.options import Options
@@ -28,7 +27,7 @@ _NOT_DECISIVE = frozenset(
 
 
 def signature(
-    identity: Identity, metrics: tuple[str, ...], options: Options, calibration: Calibration | None = None
+    identity: Identity, metrics: tuple[str, ...], options: Options, calibration_digest: str | None = None
 ) -> str:
     """Version, bundle and its digest, precision, device, metrics, every option that is not the default, calibration.
 
@@ -40,13 +39,13 @@ def signature(
     changed = [f"{name}={value}" for name, value in _changes(msgspec.to_builtins(options), _DEFAULTS)]
     return "|".join(
         (
-            f"groundwire:{_VERSION}",
+            f"groundwire:{__version__}",
             f"bundle:{identity.bundle}@{identity.digest}{'' if identity.verified else '(unverified)'}",
             f"precision:{identity.precision}",
             f"device:{identity.device}{f'/{identity.kernel}' if identity.kernel else ''}",
             f"metrics:{'+'.join(metrics)}",
             f"options:{','.join(changed) or 'default'}",
-            *([f"calibration:{calibration.digest()}"] if calibration else []),
+            *([f"calibration:{calibration_digest}"] if calibration_digest else []),
         )
     )
 
@@ -69,7 +68,6 @@ def _short(value: str) -> str:
     return f"sha256:{hashlib.sha256(value.encode()).hexdigest()[:12]}"
 
 
-_VERSION = version("groundwire")
 _SHOWN = 80
 """Characters of a setting that a signature spells out."""
 _DEFAULTS = msgspec.to_builtins(Options())

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from groundwire.cli import app
 from groundwire.engine import Engine
-from groundwire.engine.cli import app
 
 LABELLED = Path(__file__).with_name("labelled.jsonl")
 

@@ -17,7 +17,8 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from groundwire import service
-from groundwire.engine import Engine, KnowledgeGraph, Options
+from groundwire.engine import Engine, Options
+from groundwire.repair import KnowledgeGraph
 
 FILMS = Path(__file__).with_name("films.tsv")
 NOT_SURE = "I am not sure about that."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundwire.engine import Engine, KnowledgeGraph
+from groundwire.engine import Engine
+from groundwire.repair import KnowledgeGraph
 
 FILMS = Path(__file__).with_name("films.tsv")
 

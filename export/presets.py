@@ -96,7 +96,7 @@ def _paper_detectors() -> dict[str, RoleOptions]:
     """Return the detectors that the papers compare: pair order (evidence, claim), labels as each checkpoint names them.
 
     A checkpoint that only names LABEL_0, LABEL_1, … is refused: export it as a single role with ``--labels``. BERT on
-    Conv-FEVER is not published; ``groundwire.train`` has its recipe.
+    Conv-FEVER is not published; ``groundwire.recipes`` has its recipe.
     """
     return {
         "detector.vitaminc": RoleOptions("tals/albert-base-vitaminc"),
@@ -152,7 +152,7 @@ def _paper_pmi() -> dict[str, RoleOptions]:
 
     The models with which the paper decodes, BART-large fine-tuned on each of its data sets, are not published, so no
     preset names one: role ``generator`` takes any hub id or directory of a BART, T5 or GPT-2 that was trained to
-    write responses, and ``groundwire.train`` has the recipe.
+    write responses, and ``groundwire.recipes`` has the recipe.
     """
     return {"lm": RoleOptions("bigscience/bloom-560m", max_tokens=2048)}
 

@@ -14,9 +14,50 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from groundwire.engine import Engine, score
+    from groundwire.engine import (
+        BundleError,
+        DeviceError,
+        Engine,
+        EngineClosed,
+        GroundwireError,
+        InvalidRequest,
+        LoadOptions,
+        ModelError,
+        Options,
+        Overloaded,
+        Request,
+        Score,
+        ServerError,
+        ServerUnavailable,
+        StreamClosed,
+        TooLong,
+        Triple,
+        Unreadable,
+        score,
+    )
 
-__all__ = ["Engine", "__version__", "score"]
+__all__ = [
+    "BundleError",
+    "DeviceError",
+    "Engine",
+    "EngineClosed",
+    "GroundwireError",
+    "InvalidRequest",
+    "LoadOptions",
+    "ModelError",
+    "Options",
+    "Overloaded",
+    "Request",
+    "Score",
+    "ServerError",
+    "ServerUnavailable",
+    "StreamClosed",
+    "TooLong",
+    "Triple",
+    "Unreadable",
+    "__version__",
+    "score",
+]
 
 # ONNX Runtime's packages for Linux measure their use and send it to Microsoft from the moment of their import, unless
 # this is set before. Python runs this file before any module of the package, so it holds for all that import it.
@@ -30,8 +71,13 @@ except PackageNotFoundError:  # a checkout that is not installed
 
 def __getattr__(name: str) -> Any:
     """Import the engine with its first use, so that ``groundwire.runtime`` can be imported without it."""
-    if name in ("Engine", "score"):
+    if name in __all__:
         from groundwire import engine
 
         return getattr(engine, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names: what is imported here to define them is no part of the interface."""
+    return sorted(__all__)

@@ -289,7 +289,7 @@ class LocalRuntime:
             return ModelError(message)
         return ModelError(
             f"{message} Export a model that writes responses: groundwire export generator --source ID_OR_DIR --out "
-            "BUNDLE; `python -m groundwire.train generator` trains one."
+            "BUNDLE; `python -m groundwire.recipes generator` trains one."
         )
 
 

@@ -14,11 +14,13 @@ from typing import Any
 import msgspec
 import torch
 
-from groundwire.engine import BeamSearch, Engine, Options, Q2Options
+from groundwire.engine import Engine, Options
 from groundwire.engine.scheduling.scheduler import Scheduler
+from groundwire.engine.schema.options import Q2Options
 from groundwire.engine.schema.results import Request
 from groundwire.evaluate.speed.measure import Stage, observe_stages
 from groundwire.evaluate.speed.rates import Rate, measure_rate
+from groundwire.generation import BeamSearch
 
 from .. import common, every_call, models, paper_size
 from ..common import Timing, check

@@ -68,6 +68,11 @@ def no_part(result: MetricResult, start: int, end: int) -> Mapping[str, float]:
     return {}
 
 
+def keep_options(options: Options) -> Options:
+    """The options as they are."""
+    return options
+
+
 def no_details(result: MetricResult) -> Details | None:
     """Nothing to show besides the value."""
     return None
@@ -94,6 +99,9 @@ class Metric:
     compute: Callable[[Request, Options, RoleInfos], Steps[MetricResult]]
     roles: frozenset[str] = frozenset()
     """Bundle roles it needs."""
+    use_spare_time: Callable[[Options], Options] = keep_options
+    """Options for a device with time to spare, where calls that may turn out not to be needed cost less than another
+    round of calls. The values must not depend on it."""
     package: str = ""
     """A module that must be installed for it; empty when the base installation is enough."""
     groups: frozenset[Group] = frozenset()

@@ -8,14 +8,31 @@ drawn later.
 
 from __future__ import annotations
 
-from ..nph.critic import ROLE, critic_call
-from ..nph.mentions import find_mentions
+from collections.abc import Sequence
+
+from groundwire.runtime.calls import ClassifyTokens
+from groundwire.runtime.triples import SEPARATOR, Triple, linearise
+
 from ..scheduling.steps import Steps
 from ..schema.explanations import CriticExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.token_flags import flag_tokens
 from .base import Metric, RoleInfos
+from .mentions import find_mentions
+
+ROLE = "critic"
+TURNS = 3
+"""Last turns of the history that the critic reads, as in the paper."""
+
+
+def critic_call(triples: Sequence[Triple], history: Sequence[str], response: str) -> ClassifyTokens:
+    """Return the call in which the critic reads a response.
+
+    Triples and turns are joined into one premise. A token classifier takes the maximum over several premises, and a
+    turn that names an entity would then hide every error about it.
+    """
+    return ClassifyTokens(ROLE, (SEPARATOR.join(filter(None, (linearise(triples), *history[-TURNS:]))),), response)
 
 
 def critic(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:

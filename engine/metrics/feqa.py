@@ -10,11 +10,11 @@ from __future__ import annotations
 from groundwire.runtime.calls import Answer, TextSpan
 from groundwire.runtime.triples import linearise
 
-from ..nph.context import format_document
 from ..scheduling.steps import Steps
 from ..schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.documents import format_document
 from ..text.words import words
 from .base import Details, Metric, RoleInfos
 from .claims import find_claims, nothing_to_verify

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from groundwire.runtime.calls import (
     Answer,
     Answered,
@@ -37,6 +39,8 @@ from .nli import LABEL_VALUE
 
 LONG_RESPONSE = 2_000
 """Characters from which one question is generated before the others: many models cannot read such a response."""
+ALL_QUESTIONS = 1_000
+"""More than are generated about a span."""
 SUPPORTED = 0.5
 """A span whose questions score below this on average is reported as unsupported."""
 
@@ -329,6 +333,15 @@ def _describe_comparison(comparison: Comparison) -> str:
 
 
 _ROLES = frozenset({"spans", "qg", "qa", "nli"})
+
+
+def ask_all_at_once(options: Options) -> Options:
+    """Return the options with which all questions of a span are asked in one round, unless the caller chose."""
+    if options.q2.questions_at_once is not None:
+        return options
+    return replace(options, q2=replace(options.q2, questions_at_once=ALL_QUESTIONS))
+
+
 METRICS = (
     Metric(
         name="q2",
@@ -336,6 +349,7 @@ METRICS = (
         description="questions about the response, answered from it and from the knowledge, and the answers compared",
         compute=q2,
         roles=_ROLES,
+        use_spare_time=ask_all_at_once,
         groups=frozenset({"paper"}),
         order=1,
         family="q2",
@@ -354,6 +368,7 @@ METRICS = (
         description="questions as Q² asks them, with the answers compared by their words alone",
         compute=partial(q2, name="q2_no_nli", nli=False),
         roles=_ROLES,
+        use_spare_time=ask_all_at_once,
         groups=frozenset({"paper"}),
         order=2,
         family="q2",

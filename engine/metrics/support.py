@@ -1,6 +1,6 @@
 """The probability that one sentence supports another, from a few numbers: a logistic regression.
 
-``python -m groundwire.evaluate.citing`` fits it to claims with the sentences that support them.
+``python -m groundwire.recipes.citing`` fits it to claims with the sentences that support them.
 """
 
 from __future__ import annotations

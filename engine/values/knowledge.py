@@ -8,7 +8,7 @@ from functools import cached_property
 from math import inf
 from typing import NamedTuple, TypeAlias
 
-from ..kg.normalization import FUNCTION_WORDS
+from ..text.normalization import FUNCTION_WORDS
 from .demonyms import COUNTRY_OF
 from .finding import find_amounts
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name

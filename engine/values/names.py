@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from groundwire.runtime.language import ENGLISH
 
-from ..kg.normalization import FUNCTION_WORDS, fold_word
+from ..text.normalization import FUNCTION_WORDS, fold_word
 from .dates import MONTHS
 from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
 from .quantities import stem

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..kg.normalization import FUNCTION_WORDS
 from ..schema.explanations import ValueKind
+from ..text.normalization import FUNCTION_WORDS
 from .numbers import PLURAL_SCALES, Number, read_fraction, read_number, read_ordinal
 from .records import Hedge, Measure
 from .tokens import Token, read_table, text_at, touches

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..kg.normalization import FUNCTION_WORDS
+from ..text.normalization import FUNCTION_WORDS
 from .names import fold_name
 from .quantities import stem
 from .records import Name, Statement, Value

@@ -5,7 +5,7 @@ A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where 
 characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the response,
 in characters of a passage), and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line
 with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
-ignored. ``engine/jsonl/columns.py`` has the other names of response, knowledge and history.
+ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and history.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from groundwire.engine.jsonl.columns import AmbiguousColumns, find_columns, rename_fields
 from groundwire.engine.schema.explanations import PassageRange
+from groundwire.files.columns import AmbiguousColumns, find_columns, rename_fields
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example

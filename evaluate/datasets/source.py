@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from groundwire.engine.jsonl.json_text import MalformedText, decode_json
-from groundwire.engine.jsonl.rows import Row, check_header, split_rows
-from groundwire.engine.jsonl.sources import open_source, read_parquet, strip_gzip, translate_read_errors
+from groundwire.files.json_text import MalformedText, decode_json
+from groundwire.files.rows import Row, check_header, split_rows
+from groundwire.files.sources import open_source, read_parquet, strip_gzip, translate_read_errors
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example

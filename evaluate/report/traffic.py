@@ -8,10 +8,10 @@ from typing import NamedTuple, get_args
 
 import msgspec
 
+from groundwire.monitor.concentration import SIGNIFICANT
+from groundwire.monitor.records import Drift, Factor, Group, QuantityShift, TrafficReport
 from groundwire.runtime.errors import InvalidRequest
 
-from ..traffic.concentration import SIGNIFICANT
-from ..traffic.records import Drift, Factor, Group, QuantityShift, TrafficReport
 from .page import format_time, make_environment
 from .tables import Column, Table
 from .traffic_plots import draw_looks, draw_probabilities

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.ticker import MaxNLocator
 
-from ..traffic.records import Drift, ProbabilityCounts
+from groundwire.monitor.records import Drift, ProbabilityCounts
+
 from .drawing import CARD, CONSISTENT, FAINT, INCONSISTENT, INK, SMALL, Drawing, finish_drawing, open_figure
 
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import msgspec
 
 from groundwire.engine.api import Engine
-from groundwire.engine.jsonl.results_file import ResultsFile
-from groundwire.engine.jsonl.resuming import digest_request, is_final
 from groundwire.engine.plan import Plan, make_plan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
+from groundwire.files.results_file import ResultsFile
+from groundwire.files.resuming import digest_request, is_final
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.cores import usable_cores

@@ -11,7 +11,7 @@ from tests.support.streams import METRICS
 load("any_guardrail")
 from any_guardrail import Guardrail  # noqa: E402
 
-from groundwire.integrations.any_guardrail import GroundwireGuardrail  # noqa: E402
+from groundwire.adapters.any_guardrail import GroundwireGuardrail  # noqa: E402
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from groundwire.adapters.checking import NoScore
 from groundwire.engine import Engine
-from groundwire.integrations.checking import NoScore
 from tests.support.adapters import CONSISTENT, FAILURE, GREETING, INCONSISTENT, KNOWLEDGE, PROBABILITY, load
 
 deepeval = load("deepeval")
@@ -15,7 +15,7 @@ load("deepeval.metrics")
 from deepeval.evaluate.configs import AsyncConfig, DisplayConfig, ErrorConfig  # noqa: E402
 from deepeval.test_case import LLMTestCase  # noqa: E402
 
-from groundwire.integrations.deepeval import DeepEvalMetric  # noqa: E402
+from groundwire.adapters.deepeval import DeepEvalMetric  # noqa: E402
 
 
 def make_case(response: str, **contexts: list[str]) -> LLMTestCase:

@@ -15,7 +15,7 @@ load("fastapi.testclient")
 from fastapi import Depends, FastAPI  # noqa: E402
 from fastapi.testclient import TestClient  # noqa: E402
 
-from groundwire.integrations.fastapi import Guard  # noqa: E402
+from groundwire.adapters.fastapi import Guard  # noqa: E402
 
 
 def get(engine: Engine, draft: str) -> Any:

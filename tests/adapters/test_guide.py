@@ -36,5 +36,9 @@ def test_a_block_runs(package: str, code: str, capsys: pytest.CaptureFixture[str
 
 def test_every_adapter_is_in_the_guide() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    modules = {path.stem for path in (ROOT / "integrations").glob("*.py")} - {"__init__", "extras", "transformers"}
-    assert [name for name in sorted(modules) if f"groundwire.integrations.{name}" not in text] == []
+    modules = {path.stem for path in (ROOT / "interfaces" / "adapters").glob("*.py")} - {
+        "__init__",
+        "extras",
+        "transformers",
+    }
+    assert [name for name in sorted(modules) if f"groundwire.adapters.{name}" not in text] == []

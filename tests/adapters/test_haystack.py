@@ -12,7 +12,7 @@ from tests.support.adapters import CONSISTENT, FAILURE, GREETING, INCONSISTENT, 
 load("haystack.components.evaluators")
 from haystack import Pipeline  # noqa: E402
 
-from groundwire.integrations.haystack import HaystackEvaluator  # noqa: E402
+from groundwire.adapters.haystack import HaystackEvaluator  # noqa: E402
 
 
 def test_a_pipeline_scores_every_answer(engine: Engine) -> None:
@@ -54,7 +54,7 @@ def test_lists_of_different_lengths_are_refused(engine: Engine) -> None:
 def test_a_pipeline_is_saved_without_its_engine(engine: Engine) -> None:
     pipeline = Pipeline()
     pipeline.add_component("faithfulness", HaystackEvaluator(metrics=["nli"]))
-    copy = Pipeline.loads(pipeline.dumps(), allowed_modules=["groundwire.integrations.haystack"])
+    copy = Pipeline.loads(pipeline.dumps(), allowed_modules=["groundwire.adapters.haystack"])
     assert copy.get_component("faithfulness").to_dict()["init_parameters"] == {"metrics": ["nli"]}
     with pytest.raises(InvalidRequest, match="GROUNDWIRE_BUNDLE"):
         HaystackEvaluator(engine).to_dict()

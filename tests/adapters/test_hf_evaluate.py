@@ -17,7 +17,7 @@ with pytest.MonkeyPatch.context() as patch:
     patch.setattr(sys, "path", [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT])
     load("evaluate")
 load("datasets")
-from groundwire.integrations.hf_evaluate import EvaluateMetric  # noqa: E402
+from groundwire.adapters.hf_evaluate import EvaluateMetric  # noqa: E402
 
 
 def compute(engine: Engine, folder: Path, *responses: str, knowledge: str = KNOWLEDGE) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage  # noqa: E402
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough  # noqa: E402
 from langsmith.schemas import Example, Run  # noqa: E402
 
-from groundwire.integrations.langchain import LangSmithEvaluator, make_runnable  # noqa: E402
+from groundwire.adapters.langchain import LangSmithEvaluator, make_runnable  # noqa: E402
 
 
 def make_run(outputs: dict[str, Any] | None, inputs: dict[str, Any] | None = None) -> Run:

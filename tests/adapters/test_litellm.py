@@ -15,7 +15,7 @@ litellm = load("litellm")
 load("litellm.integrations.custom_guardrail")
 from litellm.exceptions import GuardrailRaisedException  # noqa: E402
 
-from groundwire.integrations.litellm import LiteLLMGuardrail  # noqa: E402
+from groundwire.adapters.litellm import LiteLLMGuardrail  # noqa: E402
 
 DATA = {
     "metadata": {"knowledge": [KNOWLEDGE]},

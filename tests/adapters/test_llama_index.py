@@ -11,7 +11,7 @@ load("llama_index.core.evaluation")
 from llama_index.core.base.response.schema import Response  # noqa: E402
 from llama_index.core.schema import NodeWithScore, TextNode  # noqa: E402
 
-from groundwire.integrations.llama_index import LlamaIndexEvaluator  # noqa: E402
+from groundwire.adapters.llama_index import LlamaIndexEvaluator  # noqa: E402
 
 
 @pytest.mark.parametrize(("text", "passing"), [(CONSISTENT, True), (INCONSISTENT, False), (GREETING, True)])

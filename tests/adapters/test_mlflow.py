@@ -8,7 +8,7 @@ from groundwire.engine import Engine
 from tests.support.adapters import CONSISTENT, FAILURE, GREETING, INCONSISTENT, KNOWLEDGE, PROBABILITY, load
 
 load("mlflow.genai.scorers")
-from groundwire.integrations.mlflow import make_scorer  # noqa: E402
+from groundwire.adapters.mlflow import make_scorer  # noqa: E402
 
 
 @pytest.mark.parametrize("where", ["inputs", "expectations"])

@@ -11,7 +11,7 @@ from groundwire.engine import Engine
 from tests.support.adapters import CONSISTENT, FAILURE, GREETING, INCONSISTENT, KNOWLEDGE, PROBABILITY, load
 
 load("nemoguardrails")
-from groundwire.integrations.nemo_guardrails import make_action  # noqa: E402
+from groundwire.adapters.nemo_guardrails import make_action  # noqa: E402
 
 
 def run(engine: Engine, response: str | None, chunks: Any = KNOWLEDGE) -> Any:

@@ -16,7 +16,7 @@ from agents import Agent, Model, ModelResponse, OutputGuardrailTripwireTriggered
 from agents.usage import Usage  # noqa: E402
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText  # noqa: E402
 
-from groundwire.integrations.openai_agents import make_output_guardrail  # noqa: E402
+from groundwire.adapters.openai_agents import make_output_guardrail  # noqa: E402
 
 
 @dataclass

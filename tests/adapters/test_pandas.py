@@ -8,7 +8,7 @@ from groundwire.engine import Engine, InvalidRequest
 from tests.support.adapters import CONSISTENT, FAILURE, GREETING, INCONSISTENT, KNOWLEDGE, PROBABILITY, load
 
 pandas = load("pandas")
-import groundwire.integrations.pandas  # noqa: E402, F401  # registers the accessor
+import groundwire.adapters.pandas  # noqa: E402, F401  # registers the accessor
 
 
 def test_each_row_has_its_score_under_its_index(engine: Engine) -> None:

@@ -12,7 +12,7 @@ CONFTEST = """
 import pytest
 from tests.support.adapters import fail, open_engine
 
-pytest_plugins = ["groundwire.integrations.pytest"]
+pytest_plugins = ["groundwire.adapters.pytest"]
 
 @pytest.fixture(scope="session")
 def groundwire_engine():

@@ -6,15 +6,15 @@ import math
 
 import pytest
 
+from groundwire.adapters.checking import NoScore
 from groundwire.engine import Engine
-from groundwire.integrations.checking import NoScore
 from tests.support.adapters import CONSISTENT, FAILURE, GREETING, INCONSISTENT, KNOWLEDGE, PROBABILITY, load
 
 ragas = load("ragas")
 load("ragas.metrics.base")
 from ragas import EvaluationDataset, SingleTurnSample  # noqa: E402
 
-from groundwire.integrations.ragas import RagasMetric  # noqa: E402
+from groundwire.adapters.ragas import RagasMetric  # noqa: E402
 
 
 def make_sample(response: str) -> SingleTurnSample:

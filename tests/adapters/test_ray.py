@@ -25,7 +25,7 @@ load("pyarrow")
 import pyarrow  # noqa: E402
 from pyarrow import parquet  # noqa: E402
 
-from groundwire.integrations.ray import Report, ScoreBatch, make_deployment, score_files  # noqa: E402
+from groundwire.adapters.ray import Report, ScoreBatch, make_deployment, score_files  # noqa: E402
 from tests.support.ray_engines import load_broken, load_fast, load_noted  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -67,7 +67,7 @@ def test_without_cudnn_the_gpu_does_not_start(bundle: Path, tmp_path: Path) -> N
 
 
 def test_doctor_starts_the_providers() -> None:
-    done = run_python("from groundwire.engine.cli import main; sys.argv[1:] = ['doctor']; main()", COLUMNS="400")
+    done = run_python("from groundwire.cli import main; sys.argv[1:] = ['doctor']; main()", COLUMNS="400")
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
     assert "starts onnxruntime-1.31.1/sm_90" in rows["cuda"]
     assert "device='tensorrt' needs the Python package tensorrt: No module named" in rows["tensorrt"]

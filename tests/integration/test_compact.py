@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from groundwire.engine import Engine, Q2Explanation, Score
+from groundwire.engine import Engine, Score
+from groundwire.engine.schema.explanations import Q2Explanation
 from groundwire.runtime.bundle import Bundle, embedded
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")

@@ -16,8 +16,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from groundwire.cli import app
 from groundwire.engine import Engine
-from groundwire.engine.cli import app
 from groundwire.runtime.bundle import embedded
 from groundwire.runtime.local import LocalRuntime
 
@@ -209,7 +209,7 @@ def test_every_decision_is_dated_complete_and_listed_once() -> None:
 
 
 def test_every_metric_has_a_page() -> None:
-    from groundwire.engine import METRICS
+    from groundwire.engine.metrics import METRICS
 
     index = (DOCS / "metrics" / "index.md").read_text(encoding="utf-8")
     assert [name for name in METRICS if f"`{name}`" not in index] == []

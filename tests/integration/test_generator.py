@@ -1,4 +1,4 @@
-"""The embedded generator; tests/training/test_generator_bundle.py has what needs no trained weights."""
+"""The embedded generator; tests/recipes/test_generator_bundle.py has what needs no trained weights."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from groundwire.engine import Engine, GenerationOptions
-from groundwire.engine.cli import app
+from groundwire.cli import app
+from groundwire.engine import Engine
+from groundwire.generation import GenerationOptions
 from groundwire.runtime.bundle import Bundle, embedded
 
 pytestmark = pytest.mark.skipif(

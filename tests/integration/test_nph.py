@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from groundwire.engine import Engine, KnowledgeGraph, Refinement
-from groundwire.engine.cli import app
-from groundwire.engine.nph.context import build_context
+from groundwire.cli import app
+from groundwire.engine import Engine
+from groundwire.repair import KnowledgeGraph, Refinement
+from groundwire.repair.nph.context import build_context
 from groundwire.runtime.bundle import Bundle, embedded
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

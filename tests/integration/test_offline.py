@@ -21,10 +21,21 @@ with Engine.load("compact", device="cpu", threads=1) as engine:
     score = engine.score("Elvis was born in 1936.", "Elvis Presley was born in 1935.", metrics="all")
     assert score.status == "scored", score.message
 """
-COMMAND = "from groundwire.engine.cli import main; main()"
+COMMAND = "from groundwire.cli import main; main()"
 SOURCES = [
     path
-    for folder in ("engine", "runtime", "export", "evaluate", "integrations", "train", "bench", "scripts", "examples")
+    for folder in (
+        "runtime",
+        "engine",
+        "apps",
+        "interfaces",
+        "export",
+        "evaluate",
+        "recipes",
+        "bench",
+        "deploy",
+        "examples",
+    )
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 
@@ -41,7 +52,7 @@ def test_the_filter_ends_a_process_that_opens_a_socket(tmp_path: Path) -> None:
     "arguments",
     [
         ["-c", "import groundwire.runtime.ort.session, time; time.sleep(1)"],
-        ["-c", "import groundwire.integrations, groundwire.evaluate, groundwire.runtime.local"],
+        ["-c", "import groundwire.adapters, groundwire.evaluate, groundwire.runtime.local"],
         pytest.param(["-c", SCORE], marks=needs_bundle),
         ["-c", COMMAND, "doctor"],
         pytest.param(["-c", COMMAND, "score", str(ROOT / "examples" / "dialogues.jsonl")], marks=needs_bundle),

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundwire.engine import Engine, EngineClosed, Policy, Release, Score, SentenceEvent, Timings
-from groundwire.engine.streaming.policies import OUTCOMES
+from groundwire.engine import Engine, EngineClosed, Score
+from groundwire.engine.schema.results import Timings
+from groundwire.guard import Policy, Release, SentenceEvent
+from groundwire.guard.policies import OUTCOMES
 from tests.support.streams import cut, cut_units
 
 FAST = ("nli", "detector.consistency", "verifiability", "overlap", "overlap_precision", "values")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from groundwire.engine.nph.mentions import EntityLink
+from groundwire.engine.metrics.mentions import EntityLink
 from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
 from groundwire.engine.text.words import WORD, words
 from groundwire.runtime.calls import TextSpan

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from groundwire.engine import Fallback, Options, Policy, Regenerate, Release
+from groundwire.engine import Options
 from groundwire.engine.plan import make_plan
 from groundwire.engine.scheduling.jobs import Job
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.schema.validation import make_request
 from groundwire.engine.scoring import start
-from groundwire.engine.streaming.core import StreamCore, Work
-from groundwire.engine.streaming.policies import OUTCOMES
-from groundwire.engine.streaming.records import Event, SentenceEvent
+from groundwire.guard import Fallback, Policy, Regenerate, Release
+from groundwire.guard.core import StreamCore, Work
+from groundwire.guard.policies import OUTCOMES
+from groundwire.guard.records import Event, SentenceEvent
 from groundwire.runtime.calls import Call, role_of
 from groundwire.runtime.errors import DeviceError, EngineClosed, ModelError, Overloaded, StreamClosed, TooLong
 from groundwire.runtime.fake import FakeRuntime

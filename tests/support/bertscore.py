@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from groundwire.engine import BertScoreExplanation, Score
+from groundwire.engine import Score
+from groundwire.engine.schema.explanations import BertScoreExplanation
 
 
 def get_explanation(score: Score) -> BertScoreExplanation:

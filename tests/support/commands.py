@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from typer.testing import CliRunner, Result
 
-from groundwire.export.commands import app
+from groundwire.cli.export import app
 
 
 def invoke_export(*arguments: str) -> Result:

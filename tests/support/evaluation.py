@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
-from groundwire.engine import Engine, MetricResult, Score, Timings, Verdict
+from groundwire.engine import Engine, MetricResult, Score, Verdict
 from groundwire.engine.plan import Plan, make_plan
+from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile

@@ -1,6 +1,6 @@
 """Lets tests run on another native module: ``GROUNDWIRE_NATIVE=FILE pytest -p tests.support.native_module``.
 
-A build with sanitizers needs their runtime library in the process first (LD_PRELOAD): ``scripts/native_full.sh``.
+A build with sanitizers needs their runtime library in the process first (LD_PRELOAD): ``cpp_ext/checks/full.sh``.
 """
 
 from __future__ import annotations

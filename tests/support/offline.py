@@ -1,6 +1,6 @@
 """Runs Python in a process that the kernel kills when it opens a network socket, whatever language asks for it.
 
-    python tests/support/offline.py -m groundwire.engine.cli doctor
+    python tests/support/offline.py -m groundwire.cli doctor
 
 A filter of system calls (seccomp) stays with the process, its threads and its children. It shows a machine without
 IPv6, because urllib3 asks for that when it is imported, and lets sockets within the machine (``AF_UNIX``) through.

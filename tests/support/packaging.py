@@ -1,4 +1,4 @@
-"""The embedded bundles, and what their data packages in ``packaging/`` say of themselves."""
+"""The embedded bundles, and what their data packages in ``bundles/packaging/`` say of themselves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IN_CHECKOUT = [
 
 def read_project(bundle: str | None = None) -> dict[str, Any]:
     """The ``pyproject.toml`` of a bundle's package, or of Groundwire."""
-    folder = ROOT if bundle is None else ROOT / "packaging" / bundle
+    folder = ROOT if bundle is None else ROOT / "bundles" / "packaging" / bundle
     return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
 
 

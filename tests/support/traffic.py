@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from groundwire.engine import MetricResult, Request, Score, Timings, Verdict
+from groundwire.engine import MetricResult, Request, Score, Verdict
 from groundwire.engine.schema.explanations import UnsupportedSpan
-from groundwire.evaluate.traffic.observations import Observation, Observations
+from groundwire.engine.schema.results import Timings
+from groundwire.monitor.observations import Observation, Observations
 from groundwire.runtime.calibration import Calibration, HeldOut, OrderStatistics
 
 from .evaluation import CALIBRATION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
-from groundwire.train.cli import app
+from groundwire.recipes.cli import app
 
 
 def run(*arguments: object) -> None:

@@ -12,7 +12,7 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 HEAVY = {"torch", "transformers", "optimum", "onnx", "onnx_ir", "bert_score", "sentencepiece"}
 """Libraries of the exporter and of training."""
-EXPORTERS = ("groundwire.export", "groundwire.train")
+EXPORTERS = ("groundwire.export", "groundwire.recipes")
 
 
 def list_files(folder: Path) -> list[Path]:

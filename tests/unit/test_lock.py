@@ -31,4 +31,4 @@ def test_the_locked_versions_are_the_tested_ones() -> None:
     different = {
         name: (version, versions[name]) for name, version in LOCKED.items() if versions.get(name, version) != version
     }
-    assert not different, "run scripts/lock.sh"
+    assert not different, "run deploy/lock.sh"

@@ -20,7 +20,7 @@ from tests.support.packaging import (
 
 @pytest.mark.parametrize("bundle", BUNDLES)
 def test_a_data_package_has_the_texts_of_its_licences(bundle: str) -> None:
-    folder = ROOT / "packaging" / bundle
+    folder = ROOT / "bundles" / "packaging" / bundle
     licence = read_project(bundle)["project"]["license"]
     texts = {path.stem for path in (folder / "LICENSES").iterdir()}
     assert set(licence.split(" AND ")) <= texts

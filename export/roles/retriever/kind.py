@@ -1,4 +1,4 @@
-"""Entity retrievers: three graphs, from checkpoints that ``groundwire.train`` wrote."""
+"""Entity retrievers: three graphs, from checkpoints that ``groundwire.recipes`` wrote."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _load(options: RoleOptions) -> Checkpoint:
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise ExportError(
             f"The retriever checkpoint {options.source!r} cannot be loaded: {str(error).strip().splitlines()[0]} "
-            "Give a directory that `python -m groundwire.train retriever` wrote."
+            "Give a directory that `python -m groundwire.recipes retriever` wrote."
         ) from error
     max_tokens = min(options.max_tokens or model.config.max_tokens, model.bert.max_position_embeddings)
     # The runtime pads a text to a width that may be a little above its length.

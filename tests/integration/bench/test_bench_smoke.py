@@ -27,8 +27,8 @@ from bench import values as values_benchmark
 from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
-from groundwire.engine import Policy
-from groundwire.engine.streaming.policies import OUTCOMES
+from groundwire.guard import Policy
+from groundwire.guard.policies import OUTCOMES
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ import pytest
 from bert_score import score as package
 from bert_score.utils import get_idf_dict, get_tokenizer
 
-from groundwire.engine import BertScoreOptions, Engine, Options
+from groundwire.engine import Engine, Options
+from groundwire.engine.schema.options import BertScoreOptions
 from groundwire.export import RoleOptions, export_role
 from tests.support import models
 from tests.support.bertscore import get_explanation, get_values

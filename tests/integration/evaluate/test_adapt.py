@@ -12,11 +12,11 @@ import typer
 from transformers import AutoModelForSequenceClassification
 from typer.testing import CliRunner
 
+from groundwire.cli.adapt import adapt
 from groundwire.engine import Engine
 from groundwire.evaluate.adaptation import bundles, report
 from groundwire.evaluate.adaptation.bundles import adapt_bundle
 from groundwire.evaluate.adaptation.report import AdaptationReport
-from groundwire.evaluate.cli.adapt import adapt
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.runtime.bundle import Bundle

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from groundwire.cli import app
 from groundwire.engine import Engine
-from groundwire.engine.cli import app
 from groundwire.runtime.bundle import Bundle, embedded, locate
 from groundwire.runtime.calibration import Calibration
 from tests.support.usage import usage_error

@@ -9,10 +9,10 @@ from pathlib import Path
 import typer
 from typer.core import TyperGroup
 
-from groundwire.evaluate.papers import TABLES
-from groundwire.evaluate.papers.command import show_table
-from groundwire.export.commands import app as export
+from groundwire.cli.export import app as export
 from groundwire.export.presets import PRESETS
+from groundwire.recipes.papers import TABLES
+from groundwire.recipes.papers.command import show_table
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "reproduce.md"
 
@@ -28,9 +28,9 @@ def test_the_guide_has_a_command_for_every_table() -> None:
 
 
 def test_the_commands_of_the_guide_exist_with_their_options() -> None:
-    from groundwire.engine.cli.refine import refine_file
-    from groundwire.evaluate.cli.convert import convert
-    from groundwire.evaluate.cli.evaluate import evaluate
+    from groundwire.cli.evaluate import evaluate
+    from groundwire.cli.refine import refine_file
+    from groundwire.recipes.dialogues.command import convert
 
     root = typer.Typer()
     root.command("convert")(convert)

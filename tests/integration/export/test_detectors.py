@@ -10,7 +10,8 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from groundwire.engine import DetectorExplanation, Engine
+from groundwire.engine import Engine
+from groundwire.engine.schema.explanations import DetectorExplanation
 from groundwire.export import RoleOptions, export_role, labels, preset
 from groundwire.export.roles.registry import find_kind
 from groundwire.runtime.errors import ExportError

@@ -190,7 +190,7 @@ def test_help_has_an_example_to_copy() -> None:
 
 def test_the_command_is_cheap_to_import() -> None:
     heavy = {"torch", "transformers", "onnx", "onnxruntime"}
-    code = f"import sys, groundwire.export.commands; print({heavy} & set(sys.modules))"
+    code = f"import sys, groundwire.cli.export; print({heavy} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 

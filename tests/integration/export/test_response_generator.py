@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from groundwire.cli.export import app
 from groundwire.export import RoleOptions, export_role, preset
-from groundwire.export.commands import app
 from groundwire.export.options import PROMPT, Gate
 from groundwire.export.passes import fold_transposes, to_half
 from groundwire.export.roles import generation

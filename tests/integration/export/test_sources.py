@@ -53,7 +53,7 @@ def export(*arguments: str, **environment: str) -> list[str]:
     code = (
         "import sys\n"
         "from typer.testing import CliRunner\n"
-        "from groundwire.export.commands import app\n"
+        "from groundwire.cli.export import app\n"
         f"result = CliRunner().invoke(app, {list(arguments)!r})\n"
         "print(*result.output.replace('│', ' ').split(), repr(result.exception))\n"
         "print(sorted({'torch', 'transformers', 'onnx'} & set(sys.modules)))\n"

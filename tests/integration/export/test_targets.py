@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
-from groundwire.export import RoleOptions, commands, export_bundle, export_role, pipeline
+from groundwire.cli import export as commands
+from groundwire.export import RoleOptions, export_bundle, export_role, pipeline
 from groundwire.export.passes import add_quantization, to_half
 from groundwire.export.passes.operators import OPERATORS, adapt_operators, find_unsupported
 from groundwire.export.session import Session

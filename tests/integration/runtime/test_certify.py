@@ -15,7 +15,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from groundwire.engine.cli.bundle import app
+from groundwire.cli.bundle import app
 from groundwire.runtime.bundle import Bundle, sha256
 from groundwire.runtime.certify import certify
 from groundwire.runtime.errors import BundleError, DeviceError
@@ -100,7 +100,7 @@ def test_weights_that_changed_are_noticed(zoo: Zoo, tmp_path: Path) -> None:
 def test_the_command_needs_no_torch(tiny_bundle: Path) -> None:
     code = (
         "import sys; sys.modules['torch'] = sys.modules['transformers'] = None\n"
-        "from groundwire.engine.cli import main; sys.argv[1:] = ['bundle', 'certify', sys.argv[1]]; main()"
+        "from groundwire.cli import main; sys.argv[1:] = ['bundle', 'certify', sys.argv[1]]; main()"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tiny_bundle)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

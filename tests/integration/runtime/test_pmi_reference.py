@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.engine import Engine, PmiExplanation
+from groundwire.engine import Engine
+from groundwire.engine.schema.explanations import PmiExplanation
 from tests.reference.pmi import PmiReference
 from tests.support.zoo import Zoo
 

@@ -15,8 +15,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from groundwire.engine import BeamSearch, Engine, Greedy, Options, Q2Explanation, Q2Options, Score
+from groundwire.engine import Engine, Options, Score
+from groundwire.engine.schema.explanations import Q2Explanation
+from groundwire.engine.schema.options import Q2Options
 from groundwire.export import RoleOptions, export_bundle
+from groundwire.generation import BeamSearch, Greedy
 from groundwire.runtime.models.span_finder import SpanFinder
 from tests.reference.q2 import Q2Reference, Question, Scored
 

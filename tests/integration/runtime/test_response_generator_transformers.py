@@ -13,8 +13,9 @@ pytest.importorskip("groundwire.export.pipeline", reason="needs the export extra
 
 import torch
 
-from groundwire.engine import BeamSearch, Engine, Generation, GenerationOptions, Greedy
-from groundwire.integrations.transformers import PMILogitsProcessor
+from groundwire.adapters.transformers import PMILogitsProcessor
+from groundwire.engine import Engine
+from groundwire.generation import BeamSearch, Generation, GenerationOptions, Greedy
 from groundwire.runtime.calls import Generate, GeneratedSequence
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.models.prompt import fill_prompt

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from groundwire.engine.cli.bundle import app
+from groundwire.cli.bundle import app
 from groundwire.export import RoleOptions, export_bundle
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import Answer, Classify

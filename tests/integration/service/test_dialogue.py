@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from groundwire.engine import Engine, KnowledgeGraph
+from groundwire.engine import Engine
+from groundwire.repair import KnowledgeGraph
 from groundwire.runtime.bundle import embedded
 from tests.support.offline import ROOT
 from tests.support.service import connect

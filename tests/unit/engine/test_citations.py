@@ -11,20 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from groundwire.engine import (
-    CitationOptions,
-    CitationsExplanation,
-    Engine,
-    InvalidRequest,
-    Options,
-    Score,
-    SentenceEvent,
-)
-from groundwire.engine.cli import app
+from groundwire.cli import app
+from groundwire.engine import Engine, InvalidRequest, Options, Score
 from groundwire.engine.metrics.alignment import TokenTable, align, find_content_tokens
 from groundwire.engine.metrics.support import EMBEDDED, SupportFeatures
+from groundwire.engine.schema.explanations import CitationsExplanation
+from groundwire.engine.schema.options import CitationOptions
 from groundwire.engine.text.relevance import PassageSentence
 from groundwire.engine.text.sentences import sentences
+from groundwire.guard import SentenceEvent
 from groundwire.runtime.calls import Classify, Embed
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.fake import FakeRuntime

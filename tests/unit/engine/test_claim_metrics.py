@@ -6,22 +6,16 @@ from typing import Any
 
 import pytest
 
-from groundwire.engine import (
+from groundwire.engine import Engine, InvalidRequest, Options, Score
+from groundwire.engine.schema.explanations import (
     DetectorExplanation,
-    DetectorOptions,
-    Engine,
     FeqaExplanation,
-    FeqaOptions,
-    Greedy,
-    InvalidRequest,
     NliExplanation,
-    NliOptions,
-    Options,
-    Score,
     TokenClassifierExplanation,
-    TokenClassifierOptions,
     VerifiabilityExplanation,
 )
+from groundwire.engine.schema.options import DetectorOptions, FeqaOptions, NliOptions, TokenClassifierOptions
+from groundwire.generation import Greedy
 from groundwire.runtime.calls import (
     Answer,
     Classified,

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from groundwire.engine import CriticExplanation, CriticOptions, Engine, InvalidRequest, Options, Request, Score
-from groundwire.engine.cli import app
-from groundwire.engine.nph.mentions import find_mentions
-from groundwire.engine.schema.explanations import FlaggedToken
+from groundwire.cli import app
+from groundwire.engine import Engine, InvalidRequest, Options, Request, Score
+from groundwire.engine.metrics.mentions import find_mentions
+from groundwire.engine.schema.explanations import CriticExplanation, FlaggedToken
+from groundwire.engine.schema.options import CriticOptions
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import request_key
 from groundwire.runtime.calls import ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read

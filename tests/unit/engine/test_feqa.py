@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from groundwire.cli import app
 from groundwire.engine import Engine
-from groundwire.engine.cli import app
 from groundwire.engine.metrics.feqa import compute_f1
 from groundwire.runtime.calls import Answer, FindSpans, GeneratedQuestion, GenerateQuestions, TextSpan
 from groundwire.runtime.fake import FakeRuntime

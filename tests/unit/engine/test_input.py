@@ -11,23 +11,11 @@ import numpy as np
 import pytest
 
 from groundwire import engine as door
-from groundwire.engine import (
-    BeamSearch,
-    DeviceError,
-    Engine,
-    GenerationOptions,
-    Greedy,
-    InvalidRequest,
-    KnowledgeGraph,
-    MetricResult,
-    NliOptions,
-    Options,
-    Q2Options,
-    Request,
-    Sampling,
-    Score,
-)
+from groundwire.engine import DeviceError, Engine, InvalidRequest, MetricResult, Options, Request, Score
+from groundwire.engine.schema.options import NliOptions, Q2Options
 from groundwire.engine.schema.validation import make_request
+from groundwire.generation import BeamSearch, GenerationOptions, Greedy, Sampling
+from groundwire.repair import KnowledgeGraph
 from tests.support.fakes import world
 
 BAD: list[tuple[dict[str, Any], str]] = [

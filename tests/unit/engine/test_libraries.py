@@ -16,8 +16,9 @@ from nltk.translate.meteor_score import meteor_score, single_meteor_score
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
-from groundwire.engine import Engine, InvalidRequest, LexicalOptions, Options, Score
+from groundwire.engine import Engine, InvalidRequest, Options, Score
 from groundwire.engine.metrics import libraries
+from groundwire.engine.schema.options import LexicalOptions
 from groundwire.engine.text.words import words
 from groundwire.runtime.blank import is_blank
 from groundwire.runtime.fake import FakeRuntime

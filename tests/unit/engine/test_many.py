@@ -16,20 +16,9 @@ from typing import Any
 import pytest
 
 from groundwire import engine as engine_package
-from groundwire.engine import (
-    BeamSearch,
-    BundleError,
-    DeviceError,
-    Engine,
-    EngineClosed,
-    FeqaOptions,
-    Greedy,
-    InvalidRequest,
-    Options,
-    Overloaded,
-    Q2Options,
-)
-from groundwire.engine.schema.options import TokenClassifierOptions
+from groundwire.engine import BundleError, DeviceError, Engine, EngineClosed, InvalidRequest, Options, Overloaded
+from groundwire.engine.schema.options import FeqaOptions, Q2Options, TokenClassifierOptions
+from groundwire.generation import BeamSearch, Greedy
 from groundwire.runtime.calls import Classified, Classify, Read
 from tests.support.fakes import label, world
 

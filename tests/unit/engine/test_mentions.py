@@ -8,10 +8,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.kg.records import Linked
-from groundwire.engine.nph.mentions import find_all_mentions, find_mentions, max_probabilities
+from groundwire.engine.metrics.mentions import find_all_mentions, find_mentions, max_probabilities
 from groundwire.engine.schema.explanations import FlaggedToken
 from groundwire.engine.text.words import SHORT, words
+from groundwire.repair.kg.records import Linked
 from groundwire.runtime.calls import TextSpan
 from tests.reference import mentions as reference
 from tests.support.work import CountedText, count_steps

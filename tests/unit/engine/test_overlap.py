@@ -9,9 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, MetricResult, Options, OverlapExplanation, Score
+from groundwire.engine import Engine, MetricResult, Options, Score
 from groundwire.engine.metrics import METRICS, overlap
 from groundwire.engine.metrics.overlap import split_words
+from groundwire.engine.schema.explanations import OverlapExplanation
 from groundwire.engine.schema.results import Request
 from groundwire.engine.text.words import words
 from groundwire.runtime import memory_zone

@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from groundwire.engine import Engine, MetricResult, Options, PmiExplanation, PmiOptions, Score
-from groundwire.engine.cli.display import format_reasons
+from groundwire.cli.display import format_reasons
+from groundwire.engine import Engine, MetricResult, Options, Score
 from groundwire.engine.metrics import pmi
-from groundwire.engine.schema.explanations import REASONS
+from groundwire.engine.schema.explanations import REASONS, PmiExplanation
+from groundwire.engine.schema.options import PmiOptions
 from groundwire.engine.text import relevance
 from groundwire.engine.text.relevance import count_shared_words
 from groundwire.runtime.calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.engine import BeamSearch, Engine, Options, Q2Explanation, Q2Options, Score
+from groundwire.engine import Engine, Options, Score
 from groundwire.engine.metrics import q2
 from groundwire.engine.metrics.claims import keep_overlapping
+from groundwire.engine.schema.explanations import Q2Explanation
+from groundwire.engine.schema.options import Q2Options
 from groundwire.engine.text.sentences import Sentence
+from groundwire.generation import BeamSearch
 from groundwire.runtime.calls import (
     Answer,
     Answered,

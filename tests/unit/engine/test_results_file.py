@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.jsonl.results_file import ResultsFile, read_results
+from groundwire.files.results_file import ResultsFile, read_results
 from groundwire.runtime.errors import InvalidRequest, OutputError
 
 
@@ -136,7 +136,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 import msgspec
-from groundwire.engine.jsonl.results_file import ResultsFile
+from groundwire.files.results_file import ResultsFile
 Line = msgspec.defstruct("Line", [("line", int), ("made_with", str)])
 resource.setrlimit(resource.RLIMIT_FSIZE, (70, 70))
 file = ResultsFile(Path(sys.argv[1]), Line)

@@ -7,13 +7,14 @@ import math
 import msgspec
 import pytest
 
-from groundwire.engine import InvalidRequest, MetricResult, Options, Request, Score, Timings, Verdict
+from groundwire.engine import InvalidRequest, MetricResult, Options, Request, Score, Verdict
 from groundwire.engine.schema.explanations import (
     ClassifiedSpan,
     NliExplanation,
     UnsupportedSpan,
     VerifiabilityExplanation,
 )
+from groundwire.engine.schema.results import Timings
 from groundwire.engine.verdict.decision import decide_sentence
 from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("showcase", ROOT / "scripts" / "showcase.py")
+    spec = importlib.util.spec_from_file_location("showcase", ROOT / "bench" / "quality" / "showcase.py")
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules["showcase"] = importlib.util.module_from_spec(spec)

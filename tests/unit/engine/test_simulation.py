@@ -1,6 +1,6 @@
 """Random schedules of the scheduler in virtual time, and proof that they find defects.
 
-`make test` runs 10,000 of them, apart from these tests (`scripts/check.py simulation`).
+`make test` runs 10,000 of them, apart from these tests (`tests/checks/check.py simulation`).
 """
 
 from __future__ import annotations

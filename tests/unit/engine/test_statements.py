@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, ValuesExplanation
+from groundwire.engine import Engine
+from groundwire.engine.schema.explanations import ValuesExplanation
 from groundwire.engine.values.names import find_names
 from groundwire.engine.values.normal_form import normalize
 from groundwire.engine.values.records import Statement

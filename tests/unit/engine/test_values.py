@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, MetricResult, StatedValue, ValuesExplanation
+from groundwire.engine import Engine, MetricResult
 from groundwire.engine.metrics import values
-from groundwire.engine.schema.explanations import PassageRange
+from groundwire.engine.schema.explanations import PassageRange, StatedValue, ValuesExplanation
 from groundwire.engine.values import support
 from groundwire.engine.values.finding import find_values
 from groundwire.engine.values.support import check_in_steps, check_values

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Request, Timings, UnsupportedSpan
+from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Request, UnsupportedSpan
+from groundwire.engine.schema.results import Timings
 from groundwire.engine.verdict.decision import decide, sigmoid
 from groundwire.engine.verdict.features import find_feature
 from groundwire.engine.verdict.score import build_score

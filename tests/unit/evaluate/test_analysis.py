@@ -12,20 +12,14 @@ import pytest
 from sklearn.metrics import auc as area_under
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from groundwire.engine import (
-    Comparison,
-    MetricResult,
-    Q2Explanation,
-    Score,
-    TextSpan,
-    Timings,
-    UnsupportedSpan,
-    Verdict,
-)
+from groundwire.engine import MetricResult, Score, UnsupportedSpan, Verdict
+from groundwire.engine.schema.explanations import Comparison, Q2Explanation
+from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.agreement import measure_reliability
 from groundwire.evaluate.statistics.analysis import Development, analyse
 from groundwire.evaluate.statistics.results import SCHEMA, Estimate, Results, SetFigures
+from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import CALIBRATION, make_example, score
 

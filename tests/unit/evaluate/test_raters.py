@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from groundwire.cli.agreement import agreement
 from groundwire.engine import InvalidRequest
-from groundwire.evaluate.cli.agreement import agreement
 from groundwire.evaluate.statistics.raters import Level, Rated, RaterAgreement, measure_raters
 from tests.support.usage import usage_error
 

@@ -13,8 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from groundwire.cli.retrieve import retrieve
 from groundwire.engine import InvalidRequest, ModelError
-from groundwire.evaluate.cli.retrieve import retrieve
 from groundwire.evaluate.retrieval import MeaningIndex, WordIndex, make_embedder
 from groundwire.runtime.calls import Embed, Embedded, Read
 from groundwire.runtime.errors import TooLong

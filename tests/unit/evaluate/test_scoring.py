@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from groundwire.engine import Options, Q2Options
+from groundwire.engine import Options
+from groundwire.engine.schema.options import Q2Options
 from groundwire.evaluate.datasets.examples import Example, sample_examples
 from groundwire.evaluate.scores.scoring import Settings, Stored, request_key, score_sets
 from groundwire.runtime.errors import BundleError, InvalidRequest

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from groundwire.engine.kg.files import read_jsonl, read_opendialkg_csv
 from groundwire.engine.schema.results import Request
 from groundwire.evaluate.datasets.source import ExampleError, Source
 from groundwire.evaluate.statistics.results import Results
+from groundwire.repair.kg.files import read_jsonl, read_opendialkg_csv
 from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import BundleError, InvalidRequest

@@ -321,7 +321,7 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_engine_needs_no_web_framework() -> None:
-    code = "import sys, groundwire.engine.cli.program, groundwire.service.command; print(*sys.modules)"
+    code = "import sys, groundwire.cli.program, groundwire.cli.serve; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert not {"starlette", "uvicorn", "prometheus_client"} & set(modules.split())
 

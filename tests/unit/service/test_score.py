@@ -11,7 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from groundwire.engine import Engine, EvidencePacket, Request, Score
+from groundwire.engine import Engine, Request, Score
+from groundwire.evidence import EvidencePacket
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.protocol import Outcome

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from groundwire.engine.prevalence import ErrorRates, correct_share, share
+from groundwire.monitor.prevalence import ErrorRates, correct_share, share
 from groundwire.runtime.calibration import Calibration
 from groundwire.service.monitoring import Monitoring
 from groundwire.service.shares import LABELS, RECENT, RecentVerdicts, render_shares

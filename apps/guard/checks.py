@@ -1,0 +1,100 @@
+"""What the metrics make of a sentence: by itself while the response is written, in the whole when it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from groundwire.engine.metrics.base import within
+from groundwire.engine.plan import Plan
+from groundwire.engine.schema.results import Citation, MetricResult, Score, SentenceVerdict, UnsupportedSpan, Verdict
+from groundwire.engine.text.sentences import Sentence
+from groundwire.engine.verdict.citations import list_citations
+from groundwire.engine.verdict.decision import STOPPED
+from groundwire.engine.verdict.sentences import decide_alone, keep_doubted
+from groundwire.engine.verdict.span_fusion import fuse_spans
+from groundwire.engine.verdict.span_types import type_spans
+
+from .records import Outcome
+
+Part = TypeVar("Part", UnsupportedSpan, Citation)
+_ORDER = ("inconsistent", "unknown", "consistent", "unverifiable")
+"""Labels of the parts of a text; the first counts."""
+
+
+class Check(NamedTuple):
+    """What is known about a text."""
+
+    outcome: Outcome
+    verdict: Verdict
+    unsupported: tuple[UnsupportedSpan, ...] = ()
+    citations: tuple[Citation, ...] = ()
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether models and rules have looked at the text and say something about it."""
+        return self.outcome in ("consistent", "inconsistent", "unverifiable")
+
+    def shift(self, offset: int) -> Check:
+        """The same about a text that begins ``offset`` characters later."""
+        return self._replace(
+            unsupported=tuple(_shift(span, offset) for span in self.unsupported),
+            citations=tuple(_shift(citation, offset) for citation in self.citations),
+        )
+
+
+def check_alone(text: str, results: Sequence[MetricResult], plan: Plan) -> Check:
+    """What ``results``, those of a text that was scored by itself, say about it as a sentence of a response.
+
+    If one of the metrics was stopped, there is no verdict.
+    """
+    options = plan.options
+    by_name = {result.name: result for result in results}
+    decided = decide_alone(
+        text,
+        by_name,
+        plan.calibration,
+        options.profile,
+        options.max_false_positive_rate,
+    )
+    worst = min(decided, key=_rank).verdict
+    spans = type_spans(text, keep_doubted(fuse_spans(text, results), decided), results)
+    return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(by_name, decided))
+
+
+def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
+    """What the score of the whole response says about those of its sentences, its last ones."""
+    decided = score.sentences[-len(sentences) :]
+    if not decided:  # there is no verdict on the response
+        decided = tuple(SentenceVerdict(*sentence, score.verdict) for sentence in sentences)
+    return [
+        _stop(tuple(score.metrics.values()), sentence.verdict)
+        or Check(
+            sentence.verdict.label,
+            sentence.verdict,
+            sentence.unsupported,
+            within(score.citations, sentence.start, sentence.end),
+        )
+        for sentence in decided
+    ]
+
+
+def _stop(results: Sequence[MetricResult], verdict: Verdict) -> Check | None:
+    for result in results:
+        if result.status in STOPPED:
+            message = f"The metric {result.name} ended without a value ({result.status}): {result.message}"
+            outcome: Outcome = "failed" if result.status == "cancelled" else result.status  # type: ignore[assignment]
+            return Check(outcome, Verdict("unknown", profile=verdict.profile, fusion=verdict.fusion, message=message))
+    return None
+
+
+def _shift(part: Part, offset: int) -> Part:
+    """The same part of a text that begins ``offset`` characters later."""
+    return msgspec.structs.replace(part, start=part.start + offset, end=part.end + offset)
+
+
+def _rank(sentence: SentenceVerdict) -> tuple[int, float]:
+    verdict = sentence.verdict
+    return _ORDER.index(verdict.label), 1.0 if verdict.probability is None else verdict.probability

@@ -1,0 +1,433 @@
+"""What a stream holds and what it lets leave: the text, its sentences, their checks, and the policy.
+
+Nothing here waits. ``feed`` and ``finish`` are generators of what has to be waited for, which ``stream`` drives from
+threads and from asyncio.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from math import inf
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from groundwire.engine.pending import Procedure
+from groundwire.engine.plan import Plan
+from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
+from groundwire.engine.schema.results import MetricResult, Request, Score
+from groundwire.engine.schema.validation import make_response
+from groundwire.engine.scoring import fold_outcomes, results_of
+from groundwire.engine.text.sentences import Sentence, SentenceReader, sentences
+from groundwire.runtime.blank import is_blank
+from groundwire.runtime.errors import EngineClosed, InvalidRequest, Overloaded, StreamClosed
+
+from .checks import Check, check_alone, check_in_whole
+from .policies import (
+    Correct,
+    Fallback,
+    Policy,
+    Redact,
+    Refine,
+    Regenerate,
+    Rewriting,
+    find_action,
+    name_action,
+    resolve,
+)
+from .records import ActionName, Blocked, EarlyVerdict, Event, FinalEvent, Outcome, Release, SentenceEvent
+
+ScoreJob: TypeAlias = Job[MetricResult]
+Start: TypeAlias = Callable[[Request, float | None], ScoreJob]
+"""Starts the metrics of a request, with a deadline in milliseconds; None is without a deadline."""
+Repair: TypeAlias = Callable[[str, Refine | Correct], str | None]
+"""Refines or corrects a sentence; None where there is no repair."""
+AT_ONCE = 8
+"""Sentences of a stream that are checked at the same time, if so many come at once."""
+_COUNTED = re.compile(r"\w{1,16}|[^\w\s]")
+
+
+class StartedCheck(NamedTuple):
+    """A request about text of the stream, and its job."""
+
+    request: Request
+    job: ScoreJob
+
+
+@dataclass(slots=True)
+class Held:
+    """A complete sentence that was not checked yet, and its request when that was started."""
+
+    sentence: Sentence
+    pending: StartedCheck | None = None
+
+
+class StreamCore:
+    """The state of a stream. Not thread-safe, but for ``close``."""
+
+    def __init__(
+        self,
+        request: Request,
+        plan: Plan,
+        policy: Policy,
+        start: Start,
+        cancel: Callable[[ScoreJob], None],
+        repair: Repair,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """A stream of the response to ``request``, whose own response does not matter; ``clock`` gives seconds."""
+        self._request = request
+        self._plan = plan
+        self._policy = policy
+        self._start = start
+        self._cancel = cancel
+        self._repair = repair
+        self._clock = clock
+        self._opened = clock()
+        self._fed: deque[tuple[int, float]] = deque()
+        """Of each piece of text that is held: where it ends, and when it came."""
+        self._half = ""
+        """The first half of a surrogate pair that was cut in two."""
+        self._reader = SentenceReader()
+        self._waiting: deque[Held] = deque()
+        self._ahead: Held | None = None
+        """A sentence that has its full stop, but is not complete: its check runs while the next word is awaited."""
+        self.left = 0
+        """How many characters of the text have left, or were replaced."""
+        self.released: list[str] = []
+        self._checked = 0
+        """How many sentences have their event."""
+        self._inconsistent = False
+        self.is_ended = False
+        """The policy has ended the stream."""
+        self.is_closed = False
+        self.score: Score | None = None
+        self.events: list[Event] = []
+        """Those that no call has returned yet."""
+        self._jobs: list[ScoreJob] = []
+
+    @property
+    def text(self) -> str:
+        """All text that was fed."""
+        return self._reader.text
+
+    def close(self) -> None:
+        """Cancel what runs, and let nothing more leave. From any thread."""
+        self.is_closed = True
+        self.cancel_jobs()
+
+    def cancel_jobs(self) -> None:
+        """Cancel what runs; what is not checked is started again by the next call."""
+        for job in tuple(self._jobs):
+            self._cancel(job)
+
+    def forget_jobs(self) -> None:
+        """Cancel what runs, and forget it."""
+        self.cancel_jobs()
+        self._jobs.clear()
+        self._ahead = None
+        for held in self._waiting:
+            held.pending = None
+
+    def feed(self, delta: Any) -> Procedure[None]:
+        """Take a piece of text, check the sentences that it completes, and do what the policy says."""
+        if not isinstance(delta, str):
+            raise InvalidRequest(f"delta is {type(delta).__name__}; pass a string.")
+        if self.is_ended:
+            return
+        self._take(delta)
+        yield from self._check_waiting()
+        if not self.is_ended:
+            self._bound_held()
+            self._look_ahead()
+
+    def finish(self) -> Procedure[None]:
+        """Score the whole text, and do what the policy says about the sentences that are left."""
+        if self._half:
+            self._half = ""
+            raise InvalidRequest("The text ended inside a surrogate pair; the half of it is left out.")
+        whole = msgspec.structs.replace(self._request, response=make_response(self.text, self._plan.options))
+        yield from self._check_waiting()
+        score = yield from self._score(whole)
+        left = sentences(self.text)[self._checked :]
+        for sentence, check in zip(left, check_in_whole(score, left), strict=True):
+            if not self.is_ended:
+                is_last = sentence is left[-1]
+                yield from self._apply(sentence, check, len(self.text) if is_last else sentence.end, early=False)
+        label = "inconsistent" if self._inconsistent else score.verdict.label
+        self.events.append(FinalEvent(score, label, "".join(self.released)))
+        self.score = score
+
+    def seconds_left(self) -> float | None:
+        """Seconds until what is held, or the stream, has its time; None without a limit."""
+        if is_blank(self.text[self.left :]) or self.is_ended:
+            return None
+        return max(0.0, self._find_limit(self._fed[0][1]) - self._clock())
+
+    def _find_limit(self, since: float | None) -> float:
+        """When the stream has its time, or text that is held ``since`` then; infinite without a limit."""
+        held = inf if since is None else since + self._policy.max_held_ms / 1000
+        deadline_ms = self._policy.deadline_ms
+        return held if deadline_ms is None else min(held, self._opened + deadline_ms / 1000)
+
+    # Text.
+
+    def _take(self, delta: str) -> None:
+        """Append ``delta``; InvalidRequest, and nothing is appended, if it is not usable."""
+        text, self._half = self._half + delta, ""
+        half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = _join_surrogates(text.removesuffix(half) if half else text)
+        if "\0" in text:
+            raise InvalidRequest(f"delta has a NUL character at offset {text.index(chr(0))}; remove it.")
+        length, allowed = len(self.text) + len(text), self._plan.options.max_response_chars
+        if length > allowed:
+            raise InvalidRequest(
+                f"The response has {length} characters with this piece; allowed are {allowed}. Finish the stream, or "
+                "raise Options.max_response_chars."
+            )
+        self._half = half
+        if text:
+            self._fed.append((length, self._clock()))
+            for sentence in self._reader.feed(text):
+                held = Held(sentence)
+                if self._ahead is not None and self._ahead.sentence == sentence:
+                    held, self._ahead = self._ahead, None
+                self._waiting.append(held)
+
+    def _leave(self, text: str, end: int, outcome: Outcome, action: ActionName, *, checked: bool) -> None:
+        """Let ``text`` leave in the place of what is held up to ``end``."""
+        self.events.append(Release(text, self.left, end, outcome, action, checked))
+        self.released.append(text)
+        self.left = end
+        while self._fed and self._fed[0][0] <= end:
+            self._fed.popleft()
+
+    def _bound_held(self) -> None:
+        """Do what the policy says about a sentence that is not complete if too much of it is held, or for too long."""
+        held = self.text[self.left :]
+        if self.seconds_left() == 0.0:
+            self._overflow(len(self.text))
+        elif sum(1 for _ in _COUNTED.finditer(held)) > self._policy.max_held_words:
+            words = held.rstrip().rsplit(None, 1)
+            # The last word may go on, unless it is alone.
+            goes_on = len(words) > 1 and not held[-1].isspace()
+            self._overflow(len(self.text) - (len(words[-1]) if goes_on else 0))
+
+    def _overflow(self, end: int) -> None:
+        """Do what the policy says about the beginning of a sentence that is not complete, up to ``end``."""
+        action = resolve(self._policy.overflow)
+        text = self.text[self.left : end]
+        if isinstance(action, Redact):
+            text = _replace_all(text, action.mark)
+        if isinstance(action, Redact) or action == "flag":
+            self._leave(text, end, "overflow", name_action(action), checked=False)
+        else:
+            message = "More words of a sentence that is not complete were held than the policy allows, or for longer."
+            self._end(action if isinstance(action, Fallback) else None, "overflow", message)
+
+    # Checks.
+
+    def _start_request(self, request: Request, since: float | None) -> StartedCheck:
+        """Start a request about text that is held ``since`` then; it has the time of the options, or less."""
+        deadline_ms = self._plan.options.deadline_ms
+        left_ms = min((self._find_limit(since) - self._clock()) * 1000, inf if deadline_ms is None else deadline_ms)
+        pending = StartedCheck(request, self._start(request, None if left_ms == inf else max(0.0, left_ms)))
+        self._jobs.append(pending.job)
+        if self.is_closed:  # in the meantime, by another thread
+            self._cancel(pending.job)
+        return pending
+
+    def _wait_for(self, pending: StartedCheck) -> Procedure[Finished[MetricResult]]:
+        finished: Finished[MetricResult] = yield pending.job
+        self._jobs.remove(pending.job)
+        self._check_open()
+        if any(isinstance(outcome, Unfinished) and outcome.status == "cancelled" for outcome in finished.outcomes):
+            raise EngineClosed("The engine was closed while a sentence was checked; nothing more leaves.")
+        return finished
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise StreamClosed("The stream was closed while a sentence was checked.")
+
+    def _check_waiting(self) -> Procedure[None]:
+        """Check the complete sentences in their order, ``AT_ONCE`` at a time."""
+        while self._waiting and not self.is_ended:
+            self._start_waiting()
+            held = self._waiting[0]
+            assert held.pending is not None
+            check = yield from self._check(held.pending)
+            yield from self._apply(held.sentence, check.shift(held.sentence.start), held.sentence.end, early=True)
+            if not self.is_ended:
+                self._waiting.popleft()
+
+    def _start_waiting(self) -> None:
+        for index, held in enumerate(islice(self._waiting, AT_ONCE)):
+            try:
+                self._start_check(held)
+            except Overloaded:
+                if index == 0:
+                    raise
+                return  # the first is waited for, and makes room
+
+    def _look_ahead(self) -> None:
+        """Start the check of a sentence that is probably complete; nothing waits for it."""
+        candidate = self._reader.candidate
+        if candidate is None or self.is_ended or candidate.end <= self.left:
+            return
+        if self._ahead is not None and self._ahead.sentence == candidate:
+            return
+        self._drop_ahead()
+        with suppress(Overloaded, EngineClosed):  # the next call says so if the sentence has to be checked
+            self._ahead = self._start_check(Held(candidate))
+
+    def _drop_ahead(self) -> None:
+        if self._ahead is not None and self._ahead.pending is not None:
+            self._cancel(self._ahead.pending.job)
+            self._jobs.remove(self._ahead.pending.job)
+        self._ahead = None
+
+    def _start_check(self, held: Held) -> Held:
+        if held.pending is None:
+            request = msgspec.structs.replace(self._request, response=held.sentence.text)
+            held.pending = self._start_request(request, self._fed[0][1])
+        return held
+
+    def _check(self, pending: StartedCheck) -> Procedure[Check]:
+        finished = yield from self._wait_for(pending)
+        results = results_of(self._plan.metrics, finished.outcomes)
+        return check_alone(pending.request.response, results, self._plan)
+
+    def _score(self, whole: Request) -> Procedure[Score]:
+        pending = self._start_request(whole, None)
+        self._drop_ahead()  # what both ask is asked once, and goes on
+        finished = yield from self._wait_for(pending)
+        return fold_outcomes(whole, finished.outcomes, finished.timings, self._plan)
+
+    # The policy.
+
+    def _apply(self, sentence: Sentence, check: Check, end: int, *, early: bool) -> Procedure[None]:
+        """Do what the policy says about a sentence that is checked, with what is held of the text up to ``end``."""
+        action = find_action(self._policy, check.outcome)
+        event = SentenceEvent(
+            self._checked,
+            *sentence,
+            check.outcome,
+            name_action(action),
+            check.verdict,
+            check.unsupported,
+            check.citations,
+        )
+        rewritten = None
+        if isinstance(action, Rewriting):
+            rewritten = yield from self._rewrite(event, action)
+        self._add_event(event, early)
+        by = name_action(action)
+        if isinstance(action, Rewriting) and rewritten is None:
+            action = resolve(action.otherwise)
+            by = name_action(action)
+        if action == "block" or isinstance(action, Fallback):
+            self._end(action if isinstance(action, Fallback) else None, check.outcome, check.verdict.message)
+        elif end > self.left:
+            text, outcome, checked = self.text[self.left : end], check.outcome, check.has_verdict
+            if rewritten is not None:
+                text = self.text[self.left : sentence.start] + rewritten[0] + self.text[sentence.end : end]
+                outcome = rewritten[1].outcome
+            elif isinstance(action, Redact):
+                text, checked = self._redact(sentence, check, end, action.mark)
+            self._leave(text, end, outcome, by, checked=checked)
+
+    def _add_event(self, event: SentenceEvent, early: bool) -> None:
+        self._checked += 1
+        self.events.append(event)
+        if event.outcome == "inconsistent" and not self._inconsistent:
+            self._inconsistent = True
+            if early:
+                self.events.append(EarlyVerdict(event.index, event.verdict))
+
+    def _redact(self, sentence: Sentence, check: Check, end: int, mark: str) -> tuple[str, bool]:
+        """What leaves of a sentence, up to ``end``, and whether it is its own words: those that are supported."""
+        begin = min(max(self.left, sentence.start), sentence.end)
+        ranges = [(max(span.start, begin), span.end) for span in check.unsupported if span.end > begin]
+        has_own = check.has_verdict and bool(ranges)
+        redacted = _replace(self.text, begin, sentence.end, ranges if has_own else [(begin, sentence.end)], mark)
+        return self.text[self.left : begin] + redacted + self.text[max(sentence.end, self.left) : end], has_own
+
+    def _end(self, fallback: Fallback | None, outcome: Outcome, message: str) -> None:
+        """Let nothing of the text leave any more, but the spaces before a text in its place."""
+        if fallback is not None:
+            held = self.text[self.left :]
+            text = held[: len(held) - len(held.lstrip())] + fallback.text
+            self._leave(text, len(self.text), outcome, "fallback", checked=False)
+        else:
+            self.events.append(Blocked(self.left, outcome, message))
+        self.is_ended = True
+        self._waiting.clear()
+        self.forget_jobs()
+
+    def _rewrite(self, event: SentenceEvent, action: Rewriting) -> Procedure[tuple[str, Check] | None]:
+        """Another text for a sentence and what is known about it; None if there is none that may leave."""
+        if self.left > event.start:
+            return None
+        since = self._fed[0][1]
+        for _ in range(action.attempts if isinstance(action, Regenerate) else 1):
+            if isinstance(action, Regenerate):
+                text = yield partial(action.callback, event)
+            else:
+                text = yield partial(self._repair, event.text, action)
+            self._check_open()
+            if text is None:
+                return None
+            request = msgspec.structs.replace(self._request, response=make_response(text, self._plan.options))
+            check = yield from self._check(self._start_request(request, since))
+            if self._may_leave(check):
+                return text, check
+            event = msgspec.structs.replace(
+                event,
+                text=text,
+                outcome=check.outcome,
+                verdict=check.verdict,
+                unsupported=check.unsupported,
+                citations=check.citations,
+            )
+        return None
+
+    def _may_leave(self, check: Check) -> bool:
+        """Whether a text leaves as it is, of which ``check`` says that it is not inconsistent."""
+        if check.outcome == "unverifiable":
+            return self._policy.unverifiable == "flag"
+        return check.outcome == "consistent"
+
+
+def _join_surrogates(text: str) -> str:
+    """``text`` with the halves of characters that were cut in two put together; InvalidRequest for other halves."""
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        return text
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            "delta has half of a surrogate pair without the other; it is not valid text. "
+            "Decode the source with errors='replace'."
+        ) from error
+
+
+def _replace_all(text: str, mark: str) -> str:
+    """``mark``, between the spaces that ``text`` begins and ends with."""
+    words = text.strip()
+    return text.replace(words, mark, 1) if words else text
+
+
+def _replace(text: str, start: int, end: int, ranges: list[tuple[int, int]], mark: str) -> str:
+    """Characters ``start`` to ``end`` of ``text`` with ``mark`` in the place of ``ranges``, in order and disjoint."""
+    parts = []
+    for begin, stop in ranges:
+        parts += [text[start:begin], mark]
+        start = stop
+    return "".join((*parts, text[start:end]))

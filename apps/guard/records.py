@@ -1,0 +1,84 @@
+"""What a stream reports: frozen records, which the field ``type`` distinguishes in JSON."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.results import Citation, Score, UnsupportedSpan, Verdict
+
+Outcome: TypeAlias = Literal[
+    "consistent", "inconsistent", "unverifiable", "unknown", "deadline", "failed", "truncated", "overflow"
+]
+"""What a policy goes by. The label of a verdict; or why there is none: ``deadline``, ``failed`` and ``truncated`` are
+statuses of a metric, ``overflow`` says that more was held back, or longer, than the policy allows."""
+ActionName: TypeAlias = Literal["release", "flag", "block", "redact", "refine", "correct", "regenerate", "fallback"]
+"""``release`` is what happens to a consistent sentence, the others are what a policy may say."""
+
+
+class SentenceEvent(Record, frozen=True, tag="sentence"):
+    """A sentence was checked: ``text == response[start:end]``. What it says is final."""
+
+    index: int
+    """Of the sentence in the response, from 0."""
+    text: str
+    start: int
+    end: int
+    outcome: Outcome
+    action: ActionName
+    """What the policy does about the outcome."""
+    verdict: Verdict
+    """``unknown`` where a metric could not look at the sentence, whatever the other metrics say."""
+    unsupported: tuple[UnsupportedSpan, ...] = ()
+    """The words that are not supported, by their place in the response."""
+    citations: tuple[Citation, ...] = ()
+    """Where in the knowledge its support is, with the metric ``citations``."""
+
+
+class EarlyVerdict(Record, frozen=True, tag="early_verdict"):
+    """A sentence is inconsistent, and so is the response, whatever follows. Comes once, after that sentence's event."""
+
+    index: int
+    """Of the sentence."""
+    verdict: Verdict
+    """That of the sentence."""
+
+
+class Release(Record, frozen=True, tag="release"):
+    """Text that may leave. Those of a stream, one after another, are all that its reader sees."""
+
+    text: str
+    start: int
+    end: int
+    """Characters ``start`` to ``end`` of the response are what ``text`` is, or what it replaces; the next one begins at
+    ``end``."""
+    outcome: Outcome
+    """Of the text. For one that replaces another: of that, except that what was written or repaired in place of a
+    sentence was checked and has its own."""
+    action: ActionName
+    checked: bool
+    """Whether a verdict was reached about this text: False for what left by a policy that lets unchecked text leave,
+    and for the policy's own words (``Fallback``, ``Redact`` without words to replace)."""
+
+
+class Blocked(Record, frozen=True, tag="blocked"):
+    """The stream has ended: nothing from ``start`` on has left or will."""
+
+    start: int
+    outcome: Outcome
+    message: str = ""
+    """Why, as far as the verdict or a metric says so."""
+
+
+class FinalEvent(Record, frozen=True, tag="final"):
+    """The stream was finished."""
+
+    score: Score
+    """That of the response as it was fed, as ``Engine.score`` gives it; what policies replaced is in it as it was."""
+    label: Literal["consistent", "inconsistent", "unverifiable", "unknown"]
+    """The label of ``score``, but ``inconsistent`` if a sentence was so by itself, which is final."""
+    released: str
+    """All text that has left."""
+
+
+Event: TypeAlias = SentenceEvent | EarlyVerdict | Release | Blocked | FinalEvent

@@ -1,0 +1,171 @@
+"""The report about traffic, as records; ``traffic.json`` is ``TrafficReport``."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.results import Citation, UnsupportedSpan
+from groundwire.evaluate.statistics.results import Band, Estimate
+
+SCHEMA = 1
+Factor: TypeAlias = Literal["term", "response length", "knowledge length", "system", "source", "time"]
+"""By what responses are grouped."""
+
+
+class CorrectedShare(Record, frozen=True):
+    """The share of inconsistent responses, corrected for the verdict's errors (``engine.prevalence``)."""
+
+    share: Estimate
+    """0–1. The interval counts the uncertainty of the traffic and of both error rates."""
+    false_positive_rate: float
+    """Share, 0–1, of the calibration's held-out consistent responses that are called inconsistent."""
+    consistent: int
+    """How many those are."""
+    true_positive_rate: float
+    """Share, 0–1, of its inconsistent ones that are called so."""
+    inconsistent: int
+
+
+class Group(Record, frozen=True):
+    """Responses that share a term, a length, a system or a time, compared with all others."""
+
+    factor: Factor
+    name: str
+    responses: int
+    inconsistent: int
+    """Of them, called so."""
+    share: Estimate
+    others: float
+    """The share among the other responses that the factor is known of."""
+    p: float
+    """Of Fisher's exact test, two-sided."""
+    adjusted_p: float
+    """By Benjamini and Yekutieli, over all groups of the report: of the groups below 0.05, 5 % are expected to be
+    there by chance, whatever the tests have to do with each other."""
+
+
+class QuantityShift(Record, frozen=True):
+    """How far responses are from others in one quantity: the population stability index (``statistics.shift``)."""
+
+    quantity: str
+    responses: int
+    index: float
+    by_chance: float
+    """What it is at most in 95 of 100 samples of this size without any shift."""
+    band: Band
+
+
+class ShareChange(Record, frozen=True):
+    """A label's share of the responses, now and in the reference."""
+
+    label: str
+    reference: float
+    now: float
+    difference: Estimate
+    """Newcombe's interval, from those of both shares."""
+    p: float
+    """Of the two-proportion z test, two-sided."""
+
+
+class Look(Record, frozen=True):
+    """One of the times at which the traffic is compared with the reference."""
+
+    number: int
+    """From 1, over all reports of the traffic."""
+    first: int
+    last: int
+    """Numbers of its first and last line."""
+    responses: int
+    inconsistent: int
+    share: Estimate
+    level: float
+    """What the smaller p has to be below for an alert."""
+    p: float
+    """Of Fisher's exact test that more of this look's responses are inconsistent than of the reference's."""
+    p_so_far: float
+    """The same of all responses up to this look."""
+    alert: bool
+
+
+class Drift(Record, frozen=True):
+    """The traffic compared with a reference."""
+
+    reference: str
+    """What the reference is."""
+    responses: int
+    """Of the reference, with a verdict consistent or inconsistent."""
+    inconsistent: int
+    share: Estimate
+    changes: tuple[ShareChange, ...]
+    shifts: tuple[QuantityShift, ...]
+    looks: tuple[Look, ...]
+    alert_rate: float
+    """The chance, 0–1, of any alert in any look without a change."""
+
+    @property
+    def alerts(self) -> tuple[Look, ...]:
+        """The looks with an alert."""
+        return tuple(look for look in self.looks if look.alert)
+
+
+class WorstResponse(Record, frozen=True):
+    """An inconsistent response with one of the lowest probabilities."""
+
+    line: int
+    id: str
+    probability: float
+    response: str = ""
+    """Empty, with the other texts, where the traffic has scores and no texts."""
+    knowledge: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+    system: str = ""
+    source: str = ""
+    time: str = ""
+    unsupported: tuple[UnsupportedSpan, ...] = ()
+    citations: tuple[Citation, ...] = ()
+
+
+class ProbabilityCounts(Record, frozen=True):
+    """Probabilities in twenty equal bins from 0 to 1."""
+
+    now: tuple[int, ...]
+    reference: tuple[int, ...] = ()
+
+
+class TrafficReport(Record, frozen=True):
+    """How much of the traffic is inconsistent, where, and since when."""
+
+    schema: int
+    when: str
+    """ISO 8601, UTC."""
+    source: str
+    signatures: tuple[str, ...]
+    """Of the scores, the most frequent first."""
+    lines: int
+    """Of the input, less those of the reference."""
+    rate: float
+    """The share of lines that was drawn, 0–1."""
+    labels: dict[str, int]
+    """Lines by verdict; ``unscored`` are those without a score."""
+    problems: dict[str, int]
+    """Lines without a score, by status."""
+    incomplete: int
+    """Verdicts of which a feature had no value and counts as its mean."""
+    share: Estimate | None
+    """Of the responses with a verdict consistent or inconsistent, those called inconsistent; Wilson's interval. None
+    without any."""
+    corrected: CorrectedShare | None
+    """None where the error rates are not known; ``notes`` say why."""
+    threshold: float | None
+    """Of all verdicts; None where they have several."""
+    groups: tuple[Group, ...]
+    """Those that differ (adjusted p below 0.05) first, the largest difference first."""
+    like_calibration: tuple[QuantityShift, ...]
+    """Responses called consistent, compared with the calibration's consistent ones."""
+    drift: Drift | None
+    worst: tuple[WorstResponse, ...]
+    probabilities: ProbabilityCounts
+    first_time: str = ""
+    last_time: str = ""
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,198 @@
+"""From scored lines to the report about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from groundwire.engine.schema.results import Label
+from groundwire.evaluate.statistics.results import Estimate
+from groundwire.evaluate.statistics.shift import QUANTITIES, find_band, measure_shift
+from groundwire.monitor.prevalence import correct_share, count_errors, share
+from groundwire.runtime.calibration import Calibration, Distribution, Fusion
+from groundwire.runtime.errors import InvalidRequest
+
+from .concentration import find_groups
+from .drift import compare_with_reference
+from .observations import Observation, Observations, to_iso
+from .records import SCHEMA, CorrectedShare, Drift, ProbabilityCounts, QuantityShift, TrafficReport
+
+BINS = 20
+
+
+class Reference(NamedTuple):
+    """What the traffic is compared with, and how."""
+
+    observations: Observations
+    name: str
+    alert_rate: float
+    look_size: int
+    looks_before: int = 0
+
+
+def build_report(
+    observations: Observations,
+    source: str,
+    when: str,
+    calibration: Calibration | None,
+    *,
+    rate: float = 1.0,
+    lines: int | None = None,
+    reference: Reference | None = None,
+) -> TrafficReport:
+    """The report about ``observations``.
+
+    ``rate`` is the share of the ``lines`` of the input that was drawn; ``lines`` None is as many as there are.
+    InvalidRequest where no line has a score.
+    """
+    if not observations.rows:
+        raise InvalidRequest(
+            f"{source} has no line with a score, so there is nothing to report. Give responses with their knowledge, "
+            "or the results of `groundwire score`."
+        )
+    verdicts = observations.verdicts
+    inconsistent = sum(row.is_inconsistent for row in verdicts)
+    notes: list[str] = []
+    fusion = _find_fusion(observations, calibration, notes)
+    corrected = None
+    if calibration is not None and fusion is not None:
+        corrected = _correct(observations, inconsistent, len(verdicts), calibration, fusion, notes)
+    like_calibration = _compare_with_calibration(verdicts, fusion)
+    if corrected and not like_calibration:
+        notes.append(
+            "Whether the responses are like those of the calibration is not known. Where they are not, the verdict may "
+            "err more or less often than there, and the corrected share be far off."
+        )
+    if any(shift.band == "different" for shift in like_calibration) and corrected:
+        notes.append(
+            "The responses differ from those of the calibration, so its error rates, and with them the corrected "
+            "share, may not apply. Calibrate on labelled responses of this kind."
+        )
+    drift = _find_drift(observations, reference, notes)
+    times = [row.time for row in observations.rows if row.time is not None]
+    thresholds = {threshold for _, threshold in observations.thresholds}
+    return TrafficReport(
+        SCHEMA,
+        when,
+        source,
+        tuple(signature for signature, _ in observations.signatures.most_common()),
+        observations.labels.total() if lines is None else lines,
+        rate,
+        {label: observations.labels[label] for label in (*get_args(Label), "unscored")},
+        dict(observations.problems),
+        observations.incomplete,
+        Estimate(*share(inconsistent, len(verdicts))) if verdicts else None,
+        corrected,
+        thresholds.pop() if len(thresholds) == 1 else None,
+        find_groups(verdicts),
+        like_calibration,
+        drift,
+        observations.worst,
+        ProbabilityCounts(_count_bins(verdicts), _count_bins(reference.observations.verdicts) if reference else ()),
+        to_iso(min(times, default=None)),
+        to_iso(max(times, default=None)),
+        tuple(notes),
+    )
+
+
+def _find_fusion(observations: Observations, calibration: Calibration | None, notes: list[str]) -> Fusion | None:
+    """The fusion that all verdicts are by; None, and a note, where they are not by one of this calibration."""
+    fusions = {fusion for fusion, _ in observations.thresholds}
+    if not fusions:
+        notes.append("No response has a verdict consistent or inconsistent, so there is no share of inconsistent ones.")
+        return None
+    foreign = [
+        signature
+        for signature in observations.signatures
+        if calibration is None or not signature.endswith(f"|calibration:{calibration.digest()}")
+    ]
+    if calibration is None or foreign:
+        notes.append(
+            "The share is not corrected: verdicts are by another calibration than that of the bundle, whose error "
+            "rates are known. Name theirs with --bundle or --calibration."
+        )
+        return None
+    if len(fusions) > 1:
+        notes.append(f"The share is not corrected: verdicts are by several fusions, {', '.join(sorted(fusions))}.")
+        return None
+    return calibration.fusion(fusions.pop())
+
+
+def _correct(
+    observations: Observations,
+    inconsistent: int,
+    verdicts: int,
+    calibration: Calibration,
+    fusion: Fusion,
+    notes: list[str],
+) -> CorrectedShare | None:
+    thresholds = {threshold for _, threshold in observations.thresholds}
+    threshold = thresholds.pop()
+    if thresholds or threshold is None:
+        notes.append("The share is not corrected: verdicts have several thresholds. Report on each by itself.")
+        return None
+    rates = count_errors(calibration, fusion, threshold)
+    if rates is None:
+        notes.append(
+            "The share is not corrected: the calibration does not know the error rates of this threshold. Fit it again "
+            "with `groundwire calibrate`."
+        )
+        return None
+    if not rates.is_counted:
+        notes.append(
+            "The calibration is of an earlier version and does not say on how many responses of each class its error "
+            f"rates were measured; half of its {calibration.rows} rows each is taken."
+        )
+    corrected = correct_share(inconsistent, verdicts, rates)
+    if corrected is None:
+        notes.append(
+            "The share is not corrected: at this threshold, inconsistent responses are not called so more often than "
+            "consistent ones."
+        )
+        return None
+    return CorrectedShare(
+        Estimate(*corrected), rates.false_positive_rate, rates.consistent, rates.true_positive_rate, rates.inconsistent
+    )
+
+
+def _compare_with_calibration(verdicts: Sequence[Observation], fusion: Fusion | None) -> tuple[QuantityShift, ...]:
+    """Lengths and overlap of the responses called consistent. Their probabilities are above the threshold, so they
+    cannot be compared."""
+    distributions: dict[str, Distribution] = {} if fusion is None else dict(fusion.distributions)  # type: ignore[arg-type]
+    consistent = [row for row in verdicts if not row.is_inconsistent]
+    shifts = []
+    for quantity, values in (
+        ("words", [row.words for row in consistent]),
+        ("overlap", [row.overlap for row in consistent]),
+    ):
+        known = np.array([value for value in values if value is not None])
+        if quantity in distributions and len(known):
+            index, by_chance = measure_shift(distributions[quantity], known)
+            name = {str(key): name for key, name in QUANTITIES.items()}[quantity]
+            shifts.append(QuantityShift(name, len(known), index, by_chance, find_band(index, by_chance)))
+    return tuple(shifts)
+
+
+def _find_drift(observations: Observations, reference: Reference | None, notes: list[str]) -> Drift | None:
+    if reference is None:
+        return None
+    if set(reference.observations.signatures) != set(observations.signatures):
+        notes.append("Reference and traffic were scored with different settings, which may be why they differ.")
+    drift = compare_with_reference(
+        reference.observations.rows,
+        observations.rows,
+        reference.name,
+        alert_rate=reference.alert_rate,
+        look_size=reference.look_size,
+        looks_before=reference.looks_before,
+    )
+    if drift is None:
+        notes.append("Reference or traffic has no verdict consistent or inconsistent, so they cannot be compared.")
+    return drift
+
+
+def _count_bins(rows: Sequence[Observation]) -> tuple[int, ...]:
+    values = [row.probability for row in rows if row.probability is not None]
+    return tuple(np.histogram(values, BINS, (0, 1))[0].tolist())

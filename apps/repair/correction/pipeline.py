@@ -1,0 +1,293 @@
+"""Scores a response, drafts corrections, scores those, and builds the result.
+
+The drafts are compared with the response by its metrics that read both texts at most once, and those that the verdict
+needs: Q², which asks new questions about every new text, is asked about the original alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, cast
+
+from msgspec.structs import asdict, replace
+
+from groundwire.engine.api import Engine
+from groundwire.engine.core import add_timings
+from groundwire.engine.pending import Pending, Procedure
+from groundwire.engine.plan import Plan
+from groundwire.engine.scheduling.jobs import Finished
+from groundwire.engine.schema.base import Count, Record, check_record
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request, Score, Timings, UnsupportedSpan
+from groundwire.engine.schema.validation import make_request
+from groundwire.engine.scoring import fold_outcomes
+from groundwire.engine.text.sentences import Sentence
+from groundwire.engine.verdict.decision import STOPPED
+from groundwire.engine.verdict.features import name_metric
+from groundwire.engine.verdict.score import build_score
+from groundwire.runtime.calibration import Fusion
+
+from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
+from .choosing import Checked, choose_drafts, is_better
+from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
+from .proposals import list_values, propose
+from .sources import Sources
+
+MAX_SENTENCES = 8
+"""Inconsistent sentences of a response that are corrected, at most."""
+NO_VERDICT = "Without a verdict nothing is corrected. {}"
+NO_DRAFT = (
+    "The knowledge has nothing of the same kind to put in the place of the unsupported words, and they cannot be left "
+    "out."
+)
+NOT_BETTER = "The metrics doubt every correction as much as the response itself."
+UNCHECKED = "The corrections could not be checked: a metric was stopped."
+NOT_COMPARED = "The metrics that corrections are compared by give no verdict. {}"
+
+
+class CorrectOptions(Record, frozen=True):
+    """How a response is corrected."""
+
+    max_drafts: Count = 4
+    """Drafts that are scored, at most, 1 or more; at least one for each inconsistent sentence."""
+    remove_sentences: bool = False
+    """Whether an inconsistent sentence may be left out where it cannot be corrected and others remain."""
+
+
+class Corrector:
+    """Puts words of the knowledge in the place of those that it does not support, or leaves these out.
+
+    The response is scored as by ``Engine.score``. For each inconsistent sentence, values, answers and words of the
+    knowledge are drafted in the place of its unsupported words, or parts of it are left out. The drafts are scored
+    together by the metrics that read both texts once. The best is taken if the sentence is more probably consistent
+    with it. No name and no number is written that neither the knowledge nor the response has, and everything else stays
+    as it is, character by character. Without a verdict nothing is corrected.
+
+    >>> with Engine.load() as engine:                                                          # doctest: +SKIP
+    ...     Corrector(engine).correct("The violin has six strings.", "The violin has four strings.").response
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Use the models of ``engine``, from any thread."""
+        self._core = engine.core
+
+    def correct(
+        self,
+        response: str,
+        knowledge: str | Sequence[str],
+        *,
+        history: Sequence[str] = (),
+        metrics: Sequence[str] | str | None = None,
+        options: CorrectOptions | None = None,
+        scoring: Options | None = None,
+    ) -> Correction:
+        """Correct a response.
+
+        Args:
+            response: The text to correct.
+            knowledge: What the response should rest on, one text or several passages.
+            history: The utterances before the response, oldest first.
+            metrics: As for ``Engine.score``.
+            options: How many drafts are scored, and whether sentences may be left out; None takes the defaults.
+            scoring: Options of the scores; None takes the defaults.
+
+        Returns:
+            The correction. With the status ``refused`` no draft is better, and the response is unchanged.
+
+        Raises:
+            InvalidRequest: An argument is not usable.
+        """
+        return self._start(response, knowledge, history, metrics, options, scoring).result()
+
+    async def acorrect(
+        self,
+        response: str,
+        knowledge: str | Sequence[str],
+        *,
+        history: Sequence[str] = (),
+        metrics: Sequence[str] | str | None = None,
+        options: CorrectOptions | None = None,
+        scoring: Options | None = None,
+    ) -> Correction:
+        """Correct a response in asyncio, as ``correct``; cancelling the awaiting task gives the request up."""
+        return await self._start(response, knowledge, history, metrics, options, scoring)
+
+    def _start(
+        self, response: Any, knowledge: Any, history: Any, metrics: Any, options: Any, scoring: Options | None
+    ) -> Pending[Correction]:
+        plan = self._core.plan(metrics, scoring)
+        settings = CorrectOptions() if options is None else check_record(options, CorrectOptions)
+        request = make_request(response, knowledge, history, plan.options)
+        return self._core.drive(self._correct(request, plan, settings))
+
+    def _correct(self, request: Request, plan: Plan, settings: CorrectOptions) -> Procedure[Correction]:
+        finished = yield self._core.start([request], plan)
+        before = fold_outcomes(request, finished.outcomes, finished.timings, plan)
+        work = Work(request, before, before.timings, f"{plan.signature}|correct:{_format(settings)}")
+        if before.verdict.label != "inconsistent":
+            return work.leave_as_it_is()
+        quick = self._make_quick_plan(plan)
+        compared = restrict_score(request, before, quick)
+        if compared.verdict.label == "unknown":
+            return work.leave("unknown", NOT_COMPARED.format(compared.verdict.message))
+        drafts = draft_response(request, before, settings)
+        if not drafts:
+            return work.leave("refused", NO_DRAFT)
+        checked, work = yield from self._check(drafts, work, quick)
+        chosen = choose_drafts(compared, checked)
+        if len(chosen) > 1:
+            joined = join_drafts(request.response, [item.draft for item in chosen])
+            (whole,), work = yield from self._check([joined], work, quick)
+            chosen = [whole] if is_better(compared, whole.score) else chosen[:1]
+        return work.change(*chosen[0], compared) if chosen else work.refuse(checked)
+
+    def _check(self, drafts: Sequence[Draft], work: Work, plan: Plan) -> Procedure[tuple[list[Checked], Work]]:
+        """The drafts with their scores, and the work with the time that these took."""
+        requests = [replace(work.request, response=draft.response) for draft in drafts]
+        deadline_ms = plan.options.deadline_ms
+        left_ms = None if deadline_ms is None else max(0.0, deadline_ms - work.timings.total_ms)
+        finished: Finished[MetricResult] = yield self._core.start(requests, plan, left_ms)
+        size = len(plan.metrics)
+        scores = [
+            fold_outcomes(request, finished.outcomes[index * size : (index + 1) * size], finished.timings, plan)
+            for index, request in enumerate(requests)
+        ]
+        checked = [Checked(draft, score) for draft, score in zip(drafts, scores, strict=True)]
+        return checked, work._replace(timings=add_timings(work.timings, finished.timings))
+
+    def _make_quick_plan(self, plan: Plan) -> Plan:
+        """The plan with those of its metrics that drafts are compared by."""
+        assert plan.calibration is not None  # there is a verdict
+        fusion = min(
+            (fusion for fusion in plan.calibration.fusions if _list_needed(fusion) <= set(plan.names)),
+            key=lambda fusion: len(_list_needed(fusion)),
+        )
+        names = [item.name for item in plan.metrics if "fast" in item.groups or item.name in _list_needed(fusion)]
+        return self._core.plan(names, plan.options)
+
+
+class Work(NamedTuple):
+    """What is known about a response that is corrected."""
+
+    request: Request
+    before: Score
+    timings: Timings
+    """Of all jobs so far."""
+    signature: str
+
+    def leave_as_it_is(self) -> Correction:
+        """The result for a response that is not inconsistent."""
+        if self.before.verdict.label != "unknown":
+            return self.leave("clean", "")
+        stopped = _find_stopped([self.before])
+        return self.leave(stopped or "unknown", NO_VERDICT.format(self.before.verdict.message))
+
+    def refuse(self, checked: Sequence[Checked]) -> Correction:
+        """The result for a response of which no draft is better; or why they could not be checked."""
+        stopped = _find_stopped(item.score for item in checked)
+        return self.leave(stopped or "refused", UNCHECKED if stopped else NOT_BETTER)
+
+    def leave(self, status: CorrectionStatus, message: str) -> Correction:
+        """The response unchanged."""
+        return Correction(
+            status=status,
+            original=self.request.response,
+            response=self.request.response,
+            edits=(),
+            unresolved=self.before.unsupported,
+            accepted=None,
+            before=self.before,
+            after=None,
+            probability_before=None,
+            timings=self.timings,
+            signature=self.signature,
+            message=message,
+        )
+
+    def change(self, draft: Draft, after: Score, compared: Score) -> Correction:
+        """The response with the edits of a draft."""
+        original, doubts = self.request.response, self.before.unsupported
+        return Correction(
+            status="corrected",
+            original=original,
+            response=draft.response,
+            edits=tuple(_describe(original, draft, edit, doubts) for edit in draft.edits),
+            unresolved=tuple(span for span in doubts if not any(_overlap(span, edit) for edit in draft.edits)),
+            accepted=after.verdict.label in ("consistent", "unverifiable"),
+            before=self.before,
+            after=after,
+            probability_before=compared.verdict.probability,
+            timings=self.timings,
+            signature=self.signature,
+        )
+
+
+def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
+    """The score by the metrics of ``plan`` alone."""
+    results = [score.metrics[name] for name in plan.names]
+    return build_score(request, results, score.timings, plan.calibration, plan.options, plan.signature)
+
+
+def draft_response(request: Request, score: Score, settings: CorrectOptions) -> list[Draft]:
+    """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first."""
+    response, sources = request.response, Sources(request.knowledge)
+    doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
+    drafts: list[Draft] = []
+    for part in doubted:
+        sentence = Sentence(part.text, part.start, part.end)
+        proposals = propose(response, sentence, score, sources)
+        supported = [value for value in list_values(score, sentence) if value.outcome == "supported"]
+        made = make_drafts(response, sentence, proposals, part.unsupported, supported)
+        drafts += islice(made, max(1, settings.max_drafts // len(doubted)))
+        if settings.remove_sentences:
+            drafts += filter(None, [remove_sentence(response, sentence)])
+    return drafts
+
+
+def join_drafts(response: str, drafts: Sequence[Draft]) -> Draft:
+    """The edits of drafts for several sentences, in one response."""
+    text, position = "", 0
+    edits = []
+    for draft in drafts:
+        for edit in draft.edits:
+            text += response[position : edit.start]
+            new = draft.response[edit.new_start : edit.new_end]
+            edits.append(edit._replace(new_start=len(text), new_end=len(text) + len(new)))
+            text += new
+            position = edit.end
+    trust = min(draft.trust for draft in drafts)
+    return Draft(text + response[position:], tuple(edits), drafts[0].sentence, trust)
+
+
+def _describe(original: str, draft: Draft, edit: DraftEdit, doubts: Sequence[UnsupportedSpan]) -> CorrectionEdit:
+    return CorrectionEdit(
+        old=original[edit.start : edit.end],
+        new=draft.response[edit.new_start : edit.new_end],
+        start=edit.start,
+        end=edit.end,
+        new_start=edit.new_start,
+        new_end=edit.new_end,
+        action=edit.action,
+        source=edit.source,
+        evidence=edit.evidence,
+        span=next((span for span in doubts if _overlap(span, edit)), None),
+    )
+
+
+def _overlap(span: UnsupportedSpan, edit: DraftEdit) -> bool:
+    return span.start < edit.end and edit.start < span.end
+
+
+def _find_stopped(scores: Iterable[Score]) -> StoppedStatus | None:
+    """The status of the first metric that was stopped; None if none was."""
+    results = (result for score in scores for result in score.metrics.values())
+    return next((cast(StoppedStatus, result.status) for result in results if result.status in STOPPED), None)
+
+
+def _list_needed(fusion: Fusion) -> set[str]:
+    return {name_metric(feature.name) for feature in fusion.features if feature.needed}
+
+
+def _format(settings: CorrectOptions) -> str:
+    return ",".join(f"{name}={value}" for name, value in asdict(settings).items())

@@ -1,0 +1,332 @@
+"""What could stand in the place of unsupported words: values, answers, words and candidates of the knowledge.
+
+A proposal takes its words from one sentence of the knowledge, character by character; what a model says is used to find
+them, and is never written into a response.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from groundwire.engine.metrics.base import HasRange, within
+from groundwire.engine.schema.explanations import (
+    Comparison,
+    PassageRange,
+    Q2Explanation,
+    StatedValue,
+    UnsupportedSpan,
+    ValuesExplanation,
+)
+from groundwire.engine.schema.results import Score
+from groundwire.engine.text.sentences import Sentence
+from groundwire.engine.text.words import words
+from groundwire.engine.values.quantities import stem
+from groundwire.engine.values.records import Name
+
+from ..records import EditSource
+from .alignment import align_words
+from .sources import Part, Source, Sources, find_free_parts
+
+VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
+"""How far a proposal is trusted before it is checked, 0–1, by its source. ``LIKELY_VALUE``: a name, or a number or date
+beside other words than that of the response."""
+NEXT_SENTENCE = 0.05
+"""How much less the words of the next sentence are trusted."""
+AGREEMENT = 0.3
+"""How much more a proposal of two sources is trusted."""
+SIMILAR = 0.8
+"""From which share of common letters two words are the same, spelt or inflected differently."""
+NEIGHBOURHOOD = 60
+"""Characters before or after a value in which its neighbour is looked for."""
+ANSWERED_WRONG = 0.5
+"""Score of a question of Q² below which its answers differ."""
+COVERED = 0.5
+"""Share of the characters of a span, or an answer, from which the value in it is what it is about."""
+_DETERMINER = re.compile(r"(an?|the)\s+", re.IGNORECASE)
+_BEFORE = re.compile(r"(?<!\w)(an?|the)\s+$", re.IGNORECASE)
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
+
+
+class Proposal(NamedTuple):
+    """Words of the knowledge for characters ``start`` to ``end`` of a response."""
+
+    start: int
+    end: int
+    text: str
+    source: EditSource
+    weight: float
+    """How far it is trusted before it is checked, 0–1."""
+    evidence: PassageRange
+    known: Source
+    """The sentence that the words are from."""
+
+
+def propose(response: str, sentence: Sentence, score: Score, sources: Sources) -> list[Proposal]:
+    """Proposals for the unsupported words of a sentence of ``response``, the most trusted first.
+
+    A value that the knowledge supports, in other words perhaps, is left as it is, and so is what is only spelt
+    differently.
+    """
+    doubted = _Doubted(
+        response,
+        sentence,
+        _shift(find_free_parts(sentence.text), sentence.start),
+        [span for span in score.unsupported if sentence.start <= span.start < sentence.end],
+    )
+    nearest = sources.find_nearest(sentence.text)
+    values = list(list_values(score, sentence))
+    exchanged = [value for value in values if value.kind == "relation"]
+    supported = [value for value in values if value.outcome == "supported" and not _overlaps(value, exchanged)]
+    proposals = [
+        *_propose_values(doubted, values, sources),
+        *_propose_answers(doubted, score, sources),
+        *_propose_wordings(doubted, nearest),
+        *_propose_candidates(doubted, nearest),
+    ]
+    best: dict[tuple[int, int, str], Proposal] = {}
+    for proposal in proposals:
+        old = response[proposal.start : proposal.end]
+        if is_similar(old, proposal.text) or _overlaps(proposal, supported):
+            continue
+        key = (proposal.start, proposal.end, proposal.text.casefold())
+        known = best.get(key, proposal)
+        weight = max(known.weight, proposal.weight)
+        # What two sources propose is trusted more than what one does.
+        weight = weight if known is proposal else min(1.0, weight + AGREEMENT)
+        best[key] = max(known, proposal, key=lambda item: item.weight)._replace(weight=weight)
+    return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
+
+
+def is_similar(old: str, new: str) -> bool:
+    """Whether both are the same word, spelt or inflected differently.
+
+    >>> is_similar("Championship", "championships"), is_similar("has not", "has"), is_similar("1903", "2003")
+    (True, False, False)
+    """
+    old, new = old.casefold(), new.casefold()
+    if old == new:
+        return True
+    if any(map(str.isdigit, old + new)) or " " in old + new:
+        return False
+    return SequenceMatcher(None, old, new, autojunk=False).ratio() >= SIMILAR
+
+
+class _Doubted(NamedTuple):
+    """A sentence of a response that is inconsistent."""
+
+    response: str
+    sentence: Sentence
+    parts: list[Part]
+    """The numbers, dates and names that it states, by their place in the response."""
+    doubts: list[UnsupportedSpan]
+
+
+def list_values(score: Score, sentence: Sentence) -> Iterator[StatedValue]:
+    """The values that a sentence states, with what the knowledge says about them."""
+    for result in score.metrics.values():
+        if isinstance(result.explanation, ValuesExplanation):
+            yield from within(result.explanation.values, sentence.start, sentence.end)
+
+
+def _propose_values(doubted: _Doubted, values: Iterable[StatedValue], sources: Sources) -> Iterator[Proposal]:
+    """The values of the knowledge that contradict those of the sentence."""
+    for value in values:
+        source = None if value.evidence is None else sources.find_around(value.evidence)
+        if value.outcome != "contradicted" or value.evidence is None or source is None:
+            continue
+        bounds = (value.evidence.start - source.start, value.evidence.end - source.start)
+        if value.kind == "relation":
+            yield _fit(doubted.response, (value.start, value.end), source, bounds, "value", VALUE)
+            continue
+        ours, theirs = _choose_part(doubted.parts, value.start, value.end), _choose_part(source.parts, *bounds)
+        if ours is None or theirs is None or not are_alike(ours, theirs):
+            continue
+        if value.kind == "nationality" and not _share_neighbour(doubted.response, ours, source, theirs):
+            continue  # "a French song" and "Indians", say
+        is_sure = ours.range.type != "entity" and (
+            value.kind not in ("number", "date", "ordinal") or _share_neighbour(doubted.response, ours, source, theirs)
+        )
+        weight = VALUE if is_sure else LIKELY_VALUE
+        yield _fit(doubted.response, (value.start, value.end), source, bounds, "value", weight)
+
+
+def _propose_answers(doubted: _Doubted, score: Score, sources: Sources) -> Iterator[Proposal]:
+    """The answers of the knowledge to questions about unsupported words, if they are of the same type."""
+    for question in _list_failed(score, doubted):
+        span, evidence = question.span, question.evidence
+        source = None if evidence is None else sources.find_around(evidence)
+        if source is None or evidence is None:
+            continue
+        bounds = (evidence.start - source.start, evidence.end - source.start)
+        ours, theirs = _choose_part(doubted.parts, span.start, span.end), _choose_part(source.parts, *bounds)
+        if ours is not None and theirs is not None and are_alike(ours, theirs):
+            ranges = (ours.start, ours.end), source, (theirs.start, theirs.end)
+            yield _fit(doubted.response, *ranges, "answer", ANSWER)
+
+
+def _list_failed(score: Score, doubted: _Doubted) -> Iterator[Comparison]:
+    """The questions about unsupported words of the sentence to which the knowledge gives another answer."""
+    start, end = doubted.sentence.start, doubted.sentence.end
+    for result in score.metrics.values():
+        if not isinstance(result.explanation, Q2Explanation):
+            continue
+        for question in result.explanation.questions:
+            wrong = question.value is not None and question.value < ANSWERED_WRONG
+            inside = start <= question.span.start and question.span.end <= end
+            if wrong and inside and _overlaps(question.span, doubted.doubts):
+                yield question
+
+
+def _propose_wordings(doubted: _Doubted, nearest: Iterable[Source]) -> Iterator[Proposal]:
+    """What an otherwise similar sentence says where the response has unsupported words, or a negation more or less.
+
+    A value is put in the place of a value of its type, else one word or two in the place of as many.
+    """
+    sentence = doubted.sentence
+    for rank, source in enumerate(nearest):
+        for difference in align_words(sentence.text, source.text):
+            ours = (sentence.start + difference.start, sentence.start + difference.end)
+            theirs = (difference.known_start, difference.known_end)
+            mine, other = _choose_part(doubted.parts, *ours), _choose_part(source.parts, *theirs)
+            evidence = source.cite(*theirs)
+            weight = WORDING * difference.trust - rank * NEXT_SENTENCE
+            if difference.negates:
+                yield Proposal(*ours, difference.text, "wording", weight, evidence, source)
+            elif not any(span.start < ours[1] and ours[0] < span.end for span in doubted.doubts):
+                continue
+            elif mine is not None and other is not None:
+                if are_alike(mine, other):
+                    ranges = (mine.start, mine.end), source, (other.start, other.end)
+                    yield _fit(doubted.response, *ranges, "wording", weight)
+            elif mine is other and difference.is_plain:
+                yield Proposal(*ours, difference.text, "wording", weight, evidence, source)
+
+
+def _propose_candidates(doubted: _Doubted, nearest: Iterable[Source]) -> Iterator[Proposal]:
+    """For an unsupported value, the only one of a similar sentence that is of its type and not in the response."""
+    stated = doubted.sentence.text.casefold()
+    for ours in doubted.parts:
+        if not _overlaps(ours, doubted.doubts) or _is_common(doubted.response, ours):
+            continue
+        for rank, source in enumerate(nearest):
+            others = [
+                theirs
+                for theirs in source.parts
+                if are_alike(ours, theirs)
+                and source.text[theirs.start : theirs.end].casefold() not in stated
+                and not _is_common(source.text, theirs)
+                and not _is_mentioned(ours, source)
+                and (ours.value.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
+            ]
+            if len(others) == 1:
+                ranges = (ours.start, ours.end), source, (others[0].start, others[0].end)
+                yield _fit(doubted.response, *ranges, "candidate", CANDIDATE - rank * NEXT_SENTENCE)
+
+
+def _is_mentioned(ours: Part, source: Source) -> bool:
+    """Whether a sentence of the knowledge has a word of a name of the response: it may speak of the same one."""
+    if not isinstance(ours.value.content, Name):
+        return False
+    return any(stem(word.lower) in map(stem, ours.value.content.words) for word in words(source.text))
+
+
+def _is_common(text: str, part: Part) -> bool:
+    """Whether a name follows "a" or "an", as a common noun with a capital does: "works as a Priest"."""
+    before = _BEFORE.search(text, 0, part.start)
+    article = _leading_determiner(text[part.start : part.end]) or ("" if before is None else before[0])
+    return part.range.type == "entity" and article.strip().lower() in ("a", "an")
+
+
+def _share_neighbour(response: str, ours: Part, source: Source, theirs: Part) -> bool:
+    """Whether the content word before or after a value of the response is that of a value of the knowledge too."""
+    return any(
+        mine is not None and mine == known
+        for mine, known in (
+            (_find_content(response[: ours.start], -1), _find_content(source.text[: theirs.start], -1)),
+            (_find_content(response[ours.end :], 0), _find_content(source.text[theirs.end :], 0)),
+        )
+    )
+
+
+def _find_content(text: str, index: int) -> str | None:
+    """The stem of the first (0) or last (-1) content word of the beginning or end of a text; None without one."""
+    part = text[-NEIGHBOURHOOD:] if index else text[:NEIGHBOURHOOD]
+    content = [stem(word.lower) for word in words(part) if word.content]
+    return content[index] if content else None
+
+
+def _fit(
+    response: str, ours: tuple[int, int], source: Source, theirs: tuple[int, int], kind: EditSource, weight: float
+) -> Proposal:
+    """The words ``theirs`` of a source for ``ours``, both with or without their article and the noun after a number."""
+    (start, end), (known_start, known_end) = ours, theirs
+    start += len(_leading_determiner(response[start:end]))
+    known_start += len(_leading_determiner(source.text[known_start:known_end]))
+    before, known_before = _BEFORE.search(response, 0, start), _BEFORE.search(source.text, 0, known_start)
+    definite, known_definite = _is_definite(before), _is_definite(known_before)
+    # "The" goes with a name; "a" and "an" are fitted to it later.
+    if definite and before is not None and known_before is None:
+        start = before.start()
+    elif known_definite and known_before is not None and before is None:
+        known_start = known_before.start()
+    noun, known_noun = _NEXT_WORD.match(response, end), _NEXT_WORD.match(source.text, known_end)
+    if noun and known_noun and _differ_in_number(noun[1].lower(), known_noun[1].lower()):
+        end, known_end = noun.end(), known_noun.end()
+    text = source.text[known_start:known_end]
+    if known_start == 0 and not any(part.start == 0 for part in source.parts) and text[1:2].islower():
+        text = text[:1].lower() + text[1:]
+    return Proposal(start, end, text, kind, weight, source.cite(known_start, known_end), source)
+
+
+def _leading_determiner(text: str) -> str:
+    match = _DETERMINER.match(text)
+    return "" if match is None or match.end() == len(text) else match[0]
+
+
+def _differ_in_number(noun: str, other: str) -> bool:
+    """Whether one of two nouns is the plural of the other.
+
+    >>> _differ_in_number("brothers", "brother"), _differ_in_number("boxes", "box"), _differ_in_number("cats", "cats")
+    (True, True, False)
+    """
+    short, long = sorted((noun, other), key=len)
+    return long in (f"{short}s", f"{short}es") or (short.endswith("y") and long == f"{short[:-1]}ies")
+
+
+def _is_definite(article: re.Match[str] | None) -> bool:
+    return article is not None and article[1].lower() == "the"
+
+
+def _shift(parts: Iterable[Part], offset: int) -> list[Part]:
+    return [part._replace(start=part.start + offset, end=part.end + offset) for part in parts]
+
+
+def _choose_part(parts: Iterable[Part], start: int, end: int) -> Part | None:
+    """The value that most of a range is; None without one."""
+    best = max(parts, key=lambda part: min(part.end, end) - max(part.start, start), default=None)
+    if best is None:
+        return None
+    covered = min(best.end, end) - max(best.start, start)
+    return best if covered >= COVERED * (end - start) else None
+
+
+def are_alike(ours: Part, theirs: Part) -> bool:
+    """Whether one value may replace another: of one type, and not a person for a place.
+
+    What may be a nationality gives way to one, or to what follows the same words ("in Rome", "in Oslo").
+    """
+    mine, other = ours.value, theirs.value
+    if ours.range.type != theirs.range.type:
+        return False
+    if not (isinstance(mine.content, Name) and isinstance(other.content, Name)):
+        return True
+    if "nationality" in (mine.kind, other.kind):
+        return mine.kind == other.kind or (all(mine.content.role) and mine.content.role == other.content.role)
+    return len({mine.kind, other.kind} - {"name"}) < 2
+
+
+def _overlaps(item: HasRange, others: Iterable[HasRange]) -> bool:
+    return any(other.start < item.end and item.start < other.end for other in others)

@@ -1,0 +1,98 @@
+"""The sentences of the knowledge that corrections take their words from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+
+from groundwire.engine.schema.explanations import PassageRange
+from groundwire.engine.text.relevance import PassageSentence, count_shared_in, rank_by_overlap, read_passages
+from groundwire.engine.values.finding import find_values
+from groundwire.engine.values.names import split_by_case
+from groundwire.engine.values.records import Name, Value
+from groundwire.engine.values.tokens import tokenize
+from groundwire.engine.verdict.span_types import VALUE_TYPES, TypedRange
+
+MAX_SENTENCES = 1_000
+"""Sentences of long knowledge that are compared with one of the response; those that follow are not looked at."""
+NEAREST = 3
+"""Sentences of the knowledge, most similar first, whose words are compared with those of a sentence."""
+
+
+class Part(NamedTuple):
+    """A value of a text with its type: ``text[start:end]``."""
+
+    start: int
+    end: int
+    range: TypedRange
+    value: Value
+
+
+class Source:
+    """A sentence of the knowledge."""
+
+    def __init__(self, passage: int, text: str, start: int) -> None:
+        """The sentence ``text``, which begins at the character ``start`` of a passage."""
+        self.passage = passage
+        self.text = text
+        self.start = start
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The numbers, dates and names that it states, in order."""
+        return find_free_parts(self.text)
+
+    def cite(self, start: int, end: int) -> PassageRange:
+        """Where characters of it are in the knowledge."""
+        return PassageRange(self.passage, self.start + start, self.start + end)
+
+
+def find_parts(text: str) -> list[Part]:
+    """The numbers, dates and names that a text states, in order."""
+    tokens = tokenize(text)
+    return [
+        Part(value.start, value.end, TypedRange(value.start, value.end, VALUE_TYPES.get(value.kind, "number")), value)
+        for value in find_values(tokens, *split_by_case(tokens))
+    ]
+
+
+def find_free_parts(text: str) -> list[Part]:
+    """``find_parts`` without numbers that belong to a name, as in "Super Bowl 50"."""
+    parts = find_parts(text)
+    ends = {part.end for part in parts if isinstance(part.value.content, Name)}
+    return [part for part in parts if part.value.kind != "number" or part.start - 1 not in ends]
+
+
+class Sources:
+    """The knowledge of a request."""
+
+    def __init__(self, passages: Sequence[str]) -> None:
+        self._passages = passages
+        self._known: dict[PassageSentence, Source] = {}
+
+    @cached_property
+    def _sentences(self) -> list[PassageSentence]:
+        return list(islice(read_passages(self._passages), MAX_SENTENCES))
+
+    def find_nearest(self, text: str) -> list[Source]:
+        """The sentences that share the most content words with ``text``, most first; none that shares no word."""
+        counted = [item for item in count_shared_in(self._sentences, text) if item.shared]
+        return [self._get(candidate) for candidate in rank_by_overlap(counted)[:NEAREST]]
+
+    def find_around(self, evidence: PassageRange) -> Source | None:
+        """The sentence that has these characters; None if no single one has them, or they are not in the knowledge."""
+        if not evidence.start < evidence.end:
+            return None
+        key = (evidence.passage, evidence.start)
+        at = bisect_right(self._sentences, key, key=lambda item: (item.passage, item.sentence.start)) - 1
+        if at < 0 or self._sentences[at].passage != evidence.passage:
+            return None
+        return self._get(self._sentences[at]) if evidence.end <= self._sentences[at].sentence.end else None
+
+    def _get(self, candidate: PassageSentence) -> Source:
+        if candidate not in self._known:
+            self._known[candidate] = Source(candidate.passage, candidate.sentence.text, candidate.sentence.start)
+        return self._known[candidate]

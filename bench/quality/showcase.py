@@ -1,0 +1,125 @@
+"""Scores examples/showcase.jsonl: 60 pairs that a newcomer would try, and what the verdict should be.
+
+    python bench/quality/showcase.py                       the embedded bundle with its own metrics
+    python bench/quality/showcase.py --metrics all         other metrics, separated by commas, or a group
+    python bench/quality/showcase.py --bundle DIR          another bundle
+
+Prints how many verdicts are right, by kind of pair, and each that is wrong. A verdict ``unknown`` is wrong. "Words
+right" counts the inconsistent pairs in which every unsupported word of the showcase is marked and at most half of the
+marked words are others. The pairs are never trained or calibrated on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOWCASE = ROOT / "examples" / "showcase.jsonl"
+sys.path.insert(0, str(ROOT))
+
+from groundwire.engine import Engine, Score  # noqa: E402
+from groundwire.engine.text.words import WORD  # noqa: E402
+
+
+class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A response and its knowledge, and what is true of them."""
+
+    id: str
+    kind: str
+    knowledge: str | list[str]
+    response: str
+    expected: Literal["consistent", "inconsistent", "unverifiable"]
+    unsupported: list[str]
+    """Words of the response that the knowledge does not support."""
+    history: list[str] = []
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A pair and its score."""
+
+    pair: Pair
+    score: Score
+
+    @property
+    def right(self) -> bool:
+        """Whether the verdict is the expected one."""
+        return self.score.verdict.label == self.pair.expected
+
+    @property
+    def words_right(self) -> bool:
+        """Whether the right words are marked, and few others."""
+        wanted = {word for text in self.pair.unsupported for word in split(text)}
+        marked = {word for span in self.score.unsupported for word in split(span.text)}
+        return bool(wanted) and wanted <= marked and 2 * len(wanted) >= len(marked)
+
+
+def split(text: str) -> list[str]:
+    """The words of a text in lower case; the sign of a unit is a word."""
+    return [word.lower() for word in WORD.findall(text)] or [text]
+
+
+def read_pairs(path: Path = SHOWCASE) -> list[Pair]:
+    """The pairs of the showcase."""
+    return [msgspec.json.decode(line, type=Pair) for line in path.read_bytes().splitlines()]
+
+
+def score_pairs(pairs: Sequence[Pair], engine: Engine, metrics: list[str] | None) -> list[Outcome]:
+    """Each pair with its score."""
+    items = [
+        {"response": pair.response, "knowledge": pair.knowledge, "history": pair.history} for pair in pairs
+    ]  # fmt: skip
+    return [
+        Outcome(pair, score)
+        for pair, score in zip(pairs, engine.score_many(items, metrics=metrics), strict=True)
+    ]  # fmt: skip
+
+
+def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Lines of the table by kind, and of the list of wrong verdicts."""
+    yield "| kind | pairs | right | words right |"
+    yield "|---|---|---|---|"
+    for kind in dict.fromkeys(outcome.pair.kind for outcome in outcomes):
+        yield _count(kind, [outcome for outcome in outcomes if outcome.pair.kind == kind])
+    for expected in ("consistent", "inconsistent", "unverifiable"):
+        yield _count(f"**{expected}**", [outcome for outcome in outcomes if outcome.pair.expected == expected])
+    yield _count("**all**", outcomes)
+    yield ""
+    for outcome in outcomes:
+        if not outcome.right:
+            verdict = outcome.score.verdict
+            probability = "" if verdict.probability is None else f" {verdict.probability:.2f}"
+            marked = ", ".join(span.text for span in outcome.score.unsupported) or "nothing"
+            yield f"{outcome.pair.id}: {outcome.pair.expected}, got {verdict.label}{probability}, {marked} marked"
+            yield f"    {outcome.pair.response}"
+
+
+def _count(title: str, outcomes: Sequence[Outcome]) -> str:
+    wrong_pairs = [outcome for outcome in outcomes if outcome.pair.unsupported]
+    words = f"{_sum(outcome.words_right for outcome in wrong_pairs)} of {len(wrong_pairs)}" if wrong_pairs else "–"
+    return f"| {title} | {len(outcomes)} | {_sum(outcome.right for outcome in outcomes)} | {words} |"
+
+
+def _sum(flags: Iterable[bool]) -> int:
+    return sum(flags)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Score the showcase and print what came of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--bundle", default="compact", help="bundle to load")
+    parser.add_argument("--metrics", help="metrics or groups, separated by commas; by default those of the verdict")
+    given = parser.parse_args(arguments)
+    with Engine.load(given.bundle) as engine:
+        outcomes = score_pairs(read_pairs(), engine, given.metrics.split(",") if given.metrics else None)
+    print("\n".join(describe(outcomes)))
+    print(f"\n{_sum(outcome.right for outcome in outcomes)} of {len(outcomes)} verdicts are right.")
+
+
+if __name__ == "__main__":
+    main()

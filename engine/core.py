@@ -1,0 +1,189 @@
+"""What scores requests: one plan per configuration, one way to start jobs, one driver. Packages above build on it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.calls import Call
+from groundwire.runtime.errors import ModelError
+from groundwire.runtime.protocol import Runtime
+
+from .metrics import METRICS, Metric
+from .pending import Pending, Procedure
+from .plan import Plan, check_options, make_plan
+from .scheduling.jobs import Finished, Job, Unfinished
+from .scheduling.scheduler import Scheduler
+from .scheduling.steps import Steps
+from .schema.options import Options
+from .schema.results import MetricResult, Request, Score, Timings
+from .scoring import fold_outcomes
+
+T = TypeVar("T")
+Key: TypeAlias = tuple[Any, ...]
+MAX_PLANS = 256
+"""Plans that are kept, the last ones used."""
+
+
+class Core:
+    """The runtime, its scheduler and its calibration, behind one ``Engine``. Safe to use from many threads."""
+
+    def __init__(self, runtime: Runtime, scheduler: Scheduler, calibration: Calibration | None) -> None:
+        self.runtime = runtime
+        self.scheduler = scheduler
+        self.calibration = calibration
+        """How the metrics' values are read; None where none was fitted, and every verdict is ``unknown``."""
+        self._calibration_digest = "" if calibration is None else calibration.digest()
+        self._plans: OrderedDict[Key, tuple[Plan, list[Metric]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are accepted: False after ``close``, in a forked process, and after a defect."""
+        return self.scheduler.accepts_jobs
+
+    def plan(self, metrics: Sequence[str] | str | None = None, options: Options | None = None) -> Plan:
+        """Return the plan of a configuration; equal arguments get the same one.
+
+        Args:
+            metrics: Names of metrics or groups; None takes those of the calibration.
+            options: Options of the request; None takes the defaults.
+
+        Raises:
+            InvalidRequest: A name is unknown or needs a role that the bundle lacks, or an option is out of range.
+        """
+        key = _make_key(metrics, options)
+        if key is not None:
+            with self._lock:
+                if (known := self._plans.get(key)) is not None:
+                    self._plans.move_to_end(key)
+                    return known[0]
+        registered = list(METRICS.values())  # kept with the plan: the key has their identities
+        plan = make_plan(
+            self.runtime.roles, self.runtime.identity, self.calibration, metrics, options, self._calibration_digest
+        )
+        if key is not None:
+            with self._lock:
+                self._plans[key] = plan, registered
+                if len(self._plans) > MAX_PLANS:
+                    self._plans.popitem(last=False)
+        return plan
+
+    def check_options(self, options: Options | None) -> Options:
+        """Return the options, the defaults for None; InvalidRequest for a value out of range or a missing role."""
+        return check_options(options, self.runtime.roles, self.calibration)
+
+    def start(
+        self, requests: Sequence[Request], plan: Plan, deadline_ms: float | None = None, *, is_bulk: bool = False
+    ) -> Job[MetricResult]:
+        """Start the metrics of several requests as one job: request by request, each with the plan's metrics in order.
+
+        Args:
+            requests: Requests whose texts are checked.
+            plan: What to compute for each.
+            deadline_ms: Milliseconds from now, in place of those of the options.
+            is_bulk: Whether the job is served after the single requests of its priority.
+
+        Raises:
+            Overloaded: As many requests are unfinished as the engine accepts.
+            EngineClosed: The engine is closed.
+        """
+        options = plan.options
+        if self.scheduler.unfinished < self.runtime.spare_requests:
+            for metric in plan.metrics:
+                options = metric.use_spare_time(options)
+        tasks = [
+            metric.compute(request, options, self.runtime.role_info) for request in requests for metric in plan.metrics
+        ]
+        return self.run(tasks, options, deadline_ms, is_bulk=is_bulk, size=sum(map(_count_characters, requests)))
+
+    def run(
+        self,
+        tasks: Sequence[Steps[T]],
+        options: Options,
+        deadline_ms: float | None = None,
+        *,
+        is_bulk: bool = False,
+        size: int = 0,
+    ) -> Job[T]:
+        """Queue generators of model calls as one job, with the deadline, priority and tenant of ``options``.
+
+        Args:
+            tasks: Generators of rounds of model calls.
+            options: What they may read, and when they are served.
+            deadline_ms: Milliseconds from now, in place of those of the options.
+            is_bulk: Whether the job is served after the single requests of its priority.
+            size: Characters of its texts, from which its time is expected.
+        """
+        return self.scheduler.submit(
+            tasks,
+            options.max_windows,
+            options.deadline_ms if deadline_ms is None else deadline_ms,
+            options.priority,
+            is_bulk=is_bulk,
+            tenant=options.tenant,
+            size=size,
+        )
+
+    def drive(self, procedure: Procedure[T], *, on_threads: bool = True) -> Pending[T]:
+        """Start a procedure and return the handle to wait for it; the arguments are those of ``Pending``."""
+        return Pending(procedure, self.scheduler.cancel, on_threads=on_threads)
+
+    def score(self, request: Request, plan: Plan, *, is_bulk: bool = False) -> Pending[Score]:
+        """Start one request; the handle's result is its score."""
+        return self.drive(self._score(request, plan, is_bulk), on_threads=False)
+
+    def _score(self, request: Request, plan: Plan, is_bulk: bool) -> Procedure[Score]:
+        finished: Finished[MetricResult] = yield self.start([request], plan, is_bulk=is_bulk)
+        return fold_outcomes(request, finished.outcomes, finished.timings, plan)
+
+    def warm_up(self) -> None:
+        """Run every model once; ModelError when one fails.
+
+        A model of another language, which cannot read the English text of its call, is left as it is.
+        """
+        finished = self.run([_ask(call) for call in self.runtime.warm_calls()], Options()).future.result()
+        for outcome in finished.outcomes:
+            if isinstance(outcome, Unfinished) and outcome.status != "truncated":
+                raise ModelError(f"Warming up failed: {outcome.message}")
+
+
+def add_timings(first: Timings, second: Timings) -> Timings:
+    """Return the time of two jobs, one after the other."""
+    roles = dict.fromkeys((*first.stages_ms, *second.stages_ms))
+    return Timings(
+        first.total_ms + second.total_ms,
+        {role: first.stages_ms.get(role, 0.0) + second.stages_ms.get(role, 0.0) for role in roles},
+        first.queued_ms + second.queued_ms,
+    )
+
+
+def _make_key(metrics: Any, options: Any) -> Key | None:
+    """What a plan depends on, with the types of all values; None for arguments that only ``make_plan`` can refuse."""
+    if metrics is not None and not isinstance(metrics, str | tuple | list):
+        return None
+    names = tuple(metrics) if isinstance(metrics, tuple | list) else metrics
+    try:
+        key = names, None if options is None else _encode(options), *map(id, METRICS.values())
+        hash(key)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return None
+    return key
+
+
+def _encode(options: Any) -> tuple[type, bytes]:
+    return type(options), msgspec.msgpack.encode(options)
+
+
+def _count_characters(request: Request) -> int:
+    return len(request.response) + sum(map(len, (*request.knowledge, *request.history)))
+
+
+def _ask(call: Call) -> Steps[bool]:
+    yield [call]
+    return True

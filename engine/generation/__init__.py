@@ -1,1 +1,0 @@
-"""Response generation by PMI-Decode, with optional scoring and ranking of the candidates."""

@@ -1,1 +1,0 @@
-"""The commands ``evaluate``, ``compare`` and ``calibrate``."""

@@ -1,0 +1,52 @@
+"""What an own metric is made of: the record ``Metric``, ``register``, model calls, and a runtime without models.
+
+>>> from groundwire.metrics import Classify, Metric, MetricResult, register
+"""
+
+from __future__ import annotations
+
+from groundwire.engine.api import Engine
+from groundwire.engine.metrics import GROUPS, METRICS, Metric, register
+from groundwire.engine.metrics.base import Details, RoleInfos, without_calls
+from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.explanations import UnsupportedSpan
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.engine.text.sentences import Sentence, sentences
+from groundwire.runtime import calls
+from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.calls import Answer, Answered, Classified, Classify, Read
+from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import RoleInfo
+
+__all__ = [
+    "GROUPS",
+    "METRICS",
+    "Answer",
+    "Answered",
+    "Calibration",
+    "Classified",
+    "Classify",
+    "Details",
+    "Engine",
+    "FakeRuntime",
+    "Metric",
+    "MetricResult",
+    "Options",
+    "Read",
+    "Request",
+    "RoleInfo",
+    "RoleInfos",
+    "Sentence",
+    "Steps",
+    "UnsupportedSpan",
+    "calls",
+    "register",
+    "sentences",
+    "without_calls",
+]
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

@@ -1,0 +1,117 @@
+"""A runnable for LangChain's chains, and an evaluator for LangSmith's runs.
+
+Needs the extra: ``pip install 'groundwire[langchain]'``.
+
+>>> from groundwire.adapters.langchain import make_runnable                                 # doctest: +SKIP
+>>> chain = {"response": answer, "knowledge": retriever} | make_runnable()                      # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groundwire.engine import Engine, InvalidRequest, Options
+
+from .checking import Checker
+from .extras import needs
+
+with needs("langchain"):
+    from langchain_core.documents import Document
+    from langchain_core.messages import BaseMessage
+    from langchain_core.runnables import Runnable, RunnableLambda
+    from langsmith.evaluation import EvaluationResult, RunEvaluator
+
+__all__ = ["LangSmithEvaluator", "make_runnable"]
+
+
+def make_runnable(
+    engine: Engine | None = None,
+    *,
+    metrics: Sequence[str] | str | None = None,
+    options: Options | None = None,
+) -> Runnable[Mapping[str, Any], dict[str, Any]]:
+    """Return a runnable from ``response``, ``knowledge`` and perhaps ``history`` to ``Checked.to_dict()``.
+
+    Each is a text, a message or a document, or, except for the response, a list of them. A response may go on only if
+    ``passed`` is True; it is None where there is no score. Raises InvalidRequest without a response or knowledge.
+    """
+    checker = Checker(engine, metrics=metrics, options=options)
+
+    def check(turn: Mapping[str, Any]) -> dict[str, Any]:
+        return checker.check(**_read_turn(turn)).to_dict()
+
+    async def acheck(turn: Mapping[str, Any]) -> dict[str, Any]:
+        return (await checker.acheck(**_read_turn(turn))).to_dict()
+
+    return RunnableLambda(check, afunc=acheck, name="groundwire")
+
+
+class LangSmithEvaluator(RunEvaluator):  # type: ignore[misc]  # langsmith is not read by mypy
+    """Scores LangSmith runs, in ``langsmith.evaluate`` or ``EvaluatorCallbackHandler``."""
+
+    def __init__(
+        self,
+        engine: Engine | None = None,
+        *,
+        response: str = "output",
+        knowledge: str = "knowledge",
+        key: str = "groundwire",
+        metrics: Sequence[str] | str | None = None,
+        options: Options | None = None,
+    ) -> None:
+        """``response`` is a key of a run's outputs; ``knowledge`` one of its outputs or inputs, or of the example's.
+
+        ``key`` is the name of the feedback.
+        """
+        self.key = key
+        self._response, self._knowledge = response, knowledge
+        self._checker = Checker(engine, metrics=metrics, options=options)
+
+    @property
+    def feedback_keys(self) -> list[str]:
+        """The names of the feedback: one."""
+        return [self.key]
+
+    def evaluate_run(
+        self, run: Any, example: Any | None = None, evaluator_run_id: uuid.UUID | None = None
+    ) -> EvaluationResult:
+        """Return the probability as ``score``, the label as ``value`` and the reason as ``comment``.
+
+        ``score`` is None where there is none: the run failed, the verdict is ``unknown`` or ``unverifiable``, or what
+        is needed is missing, as the comment says.
+        """
+        sources = [run.outputs, run.inputs, *([example.inputs, example.outputs] if example else [])]
+        knowledge = next((source[self._knowledge] for source in sources if source and self._knowledge in source), ())
+        response = (run.outputs or {}).get(self._response, "")
+        checked = self._checker.check(_read_text(response), _read_texts(knowledge))
+        return EvaluationResult(
+            key=self.key,
+            score=checked.probability,
+            value=checked.label,
+            comment=checked.reason,
+            metadata=checked.to_dict(),
+        )
+
+
+def _read_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
+    for name in ("response", "knowledge"):
+        if name not in turn:
+            raise InvalidRequest(f"The input has {list(turn)} and no {name!r}; give response and knowledge.")
+    return {
+        "response": _read_text(turn["response"]),
+        "knowledge": _read_texts(turn["knowledge"]),
+        "history": _read_texts(turn.get("history", ())),
+    }
+
+
+def _read_text(value: Any) -> Any:
+    """The text of a message or document; anything else as it is, for the engine to check."""
+    if isinstance(value, Document):
+        return value.page_content
+    return str(value.text) if isinstance(value, BaseMessage) else value
+
+
+def _read_texts(value: Any) -> Any:
+    return [_read_text(item) for item in value] if isinstance(value, list | tuple) else _read_text(value)

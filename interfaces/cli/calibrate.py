@@ -1,0 +1,207 @@
+"""``groundwire calibrate``: fits verdicts to labelled responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from groundwire.cli import display, options
+from groundwire.cli.output import STDOUT, print_json
+from groundwire.files.results_file import translate_write_errors
+
+from . import evaluation as common
+
+if TYPE_CHECKING:
+    from groundwire.evaluate.calibration.fusion import LabelledFeatures, Predict
+    from groundwire.runtime.calibration import Calibration, Fusion
+
+
+def calibrate(
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Labelled sets, as for `groundwire evaluate`. Every set has the same weight.", metavar="DEV"
+        ),
+    ],
+    out: Annotated[Path | None, typer.Option(help="Write the calibration to this file.", dir_okay=False)] = None,
+    save: Annotated[bool, typer.Option("--save", help="Write the calibration into the bundle's manifest.")] = False,
+    bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Metrics or groups, separated by commas, as for `groundwire score`. Default: all."),
+    ] = None,
+    apart_from: Annotated[
+        list[Path] | None,
+        typer.Option(help="Leave out examples that share knowledge with this test set; repeatable."),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="Directory that keeps the scores, so that a stopped run resumes; default: beside --out."),
+    ] = None,
+    device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
+    workers: common.WorkersOption = 1,
+    verifiable: Annotated[
+        float | None, typer.Option(help="Verifiability below which nothing is called inconsistent.", min=0, max=1)
+    ] = 0.5,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers that the verdict may read, separated by commas: metrics, or parts of their explanations as "
+            "nli.expected. Default: all that are evidence."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 13,
+    columns: options.ColumnsOption = None,
+    json: common.SummaryJsonOption = False,
+) -> None:
+    """Fit verdicts to your own labelled responses.
+
+    Every metric gets a scale; together they give one probability of "consistent", and those of the group fast another.
+    The profiles balanced, strict and lenient draw the line. Each promises a false positive rate, which is the share of
+    consistent responses that are called inconsistent, and states its power: the share of inconsistent responses that
+    are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few hundred examples of each label
+    are a good start.
+
+        groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
+        groundwire score examples/dialogues.jsonl --calibration mine.json
+
+    `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `Engine.load(calibration=…)`.
+    """
+    common.require_extra()
+    from groundwire.evaluate.calibration.features import collect_features
+    from groundwire.evaluate.calibration.fusion import FusionOptions, leave_one_out
+    from groundwire.evaluate.calibration.operating_points import fit_calibration
+    from groundwire.evaluate.datasets import read_dataset
+    from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
+    from groundwire.evaluate.scores.scoring import Settings, score_sets
+    from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
+
+    if out is None and not save:
+        raise typer.BadParameter("say where the calibration goes: --out FILE, or --save for the bundle's own.")
+    directory = run or (out.with_suffix(".run") if out else None)
+    if directory is None:
+        raise typer.BadParameter("without --out it needs --run DIR, where the scores are kept.", param_hint="--save")
+    choice, names = options.parse_device(device), options.parse_metrics(metrics) or ("all",)
+    tests = [example for path in apart_from or () for example in read_dataset(path)]
+    sets = common.read_sets(list(data), columns)
+    if tests:
+        for name, examples in sets.items():
+            flags = flag_unshared_knowledge(examples, tests)
+            sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
+            common.print_dropped(name, len(examples), len(sets[name]))
+    with common.show_progress() as watch:
+        settings = Settings(bundle, choice, threads, names, workers=workers, extra=tuple(extra or ()))
+        with options.refuse_absent_bundles(bundle, extra):
+            scored = score_sets(sets, directory, settings, watch)
+        watch("fitting", 0, 0)
+        labelled = collect_features(sets, scored.sets)
+        computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
+        wanted = tuple(name.strip() for name in features.split(",")) if features else None
+        how = FusionOptions(features=wanted, verifiable=verifiable, seed=seed)
+        fitted = fit_calibration(labelled, computed, how)
+        others = leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not json else {}
+        shifts = {
+            name: compare_with_calibration(examples, scored.sets[name], scored.calibration)
+            for name, examples in sets.items()
+        }
+    common.print_unscored(scored.sets)
+    warn_of_few_examples(fitted)
+    written = []
+    if out is not None:
+        with translate_write_errors(out):
+            fitted.save(out)
+        written.append(f"written to {display.escape_markup(out)}")
+    if save:
+        from groundwire.runtime.bundle import Bundle
+
+        directory = Bundle.open(bundle).calibrate(fitted).directory
+        written.append(f"written into {display.escape_markup(directory)}")
+    if json:
+        print_json(fitted)
+        return
+    console = display.output_console()
+    with translate_write_errors(STDOUT):
+        console.print(f"fitted on {fitted.rows} examples of {display.escape_markup(', '.join(fitted.fitted_on))}")
+        console.print(_tabulate_fusions(fitted))
+        for fusion in fitted.fusions:
+            console.print(_tabulate_weights(fusion))
+            console.print(_tabulate_profiles(fusion))
+        console.print(
+            "[dim]Positive: a response is called inconsistent. Promised: for responses like these examples. Power: the "
+            "share of inconsistent responses that are called so.[/]",
+            soft_wrap=True,
+        )
+        for name in (name for name in sets if shifts[name]):
+            console.print(f"[bold]{display.escape_markup(name)}[/] and the calibration that the bundle has")
+            console.print(common.tabulate_shifts(shifts[name]))
+            console.print(f"[dim]{explain_shift(shifts[name])}[/]", soft_wrap=True)
+        for name, predict in others.items():
+            area = _measure_roc_auc(labelled, name, predict)
+            console.print(f"[dim]{display.escape_markup(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
+        for line in written:
+            console.print(line, soft_wrap=True)
+
+
+def warn_of_few_examples(fitted: Calibration) -> None:
+    """Print a warning when the examples are too few to tell the profiles apart."""
+    profiles = fitted.fusions[0].profiles
+    thresholds = {profile.threshold for profile in profiles.values()}
+    if len(thresholds) == 1 and len(profiles) > 1:
+        display.error_console().print(
+            f"[yellow]warning[/]: all profiles have the threshold {thresholds.pop():.3f}, because {fitted.rows} "
+            "examples are too few to tell them apart; label a few hundred of each kind.",
+            soft_wrap=True,
+        )
+
+
+def _measure_roc_auc(labelled: Sequence[LabelledFeatures], name: str, predict: Predict) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    of_set = [example for example in labelled if example.set == name]
+    return float(roc_auc_score([example.label for example in of_set], predict(of_set)))
+
+
+def _tabulate_fusions(fitted: Calibration) -> Table:
+    table = Table(title="fusions: which of them draws a verdict depends on --metrics", title_justify="left")
+    for column in ("fusion", "metrics"):
+        table.add_column(column)
+    for column in ("held-out consistent", "held-out inconsistent"):
+        table.add_column(column, justify="right")
+    for fusion in fitted.fusions:
+        counts = [fusion.held_out.consistent.count, fusion.held_out.inconsistent.count] if fusion.held_out else []
+        table.add_row(fusion.name, ", ".join(fusion.metrics), *map(str, counts))
+    return table
+
+
+def _tabulate_weights(fusion: Fusion) -> Table:
+    table = Table(title=f"fusion {fusion.name}", title_justify="left")
+    for column in ("feature", "weight", "mean", "deviation"):
+        table.add_column(column, justify="left" if column == "feature" else "right")
+    for feature in fusion.features:
+        name = f"{feature.name} (needed)" if feature.needed else feature.name
+        table.add_row(name, f"{feature.weight:+.3f}", f"{feature.mean:.3f}", f"{feature.deviation:.3f}")
+    return table
+
+
+def _tabulate_profiles(fusion: Fusion) -> Table:
+    table = Table(
+        title=f"profiles of {fusion.name}, with their rates on examples that the fit had not seen", title_justify="left"
+    )
+    for column in ("profile", "consistent from", "false positive rate, promised", "measured", "power"):
+        table.add_column(column, justify="left" if column == "profile" else "right")
+    for name, profile in fusion.profiles.items():
+        bound = profile.max_false_positive_rate
+        table.add_row(
+            name,
+            f"{profile.threshold:.3f}",
+            "" if bound is None else f"≤ {bound:.0%}",
+            f"{profile.false_positive_rate:.1%}",
+            f"{1 - profile.false_negative_rate:.1%}",
+        )
+    return table

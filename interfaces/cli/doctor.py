@@ -1,0 +1,85 @@
+"""``groundwire doctor``: shows what this installation can do."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, distributions, version
+
+import onnxruntime as ort
+from rich.markup import escape
+from rich.table import Table
+
+from groundwire.runtime.bundle import SHIPPED, Bundle, embedded
+from groundwire.runtime.cores import usable_cores
+from groundwire.runtime.errors import DeviceError, GroundwireError
+from groundwire.runtime.ort.device import PROVIDERS, Device, name_kernels, start_device
+from groundwire.runtime.ort.processor import processor_features
+from groundwire.runtime.tensorrt.library import start_tensorrt
+
+from . import display
+
+PACKAGES = ("groundwire", "onnxruntime", "onnxruntime-gpu", "numpy", "tokenizers", "spacy", "tensorrt-cu13")
+
+
+def doctor() -> None:
+    """Print versions, processor, devices, known installation problems, and whether the embedded bundles are intact.
+
+    Paste the output into a bug report.
+
+        groundwire doctor
+    """
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name in PACKAGES:
+        table.add_row(name, _find_version(name))
+    table.add_row("python", f"{platform.python_version()} on {platform.platform()}")
+    table.add_row("processor", f"{usable_cores()} usable, {', '.join(processor_features()) or 'features unknown'}")
+    for kind in PROVIDERS:
+        table.add_row(kind, _check_device(Device(kind)))
+    for problem in _find_problems():
+        table.add_row("[red]problem[/]", escape(problem))
+    for name in dict.fromkeys((*SHIPPED, *embedded())):
+        table.add_row(f"bundle {name}", _check_bundle(name))
+    display.output_console().print(table)
+
+
+def _find_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "[dim]not installed[/]"
+
+
+def _check_device(device: Device) -> str:
+    """Whether it starts: ONNX Runtime lists the providers it was built with, whatever libraries they miss."""
+    if device.provider not in ort.get_available_providers():
+        return f"[dim]no {device.provider}[/]"
+    try:
+        (start_tensorrt if device.kind == "tensorrt" else start_device)(device)
+    except DeviceError as error:
+        return f"[red]{escape(str(error))}[/]"
+    return f"[green]starts[/] {name_kernels(device)}".rstrip()
+
+
+def _find_problems() -> list[str]:
+    installed = {str(distribution.metadata["Name"]).lower() for distribution in distributions()}
+    if {"onnxruntime", "onnxruntime-gpu"} <= installed:
+        return [
+            "onnxruntime and onnxruntime-gpu are both installed and overwrite each other: "
+            "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"
+        ]
+    return []
+
+
+def _check_bundle(name: str) -> str:
+    if name not in embedded():
+        return f"[dim]not installed: pip install groundwire-{name}, or bundles/packaging/{name} in a checkout[/]"
+    try:
+        bundle = Bundle.open(name)
+        bundle.verify()
+    except GroundwireError as error:
+        return f"[red]{escape(str(error))}[/]"
+    manifest = bundle.manifest
+    size_mb = manifest.size / 1e6
+    return f"[green]intact[/], {size_mb:.1f} MB, digest {manifest.digest()}, roles {', '.join(manifest.roles)}"

@@ -1,0 +1,217 @@
+"""``groundwire evaluate``: agreement of metrics with human labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from groundwire.cli import display, options
+from groundwire.cli.output import STDOUT, print_json
+from groundwire.files.results_file import translate_write_errors
+
+from . import evaluation as common
+
+if TYPE_CHECKING:
+    from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
+
+
+def evaluate(
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Labelled sets: JSON Lines, a JSON array, CSV, Parquet, or the format of their authors.",
+            metavar="DATA",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="Directory of the run: scores, results.json, report.html.", file_okay=False),
+    ],
+    metrics: options.MetricsOption = None,
+    bundle: options.StoredBundleOption = None,
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    device: options.StoredDeviceOption = None,
+    threads: options.ThreadsOption = None,
+    workers: common.WorkersOption = 1,
+    decoding: options.StoredDecodingOption = None,
+    questions: options.StoredQuestionsOption = None,
+    personal: options.PersonalOption = False,
+    random_knowledge: Annotated[
+        bool,
+        typer.Option(
+            "--random-knowledge",
+            help="Give every response the knowledge of another example, and the label 0: a test of the metrics.",
+        ),
+    ] = False,
+    label: Annotated[
+        str,
+        typer.Option(
+            help="consistency, or hallucination: whether people say that the response goes beyond the knowledge."
+        ),
+    ] = "consistency",
+    dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None,
+    sample: Annotated[
+        int, typer.Option(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)
+    ] = 0,
+    seed: common.SeedOption = 0,
+    repeats: common.RepeatsOption = 1000,
+    columns: options.ColumnsOption = None,
+    json: common.SummaryJsonOption = False,
+) -> None:
+    """Measure how well the verdict and the metrics agree with human labels of responses.
+
+    An example is `{"response": "…", "knowledge": "…", "label": 1}`: 1 or a word such as consistent, faithful or true; 0
+    or inconsistent, hallucinated, false. Scores are kept in the run's directory, so a stopped run resumes, and figures
+    are computed again without a model. Every figure has a 95 % interval. The first line is the verdict, by its
+    probability; results.json calls it `fused`.
+
+        groundwire evaluate examples/labelled.jsonl --out runs/labelled
+        groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
+    """
+    common.require_extra()
+    from groundwire.evaluate.datasets.examples import label_by_hallucination, sample_examples, shuffle_knowledge
+    from groundwire.evaluate.report.page import write_report
+    from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
+    from groundwire.evaluate.scores.scoring import Settings, score_sets
+    from groundwire.evaluate.statistics.analysis import Development, analyse
+    from groundwire.evaluate.statistics.results import SCHEMA, Results
+
+    request_options = None
+    if decoding is not None or questions is not None or personal:
+        request_options = options.make_options(decoding, questions, personal)
+    settings = Settings(
+        bundle=bundle,
+        device=None if device is None else options.parse_device(device),
+        threads=threads,
+        metrics=options.parse_metrics(metrics),
+        options=request_options,
+        calibration=calibration,
+        workers=workers,
+        extra=tuple(extra or ()),
+    )
+    complete = common.read_sets([*data, *([dev] if dev else [])], columns)
+    sets = {name: sample_examples(examples, sample, seed) for name, examples in complete.items()}
+    if label == "hallucination":
+        sets = {name: label_by_hallucination(examples) for name, examples in sets.items()}
+    elif label != "consistency":
+        raise typer.BadParameter(f"{label}: use consistency or hallucination.", param_hint="--label")
+    if random_knowledge:
+        sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
+    with common.show_progress() as watch:
+        with options.refuse_absent_bundles(bundle, extra):
+            scored = score_sets(sets, out, settings, watch)
+        development = None
+        if dev is not None:
+            name = common.name_set(dev)
+            development = Development(name, sets.pop(name), scored.sets[name])
+        figures = []
+        for name, examples in sets.items():
+            watch(f"figures of {name}", 0, 0)
+            scores = scored.sets[name]
+            save_values(out / VALUES / f"{name}.jsonl", build_example_values(examples, scores, scored.calibration))
+            figures.append(
+                analyse(
+                    name,
+                    examples,
+                    scores,
+                    calibration=scored.calibration,
+                    development=development,
+                    seed=seed,
+                    repeats=repeats,
+                )
+            )
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        results = Results(SCHEMA, when, scored.signature, seed, repeats, tuple(figures))
+        results.save(out / common.RESULTS)
+        watch("report", 0, 0)
+        report = write_report(results, out)
+    common.print_unscored(scored.sets)
+    if json:
+        print_json(results)
+    else:
+        with translate_write_errors(STDOUT):
+            _print_results(results, report)
+
+
+def _print_results(results: Results, report: Path) -> None:
+    from groundwire.evaluate.scores.metric_values import FUSED
+    from groundwire.evaluate.statistics.shift import explain_shift
+
+    console = display.output_console()
+    for figures in results.sets:
+        labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items() if count)
+        console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
+        console.print(_tabulate_metrics(figures))
+        if FUSED in figures.metrics and not _count_scored(figures.metrics[FUSED]):
+            console.print("[dim]no verdict: it needs metrics that were not computed, or that did not score[/]")
+        if figures.shifts:
+            console.print(common.tabulate_shifts(figures.shifts))
+            if all(shift.band == "alike" for shift in figures.shifts):  # otherwise a note says so
+                console.print(f"[dim]{explain_shift(figures.shifts)}[/]", soft_wrap=True)
+        for note in figures.notes:
+            console.print(f"[dim]{display.escape_markup(note)}[/]")
+    about = (
+        f"F1 at the tuned threshold, else above 0.5; intervals: 95 %, {results.repeats} bootstrap samples. "
+        f"{results.signature}"
+    )
+    console.print(f"[dim]{display.escape_markup(about)}[/]", soft_wrap=True)
+    console.print(f"report: {display.escape_markup(str(report))}", soft_wrap=True)
+
+
+def _tabulate_metrics(figures: SetFigures) -> Table:
+    """One line for the verdict and then one per metric, the best first; columns that none fills are left out."""
+    from groundwire.evaluate.scores.metric_values import FUSED
+
+    columns: dict[str, Callable[[MetricFigures], str]] = {
+        "ROC-AUC": lambda metric: _format_interval(metric.roc_auc),
+        "AP inconsistent": lambda metric: _format_value(metric.average_precision),
+        "F1 consistent": lambda metric: _format_f1(metric, "consistent"),
+        "F1 inconsistent": lambda metric: _format_f1(metric, "inconsistent"),
+        "ranking": lambda metric: _format_value(metric.ranking),
+        "Spearman": lambda metric: _format_interval(metric.spearman),
+        "Pearson": lambda metric: _format_value(metric.pearson),
+        "system level": lambda metric: _format_value(metric.system_level.correlation if metric.system_level else None),
+    }
+    order = sorted(
+        (metric for metric in figures.metrics.values() if metric.metric != FUSED or _count_scored(metric)),
+        key=lambda metric: (metric.metric != FUSED, -(metric.roc_auc.value if metric.roc_auc else 0.0)),
+    )
+    filled = {title: [format_cell(metric) for metric in order] for title, format_cell in columns.items()}
+    filled = {title: cells for title, cells in filled.items() if any(cells)}
+    table = Table()
+    table.add_column("metric", no_wrap=True)
+    table.add_column("examples", justify="right", no_wrap=True, min_width=len("examples"))
+    for title, cells in filled.items():
+        # Titles may wrap; a figure and its interval stay on one line.
+        table.add_column(title, justify="right", no_wrap=any(" " in cell for cell in cells))
+    for index, metric in enumerate(order):
+        name = "verdict" if metric.metric == FUSED else display.escape_markup(metric.metric)
+        count = f"{metric.examples} of {figures.labelled}" if figures.count_missing(metric) else str(metric.examples)
+        table.add_row(name, count, *(cells[index] for cells in filled.values()))
+    return table
+
+
+def _count_scored(metric: MetricFigures) -> int:
+    return metric.statuses.get("scored", 0)
+
+
+def _format_f1(metric: MetricFigures, which: str) -> str:
+    """F1 of a class at the tuned threshold, or else above 0.5."""
+    if not metric.decisions:
+        return ""
+    decision = metric.decisions[-1]
+    return _format_value((decision.consistent if which == "consistent" else decision.inconsistent).f1)
+
+
+def _format_value(figure: Estimate | None) -> str:
+    return "" if figure is None else f"{figure.value:.3f}"
+
+
+def _format_interval(figure: Estimate | None) -> str:
+    return "" if figure is None else f"{figure.value:.3f} [dim]{figure.low:.3f}–{figure.high:.3f}[/]"

@@ -1,0 +1,142 @@
+"""Options, checks and output that the commands share. Cheap to import; the heavy libraries load when a command runs."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from groundwire.cli import display, options
+from groundwire.evaluate import require
+from groundwire.files.columns import FIELDS
+from groundwire.runtime.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from groundwire.engine.schema.results import Score
+    from groundwire.evaluate.datasets.examples import Example
+    from groundwire.evaluate.scores.scoring import Watch
+    from groundwire.evaluate.statistics.results import Shift
+
+RESULTS = "results.json"
+LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source")
+"""The fields of a labelled example, for --columns."""
+
+WorkersOption = Annotated[
+    int,
+    typer.Option(
+        help="Processes that score in parallel; each loads the models and gets its share of --threads.", min=1
+    ),
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of the bootstrap samples, and of --sample.", min=0)]
+RepeatsOption = Annotated[
+    int, typer.Option(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
+]
+SummaryJsonOption = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of tables.")]
+
+
+def require_extra() -> None:
+    """Raise InvalidRequest with the install command when the extra is not installed."""
+    try:
+        require()
+    except ImportError as error:
+        raise InvalidRequest(str(error)) from error
+
+
+def name_set(path: Path) -> str:
+    """The name of a set: that of its file, without suffixes."""
+    return path.name.partition(".")[0] or path.name
+
+
+def name_sets(paths: list[Path]) -> dict[str, Path]:
+    """Sets by their names; InvalidRequest when two files have the same."""
+    sets: dict[str, Path] = {}
+    for path in paths:
+        name = name_set(path)
+        if name in sets:
+            raise InvalidRequest(f"{sets[name]} and {path} would both be the set {name!r}; rename one of them.")
+        sets[name] = path
+    return sets
+
+
+def read_sets(paths: list[Path], columns: str | None) -> dict[str, list[Example]]:
+    """The examples of the sets by name; InvalidRequest for a set in which no example has a label of any kind."""
+    from groundwire.evaluate.datasets import read_dataset
+
+    names = options.parse_column_names(columns, LABELLED_FIELDS)
+    sets = {name: read_dataset(path, columns=names) for name, path in name_sets(paths).items()}
+    for name, examples in sets.items():
+        if not any(
+            label is not None for example in examples for label in (example.label, example.grade, example.verifiable)
+        ):
+            raise InvalidRequest(
+                f"None of the {len(examples)} examples of {name} has a label, so nothing can be measured. Add "
+                '"label": 1 (consistent) or 0 (inconsistent), or "grade"; if a field has another name, say so: '
+                "--columns label=NAME. To score responses without labels: groundwire score."
+            )
+    return sets
+
+
+def print_dropped(name: str, before: int, after: int) -> None:
+    """Print how many examples --apart-from leaves out; InvalidRequest when none is left."""
+    dropped = before - after
+    if before and not after:
+        raise InvalidRequest(
+            f"All {before} examples of {name} share knowledge with the sets of --apart-from; give other examples."
+        )
+    display.error_console().print(
+        f"{display.escape_markup(name)}: {dropped} of {before} examples share knowledge with the sets of --apart-from "
+        "and are left out.",
+        soft_wrap=True,
+    )
+
+
+def print_unscored(scored: Mapping[str, Sequence[Score]]) -> None:
+    """Print how many examples of each set have no score, and why."""
+    console = display.error_console()
+    for name, scores in scored.items():
+        counts = Counter(score.status for score in scores if score.status not in display.DONE)
+        if counts:
+            statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+            console.print(
+                f"[yellow]{display.escape_markup(name)}[/]: {counts.total()} of {len(scores)} examples have no score: "
+                f"{statuses}.",
+                soft_wrap=True,
+            )
+
+
+def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
+    """One line for each quantity that is compared with the calibration's."""
+    from groundwire.evaluate.statistics.shift import QUANTITIES
+
+    table = Table(title="consistent responses, compared with those of the calibration", title_justify="left")
+    table.add_column("quantity")
+    for column in ("examples", "stability index", "by chance up to"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for shift in shifts:
+        band = shift.band if shift.band == "alike" else f"[yellow]{shift.band}[/]"
+        table.add_row(
+            QUANTITIES[shift.quantity], str(shift.examples), f"{shift.index:.3f}", f"{shift.by_chance:.3f}", band
+        )
+    return table
+
+
+@contextmanager
+def show_progress() -> Iterator[Watch]:
+    """Show a bar for the set that is being scored, on a terminal only; it disappears at the end."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    disable = not sys.stderr.isatty()
+    with Progress(*columns, console=display.error_console(), transient=True, disable=disable) as bar:
+        task = bar.add_task("", total=None)
+
+        def watch(name: str, done: int, total: int) -> None:
+            bar.update(task, description=display.escape_markup(name), completed=done, total=total or None)
+
+        yield watch

@@ -1,0 +1,127 @@
+"""``groundwire explain``: shows how the score of one response comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from groundwire.engine.api import Engine
+from groundwire.engine.metrics import find
+from groundwire.engine.operating_point import OperatingPoint
+from groundwire.engine.schema.results import Score
+from groundwire.engine.text.shown import shown
+from groundwire.files.results_file import translate_write_errors
+
+from . import display, options
+from .output import STDOUT, print_json, prints_tables
+from .texts import print_texts
+
+
+def explain(
+    response: Annotated[str, typer.Argument(help="The response to check.")],
+    knowledge: Annotated[
+        list[str], typer.Option("--knowledge", "-k", help="A passage of knowledge; repeat for several.")
+    ],
+    history: Annotated[
+        list[str] | None,
+        typer.Option("--history", "-H", help="An utterance before the response; repeat for several, oldest first."),
+    ] = None,
+    metrics: options.MetricsOption = None,
+    bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    profile: options.ProfileOption = "balanced",
+    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
+    device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
+    decoding: options.DecodingOption = "beam",
+    questions: options.QuestionsOption = "single",
+    personal: options.PersonalOption = False,
+    deadline_ms: options.DeadlineOption = None,
+    json: options.JsonOption = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write an evidence packet to this file: settings, digests of bundles and texts, and results, which "
+            "`groundwire verify` checks. - is standard output, in the place of the explanation.",
+            dir_okay=False,
+        ),
+    ] = None,
+    texts: Annotated[bool, typer.Option("--texts", help="Put the texts into the evidence packet.")] = False,
+) -> None:
+    """Score one response and show how the score comes about.
+
+    Prints the verdict with its probability and threshold, the response with its unsupported words in ⟦brackets⟧ beside
+    the knowledge, with numbers that join each sentence to those that support it (metric citations, computed here by
+    default), and each metric's value with its details: for Q² every question with the answer that the knowledge gives,
+    for example.
+    In a pipe it is the Score record as JSON. The exit code is 3 if the response could not be scored.
+
+        groundwire explain "A marathon is 50 kilometres long." -k "The marathon is a race of 42.195 kilometres."
+        groundwire explain "Honey never spoils." -k "Honey keeps for years." --metrics all --json
+        groundwire explain "Honey never spoils." -k "Honey keeps for years." --evidence packet.json --texts
+    """
+    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
+    names = options.parse_metrics(metrics)
+    with options.load_engine(bundle, device, threads, extra, calibration) as engine:
+        names = _add_citations(engine, names)
+        with options.refuse_value():
+            score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
+        has_verdict = engine.calibration is not None
+        packet = None
+        if evidence is not None:
+            packet = engine.evidence(
+                score, response, knowledge, history=history or (), options=request_options, texts=texts
+            )
+    if packet is not None and str(evidence) == "-":
+        print_json(packet)
+    elif prints_tables(json):
+        with translate_write_errors(STDOUT):
+            _print_score(score, response, knowledge, has_verdict=has_verdict)
+    else:
+        print_json(score)
+    if packet is not None and evidence is not None and str(evidence) != "-":
+        with translate_write_errors(evidence):
+            evidence.write_text(f"{packet.to_json()}\n", encoding="utf-8")
+    display.exit_without_result(score.status)
+
+
+def _add_citations(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The metrics to compute; where none are named, with citations if the bundle has the models for them."""
+    chosen = options.choose_metrics(engine, names)
+    return (*chosen, "citations") if names is None and "citations" in engine.metric_names("all") else chosen
+
+
+def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_verdict: bool) -> None:
+    console = display.output_console()
+    verdict = score.verdict
+    if verdict.threshold is not None:
+        point = OperatingPoint(verdict.profile, verdict.threshold, verdict.max_false_positive_rate)
+        note = f"({display.format_operating_point(point)}) {verdict.message}".rstrip()
+        console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(note)}[/]")
+    elif has_verdict:
+        console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")
+    if len(score.sentences) > 1:
+        for sentence in score.sentences:
+            text = shown(sentence.text)
+            console.print(Text.assemble("  ", Text.from_markup(display.format_verdict(sentence)), "  ", text))
+    for warning in score.warnings:
+        display.print_warning(console, warning)
+    print_texts(console, response, knowledge, score)
+    if score.unsupported:
+        console.print(display.format_spans(score))
+    for result in score.metrics.values():
+        name, message = display.escape_markup(result.name), display.escape_markup(result.message)
+        console.print(f"[bold]{name}[/] {display.format_value(result)} {message}")
+        metric = find(result.name)
+        details = metric.details(result) if metric is not None and result.status == "scored" else None
+        if details is not None:
+            display.print_details(console, details)
+    stages = ", ".join(
+        f"{display.escape_markup(role)} {spent_ms:.0f}" for role, spent_ms in score.timings.stages_ms.items()
+    )
+    console.print(f"[dim]{score.timings.total_ms:.0f} ms ({stages})  {display.escape_markup(score.signature)}[/]")

@@ -1,0 +1,341 @@
+"""``groundwire export``: checkpoints into a bundle. Cheap to import; the heavy libraries load when it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from groundwire.export import require
+from groundwire.export.options import RoleOptions, check_precision, read_shortlist
+from groundwire.export.presets import PRESETS, override, preset
+from groundwire.export.roles.names import ROLES, TARGET_KINDS, find_kind_name
+from groundwire.export.sources import check_hub
+from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.errors import ExportError
+from groundwire.runtime.manifest import Ranges, SpansRole, TargetName, TargetRole, Template
+
+if TYPE_CHECKING:
+    from groundwire.export.pipeline import Stage, Watcher
+
+EXAMPLE = """
+The checkpoints of the Q² paper, ready for a CPU:
+
+    groundwire export paper-q2 --out paper-q2
+
+One role of your own bundle, from a directory that `save_pretrained` wrote:
+
+    groundwire export nli --source ./my-nli --labels contradiction,entailment,neutral --out my-bundle
+
+The graphs of a bundle for a Triton Inference Server, which `Engine.load(BUNDLE, backend="kserve", url=…)` asks:
+
+    groundwire export triton my-bundle --out model-repository
+"""
+
+app = typer.Typer(rich_markup_mode="markdown", subcommand_metavar="")
+
+
+class PrecisionName(StrEnum):
+    """The values of --precision."""
+
+    FP32 = "fp32"
+    FP16 = "fp16"
+    FP8 = "fp8"
+    INT8 = "int8"
+
+
+class TargetChoice(StrEnum):
+    """The values of --target."""
+
+    CUDA = "cuda"
+    TENSORRT = "tensorrt"
+
+
+@app.callback(
+    invoke_without_command=True,
+    no_args_is_help=True,
+    context_settings={"allow_interspersed_args": True},
+    help="Convert Hugging Face checkpoints to a bundle. Each graph is compared with PyTorch before it is saved.\n\n"
+    + EXAMPLE,
+)
+def export(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="PRESET|ROLE|triton",
+            help=f"A preset: {', '.join(PRESETS)}. Or a role: "
+            f"{', '.join(role for roles in ROLES.values() for role in roles)}. Or triton: a model repository.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Bundle directory; it is created, or gains the roles.", file_okay=False)],
+    bundle: Annotated[
+        str | None, typer.Argument(metavar="[BUNDLE]", help="Of triton: the bundle, a name or a directory.")
+    ] = None,
+    precision: Annotated[
+        PrecisionName,
+        typer.Option(help="int8 for CPUs, fp16 for GPUs; a higher one is used where the graphs would differ too much."),
+    ] = PrecisionName.INT8,
+    target: Annotated[
+        TargetChoice | None,
+        typer.Option(
+            help="Add a graph of this precision for one device: cuda (fp16, fp32) or tensorrt (fp16, fp8, int8, fp32). "
+            "A role that the bundle has keeps its own graph; a new one gets it in fp16. Of triton: run these graphs."
+        ),
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Hub id or local directory of the checkpoint; required for a role.")
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Commit, tag or branch of a hub checkpoint.")] = None,
+    replace: Annotated[
+        list[str] | None,
+        typer.Option(help="Use another checkpoint for a role of a preset: ROLE=ID_OR_DIR. Repeatable."),
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Labels of a classifier, comma-separated, in the order of its logits.")
+    ] = None,
+    supported: Annotated[
+        str | None, typer.Option(help="Labels of a detector that mean consistent, comma-separated.")
+    ] = None,
+    by_sentence: Annotated[
+        bool, typer.Option("--by-sentence", help="For a detector: classify each sentence, not the whole response.")
+    ] = False,
+    template: Annotated[
+        str | None, typer.Option(help="Model input, such as 'answer: {answer}  context: {context}'.")
+    ] = None,
+    template_second: Annotated[str | None, typer.Option(help="Second text, for models that read pairs.")] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A piece of a response generator's prompt, such as 'Document: {knowledge}. '. Repeatable, in order; "
+            "one piece contains {knowledge} and another {history}.",
+        ),
+    ] = None,
+    strip_prefix: Annotated[str, typer.Option(help="Text to remove from the start of generated questions.")] = "",
+    shortlist: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with a token on each line: the tokens that a question may contain besides those of its source. "
+            "Faster; needs int8.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(help="Window of the model in tokens, special tokens included; default: the checkpoint's.", min=8),
+    ] = None,
+    layer: Annotated[
+        int | None,
+        typer.Option(
+            help="How many layers of an embedder to keep; default: what bert-score recommends, else all.", min=1
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: that of its directory.")] = None,
+    instances: Annotated[
+        int, typer.Option(help="Of triton: instances of each graph, on the CPU or on each GPU.", min=1)
+    ] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Replace roles that the bundle already has.")] = False,
+    allow_unverified: Annotated[
+        bool,
+        typer.Option(
+            "--allow-unverified", help="Save even if the graphs differ too much (for random weights in benchmarks)."
+        ),
+    ] = False,
+) -> None:
+    """Export one role, or all roles of a preset; the user reads ``help`` above."""
+    if what == "triton":
+        _export_repository(bundle, out, target, instances, force=force)
+        return
+    if bundle is not None:
+        raise typer.BadParameter(f"{bundle} is one argument too many; only triton takes a bundle.")
+    try:
+        roles = _read_roles(
+            what,
+            precision.value,
+            target=None if target is None else target.value,
+            source=source,
+            revision=revision,
+            replacements=replace or [],
+            labels=_split_list(labels),
+            supported=_split_list(supported),
+            unit="sentence" if by_sentence else "response",
+            template=_read_template(template, template_second),
+            prompt=tuple(prompt) if prompt else None,
+            strip_prefix=strip_prefix,
+            shortlist=shortlist,
+            max_tokens=max_tokens,
+            layer=layer,
+            allow_unverified=allow_unverified,
+        )
+    except ExportError as error:
+        raise typer.BadParameter(str(error)) from error
+    try:
+        require()
+    except ImportError as error:
+        raise ExportError(str(error)) from error
+    check_hub([options for role, options in roles.items() if find_kind_name(role) != "spans"])
+    from groundwire.export.pipeline import export_bundle
+    from groundwire.export.store import Title
+
+    if target is not None and (out / MANIFEST).is_file():
+        present = Bundle.open(out).manifest.roles
+        roles = {role: options for role, options in roles.items() if options.target or role not in present}
+    with _show_progress() as watch:
+        exported = export_bundle(roles, out, title=Title(name) if name else None, force=force, watch=watch)
+    _print_report(exported, roles)
+
+
+def _export_repository(
+    bundle: str | None, out: Path, target: TargetChoice | None, instances: int, *, force: bool
+) -> None:
+    """Write a model repository and print its models."""
+    if bundle is None:
+        raise typer.BadParameter("triton needs a bundle: groundwire export triton BUNDLE --out REPO")
+    from groundwire.export.triton import write_repository
+
+    opened = Bundle.open(bundle)
+    device: Literal["cpu", "cuda", "tensorrt"] = "cpu" if target is None else target.value
+    models = write_repository(opened, out, device, instances=instances, force=force)
+    console = Console(soft_wrap=True, highlight=False)
+    for model in models:
+        joined = f"batches of up to {model.max_batch_size}" if model.max_batch_size else "no joined batches"
+        console.print(f"[bold]{escape(model.name)}[/] {model.device}, {joined}")
+    console.print(f"Serve it: tritonserver --model-repository {escape(str(out.resolve()))}")
+
+
+def _read_roles(
+    what: str,
+    precision: str,
+    *,
+    target: TargetName | None,
+    source: str | None,
+    revision: str | None,
+    replacements: list[str],
+    labels: tuple[str, ...] | None,
+    supported: tuple[str, ...] | None,
+    unit: Literal["response", "sentence"],
+    template: Template | None,
+    prompt: tuple[str, ...] | None,
+    strip_prefix: str,
+    shortlist: Path | None,
+    max_tokens: int | None,
+    layer: int | None,
+    allow_unverified: bool,
+) -> dict[str, RoleOptions]:
+    if what in PRESETS:
+        given = {
+            "--source": source,
+            "--revision": revision,
+            "--labels": labels,
+            "--supported": supported,
+            "--template": template,
+            "--prompt": prompt,
+            "--layer": layer,
+            "--shortlist": shortlist,
+        }
+        if single := [option for option, value in given.items() if value is not None]:
+            raise ExportError(f"{', '.join(single)} belong to one role; {what} is a preset. Use --replace ROLE=SOURCE.")
+        roles = preset(what)
+        for text in replacements:
+            role, equals, other = text.partition("=")
+            if not (role and equals and other):
+                raise ExportError(f"--replace {text!r} is not ROLE=ID_OR_DIR, for example --replace qa=./my-qa.")
+            roles = override(roles, role, source=other)
+    else:
+        find_kind_name(what, presets=PRESETS)
+        if source is None or replacements:
+            raise ExportError(
+                f"{what} is a role: give its checkpoint with --source ID_OR_DIR; --replace is for presets only."
+            )
+        if prompt and what != "generator":
+            raise ExportError(f"--prompt belongs to the role generator; {what} takes --template.")
+        if shortlist and what != "qg":
+            raise ExportError(f"--shortlist belongs to the role qg; {what} does not generate questions.")
+        options = RoleOptions(
+            source,
+            revision,
+            labels=labels,
+            supported=supported,
+            unit=unit,
+            template=template,
+            prompt=prompt,
+            strip_prefix=strip_prefix,
+            shortlist=() if shortlist is None else read_shortlist(shortlist),
+            layer=layer,
+        )
+        roles = {what: options}
+    return {
+        role: dataclasses.replace(
+            options,
+            **_choose_target(role, precision, target),
+            max_tokens=max_tokens or options.max_tokens,
+            allow_unverified=allow_unverified,
+        )
+        for role, options in roles.items()
+    }
+
+
+def _choose_target(role: str, precision: str, target: TargetName | None) -> dict[str, Any]:
+    """The precision of a role and its target; of a preset, roles of other kinds get fp16 graphs instead."""
+    if target is not None and find_kind_name(role) not in TARGET_KINDS[target]:
+        return {"precision": "fp16"}
+    return {"precision": check_precision(precision), "target": target}
+
+
+def _split_list(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(","))
+
+
+def _read_template(first: str | None, second: str | None) -> Template | None:
+    if first is None:
+        if second is not None:
+            raise ExportError("--template-second needs --template, the first text.")
+        return None
+    return Template(first, second)
+
+
+@contextmanager
+def _show_progress() -> Iterator[Watcher]:
+    """Show the current role and stage on a terminal while the export runs; elsewhere show nothing."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+
+        def watch(role: str, stage: Stage) -> None:
+            progress.update(task, description=f"[bold]{escape(role)}[/] {stage}")
+
+        yield watch
+
+
+def _print_report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    for role, options in roles.items():
+        record = bundle.manifest.roles[role]
+        if isinstance(record, SpansRole) or record.parity is None:
+            console.print(f"[bold]{escape(role)}[/] {escape(record.source)}")
+            continue
+        of_target = record.find_target(options.target) if options.target and isinstance(record, TargetRole) else None
+        parity = record.parity if of_target is None or of_target.parity is None else of_target.parity
+        precision = record.precision if of_target is None else f"{of_target.precision} for {options.target}"
+        spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans equal"
+        kept = f", {len(parity.kept_float)} weights kept in float" if parity.kept_float else ""
+        if isinstance(parity.ranges, Ranges):
+            kept += (
+                f", {len(parity.ranges.kept_float)} values kept in float, the largest other {parity.ranges.largest:.4g}"
+            )
+        console.print(
+            f"[bold]{escape(role)}[/] {escape(record.source)} {precision} ({parity.gate}: "
+            f"{parity.decision_agreement:.1%} of decisions equal{spans}, largest logit error "
+            f"{parity.max_logit_error:.3f} at a standard deviation of {parity.logit_std:.2f}{kept})"
+        )
+    size = bundle.manifest.size / 1e6
+    console.print(f"{escape(str(bundle.directory))} {size:.1f} MB digest {bundle.manifest.digest()}")

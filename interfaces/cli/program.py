@@ -1,0 +1,129 @@
+"""The ``groundwire`` command: the engine's commands and those that installed packages add."""
+
+from __future__ import annotations
+
+import io
+import sys
+from importlib.metadata import entry_points, version
+from typing import Annotated
+
+import typer
+
+from groundwire.engine.text.shown import shown
+from groundwire.runtime.errors import GroundwireError
+
+from . import bundle, correct, display, doctor, explain, generate, refine, score, stream, verify
+
+HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
+
+Score a file of responses with the embedded models, as a table or as JSON Lines:
+
+    groundwire score examples/dialogues.jsonl
+    groundwire score examples/dialogues.jsonl --out scores.jsonl
+
+Explain the score of one response:
+
+    groundwire explain "The violin has six strings." --knowledge "The violin has four strings, tuned in perfect fifths."
+
+Keep evidence of a score for an audit, and compare it with what is computed again:
+
+    groundwire explain "Honey never spoils." -k "Honey keeps for years." --evidence packet.json --texts
+    groundwire verify packet.json
+
+Check a response while it is written, and hold back what is not supported:
+
+    groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
+
+Correct a file of responses by their knowledge:
+
+    groundwire correct examples/dialogues.jsonl
+
+Find and replace names that a knowledge graph does not support:
+
+    groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv
+    groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
+
+Generate a response that rests on its knowledge:
+
+    groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
+
+Serve all of this over HTTP (`pip install 'groundwire[serve]'`):
+
+    groundwire serve
+    curl localhost:8000/score --json '{"response": "Honey is blue.", "knowledge": "Honey is golden."}'
+
+Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
+
+    groundwire evaluate examples/labelled.jsonl --out runs/labelled
+    groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
+
+Measure how fast a bundle is on this machine:
+
+    groundwire bench
+
+Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
+and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
+result (it cannot be read, ran out of time, failed, or was blocked), there is no line, or a packet could not be compared
+here, 4 something is worse or not the same (`compare --fail-below`, `report --fail-on-alert`, `verify`), 130
+interrupted, 141 the reader of the output closed it (as `head` does).
+"""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+CLOSED_PIPE = 141
+"""Exit code when the program that reads the output has closed it, as shells report it of other programs (SIGPIPE)."""
+
+app = typer.Typer(
+    name="groundwire",
+    help=HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("score")(score.score_file)
+app.command("explain")(explain.explain)
+app.command("generate")(generate.generate)
+app.command("stream")(stream.stream)
+app.command("correct")(correct.correct_file)
+app.command("critique")(refine.critique_file)
+app.command("refine")(refine.refine_file)
+app.command("verify")(verify.verify_packet)
+app.command("doctor")(doctor.doctor)
+app.add_typer(bundle.app, name="bundle")
+for _entry_point in sorted(entry_points(group="groundwire.commands"), key=lambda entry_point: entry_point.name):
+    # A package above the engine adds a function or a group per command; its module must be cheap to import.
+    _command = _entry_point.load()
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_entry_point.name)
+    else:
+        app.command(_entry_point.name)(_command)
+
+
+@app.callback(invoke_without_command=True)
+def _print_version(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    if show_version:
+        typer.echo(f"groundwire {version('groundwire')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; print an error of Groundwire as one message without a traceback and exit with code 1."""
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, io.TextIOWrapper):
+            # What a terminal cannot show must not end the command. JSON Lines are UTF-8 whatever the terminal shows.
+            output.reconfigure(errors="replace")
+    try:
+        app()
+    except GroundwireError as error:
+        display.error_console().print(f"[bold red]{type(error).__name__}[/]: ", end="")
+        display.error_console().print(shown(error), markup=False, soft_wrap=True)
+        sys.exit(1)
+    except SystemExit as stopped:
+        if stopped.code == INTERRUPTED:
+            display.error_console().print("Interrupted. With --out, the same command continues the run.")
+        if stopped.code == 1 and isinstance(stopped.__context__, BrokenPipeError):  # from typer or rich
+            sys.exit(CLOSED_PIPE)
+        raise

@@ -1,0 +1,362 @@
+"""``groundwire report``: what verdicts say about traffic without labels."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
+
+import msgspec
+import typer
+from rich.table import Table
+
+from groundwire.cli import display, options
+from groundwire.cli.output import STDOUT, print_json
+from groundwire.cli.score import read_request
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import Request, Score
+from groundwire.files.columns import FIELDS
+from groundwire.files.reading import Line, UntilError
+from groundwire.files.results_file import translate_write_errors
+from groundwire.files.resuming import digest_fields, digest_request
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.errors import InvalidRequest
+
+from . import evaluation as common
+from .compare import WORSE
+
+if TYPE_CHECKING:
+    from groundwire.engine.api import Engine
+    from groundwire.monitor.observations import Observations
+    from groundwire.monitor.records import Drift, Group, TrafficReport
+
+TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "time")
+"""The fields of a line of traffic, for --columns."""
+SHOWN_GROUPS = 8
+
+
+def report(
+    traffic: Annotated[
+        Path,
+        typer.Argument(
+            help="Responses with their knowledge, or results of `groundwire score`: JSON Lines, a JSON array, CSV or "
+            "Parquet; also with .gz; - is standard input.",
+            metavar="TRAFFIC",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for traffic.html and traffic.json.", file_okay=False)
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="Traffic to compare with, such as that of a good week.", show_default=False)
+    ] = None,
+    reference_lines: Annotated[
+        int | None, typer.Option(help="Compare with the first lines of TRAFFIC: this many.", min=1, show_default=False)
+    ] = None,
+    rate: Annotated[
+        float,
+        typer.Option(help="Share, 0–1, of the lines to draw and score. The text decides, so it is always the same."),
+    ] = 1.0,
+    alert_rate: Annotated[
+        float, typer.Option(help="Chance, 0–1, of any alert without a change, over all looks together.")
+    ] = 0.05,
+    look_size: Annotated[int, typer.Option(help="Verdicts after which the traffic is compared again.", min=1)] = 500,
+    looks_before: Annotated[
+        int, typer.Option(help="Looks of earlier reports with this reference, which have used up their chance.", min=0)
+    ] = 0,
+    fail_on_alert: Annotated[bool, typer.Option("--fail-on-alert", help="Exit with code 4 on an alert.")] = False,
+    examples: Annotated[int, typer.Option(help="Worst responses that the page shows.", min=0)] = 20,
+    metrics: options.MetricsOption = None,
+    bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    profile: options.ProfileOption = "balanced",
+    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
+    device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
+    columns: options.ColumnsOption = None,
+    json: common.SummaryJsonOption = False,
+) -> None:
+    """Estimate how much of a traffic is inconsistent with its knowledge, without labels.
+
+    Each line is a response with its knowledge, as for `groundwire score`, or a line that `groundwire score` or
+    `/score_many` wrote, with the texts or without; `system`, `source` and `time` are optional. Shown are the share that
+    is called inconsistent; the share that is corrected for the verdict's error rates, with an interval; the terms,
+    lengths, systems and times where inconsistent responses concentrate; the worst ones; and with a reference, what has
+    changed, and an alert where more responses are inconsistent. The page `traffic.html` has all of it.
+
+        groundwire report examples/dialogues.jsonl --metrics fast
+        groundwire report today.jsonl --reference good_week.jsonl --out reports/today --fail-on-alert
+        groundwire report traffic.jsonl.gz --rate 0.05 --metrics fast --columns system=model,time=created
+    """
+    common.require_extra()
+    from groundwire.evaluate.report.traffic import write_traffic_page
+    from groundwire.monitor.observations import Observations
+    from groundwire.monitor.summary import Reference, build_report
+
+    _check_rates(rate, alert_rate)
+    if reference is not None and reference_lines is not None:
+        raise typer.BadParameter("Give --reference or --reference-lines, not both.", param_hint="--reference-lines")
+    request_options = options.make_options(profile=profile, max_false_positive_rate=max_false_positive_rate)
+    names = options.parse_metrics(metrics)
+    with contextlib.ExitStack() as stack:
+        loader = _Loader(stack, bundle, device, threads, extra, calibration)
+        reader = _Reader(loader, names, request_options, rate, columns)
+        old, new = Observations(), Observations(examples)
+        if reference is not None:
+            reader.read(reference, old)
+        lines = reader.read(traffic, new, old, reference_lines or 0)
+        fitted = loader.find_calibration()
+    against = None
+    if reference is not None or reference_lines is not None:
+        name = f"the first {len(old.rows)} scored lines" if reference is None else reference.name
+        against = Reference(old, name, alert_rate, look_size, looks_before)
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    source = "standard input" if str(traffic) == "-" else traffic.name
+    built = build_report(new, source, when, fitted, rate=rate, lines=lines, reference=against)
+    page = None if out is None else write_traffic_page(built, out)
+    if json:
+        print_json(built)
+    else:
+        with translate_write_errors(STDOUT):
+            _print_report(built, page)
+    if fail_on_alert and built.drift is not None and built.drift.alerts:
+        raise typer.Exit(WORSE)
+    if built.labels["unscored"]:
+        raise typer.Exit(display.EXIT_UNSCORED)
+
+
+class _Loader:
+    """Loads the engine at the first line without a score, and not at all without one."""
+
+    def __init__(
+        self,
+        stack: contextlib.ExitStack,
+        bundle: str,
+        device: str,
+        threads: int | None,
+        extra: list[str] | None,
+        calibration: Path | None,
+    ) -> None:
+        self._stack = stack
+        self._bundle, self._device, self._threads, self._extra = bundle, device, threads, extra
+        self._calibration = calibration
+        self._engine: Engine | None = None
+
+    def load(self) -> Engine:
+        if self._engine is None:
+            self._engine = self._stack.enter_context(
+                options.load_engine(self._bundle, self._device, self._threads, self._extra, self._calibration)
+            )
+        return self._engine
+
+    def find_calibration(self) -> Calibration | None:
+        """That of the engine, or the one it would have."""
+        if self._engine is not None:
+            return self._engine.calibration
+        if self._calibration is not None:
+            return Calibration.load(self._calibration)
+        with options.refuse_absent_bundles(self._bundle, None):
+            return Bundle.open(self._bundle).manifest.calibration
+
+
+class _Reader:
+    """Reads traffic, draws lines of it, and scores those that have no score."""
+
+    def __init__(
+        self,
+        loader: _Loader,
+        metrics: tuple[str, ...] | None,
+        request_options: Options,
+        rate: float,
+        columns: str | None,
+    ) -> None:
+        self._loader = loader
+        self._metrics = metrics
+        self._options = request_options
+        self._rate = rate
+        self._columns = columns
+
+    def read(self, source: Path, new: Observations, old: Observations | None = None, first: int = 0) -> int:
+        """Add the ``first`` scored lines to ``old`` and the others to ``new``; returns how many lines ``new`` is of."""
+        errors = display.error_console()
+        lines = 0
+
+        def add(line: Line, score: Score, request: Request | None) -> None:
+            assert line.row is not None
+            target = old if old is not None and len(old.rows) < first else new
+            try:
+                target.add(line.number, line.row, score, request)
+            except InvalidRequest as error:
+                refuse(line.number, str(error))
+
+        def refuse(number: int, message: str) -> None:
+            new.add_problem("invalid")
+            display.print_line_error(errors, number, message)
+
+        pending: deque[tuple[Line, Request]] = deque()
+
+        def read_unscored(lines_: Iterator[Line]) -> Iterator[Request]:
+            nonlocal lines
+            for line in lines_:
+                lines += 1
+                try:
+                    score, request = _read_line(line, self._options)
+                except InvalidRequest as error:
+                    refuse(line.number, str(error))
+                    continue
+                if not self._draws(line, request):
+                    continue
+                if score is not None:
+                    add(line, score, request)
+                elif request is not None:
+                    pending.append((line, request))
+                    yield request
+
+        with options.open_lines(source, self._columns, frozenset(), TRAFFIC_FIELDS) as opened:
+            requests = UntilError(read_unscored(opened))
+            first_request = next(requests, None)
+            if first_request is not None:
+                engine = self._loader.load()
+                names = options.choose_metrics(engine, self._metrics)
+                with display.show_progress(source, "scoring") as advance:
+                    scores = engine.score_many(_chain(first_request, requests), metrics=names, options=self._options)
+                    for score in scores:
+                        line, request = pending.popleft()
+                        advance(line.number)
+                        add(line, score, request)
+            requests.raise_error()
+        # Lines that have a score are added before earlier ones that are still being scored.
+        new.rows.sort(key=lambda row: row.line)
+        return lines - (min(len(old.rows), first) if old is not None else 0)
+
+    def _draws(self, line: Line, request: Request | None) -> bool:
+        if self._rate >= 1:
+            return True
+        assert line.row is not None
+        if request is not None:
+            key = digest_request(request)
+        else:  # of a results file without texts
+            stored = line.row.get("key")
+            key = stored if _is_digest(stored) else digest_fields({"id": line.row.get("id"), "line": line.number})
+        return int(key, 16) < self._rate * float(16 ** len(key))
+
+
+def _is_digest(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None
+
+
+def _chain(first: Request, others: Iterator[Request]) -> Iterator[Request]:
+    yield first
+    yield from others
+
+
+def _read_line(line: Line, request_options: Options) -> tuple[Score | None, Request | None]:
+    """The score and the texts of a line; InvalidRequest if it has neither, or if one cannot be read."""
+    row = line.row
+    if row is None:
+        raise InvalidRequest(line.problem)
+    score = None if row.get("score") is None else _read_score(row["score"])
+    if score is not None and ("response" not in row or not {"knowledge", "triples"} & row.keys()):
+        return score, None
+    request = read_request(line, request_options)
+    if isinstance(request, InvalidRequest):
+        raise request
+    return score, request
+
+
+def _read_score(given: Any) -> Score:
+    if isinstance(given, str):
+        return Score.from_json(given)
+    try:
+        return msgspec.convert(given, Score)
+    except (msgspec.ValidationError, ValueError, TypeError) as error:
+        raise InvalidRequest(f"score is no score of Groundwire: {error}. Leave it out to score the line.") from error
+
+
+def _check_rates(rate: float, alert_rate: float) -> None:
+    if not 0 < rate <= 1:
+        raise typer.BadParameter(f"{rate} is not above 0 and at most 1.", param_hint="--rate")
+    if not 0 < alert_rate < 1:
+        raise typer.BadParameter(f"{alert_rate} is not between 0 and 1.", param_hint="--alert-rate")
+
+
+def _print_report(report: TrafficReport, page: Path | None) -> None:
+    console = display.output_console()
+    labels = ", ".join(f"{count} {label}" for label, count in report.labels.items() if count)
+    console.print(f"[bold]{display.escape_markup(report.source)}[/]: {report.lines} lines, {labels}", soft_wrap=True)
+    if report.share is not None:
+        console.print(f"called inconsistent: {_format_share(*_range(report.share))} of those with a verdict")
+    if report.corrected is not None:
+        rates = report.corrected
+        console.print(
+            f"corrected for errors: [bold]{_format_share(*_range(rates.share))}[/] [dim](false positive rate "
+            f"{rates.false_positive_rate:.1%} of {rates.consistent}, true positive rate {rates.true_positive_rate:.1%} "
+            f"of {rates.inconsistent} held-out responses of the calibration)[/]",
+            soft_wrap=True,
+        )
+    if report.groups:
+        console.print(_tabulate_groups(report.groups[:SHOWN_GROUPS]))
+    if report.drift is not None:
+        _print_drift(report.drift)
+    for note in report.notes:
+        console.print(f"[yellow]{display.escape_markup(note)}[/]", soft_wrap=True)
+    if page is not None:
+        console.print(f"page: {display.escape_markup(page)}", soft_wrap=True)
+
+
+def _tabulate_groups(groups: tuple[Group, ...]) -> Table:
+    table = Table(title="inconsistent responses, by group", title_justify="left")
+    for column in ("", "group"):
+        table.add_column(column)
+    for column in ("responses", "inconsistent", "others", "corrected p"):
+        table.add_column(column, justify="right")
+    for group in groups:
+        p = f"{group.adjusted_p:.3f}"
+        table.add_row(
+            group.factor,
+            display.escape_markup(group.name),
+            str(group.responses),
+            f"{group.share.value:.1%}",
+            f"{group.others:.1%}",
+            f"[bold]{p}[/]" if group.adjusted_p < 0.05 else f"[dim]{p}[/]",
+        )
+    return table
+
+
+def _print_drift(drift: Drift) -> None:
+    console = display.output_console()
+    for change in drift.changes:
+        points = 100 * change.difference.value
+        console.print(
+            f"{change.label}: {change.now:.1%}, and {change.reference:.1%} in {display.escape_markup(drift.reference)} "
+            f"({points:+.1f} points, {100 * change.difference.low:+.1f} to {100 * change.difference.high:+.1f}; "
+            f"p {change.p:.3f})",
+            soft_wrap=True,
+        )
+    for shift in drift.shifts:
+        if shift.band != "alike":
+            console.print(f"[yellow]{shift.quantity}[/]: {shift.band}, stability index {shift.index:.2f}")
+    if drift.alerts:
+        look = drift.alerts[0]
+        console.print(
+            f"[red]alert[/]: more responses are inconsistent than in the reference, since look {look.number} (lines "
+            f"{look.first}–{look.last}: {look.share.value:.1%}, and {drift.share.value:.1%} in the reference)",
+            soft_wrap=True,
+        )
+    else:
+        looks = f"{len(drift.looks)} look{'s' if len(drift.looks) > 1 else ''}"
+        console.print(f"no alert in {looks} (chance of any without a change: {drift.alert_rate:.0%})")
+
+
+def _range(estimate: Any) -> tuple[float, float, float]:
+    return estimate.value, estimate.low, estimate.high
+
+
+def _format_share(value: float, low: float, high: float) -> str:
+    return f"{value:.1%} ({low:.1%}–{high:.1%})"

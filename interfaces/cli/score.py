@@ -1,0 +1,249 @@
+"""``groundwire score``: scores a file of responses."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import typer
+from rich.text import Text
+
+from groundwire.engine.operating_point import find_operating_point
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import Request, Score
+from groundwire.engine.schema.validation import make_request
+from groundwire.engine.text.shown import shown
+from groundwire.engine.verdict.fusions import choose_fusion
+from groundwire.files.parquet import check_parquet, write_parquet
+from groundwire.files.reading import Line, UntilError
+from groundwire.files.results_file import translate_write_errors
+from groundwire.files.resuming import digest_request, is_final
+from groundwire.runtime.errors import InvalidRequest
+
+from . import display, options
+from .output import STDOUT, RowTable, open_output
+from .resume import DONE_BEFORE, Resume
+
+METRIC_COLUMNS = 4
+"""Metrics with a column each; more metrics share one column, one per row."""
+
+
+class _StoredStatus(msgspec.Struct, frozen=True):
+    status: str
+
+
+class _StoredScore(msgspec.Struct, frozen=True):
+    signature: str
+    status: str
+    metrics: dict[str, _StoredStatus]
+
+
+class ScoreEntry(msgspec.Struct, frozen=True):
+    """The fields of a results line that continuing a run needs."""
+
+    line: int
+    key: str
+    score: _StoredScore
+
+    @property
+    def made_with(self) -> str:
+        """The signature of the score."""
+        return self.score.signature
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the line is not scored again."""
+        return is_final((self.score.status, *(metric.status for metric in self.score.metrics.values())))
+
+
+class ScoreLine(msgspec.Struct, frozen=True):
+    """A line of the results file."""
+
+    line: int
+    """Number of the input line, from 1."""
+    key: str
+    """Digest of the request; a continued run compares it."""
+    id: Any
+    score: Score
+
+
+class _Pending(NamedTuple):
+    line: Line
+    key: str
+
+
+def score_file(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="JSON Lines, a JSON array, CSV or Parquet with response, knowledge and, optionally, history and id; "
+            "also with .gz; - is standard input. Or a folder: a dataset that Hugging Face datasets saved, or Parquet "
+            "files."
+        ),
+    ],
+    out: options.OutOption = None,
+    metrics: options.MetricsOption = None,
+    bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    profile: options.ProfileOption = "balanced",
+    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
+    device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
+    decoding: options.DecodingOption = "beam",
+    questions: options.QuestionsOption = "single",
+    personal: options.PersonalOption = False,
+    deadline_ms: options.DeadlineOption = None,
+    columns: options.ColumnsOption = None,
+    shard: options.ShardOption = None,
+    json: options.JsonOption = None,
+) -> None:
+    """Score a file of responses against their knowledge.
+
+    Each line is `{"response": "…", "knowledge": "…" or ["…", …], "history": ["…", …]}`; the history is optional, oldest
+    utterance first. The table shows the verdict with the probability, 0–1, that the knowledge supports the response;
+    then the values of the metrics that `--metrics` names, and the response with its unsupported words in ⟦brackets⟧.
+    In a pipe and with `--out`, each result is one JSON record instead. A line that cannot be read, or that ends without
+    a value, is reported, the others go on, and the exit code is then 3. If the name of `--out` ends with .parquet, it
+    is written when the run is complete; until then, and to continue the run, results are in NAME.parquet.jsonl.
+
+        groundwire score examples/dialogues.jsonl
+        groundwire score examples/dialogues.jsonl --metrics q2,overlap --out q2.jsonl
+        groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
+    """
+    errors = display.error_console()
+    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
+    metric_names = options.parse_metrics(metrics)
+    chosen = options.parse_shard(shard)
+    table_file = out if out is not None and out.suffix == ".parquet" else None
+    if table_file is not None:
+        with options.refuse_value("--out"):
+            check_parquet(table_file)
+        out = table_file.with_name(f"{table_file.name}.jsonl")
+    counts: Counter[str] = Counter()
+    with contextlib.ExitStack() as stack:
+        lines = chosen.select(stack.enter_context(options.open_lines(source, columns)))
+        output = open_output(out, ScoreEntry, source, json)
+        if output is not None:
+            stack.callback(output.close)
+        engine = stack.enter_context(options.load_engine(bundle, device, threads, extra, calibration))
+        names = options.choose_metrics(engine, metric_names)
+        resume = Resume(output, source, errors)
+        resume.check(engine.signature(names, request_options))
+        # Without --metrics the verdict says what all metrics together say, and none of them has a column.
+        has_verdict = engine.calibration is not None
+        table = _ScoreTable(names if metrics or not has_verdict else (), has_verdict=has_verdict)
+        pending: deque[_Pending] = deque()
+
+        def read_requests() -> Iterator[Request]:
+            for line in lines:
+                request = read_request(line, request_options)
+                key = "" if isinstance(request, InvalidRequest) else digest_request(request)
+                if resume.is_done(line.number, key):
+                    counts[DONE_BEFORE] += 1
+                elif isinstance(request, InvalidRequest):
+                    counts["invalid"] += 1
+                    display.print_line_error(errors, line.number, str(request))
+                else:
+                    pending.append(_Pending(line, key))
+                    yield request
+
+        requests = UntilError(read_requests())
+        with display.show_progress(source, "scoring", hidden=output is None) as advance:
+            for score in engine.score_many(requests, metrics=names, options=request_options):
+                line, key = pending.popleft()
+                advance(line.number)
+                counts[score.status] += 1
+                if output is not None:
+                    output.append(ScoreLine(line.number, key, (line.row or {}).get("id"), score))
+                else:
+                    table.add_row(line, score)
+        requests.raise_error()
+    if table_file is not None and out is not None and out.is_file():
+        write_parquet(out, table_file, names)
+    if output is None and table.has_values:
+        display.output_console().print(
+            "[dim]Metrics: 1: the knowledge supports all that was checked; 0: none of it. "
+            "*: no valid question, so the whole response was classified.[/]"
+        )
+    if output is None:
+        if engine.calibration is not None and counts["scored"]:
+            point = find_operating_point(
+                choose_fusion(engine.calibration, names),
+                request_options.profile,
+                request_options.max_false_positive_rate,
+            )
+            display.output_console().print(
+                "[dim]Verdict: the probability that the knowledge supports the response; "
+                f"{display.format_operating_point(point)}.[/]"
+            )
+        table.print_warnings()
+    display.finish(counts)
+
+
+def read_request(line: Line, request_options: Options) -> Request | InvalidRequest:
+    """The request of a line, or what is wrong with it."""
+    row = line.row
+    if row is None:
+        return InvalidRequest(line.problem)
+    absent = [name for name in ("response", "knowledge") if name not in row]
+    if row.get("triples") and "knowledge" in absent:
+        absent.remove("knowledge")
+    if absent:
+        return InvalidRequest(
+            f"The line has no {' and no '.join(absent)}; it has {', '.join(map(str, row))}. If a field has another "
+            f"name, say so: --columns {absent[0]}=NAME."
+        )
+    try:
+        knowledge = row.get("knowledge") or ()
+        return make_request(
+            row["response"], knowledge, row.get("history") or (), request_options, row.get("triples") or ()
+        )
+    except InvalidRequest as error:
+        return error
+
+
+class _ScoreTable:
+    """The table of scores, printed row by row; it has a column, or several, for the verdict first."""
+
+    def __init__(self, metrics: tuple[str, ...], *, has_verdict: bool) -> None:
+        self._metrics = metrics
+        self._has_verdict = has_verdict
+        self._share_column = len(metrics) > METRIC_COLUMNS
+        columns = {"line": 5} | ({"verdict": 17} if has_verdict else {})
+        if self._share_column:
+            columns |= {"metric": max(map(len, metrics)), "value": 6}
+        else:
+            columns |= {name: max(len(name), 6) for name in metrics}
+        columns |= {"response with unsupported words ⟦marked⟧": 0, "reason": 0}
+        self._table = RowTable(display.output_console(), columns)
+        self.has_values = False
+        """Whether a row with metrics' values was printed."""
+        self._warned_lines: defaultdict[str, list[int]] = defaultdict(list)
+
+    def add_row(self, line: Line, score: Score) -> None:
+        """Print the row of a line."""
+        assert line.row is not None
+        values = [display.format_value(score.metrics[name]) for name in self._metrics]
+        if self._share_column:
+            values = ["\n".join(self._metrics), "\n".join(values)]
+        verdict = [display.format_verdict(score)] if self._has_verdict else []
+        reason = display.format_reasons(score) if score.status == "scored" else Text(shown(score.message))
+        self._table.add_row(
+            str(line.number), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
+        )
+        self.has_values = self.has_values or bool(values)
+        drawn = score.verdict
+        absent = [drawn.message] if drawn.absent and drawn.message and drawn.probability is not None else []
+        for warning in (*score.warnings, *absent):
+            self._warned_lines[warning].append(line.number)
+
+    def print_warnings(self) -> None:
+        """Print each warning once, with the numbers of its lines."""
+        with translate_write_errors(STDOUT):
+            for warning, lines in self._warned_lines.items():
+                display.print_warning(display.output_console(), warning, lines)

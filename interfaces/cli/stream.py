@@ -1,0 +1,140 @@
+"""``groundwire stream``: checks a response while it is written to standard input."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from groundwire.files.results_file import translate_write_errors
+from groundwire.guard.policies import OUTCOMES, Fallback, Policy, check_policy
+from groundwire.guard.records import Blocked
+from groundwire.runtime.errors import InvalidRequest
+
+from . import display, options
+from .output import STDOUT, print_json
+
+PIECE = 4096
+"""Bytes that are read at most at a time."""
+_DEFAULTS = Policy()
+
+
+def stream(
+    source: Annotated[Path | None, typer.Argument(help="The text; standard input if left out, or -.")] = None,
+    knowledge: Annotated[
+        list[str] | None, typer.Option("--knowledge", "-k", help="A passage of knowledge; repeat for several.")
+    ] = None,
+    history: Annotated[
+        list[str] | None,
+        typer.Option("--history", "-H", help="An utterance before the response; repeat for several, oldest first."),
+    ] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OUTCOME=ACTION",
+            help=f"What happens to text by its outcome, of {', '.join(OUTCOMES)}: flag, block, redact, or "
+            "fallback:TEXT; repeat for several. Default: unverifiable=flag, and block for all others.",
+        ),
+    ] = None,
+    max_held_words: Annotated[
+        int, typer.Option(help="Words of a sentence that is not complete, at most.", min=1)
+    ] = _DEFAULTS.max_held_words,
+    deltas: Annotated[
+        bool, typer.Option("--deltas", help='The input is JSON Lines of pieces: "text" or {"delta": "text"}.')
+    ] = False,
+    metrics: options.MetricsOption = None,
+    bundle: options.BundleOption = "compact",
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    profile: options.ProfileOption = "balanced",
+    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
+    device: options.DeviceOption = "auto",
+    threads: options.ThreadsOption = None,
+    deadline_ms: options.DeadlineOption = None,
+) -> None:
+    """Check a response while it is written, and say which text may leave.
+
+    Prints JSON Lines as the text comes: an event `sentence` for each sentence, and `release` with the text that may
+    leave; `early_verdict` when a sentence is inconsistent, `blocked` when nothing more leaves, and `final` with the
+    score of the whole response. The exit code is 3 if the text was blocked or could not be scored.
+
+        echo "Honey never spoils. It is blue." | groundwire stream -k "Honey keeps for years."
+        groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
+    """
+    if not knowledge:
+        raise typer.BadParameter("pass the text the response should rest on.", param_hint="--knowledge")
+    policy = _parse_policy(on or (), max_held_words)
+    request_options = options.make_options(
+        deadline_ms=deadline_ms, profile=profile, max_false_positive_rate=max_false_positive_rate
+    )
+    names = options.parse_metrics(metrics)
+    with options.load_engine(bundle, device, threads, extra, calibration) as engine:
+        names = options.choose_metrics(engine, names)
+        with options.refuse_value():
+            opened = engine.stream(knowledge, history or (), metrics=names, options=request_options, policy=policy)
+        blocked = False
+        with opened, translate_write_errors(STDOUT), _open(source) as file:
+            for piece in _read_deltas(file) if deltas else _read_text(file):
+                for event in opened.feed(piece):
+                    print_json(event)
+                    blocked = blocked or isinstance(event, Blocked)
+                if opened.is_ended:
+                    break
+            with options.refuse_value():
+                score = opened.finish()
+            for event in opened.last_events:
+                print_json(event)
+                blocked = blocked or isinstance(event, Blocked)
+    display.exit_without_result("blocked" if blocked else score.status)
+
+
+def _parse_policy(pairs: Sequence[str], max_held_words: int) -> Policy:
+    actions: dict[str, Any] = {}
+    for pair in pairs:
+        outcome, _, action = pair.partition("=")
+        if outcome not in OUTCOMES:
+            raise typer.BadParameter(
+                f"{pair!r} names no outcome; use OUTCOME=ACTION with one of {', '.join(OUTCOMES)}.", param_hint="--on"
+            )
+        is_fallback = action.startswith("fallback:")
+        actions[outcome] = Fallback(action.removeprefix("fallback:")) if is_fallback else action
+    with options.refuse_value("--on"):
+        return check_policy(Policy(**actions, max_held_words=max_held_words))
+
+
+def _open(source: Path | None) -> BinaryIO:
+    if source is None or str(source) == "-":
+        return sys.stdin.buffer
+    try:
+        return source.open("rb")
+    except OSError as error:
+        raise typer.BadParameter(f"{source} cannot be read: {error.strerror}.", param_hint="SOURCE") from error
+
+
+def _read_text(file: BinaryIO) -> Iterator[str]:
+    """What has come, as UTF-8; a character that is cut in two waits for its end."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    read = getattr(file, "read1", file.read)
+    while piece := read(PIECE):
+        yield decoder.decode(piece)
+    yield decoder.decode(b"", final=True)
+
+
+def _read_deltas(file: BinaryIO) -> Iterator[str]:
+    """The pieces of JSON Lines, which may cut a character into its surrogate halves."""
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            piece = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InvalidRequest(f"Line {number} is not JSON: {error}.") from error
+        delta = piece.get("delta") if isinstance(piece, dict) else piece
+        if not isinstance(delta, str):
+            raise InvalidRequest(f'Line {number} is {piece!r:.200}; pass "text" or {{"delta": "text"}}.')
+        yield delta

@@ -1,0 +1,132 @@
+"""``groundwire verify``: compares an evidence packet with what is computed now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groundwire.engine.schema.results import Request
+from groundwire.evidence.packet import compare_texts
+from groundwire.evidence.records import Difference, EvidencePacket, Verification, VerificationStatus
+from groundwire.files.results_file import translate_write_errors
+from groundwire.files.sources import open_source, translate_read_errors
+from groundwire.runtime.errors import InvalidRequest
+
+from . import display, options
+from .output import STDOUT, print_json, prints_tables
+from .score import read_request
+
+CHANGED = 4
+"""Exit code for a packet that was changed, or whose results are not computed again."""
+EXIT_CODES: dict[VerificationStatus, int] = {
+    "verified": 0,
+    "no_texts": display.EXIT_UNSCORED,
+    "other_texts": display.EXIT_UNSCORED,
+    "other_settings": display.EXIT_UNSCORED,
+    "changed": CHANGED,
+    "different": CHANGED,
+}
+SHOWN = 20
+"""Differences that are printed; --json has all."""
+
+
+def verify_packet(
+    packet: Annotated[Path, typer.Argument(help="An evidence packet; - is standard input.", metavar="PACKET")],
+    texts: Annotated[
+        Path | None,
+        typer.Option(
+            help="What was scored, where the packet has no texts: a file as for `groundwire score`, in which the line "
+            "with the packet's digests is taken.",
+        ),
+    ] = None,
+    bundle: Annotated[
+        str | None,
+        typer.Option(help="Name or directory of the bundle; that of the packet if left out.", show_default=False),
+    ] = None,
+    extra: options.ExtraOption = None,
+    calibration: options.CalibrationOption = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda or tensorrt; that of the packet if left out.", show_default=False),
+    ] = None,
+    threads: options.ThreadsOption = None,
+    columns: options.ColumnsOption = None,
+    json: options.JsonOption = None,
+) -> None:
+    """Score what an evidence packet is about again, and compare everything with the packet.
+
+    The exit code is 0 if all is the same; 4 if the packet was changed since it was made, or if something else is
+    computed with the same versions, bundles and device; and 3 if that could not be seen: without the texts, or where
+    something else was computed and the versions, bundles or device differ, too. What differs is printed.
+
+        groundwire verify packet.json
+        groundwire verify packet.json --texts traffic.jsonl
+    """
+    document = _read_packet(packet)
+    candidates = [] if texts is None else _read_texts(texts, columns, document)
+    names = document.identity.bundle.split("+")
+    first, others = bundle or names[0], extra if bundle or extra else names[1:]
+    chosen = device or document.identity.device
+    with options.load_engine(first, chosen, threads, others, calibration) as engine:
+        verification = engine.verify(document, _choose_request(document, candidates))
+    if prints_tables(json):
+        with translate_write_errors(STDOUT):
+            _print_verification(verification)
+    else:
+        print_json(verification)
+    if code := EXIT_CODES[verification.status]:
+        raise typer.Exit(code)
+
+
+def _read_packet(path: Path) -> EvidencePacket:
+    with translate_read_errors(path), open_source(path) as stream:
+        raw = stream.read()
+    try:
+        return EvidencePacket.from_json(raw)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{path}: {error}") from error
+
+
+def _read_texts(source: Path, columns: str | None, packet: EvidencePacket) -> list[Request]:
+    """The request of the packet alone, if the file has it; else all of its requests."""
+    requests = []
+    with options.open_lines(source, columns) as lines:
+        for line in lines:
+            request = read_request(line, packet.options)
+            if isinstance(request, InvalidRequest):
+                display.print_line_error(display.error_console(), line.number, str(request))
+            elif not compare_texts(packet, request):
+                return [request]
+            else:
+                requests.append(request)
+    if not requests:
+        raise InvalidRequest(f"{source} has no line that can be scored; give the texts of the packet.")
+    return requests
+
+
+def _choose_request(packet: EvidencePacket, requests: Sequence[Request]) -> Request | None:
+    """The request that is the packet's, or differs least from it; None without any."""
+    return min(requests, key=lambda request: len(compare_texts(packet, request)), default=None)
+
+
+def _print_verification(verification: Verification) -> None:
+    console = display.output_console()
+    colour = {0: "green", display.EXIT_UNSCORED: "yellow", CHANGED: "red"}[EXIT_CODES[verification.status]]
+    console.print(f"[{colour}]{verification.status.replace('_', ' ')}[/]: {verification.message}")
+    _print_differences("results", verification.differences)
+    _print_differences("settings", verification.settings)
+
+
+def _print_differences(title: str, differences: Sequence[Difference]) -> None:
+    console = display.output_console()
+    for difference in differences[:SHOWN]:
+        values = (difference.field, difference.packet, difference.here)
+        field, packet, here = map(display.escape_markup, values)
+        console.print(
+            f"  {title}: {field} is {packet or 'absent'} in the packet, {here or 'absent'} here", soft_wrap=True
+        )
+    if len(differences) > SHOWN:
+        console.print(f"  {title}: {len(differences) - SHOWN} more; --json has all of them")

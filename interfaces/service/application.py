@@ -1,0 +1,183 @@
+"""The ASGI application over one engine."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from groundwire.engine import Engine, InvalidRequest, Score
+from groundwire.evidence import EvidencePacket
+from groundwire.generation import Generation
+from groundwire.guard.records import Event
+from groundwire.repair import Correction, Refinement
+
+from . import detector, health, inference, lines, page, scoring, streams
+from .call import Call
+from .deadlines import make_deadline
+from .front import Front
+from .openapi import make_document
+from .operations import EVENTS, WORK, Operation
+from .records import (
+    ClassifyBody,
+    CorrectBody,
+    EvidenceBody,
+    GenerateBody,
+    Health,
+    InferBody,
+    Inference,
+    LabelledSpans,
+    Live,
+    ModelMetadata,
+    RankBody,
+    Ranking,
+    Ready,
+    RefineBody,
+    ScoreBody,
+    ScoredLine,
+    ScoreLine,
+    ServerMetadata,
+    StreamBody,
+    StreamError,
+)
+from .settings import Settings
+from .state import Service
+
+_QUERY = (
+    {"name": "metrics", "in": "query", "description": "Names, separated by commas.", "schema": {"type": "string"}},
+    {"name": "options", "in": "query", "description": "Options as JSON.", "schema": {"type": "string"}},
+)
+_MODEL = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "enum": [inference.MODEL]}}
+OPERATIONS = (
+    Operation("POST", "/score", scoring.score, ScoreBody, Score),
+    Operation(
+        "POST",
+        "/score_many",
+        lines.score_many,
+        ScoreLine,
+        ScoredLine,
+        lines.MEDIA_TYPE,
+        lines.MEDIA_TYPE,
+        ("unauthorized", "unsupported_media_type", "invalid", "not_ready", "deadline"),
+        _QUERY,
+    ),
+    Operation("POST", "/evidence", scoring.evidence, EvidenceBody, EvidencePacket),
+    Operation("POST", "/rank", scoring.rank, RankBody, Ranking),
+    Operation("POST", "/correct", scoring.correct, CorrectBody, Correction),
+    Operation("POST", "/refine", scoring.refine, RefineBody, Refinement),
+    Operation("POST", "/generate", scoring.generate, GenerateBody, Generation),
+    Operation(
+        "POST",
+        "/stream",
+        streams.stream,
+        StreamBody,
+        Event | StreamError,
+        lines.MEDIA_TYPE,
+        EVENTS,
+        (
+            "malformed",
+            "unauthorized",
+            "body_timeout",
+            "too_large",
+            "unsupported_media_type",
+            "invalid",
+            "overloaded",
+            "not_ready",
+            "closed",
+            "deadline",
+        ),
+    ),
+    Operation("POST", "/classify", detector.classify, ClassifyBody, LabelledSpans),
+    Operation("GET", "/v2", inference.server_metadata, result=ServerMetadata, problems=("unauthorized",)),
+    Operation("GET", "/v2/health/live", inference.live, result=Live, problems=("closed",)),
+    Operation("GET", "/v2/health/ready", inference.ready, result=Ready, problems=("not_ready", "closed")),
+    Operation(
+        "GET",
+        "/v2/models/{name}",
+        inference.model_metadata,
+        result=ModelMetadata,
+        problems=("unauthorized", "not_found", "not_ready"),
+        parameters=(_MODEL,),
+    ),
+    Operation(
+        "GET",
+        "/v2/models/{name}/ready",
+        inference.model_ready,
+        result=Ready,
+        problems=("unauthorized", "not_found", "not_ready", "closed"),
+        parameters=(_MODEL,),
+    ),
+    Operation(
+        "POST",
+        "/v2/models/{name}/infer",
+        inference.infer,
+        InferBody,
+        Inference,
+        problems=("not_found", *WORK),
+        parameters=(_MODEL,),
+    ),
+    Operation("GET", "/healthz", health.healthz, result=Health, problems=("closed",)),
+    Operation("GET", "/readyz", health.readyz, result=Health, problems=("not_ready", "closed")),
+    Operation("GET", "/metrics", health.metrics, result_type="text/plain", problems=("unauthorized",)),
+)
+
+
+def app(engine: Engine, settings: Settings | None = None) -> Front:
+    """An ASGI application that serves an engine; mount it in another one, or run it with an ASGI server.
+
+    The engine stays the caller's: close it when the server has stopped. Models are warmed when the server starts, or
+    with the first request where this application is mounted and gets no lifespan events; until then requests are
+    answered with 503. Of ``settings`` the limits, tokens, metrics and ``log_texts`` are used. Raises InvalidRequest for
+    settings that do not fit the engine.
+    """
+    if not isinstance(engine, Engine):
+        raise InvalidRequest(f"engine is {type(engine).__name__}; pass an Engine, as of Engine.load().")
+    service = Service(engine, settings or Settings())
+    routes: list[BaseRoute] = [_make_route(service, operation) for operation in OPERATIONS]
+
+    async def openapi(request: Request) -> Response:
+        return Response(encode_document(), media_type="application/json")
+
+    async def serve_socket(socket: WebSocket) -> None:
+        await streams.serve_socket(_make_call(service, socket, "/stream"), socket)
+
+    async def show_page(request: Request) -> Response:
+        request.scope["groundwire"]["route"] = "/ui"
+        return page.show_page(service, request.url.path.rpartition("/")[2])
+
+    async def go_to_page(request: Request) -> Response:
+        request.scope["groundwire"]["route"] = "/"
+        return RedirectResponse("ui")
+
+    routes += [Route("/openapi.json", openapi), WebSocketRoute("/stream", serve_socket)]
+    if service.settings.ui:
+        routes += [*(Route(path, show_page) for path in page.PATHS), Route("/", go_to_page)]
+    return Front(service, Router(routes, redirect_slashes=False))
+
+
+@cache
+def encode_document() -> bytes:
+    """The OpenAPI document as JSON."""
+    return msgspec.json.encode(make_document(OPERATIONS))
+
+
+def _make_route(service: Service, operation: Operation) -> Route:
+    async def handle(request: Request) -> Response:
+        return await operation.handle(_make_call(service, request, operation.path))
+
+    return Route(operation.path, handle, methods=[operation.method], name=operation.name)
+
+
+def _make_call(service: Service, request: Any, path: str) -> Call:
+    known = request.scope["groundwire"]
+    known["route"] = path
+    settings = service.settings
+    deadline = make_deadline(
+        request.headers, settings.default_deadline_ms, settings.max_deadline_ms, known["arrived"], service.now
+    )
+    return Call(service, request, known["id"], deadline, known["log"])

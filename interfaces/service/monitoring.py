@@ -1,0 +1,102 @@
+"""What Prometheus reads: the numbers of one service."""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from groundwire.engine import EngineStatistics, MetricResult, Score
+from groundwire.engine.schema.results import Timings
+from groundwire.runtime.calibration import Calibration
+
+from .shares import LABELS, RecentVerdicts, render_shares
+
+SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
+CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+"""Directory in which the workers of a service keep their numbers, so that any of them can answer for all."""
+
+
+class Monitoring:
+    """Counts requests, verdicts and times. The names are those of ``docs/guides/serving.md``."""
+
+    def __init__(self, calibration: Calibration | None = None) -> None:
+        """``calibration`` is the one that verdicts are drawn with: its errors correct their share."""
+        self._calibration = calibration
+        self._registry = registry = CollectorRegistry()
+
+        def count(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"groundwire_{name}", text, labels, registry=registry)
+
+        def time(name: str, text: str, *labels: str) -> Histogram:
+            return Histogram(f"groundwire_{name}", text, labels, registry=registry, buckets=SECONDS)
+
+        def show(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"groundwire_{name}", text, labels, registry=registry, multiprocess_mode="livesum")
+
+        self.requests = count("requests", "Requests that were answered, by path and HTTP status.", "route", "status")
+        self.request_seconds = time("request_duration_seconds", "Time from arrival to answer.", "route")
+        self.queue_seconds = time("queue_duration_seconds", "Time before the engine began with a request.")
+        self.stage_seconds = time("stage_duration_seconds", "Run time of the batches of a request, by role.", "role")
+        self.batch_seconds = time("batch_duration_seconds", "Run time of a batch, by role.", "role")
+        self.batch_size = Histogram(
+            "groundwire_batch_size", "Calls in a batch, by role.", ("role",), registry=registry, buckets=CALLS
+        )
+        self.queue_size = show("queue_size", "Requests that are accepted and not finished.")
+        self.queue_tokens = show("queue_tokens", "Estimated tokens of the requests that are not finished.")
+        self.active = show("active_requests", "Requests that the engine works on; the others of the queue wait.")
+        self.waiting_calls = show("waiting_calls", "Model calls that wait for a batch.")
+        self.streams = show("streams", "Responses that are being checked while they are written.")
+        self.ready = show("ready", "Workers that are ready.")
+        self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
+        self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts of each worker.", *LABELS))
+        self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
+        self.deadlines = count("deadline_exceeded", "Requests that were not finished in time.")
+        self.dropped = count("dropped", "Requests whose client left before the answer.")
+        self.overloaded = count("overloaded", "Requests that were refused because the server was full.")
+        self._cache_hits = count("cache_hits", "Model calls that were answered from the cache.")
+        self._cache_misses = count("cache_misses", "Model calls that were run.")
+        self._cached = (0, 0)
+
+    def add_score(self, score: Score) -> None:
+        """Count a score: its verdict, its metrics, and where its time went."""
+        verdict = score.verdict
+        self.verdicts.labels(verdict.label, verdict.profile or "rate").inc()
+        self._recent.add(verdict)
+        for result in score.metrics.values():
+            self.add_result(result)
+        self.add_timings(score.timings)
+
+    def add_result(self, result: MetricResult) -> None:
+        """Count the result of one metric."""
+        self.results.labels(result.name, result.status).inc()
+
+    def add_timings(self, timings: Timings) -> None:
+        """Count where the time of a request went."""
+        self.queue_seconds.observe(timings.queued_ms / 1000)
+        for role, ms in timings.stages_ms.items():
+            self.stage_seconds.labels(role).observe(ms / 1000)
+
+    def add_batch(self, role: str, calls: int, ms: float) -> None:
+        """Count a batch of the engine's; from any thread."""
+        self.batch_size.labels(role).observe(calls)
+        self.batch_seconds.labels(role).observe(ms / 1000)
+
+    def update_engine(self, statistics: EngineStatistics) -> None:
+        """Show what the engine does, and add what its cache has answered since the last call."""
+        self.active.set(statistics.active)
+        self.waiting_calls.set(sum(statistics.waiting_calls.values()))
+        hits, misses = statistics.cache_hits, statistics.cache_misses
+        self._cache_hits.inc(hits - self._cached[0])
+        self._cache_misses.inc(misses - self._cached[1])
+        self._cached = (hits, misses)
+
+    def render(self) -> bytes:
+        """All numbers in Prometheus' text format; those of all workers where there are several."""
+        registry = self._registry
+        if os.environ.get(MULTIPROCESS):
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry) + render_shares(registry, self._calibration)

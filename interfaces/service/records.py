@@ -1,0 +1,336 @@
+"""The bodies of requests and answers that are not records of the engine."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from groundwire.engine import Options, Ranked, Score, Triple
+from groundwire.engine.schema.base import Count, Milliseconds
+from groundwire.generation import GenerationOptions
+from groundwire.guard import Correct, Fallback, Policy, Redact, Refine
+from groundwire.guard.policies import OUTCOMES
+from groundwire.runtime.arguments import OptionRecord
+
+from .problems import Problem
+
+Knowledge: TypeAlias = str | tuple[str, ...]
+Triples: TypeAlias = tuple[Triple | tuple[str, str, str], ...]
+Metrics: TypeAlias = str | tuple[str, ...]
+JsonObject: TypeAlias = dict[str, Any]
+Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Turn(OptionRecord, frozen=True, kw_only=True):
+    """What a response should rest on, and the dialogue before it."""
+
+    knowledge: Knowledge = ()
+    """One text, or several passages."""
+    history: tuple[str, ...] = ()
+    """Utterances, oldest first."""
+    triples: Triples = ()
+    """Facts of a knowledge graph, as records or [subject, predicate, object]; they are the knowledge where no text is
+    given."""
+
+
+class ScoreBody(Turn, frozen=True, kw_only=True):
+    """A response to score."""
+
+    response: Text
+    metrics: Metrics | None = None
+    """Names, or a group: all, paper, fast. null: those that the server was started with, else those of the verdict."""
+    options: Options = Options()
+    """deadline_ms and priority are bounded by the server."""
+
+
+class EvidenceBody(ScoreBody, frozen=True, kw_only=True):
+    """A response to score, with evidence for an audit."""
+
+    texts: bool = False
+    """Put the texts into the packet; without, it has their digests and quotes nothing."""
+
+
+class ScoreLine(Turn, frozen=True, kw_only=True):
+    """A line of ``/score_many``."""
+
+    response: Text
+    id: str | int | None = None
+    """Comes back with the score."""
+
+
+class ScoredLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The answer to a line of ``/score_many``: a score or a problem."""
+
+    line: int
+    """Number of the line, from 1; empty lines count."""
+    id: str | int | None = None
+    score: Score | None = None
+    """Look at its status: only ``scored`` carries a value."""
+    error: Problem | None = None
+
+
+class RankBody(Turn, frozen=True, kw_only=True):
+    """Candidate responses to one turn."""
+
+    candidates: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    metric: str = "pmi"
+    options: Options = Options()
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """The candidates, best first; those without a value come last."""
+
+    ranked: tuple[Ranked, ...]
+
+
+class RefineBody(OptionRecord, frozen=True, kw_only=True):
+    """A response whose names are checked against triples, and replaced."""
+
+    response: Text
+    history: tuple[str, ...] = ()
+    triples: Annotated[Triples, msgspec.Meta(min_length=1)]
+    top: int = 5
+    """Candidates of each name that are reported."""
+    type_aware: bool = True
+    """Prefer candidates that play a part in the triples that what they replace plays too."""
+    min_probability: float = 0.05
+    """0–1; a name is replaced only by a candidate that has it."""
+    options: Options = Options()
+
+
+class CorrectBody(OptionRecord, frozen=True, kw_only=True):
+    """A response to correct by its knowledge."""
+
+    response: Text
+    knowledge: Knowledge
+    """One text, or several passages."""
+    history: tuple[str, ...] = ()
+    """Utterances, oldest first."""
+    metrics: Metrics | None = None
+    """Names, or a group: all, paper, fast. null: those that the server was started with, else those of the verdict."""
+    max_drafts: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
+    """Corrections that are scored, at most; at least one for each inconsistent sentence."""
+    remove_sentences: bool = False
+    """Leave an inconsistent sentence out where it cannot be corrected and others remain."""
+    options: Options = Options()
+    """deadline_ms and priority are bounded by the server."""
+
+
+class GenerateBody(OptionRecord, frozen=True, kw_only=True):
+    """A dialogue to answer from its knowledge."""
+
+    knowledge: Knowledge
+    history: tuple[str, ...]
+    generation: GenerationOptions = GenerationOptions()
+    metrics: Metrics | None = None
+    """Score every candidate by these; null: only with ``generation.n_candidates``."""
+    options: Options = Options()
+
+
+class RedactAction(OptionRecord, frozen=True, tag="redact"):
+    """Let a sentence leave with a mark in the place of its unsupported words."""
+
+    mark: str = "[…]"
+
+
+class FallbackAction(OptionRecord, frozen=True, tag="fallback"):
+    """Let a text leave in the place of all that has not left, and end the stream."""
+
+    text: str
+
+
+Otherwise: TypeAlias = Literal["flag", "block", "redact"] | RedactAction | FallbackAction
+
+
+class RefineAction(OptionRecord, frozen=True, tag="refine"):
+    """Repair the names of a sentence by the triples of the stream, and let it leave if it is consistent then."""
+
+    otherwise: Otherwise = "block"
+
+
+class CorrectAction(OptionRecord, frozen=True, tag="correct"):
+    """Correct a sentence by the knowledge of the stream, and let it leave if it is consistent then."""
+
+    otherwise: Otherwise = "block"
+
+
+Action: TypeAlias = Otherwise | RefineAction | CorrectAction
+
+
+class PolicyBody(OptionRecord, frozen=True, kw_only=True):
+    """What happens to each sentence by its outcome; a consistent one leaves. See ``groundwire.engine.Policy``."""
+
+    inconsistent: Action = "block"
+    unverifiable: Action = "flag"
+    unknown: Action = "block"
+    deadline: Action = "block"
+    failed: Action = "block"
+    truncated: Action = "block"
+    overflow: Otherwise = "block"
+    max_held_words: Count = 200
+    max_held_ms: Milliseconds = 30_000.0
+
+    def build(self, max_stream_ms: float) -> Policy:
+        """The engine's record."""
+        actions = {outcome: _build(getattr(self, outcome)) for outcome in OUTCOMES}
+        return Policy(
+            **actions,
+            max_held_words=self.max_held_words,
+            max_held_ms=self.max_held_ms,
+            deadline_ms=max_stream_ms,
+        )
+
+
+def _build(action: Action) -> Any:
+    match action:
+        case RedactAction():
+            return Redact(action.mark)
+        case FallbackAction():
+            return Fallback(action.text)
+        case RefineAction():
+            return Refine(otherwise=_build(action.otherwise))
+        case CorrectAction():
+            return Correct(otherwise=_build(action.otherwise))
+        case _:
+            return action
+
+
+class StreamBody(Turn, frozen=True, kw_only=True):
+    """The first line of a stream: what the response that follows should rest on, and what happens to its sentences."""
+
+    metrics: Metrics | None = None
+    options: Options = Options()
+    """deadline_ms bounds the check of each sentence."""
+    policy: PolicyBody = PolicyBody()
+
+
+class Delta(OptionRecord, frozen=True):
+    """A further line of a stream: a piece of the response, or its end."""
+
+    delta: str = ""
+    finish: bool = False
+    """The response is complete. The end of the body says so too."""
+
+
+class StreamError(msgspec.Struct, frozen=True, tag="error"):
+    """The stream has ended, and nothing more leaves."""
+
+    problem: Problem
+
+
+class ClassifyParameters(msgspec.Struct, frozen=True):
+    """What an answer is compared with."""
+
+    context: str | tuple[str, ...]
+    """The text that the answer should rest on, or several."""
+    question: str = ""
+
+
+class ClassifyBody(msgspec.Struct, frozen=True):
+    """An answer, as vLLM semantic-router sends it to a hallucination detector (contract token_spans.v1)."""
+
+    inputs: Text
+    parameters: ClassifyParameters
+
+
+class LabelledSpan(msgspec.Struct, frozen=True):
+    """Words of the answer that its context does not support: ``text == inputs[start:end]`` in code points."""
+
+    label: str
+    score: float
+    """1 minus the probability, 0–1, that the sentence of the words is consistent."""
+    text: str
+    start: int
+    end: int
+
+
+class LabelledSpans(msgspec.Struct, frozen=True):
+    """All spans of an answer; none if it is consistent, or states nothing. What could not be read is no success."""
+
+    spans: tuple[LabelledSpan, ...]
+
+
+class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tensor of the Open Inference Protocol, with its data as JSON, row by row."""
+
+    name: str
+    shape: tuple[int, ...]
+    datatype: str
+    data: list[Any]
+    parameters: JsonObject = {}
+
+
+class RequestedOutput(msgspec.Struct, frozen=True):
+    """An output to return."""
+
+    name: str
+    parameters: JsonObject = {}
+
+
+class InferBody(msgspec.Struct, frozen=True):
+    """A request of the Open Inference Protocol."""
+
+    inputs: Annotated[tuple[Tensor, ...], msgspec.Meta(min_length=1)]
+    """response [n]; knowledge [n] or [n, passages]; perhaps history [n, turns]; all BYTES. Empty strings fill rows."""
+    id: str = ""
+    parameters: JsonObject = {}
+    """metrics (names, separated by commas) and profile."""
+    outputs: tuple[RequestedOutput, ...] = ()
+    """Among label, status, score (JSON), value, probability. Default: the first three. A number is refused with the
+    request if one of its rows has none."""
+
+
+class Inference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An answer of the Open Inference Protocol."""
+
+    model_name: str
+    model_version: str
+    outputs: tuple[Tensor, ...]
+    id: str = ""
+
+
+class TensorMetadata(msgspec.Struct, frozen=True):
+    """An input or output of a model; -1 is any number."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+
+class ModelMetadata(msgspec.Struct, frozen=True):
+    """What the Open Inference Protocol says of a model."""
+
+    name: str
+    versions: tuple[str, ...]
+    platform: str
+    inputs: tuple[TensorMetadata, ...]
+    outputs: tuple[TensorMetadata, ...]
+
+
+class ServerMetadata(msgspec.Struct, frozen=True):
+    """What the Open Inference Protocol says of a server."""
+
+    name: str
+    version: str
+    extensions: tuple[str, ...] = ()
+
+
+class Live(msgspec.Struct, frozen=True):
+    """The server lives."""
+
+    live: bool
+
+
+class Ready(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The server, or the model of this name, is ready."""
+
+    ready: bool
+    name: str = ""
+
+
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether the server lives, or is ready."""
+
+    status: str
+    detail: str = ""

@@ -1,0 +1,261 @@
+"""``/stream``: checks a response while it is written, over a WebSocket or as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any, TypeAlias
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from groundwire.engine import GroundwireError
+from groundwire.guard import FinalEvent, ResponseStream
+from groundwire.guard.records import Event
+
+from .call import GONE, Call, check_media_type, run_both, wait_until_gone
+from .decoding import decode
+from .limits import check_turn, estimate_tokens
+from .lines import MEDIA_TYPE as LINES
+from .lines import split_lines
+from .operations import EVENTS
+from .problems import Refusal, refuse_error
+from .records import Delta, StreamBody, StreamError
+from .state import Service
+
+FIRST = msgspec.json.Decoder(StreamBody)
+NEXT = msgspec.json.Decoder(str | Delta)
+WAITING = 16
+"""Pieces of text that are read before the one in front of them is checked, at most."""
+Pieces: TypeAlias = "asyncio.Queue[str | None]"
+"""Pieces of the response, in order; None when it is complete."""
+SendEvent: TypeAlias = Callable[[Event | StreamError], Awaitable[None]]
+CLOSE = 4000
+"""A WebSocket that ends with a problem is closed with this plus the HTTP status."""
+
+
+async def stream(call: Call) -> Response:
+    """Check a response while it is written, and say which text may leave.
+
+    The body is lines of JSON: first what the response should rest on and the policy, then pieces of the response
+    ("text", or {"delta": "text"}); the end of the body is the end of the response. The answer is server-sent events
+    (`sentence`, `release`, `early_verdict`, `blocked`, `final`, `error`), whose data are the records of that type. Only
+    the text of `release` may leave. The same path takes a WebSocket: one message per line, and one per event.
+    """
+    check_media_type(call.request.headers.get("content-type"), LINES)
+    settings = call.service.settings
+    lines = split_lines(call.request, settings.max_body_bytes, settings.max_idle_ms)
+    try:
+        async with asyncio.timeout(call.deadline.left_ms() / 1000):
+            first = await anext(lines, None)
+    except TimeoutError as error:
+        raise Refusal("body_timeout", f"The first line was not complete within {call.deadline.ms:g} ms.") from error
+    return ServerEvents(call, open_stream(call, decode(first or b"", FIRST)), lines)
+
+
+def open_stream(call: Call, body: StreamBody) -> ResponseStream:
+    """The engine's stream for a first line; Refusal if it does not fit, or if the server is full."""
+    service, settings = call.service, call.service.settings
+    check_turn(settings, (), body.knowledge, body.history, body.triples)
+    metrics = service.resolve_metrics(body.metrics)
+    service.gate.enter(estimate_tokens((body.knowledge, body.history), len(metrics))).release()
+    if service.open_streams >= settings.max_streams:
+        raise Refusal(
+            "overloaded",
+            f"{service.open_streams} streams are open, the most that this server allows. Try again later.",
+            headers={"Retry-After": "1"},
+        )
+    return service.engine.stream(
+        body.knowledge,
+        body.history,
+        triples=body.triples,
+        metrics=metrics,
+        options=call.bound_options(body.options),
+        policy=body.policy.build(settings.max_stream_ms),
+    )
+
+
+@contextmanager
+def count_stream(service: Service, opened: ResponseStream) -> Iterator[None]:
+    """Count the stream as open, and close it at the end."""
+    service.open_streams += 1
+    try:
+        with opened:
+            yield
+    finally:
+        service.open_streams -= 1
+
+
+async def watch(opened: ResponseStream, pieces: Pieces) -> AsyncGenerator[Event, None]:
+    """What happens to the pieces, the final event included where the policy has ended the stream."""
+
+    async def take() -> AsyncIterator[str]:
+        while (piece := await pieces.get()) is not None:
+            yield piece
+
+    async with aclosing(opened.watch(take())) as events:
+        async for event in events:
+            yield event
+    if opened.score is None:
+        await opened.afinish()
+        for event in opened.last_events:
+            yield event
+
+
+async def send_events(call: Call, opened: ResponseStream, pieces: Pieces, send: SendEvent) -> Refusal | None:
+    """Send what happens, and at the end why the stream has ended, if that was an error, which is returned too."""
+    async with aclosing(watch(opened, pieces)) as events:
+        try:
+            async for event in events:
+                await send(event)
+                if isinstance(event, FinalEvent):
+                    call.service.monitoring.add_score(event.score)
+                    call.log_fields |= {"verdict": event.label, "score_status": event.score.status}
+        except GroundwireError as error:
+            return await send_error(call, refuse_error(error), send)
+    return None
+
+
+async def send_error(call: Call, refusal: Refusal, send: SendEvent) -> Refusal:
+    """Send a refusal as the last event."""
+    call.log_fields["stream_error"] = refusal.code
+    await send(StreamError(refusal.describe(call.request_id)))
+    return refusal
+
+
+def decode_piece(text: bytes | str) -> Delta:
+    """A further line of a stream."""
+    piece = decode(text, NEXT)
+    return Delta(piece) if isinstance(piece, str) else piece
+
+
+class ServerEvents(Response):
+    """The events of a stream, while the lines of the body are read."""
+
+    def __init__(self, call: Call, opened: ResponseStream, lines: AsyncIterator[bytes | None]) -> None:
+        super().__init__(media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._call = call
+        self._opened = opened
+        self._lines = lines
+        self._pieces: Pieces = asyncio.Queue(WAITING)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read and send until the response is complete and checked, or the client leaves."""
+
+        async def send_event(event: Event | StreamError) -> None:
+            data = msgspec.json.encode(event)
+            name = event.__struct_config__.tag
+            body = f"event: {name}\ndata: ".encode() + data + b"\n\n"
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+        with count_stream(self._call.service, self._opened):
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            try:
+                await run_both(self._read(), send_events(self._call, self._opened, self._pieces, send_event))
+            except Refusal as refusal:
+                if refusal.code == "client_closed":
+                    raise
+                await send_error(self._call, refusal, send_event)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _read(self) -> None:
+        """Pass the pieces on; then wait for the client to leave, which is a Refusal."""
+        async with limit_time(self._call.service.settings.max_stream_ms, "The response"):
+            async for line in self._lines:
+                if line is None:
+                    raise Refusal("too_large", "The line is too long; send smaller pieces.")
+                if line.strip():
+                    piece = decode_piece(line)
+                    await self._pieces.put(piece.delta)
+                    if piece.finish:
+                        break
+        await self._pieces.put(None)
+        async for _ in self._lines:  # what follows the end is not looked at
+            pass
+        await wait_until_gone(self._call.request)
+        raise Refusal("client_closed", GONE)
+
+
+class limit_time:  # noqa: N801 - used like asyncio.timeout
+    """A block that ends with Refusal ``deadline`` after a time, about ``what`` was not complete."""
+
+    def __init__(self, ms: float, what: str) -> None:
+        self._ms = ms
+        self._what = what
+        self._timeout = asyncio.timeout(ms / 1000)
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> None:
+        try:
+            await self._timeout.__aexit__(*error)
+        except TimeoutError as late:
+            raise Refusal("deadline", f"{self._what} was not complete within {self._ms:.0f} ms.") from late
+
+
+async def serve_socket(call: Call, socket: WebSocket) -> None:
+    """``stream`` over a WebSocket, which is closed with 1000 after the final event."""
+    await socket.accept()
+
+    async def send_event(event: Event | StreamError) -> None:
+        await socket.send_text(msgspec.json.encode(event).decode())
+
+    ended: Refusal | None = None
+    try:
+        try:
+            settings = call.service.settings
+            async with limit_time(call.deadline.left_ms(), "The first message"):
+                first = await receive_text(socket)
+            opened = open_stream(call, decode(first, FIRST))
+            pieces: Pieces = asyncio.Queue(WAITING)
+            with count_stream(call.service, opened):
+                ended = await run_both(
+                    read_socket(socket, pieces, settings.max_idle_ms, settings.max_stream_ms),
+                    send_events(call, opened, pieces, send_event),
+                )
+        except GroundwireError as error:
+            raise refuse_error(error) from error
+    except Refusal as refusal:
+        if refusal.code == "client_closed":
+            raise
+        ended = await send_error(call, refusal, send_event)
+    await socket.close(1000 if ended is None else CLOSE + ended.status, "" if ended is None else ended.code)
+    if ended is not None:
+        raise ended
+
+
+async def read_socket(socket: WebSocket, pieces: Pieces, idle_ms: float, max_ms: float) -> None:
+    """Pass the pieces on; then wait for the client to leave, which is a Refusal."""
+    async with limit_time(max_ms, "The response"):
+        is_complete = False
+        while not is_complete:
+            try:
+                async with asyncio.timeout(idle_ms / 1000):
+                    text = await receive_text(socket)
+            except TimeoutError as error:
+                raise Refusal("body_timeout", f"Nothing has come for {idle_ms:g} ms; send pieces sooner.") from error
+            piece = decode_piece(text)
+            await pieces.put(piece.delta)
+            is_complete = piece.finish
+    await pieces.put(None)
+    while True:
+        await receive_text(socket)
+
+
+async def receive_text(socket: WebSocket) -> str:
+    """The next message; Refusal ``client_closed`` if the client leaves."""
+    try:
+        message = await socket.receive()
+    except WebSocketDisconnect as error:
+        raise Refusal("client_closed", GONE) from error
+    if message["type"] == "websocket.disconnect":
+        raise Refusal("client_closed", GONE)
+    text: str | None = message.get("text")
+    if text is None:
+        raise Refusal("invalid", "The message is binary; send text.")
+    return text

@@ -1,0 +1,192 @@
+"""The checks of the project, by name.
+
+    python tests/checks/check.py check        what a contributor runs before each commit (make check)
+    python tests/checks/check.py test         everything, with the coverage gate (make test)
+    python tests/checks/check.py lint types   some of them
+
+Checks that use one core run beside each other. Tests follow one after another, each on all cores.
+Every check runs, also after one has failed. The exit code is 1 if any check failed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import coverage_gate
+
+ROOT = Path(__file__).resolve().parents[2]
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+WORKERS = min(CORES, 4)
+"""Processes that pytest runs tests in, four at most: each may load torch, and memory limits them too."""
+
+TYPED = (
+    "groundwire.runtime",
+    "groundwire.engine",
+    "groundwire.repair",
+    "groundwire.guard",
+    "groundwire.generation",
+    "groundwire.evidence",
+    "groundwire.monitor",
+    "groundwire.files",
+    "groundwire.service",
+    "groundwire.adapters",
+    "groundwire.cli",
+    "groundwire.export",
+    "groundwire.evaluate",
+    "groundwire.recipes",
+    "bench",
+)
+"""What mypy reads, strictly. ``groundwire/`` holds links to the packages, so that no installation is needed."""
+
+ENVIRONMENT = {
+    "ORT_DISABLE_TELEMETRY": "1",
+    "MYPYPATH": ".",
+    # The models of the tests are too small for a pool of threads, and every core has a worker already.
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    # Material for MkDocs prints an announcement at every build.
+    "NO_MKDOCS_2_WARNING": "1",
+}
+
+
+def tool(name: str) -> str:
+    """Return the path of a program that is installed beside this Python, or on the search path."""
+    beside = Path(sys.executable).parent / name
+    return str(beside) if beside.exists() else shutil.which(name) or name
+
+
+def cpp_files() -> list[str]:
+    """Return the C++ files of the project."""
+    return [str(path) for path in sorted((ROOT / "cpp_ext").rglob("*.[ch]pp")) if "build" not in path.parts]
+
+
+def pytest(*arguments: str, workers: int = WORKERS) -> list[str]:
+    """Return a command that runs tests; a file's tests share a worker, and with it their fixtures."""
+    command = [sys.executable, "-m", "pytest", "--quiet", "--durations=10", "--durations-min=3", *arguments]
+    return [*command, "--numprocesses", str(workers), "--dist", "loadfile"] if workers > 1 else command
+
+
+LINT_IMPORTS = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+
+SINGLE: dict[str, list[str]] = {
+    "types": [sys.executable, "-m", "mypy", *(part for name in TYPED for part in ("-p", name))],
+    "native": ["bash", "cpp_ext/checks/sanitize.sh"],
+    "lint": [tool("ruff"), "check", "."],
+    "format": [tool("ruff"), "format", "--check", "."],
+    "cpp-format": [tool("clang-format"), "--dry-run", "--Werror", *cpp_files()],
+    "imports": [sys.executable, "-c", LINT_IMPORTS, "--no-cache"],
+    "terms": [sys.executable, "tests/checks/terms.py"],
+    "docs": [sys.executable, "-m", "mkdocs", "build", "--strict"],
+}
+"""Checks that use one core, the longest first."""
+
+TESTS: dict[str, list[str]] = {
+    "simulation": [sys.executable, "-m", "tests.simulation", "--seeds", "10000", "--processes", str(WORKERS)],
+    "unit": pytest("tests/unit"),
+    "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "groundwire", workers=1),
+    "integration": pytest("tests/integration", "tests/adapters"),
+    "training": pytest("tests/recipes"),
+    # In a process that loads the GPU build of ONNX Runtime; it says that it is skipped where there is none.
+    "device": [sys.executable, "-m", "tests.support.cuda_double", *pytest("tests/device", workers=1)[2:]],
+}
+"""Checks that use all cores, one after another: what pytest runs, and the scheduler's simulation."""
+
+UNMEASURED = ("simulation",)
+"""Those that do not count as tests of what they run."""
+
+SETS: dict[str, tuple[str, ...]] = {
+    "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "unit"),
+    "test": (*SINGLE, *TESTS, "coverage"),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A check that has run: its exit code, the seconds it took, and the seconds of processor time it used."""
+
+    check: str
+    code: int
+    seconds: float
+    processor_seconds: float
+
+    def __str__(self) -> str:
+        result = "passed" if self.code == 0 else f"FAILED ({self.code})"
+        return f"{self.check:<12} {self.seconds:7.1f} s  {self.processor_seconds:7.1f} s of processor time   {result}"
+
+
+def run(check: str, command: list[str], environment: dict[str, str], output: IO[str] | None = None) -> Outcome:
+    """Run a command with its processes counted; it prints to ``output``, or to the terminal."""
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | ENVIRONMENT | environment,
+        stdout=output,
+        stderr=output and subprocess.STDOUT,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Outcome(check, process.returncode, time.monotonic() - started, usage.ru_utime + usage.ru_stime)
+
+
+def run_quietly(check: str) -> Outcome:
+    """Run a check of ``SINGLE``; print what it said when it has ended, so that checks beside each other do not mix."""
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        outcome = run(check, SINGLE[check], {}, output)
+        output.seek(0)
+        print(f"== {outcome}\n{output.read()}", end="", flush=True)
+    return outcome
+
+
+def run_tests(check: str, *, measured: bool) -> Outcome:
+    """Run a check of ``TESTS`` and let it print; ``measured`` also records the lines and branches that it runs."""
+    print(f"== {check}", flush=True)
+    if measured and check not in UNMEASURED:
+        coverage = {"COVERAGE_FILE": str(coverage_gate.data_file(check))}
+        outcome = run(check, [*TESTS[check], "--cov", "--cov-report="], coverage)
+    else:
+        outcome = run(check, TESTS[check], {})
+    print(f"== {outcome}", flush=True)
+    return outcome
+
+
+def run_coverage(checks: list[str]) -> Outcome:
+    """Compare what the tests have covered with the minimum of each package."""
+    started = time.monotonic()
+    print("== coverage", flush=True)
+    code = coverage_gate.main(checks)
+    seconds = time.monotonic() - started
+    return Outcome("coverage", code, seconds, seconds)
+
+
+def main(names: list[str]) -> int:
+    """Run the named checks and sets of checks; 1 if any failed, 2 if a name is unknown."""
+    known = [*SINGLE, *TESTS, "coverage"]
+    wanted = {check for name in names for check in SETS.get(name, (name,))}
+    if unknown := wanted - set(known):
+        print(f"Unknown checks: {', '.join(sorted(unknown))}. Checks: {', '.join(known)}. Sets: {', '.join(SETS)}.")
+        return 2
+    started = time.monotonic()
+    with ThreadPoolExecutor(CORES) as pool:
+        outcomes = list(pool.map(run_quietly, [check for check in SINGLE if check in wanted]))
+    tests = [check for check in TESTS if check in wanted]
+    outcomes += [run_tests(check, measured="coverage" in wanted) for check in tests]
+    if "coverage" in wanted:
+        outcomes.append(run_coverage([check for check in tests if check not in UNMEASURED]))
+    print("\n".join(["== summary", *map(str, outcomes)]))
+    print(f"{'in all':<12} {time.monotonic() - started:7.1f} s  on {CORES} cores, load {os.getloadavg()[0]:.1f}")
+    return int(any(outcome.code for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:] or ["test"]))

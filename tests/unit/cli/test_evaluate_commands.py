@@ -1,0 +1,392 @@
+"""``groundwire evaluate`` and ``groundwire compare`` from end to end, on the fake world."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from groundwire import evaluate
+from groundwire.cli import app
+from groundwire.cli.calibrate import warn_of_few_examples
+from groundwire.cli.evaluate import _tabulate_metrics
+from groundwire.engine import Engine
+from groundwire.evaluate.scores.scoring import Settings
+from groundwire.evaluate.statistics.compare import Comparison
+from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
+from groundwire.evaluate.statistics.shift import describe_distributions
+from groundwire.runtime.calibration import Calibration, ProfileName
+from tests.support.evaluation import CALIBRATION, plan_for_fakes
+from tests.support.fakes import world
+from tests.support.usage import usage_error
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(app, list(map(str, args)))
+
+
+def write(path: Path, examples: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(example) + "\n" for example in examples))
+    return path
+
+
+def examples(count: int, wrong: int = 0, first: int = 0) -> list[dict[str, Any]]:
+    """Pairs about years: the first response repeats the knowledge's, the second does not; ``wrong`` are mislabelled."""
+    out = []
+    for i in range(first, first + count):
+        year = 1900 + i
+        for label, said in ((1, year), (0, year + 1)):
+            flipped = i - first < wrong
+            out.append(
+                {
+                    "id": f"{i}-{label}",
+                    "context": str(i),
+                    "knowledge": f"Elvis came in {year}.",
+                    "response": f"Elvis was born in {said}.",
+                    "label": 1 - label if flipped else label,
+                }
+            )
+    return out
+
+
+@pytest.fixture(autouse=True)
+def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
+    monkeypatch.setattr(Settings, "plan", plan_for_fakes)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Result]]:
+    """A run over two sets with a development set, and what it printed."""
+    root = tmp_path_factory.mktemp("made")
+    write(root / "years.jsonl", examples(12, wrong=1))
+    write(root / "few.v1.jsonl", examples(6, first=40))
+    write(root / "dev.jsonl", examples(8, first=8))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
+        patch.setattr(Settings, "plan", plan_for_fakes)
+        sets = (root / "years.jsonl", root / "few.v1.jsonl", "--dev", root / "dev.jsonl")
+        yield root, run("evaluate", *sets, "--metrics", "q2,nli", "--repeats", 50, "--out", root / "run")
+
+
+def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Result]) -> None:
+    root, result = made
+    assert result.exit_code == 0, result.output
+    results = Results.load(root / "run" / "results.json")
+    assert [figures.name for figures in results.sets] == ["years", "few"]
+    years = results.sets[0]
+    assert (years.examples, years.labels) == (24, {"consistent": 12, "inconsistent": 12, "none": 0})
+    area = years.metrics["q2"].roc_auc
+    assert area is not None
+    # q2 is 1 or 0.5; one example of each is mislabelled
+    assert area.value == pytest.approx((11 * 11 + 2 * 11 * 0.5) / 144)
+    assert years.metrics["q2"].decisions[-1].origin == "dev"
+    assert years.metrics["q2"].decisions[-1].tuned_on == 8  # four of the eight contexts are in the set
+    assert "8 share knowledge with this set" in years.notes[0]
+    assert results.signature.endswith("metrics:q2+nli|options:default")
+    assert (root / "run" / "report.html").is_file()
+    assert len((root / "run" / "values" / "years.jsonl").read_text().splitlines()) == 24
+    assert len((root / "run" / "scores" / "dev.jsonl").read_text().splitlines()) == 16
+    for text in (
+        "years: 24 examples (12 consistent, 12 inconsistent)",
+        "q2",
+        "ROC-AUC",
+        f"{area.value:.3f}",
+        "report: ",
+    ):
+        assert text in result.output
+
+
+def test_a_metric_that_did_not_score_every_example_says_on_how_many_it_was_measured() -> None:
+    estimate = Estimate(0.8, 0.7, 0.9)
+    metrics = {name: MetricFigures(name, count, {}, estimate) for name, count in (("q2", 383), ("pmi", 72))}
+    table = _tabulate_metrics(SetFigures("tc", 400, {"consistent": 74, "inconsistent": 309, "none": 17}, metrics))
+    assert list(table.columns[1].cells) == ["383", "72 of 383"]
+
+
+def test_the_table_of_random_knowledge_reads_the_run_with_random_knowledge(tmp_path: Path) -> None:
+    data = write(tmp_path / "years.jsonl", examples(12))
+    done = run("evaluate", data, "--metrics", "q2", "--random-knowledge", "--repeats", 20, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    # The knowledge of every example has another year, which contradicts half of the answers.
+    rows = [json.loads(line) for line in (tmp_path / "run" / "values" / "years.jsonl").read_text().splitlines()]
+    assert {row["label"] for row in rows} == {0}
+    assert sum(row["values"]["q2"] == 0.5 for row in rows) > 20
+    table = run("tables", "q2-10", tmp_path / "run", "--data", data, "--markdown")
+    assert table.exit_code == 0, table.output
+    assert "| Random dialogue | 0.00 / 0.5" in table.output
+    assert "| Same dialogue | 0.02 / – |" in table.output
+
+
+def test_figures_again_without_a_model(
+    made: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, _ = made
+    shutil.copytree(root / "run", tmp_path / "run")
+
+    def fails(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr(Engine, "load", fails)
+    monkeypatch.setattr(Settings, "plan", fails)
+    CALIBRATION.save(tmp_path / "mine.json")
+    given = (root / "years.jsonl", "--calibration", tmp_path / "mine.json", "--repeats", 20)
+    result = run("evaluate", *given, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    results = Results.load(tmp_path / "run" / "results.json")
+    assert results.sets[0].leading == "fused"
+    assert [difference.profile for difference in results.sets[0].verdicts] == ["balanced", "strict"]
+    assert results.signature.endswith(f"|calibration:{CALIBRATION.digest()}")
+
+
+def test_other_settings_are_refused(made: tuple[Path, Result]) -> None:
+    root, _ = made
+    for other in (("--metrics", "q2"), ("--questions", "all"), ("--personal",), ("--decoding", "greedy")):
+        result = run("evaluate", root / "years.jsonl", *other, "--out", root / "run")
+        assert "made with other settings" in str(result.exception)
+
+
+def test_a_set_without_labels_is_refused(tmp_path: Path) -> None:
+    unlabelled = [example | {"label": None} for example in examples(2)]
+    path = write(tmp_path / "logs.jsonl", unlabelled)
+    for command in (("evaluate", path, "--out", tmp_path / "run"), ("calibrate", path, "--out", tmp_path / "c.json")):
+        result = run(*command)
+        assert result.exit_code == 1
+        assert "None of the 4 examples of logs has a label" in str(result.exception)
+    assert "is empty" in str(run("evaluate", write(tmp_path / "empty.jsonl", []), "--out", tmp_path / "run").exception)
+    write(path, [example | {"grade": 0.5} for example in unlabelled])
+    assert run("evaluate", path, "--out", tmp_path / "run", "--repeats", 10).exit_code == 0
+
+
+def test_examples_without_a_score_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "set.jsonl", [*examples(3), examples(1, first=9)[0] | {"response": " "}])
+    result = run("evaluate", path, "--out", tmp_path / "run", "--repeats", 10)
+    assert "set: 1 of 7 examples have no score: 1 invalid." in result.output
+
+
+def test_results_may_be_json(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "set.jsonl", [{"text": e.pop("response"), "verdict": e.pop("label"), **e} for e in examples(3)]
+    )
+    columns = ("--columns", "response=text,label=verdict")
+    result = run("evaluate", path, *columns, "--out", tmp_path / "run", "--repeats", 10, "--json")
+    assert Results.load(tmp_path / "run" / "results.json") == msgspec.json.decode(result.stdout, type=Results)
+
+
+def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few examples give one threshold for all profiles, and a warning."""
+    path = write(tmp_path / "dev.jsonl", examples(22))
+    out = tmp_path / "mine.json"
+    result = run("calibrate", path, "--out", out, "--metrics", "q2,nli", "--json")
+    assert result.exit_code == 0, result.output
+    fitted = Calibration.load(out)
+    assert msgspec.json.decode(result.stdout, type=Calibration) == fitted
+    load = lambda cls, *args, calibration=None, **kwargs: cls(  # noqa: E731
+        world(), calibration=calibration and Calibration.load(calibration)
+    )
+    monkeypatch.setattr(Engine, "load", classmethod(load))
+    score = run("score", path, "--calibration", out, "--json").stdout.splitlines()[0]
+    explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--calibration", out).stdout
+    for verdict in (json.loads(score)["score"]["verdict"], json.loads(explained)["verdict"]):
+        assert verdict["threshold"] == fitted.fusions[0].profiles["balanced"].threshold
+
+
+def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: Path) -> None:
+    path = write(tmp_path / "dev.jsonl", examples(22))
+    result = run("calibrate", path, "--out", tmp_path / "mine.json", "--metrics", "q2,overlap_precision")
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.output.split())
+    for text in (
+        "fitted on 44 examples of dev",
+        "│ full │ q2, overlap_precision │ 22 │ 22 │",
+        "│ fast │ overlap_precision │ 22 │ 22 │",
+        "profiles of fast",
+        "│ lenient │",
+        "≤ 5%",
+        "Power: the share of inconsistent responses that are called so.",
+    ):
+        assert text in shown, shown
+    assert "compared with those of the calibration" not in shown
+
+
+def described(*probabilities: float) -> Calibration:
+    """A calibration that describes its consistent responses."""
+    responses = [{"probability": value} for value in probabilities]
+    distributions = describe_distributions(responses)  # type: ignore[arg-type]
+    fusion = msgspec.structs.replace(CALIBRATION.fusions[0], distributions=distributions)
+    return msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
+
+
+def test_responses_unlike_those_of_the_calibration_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calibration = described(*(i / 400 for i in range(100)))
+    calibration.save(tmp_path / "mine.json")
+    data = write(tmp_path / "years.jsonl", examples(22))
+    given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
+    output = " ".join(run("evaluate", data, *given).output.split())
+    assert "consistent responses, compared with those of the calibration" in output
+    assert "│ probability │ 22 │" in output
+    note = "The consistent responses differ from those of the calibration in probability"
+    assert output.count(note) == 1
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert note in page
+    assert "Stability index" in page
+
+    monkeypatch.setattr(
+        Settings, "plan", lambda self, given=None: plan_for_fakes(self, given or calibration), raising=True
+    )
+    fitted = run("calibrate", data, "--out", tmp_path / "new.json", "--metrics", "q2,nli")
+    assert fitted.exit_code == 0, fitted.output
+    shown = " ".join(fitted.output.split())
+    assert "years and the calibration that the bundle has" in shown
+    assert note in shown
+
+
+def test_responses_like_those_of_the_calibration_are_a_line(tmp_path: Path) -> None:
+    described(*[0.5, 0.9] * 50).save(tmp_path / "mine.json")
+    data = write(tmp_path / "years.jsonl", examples(2))  # of two responses chance gives more
+    given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
+    output = " ".join(run("evaluate", data, *given).output.split())
+    assert "The consistent responses look like those of the calibration." in output
+
+
+@pytest.mark.parametrize(("thresholds", "warns"), [((0.5, 0.5, 0.5), True), ((0.5, 0.6, 0.4), False)])
+def test_profiles_that_are_one_are_a_warning(
+    thresholds: tuple[float, ...], warns: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profiles = {
+        name: msgspec.structs.replace(CALIBRATION.fusions[0].profiles["balanced"], threshold=threshold)
+        for name, threshold in zip(get_args(ProfileName), thresholds, strict=True)
+    }
+    fusion = msgspec.structs.replace(CALIBRATION.fusions[0], profiles=profiles)
+    warn_of_few_examples(msgspec.structs.replace(CALIBRATION, fusions=(fusion,)))
+    shown = " ".join(capsys.readouterr().err.split())
+    assert ("all profiles have the threshold 0.500, because 100 examples are too few" in shown) is warns
+
+
+def test_left_out_examples_are_counted(tmp_path: Path) -> None:
+    dev = write(tmp_path / "dev.jsonl", examples(22))
+    shared = write(tmp_path / "tests.jsonl", examples(5))
+    given = ("--out", tmp_path / "mine.json", "--metrics", "q2,nli")
+    result = run("calibrate", dev, "--apart-from", shared, *given)
+    assert "dev: 10 of 44 examples share knowledge with the sets of --apart-from and are left out." in result.output
+    refused = run("calibrate", shared, "--apart-from", dev, *given)
+    assert "All 10 examples of tests share knowledge" in str(refused.exception)
+
+
+def test_sets_need_different_names(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    paths = [write(folder / "set.jsonl", examples(1)) for folder in (tmp_path, tmp_path / "more")]
+    result = run("evaluate", *paths, "--out", tmp_path / "run")
+    assert "would both be the set 'set'; rename one of them" in str(result.exception)
+    result = run("evaluate", paths[0], "--dev", paths[0], "--out", tmp_path / "run")
+    assert "would both be the set 'set'" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--device", "abacus"), "for --device: abacus is unknown"),
+        (("--metrics", "q3"), "Unknown metric 'q3'"),
+        (("--columns", "label"), "for --columns: 'label' is not FIELD=NAME"),
+        (("--decoding", "psychic"), "for --decoding: psychic is unknown"),
+    ],
+)
+def test_wrong_options_are_named(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
+    result = run("evaluate", write(tmp_path / "in.jsonl", examples(1)), "--out", tmp_path / "run", *args)
+    assert message in usage_error(result)
+
+
+def changed(root: Path, to: Path, metric: str, by: float) -> Path:
+    """A copy of the run whose values of one metric are other ones on the consistent examples of one set."""
+    shutil.copytree(root / "run", to)
+    path = to / "values" / "years.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if line["label"]:
+            line["values"][metric] += by
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return to
+
+
+def test_a_regression_closes_the_gate(made: tuple[Path, Result], tmp_path: Path) -> None:
+    root, _ = made
+    worse = changed(root, tmp_path / "worse", "q2", -1.0)
+    out = tmp_path / "comparison.json"
+    result = run("compare", root / "run" / "results.json", worse, "--fail-below", 5, "--json", out, "--repeats", 200)
+    assert result.exit_code == 4
+    for text in ("worse: q2 on years, roc_auc by", "worse: q2 on years, ranking by"):
+        assert text in result.output
+    assert "worse: nli" not in result.output
+    differences = {
+        (difference.set, difference.metric, difference.figure): difference
+        for difference in Comparison.from_json(out.read_text()).differences
+    }
+    assert differences["years", "q2", "roc_auc"].p < 0.05
+    assert differences["few", "q2", "roc_auc"].difference.value == 0
+    # Without a gate, or with one that is wide enough, it is a table.
+    assert run("compare", root / "run", worse, "--repeats", 100).exit_code == 0
+    assert run("compare", root / "run", worse, "--fail-below", 100, "--repeats", 100).exit_code == 0
+    assert run("compare", worse, root / "run", "--fail-below", 0, "--repeats", 100).exit_code == 0
+    assert run("compare", root / "run", worse, "--fail-below", 5, "--metrics", "nli", "--repeats", 100).exit_code == 0
+
+
+def test_a_set_that_is_gone_closes_the_gate(made: tuple[Path, Result], tmp_path: Path) -> None:
+    root, _ = made
+    shutil.copytree(root / "run", tmp_path / "run")
+    results = Results.load(tmp_path / "run" / "results.json")
+    msgspec.structs.replace(results, sets=results.sets[:1]).save(tmp_path / "run" / "results.json")
+    result = run("compare", root / "run", tmp_path / "run", "--fail-below", 5, "--repeats", 50)
+    assert result.exit_code == 4
+    assert "missing in B: set few" in result.output
+
+
+def test_results_apart_from_their_values(made: tuple[Path, Result], tmp_path: Path) -> None:
+    root, _ = made
+    shutil.copy(root / "run" / "results.json", tmp_path / "baseline.json")
+    result = run("compare", tmp_path / "baseline.json", root / "run")
+    assert "cannot be read" in str(result.exception)
+    given = ("--scores-a", root / "run", "--repeats", 50)
+    assert run("compare", tmp_path / "baseline.json", root / "run", *given).exit_code == 0
+
+
+def test_help_teaches() -> None:
+    assert "groundwire evaluate tests.jsonl --dev dev.jsonl" in " ".join(run("evaluate", "--help").output.split())
+    assert "groundwire compare baseline runs/now --fail-below 1" in run("compare", "--help").output
+    for command in ("evaluate", "compare"):
+        assert command in run("--help").output
+
+
+def test_without_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = run("evaluate", write(tmp_path / "in.jsonl", examples(1)), "--out", tmp_path / "run")
+    assert "pip install 'groundwire[evaluate]'" in str(result.exception)
+    with pytest.raises(ImportError, match=r"needs sklearn, scipy, matplotlib, jinja2; run: pip install"):
+        _ = evaluate.analyse
+
+
+def test_the_package_has_what_it_names() -> None:
+    for name in evaluate.__all__:
+        assert getattr(evaluate, name).__name__ == name
+    assert set(evaluate.__all__) == set(evaluate._MODULES)
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        _ = evaluate.absent
+
+
+def test_the_command_line_loads_no_heavy_library() -> None:
+    import subprocess
+
+    code = (
+        "import sys, groundwire.cli.evaluate, groundwire.cli.compare; "
+        "print([name for name in ('sklearn', 'scipy', 'matplotlib', 'jinja2') if name in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert printed.stdout.strip() == "[]"

@@ -1,0 +1,108 @@
+"""The command line of the service, and the socket that it opens."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+import tomllib
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from groundwire.cli.serve import serve, ui
+from groundwire.engine import InvalidRequest
+from groundwire.service import server
+from groundwire.service.settings import HINTS, NOT_OPTIONS, Settings
+from tests.support.offline import ROOT
+
+PROGRAM = typer.Typer()
+PROGRAM.command("serve")(serve)
+PROGRAM.command("ui")(ui)
+PROGRAM.command("other")(lambda: None)
+
+
+def invoke(*arguments: str, **environment: str) -> tuple[int, str]:
+    result = CliRunner().invoke(PROGRAM, ["serve", *arguments], env={"COLUMNS": "400", **environment})
+    return result.exit_code, re.sub(r"[^\S\n]+", " ", re.sub(r"\x1b\[\d*m", "", result.output))
+
+
+def test_every_setting_is_an_option_with_its_help() -> None:
+    code, text = invoke("--help")
+    assert code == 0
+    for name in HINTS:
+        assert (f"--{name.replace('_', '-')} " in text) == (name not in NOT_OPTIONS), name
+    assert "Bytes of a body, or of a line of /score_many. Default: 2000000." in text
+    assert "groundwire serve --extra nph" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        (["--port", "70000"], {}, "port of the options is 70000: Expected `int` <= 65535"),
+        (["--config", "absent.toml"], {}, "absent.toml cannot be read"),
+        (["--log-level", "loud"], {}, "log_level of the options is 'loud'"),
+        ([], {"GROUNDWIRE_WORKERS": "0"}, "workers of the environment is '0'"),
+        (["--check"], {"GROUNDWIRE_MAX_TURN": "5"}, "GROUNDWIRE_MAX_TURNS"),
+    ],
+)
+def test_a_wrong_setting_is_wrong_usage(arguments: list[str], environment: dict[str, str], message: str) -> None:
+    code, text = invoke(*arguments, **environment)
+    assert code == 2
+    assert message in text.replace("\n", " ")
+
+
+def test_settings_can_be_checked_without_serving(tmp_path: Path) -> None:
+    file = tmp_path / "groundwire.toml"
+    file.write_text('port = 9000\nextra = ["nph"]\n')
+    assert invoke("--check", "--config", str(file)) == (0, "The settings are usable.\n")
+
+
+def test_the_options_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Settings] = []
+    monkeypatch.setattr(server, "run", lambda settings: given.append(settings) or 0)
+    assert invoke("--extra", "a,b", "--extra", "c", "--port", "9", "--log-texts", GROUNDWIRE_TOKENS="t")[0] == 0
+    assert given == [Settings(extra=("a", "b", "c"), port=9, log_texts=True, tokens=("t",))]
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "groundwire.service.server")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, text = invoke()
+    assert (code, "pip install 'groundwire[serve]'" in text) == (1, True)
+
+
+def test_the_program_has_the_command() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["entry-points"]["groundwire.commands"]["serve"] == f"{serve.__module__}:serve"
+
+
+def test_a_port_in_use_is_an_error() -> None:
+    with server.listen(Settings(port=0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(InvalidRequest, match=rf"port {port}: Address already in use"):
+            server.listen(Settings(port=port))
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+def test_the_page_is_opened_when_the_server_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    settings: list[Settings] = []
+
+    def run(given: Settings, on_listening: Callable[[str], object]) -> int:
+        settings.append(given)
+        on_listening("http://127.0.0.1:1234")
+        return 0
+
+    monkeypatch.setattr(server, "run", run)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    for options in (["--port", "1234"], ["--no-browser"]):
+        result = CliRunner().invoke(PROGRAM, ["ui", *options])
+        assert (result.exit_code, result.stdout) == (0, "http://127.0.0.1:1234/ui\n")
+    assert opened == ["http://127.0.0.1:1234/ui"]
+    assert [(given.host, given.port) for given in settings] == [("127.0.0.1", 1234), ("127.0.0.1", 0)]

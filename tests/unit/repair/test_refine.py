@@ -1,0 +1,498 @@
+"""Neural Path Hunter on a small graph, checked by hand; tests/integration/test_nph.py runs the embedded models."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from groundwire.engine import Engine, InvalidRequest, Options, Triple
+from groundwire.repair import KnowledgeGraph, Refinement
+from groundwire.repair.nph.context import find_path
+from groundwire.repair.nph.steps import RefineOptions
+from groundwire.runtime.calls import ClassifyTokens, FindSpans, Retrieve, TextSpan
+from groundwire.runtime.errors import ModelError, TooLong
+from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.triples import SEPARATOR
+from tests.support import fakes
+from tests.support.graph_world import FACTS, FILMS, critic, world
+
+GRAPH = KnowledgeGraph.from_triples(FILMS)
+ALIEN = ("Do you know Alien?",)
+
+
+def run(response: str, history: tuple[str, ...] = ALIEN, graph: KnowledgeGraph = GRAPH, **settings: Any) -> Refinement:
+    with Engine(world()) as engine:
+        return engine.refine(response, history, graph=graph, **settings)
+
+
+def consistent(refinement: Refinement) -> Refinement:
+    """Checks what holds for every repair, and hands it back."""
+    assert Refinement.from_json(refinement.to_json()) == refinement
+    at = new_at = 0
+    for change in refinement.changes:
+        assert refinement.original[at : change.start] == refinement.response[new_at : change.new_start]
+        assert refinement.original[change.start : change.end] == change.old
+        assert refinement.response[change.new_start : change.new_end] == change.new
+        assert change.triple in GRAPH.triples_between(change.triple.subject, change.triple.object)
+        assert change.chosen.entity in GRAPH
+        assert change.chosen.entity in (change.triple.subject, change.triple.object)
+        assert change.chosen.entity not in [alternative.entity for alternative in change.runners_up]
+        at, new_at = change.end, change.new_end
+    assert refinement.original[at:] == refinement.response[new_at:]
+    if refinement.status != "refined":
+        assert (refinement.response, refinement.changes, refinement.after, refinement.accepted) == (
+            refinement.original,
+            (),
+            None,
+            None,
+        )
+    return refinement
+
+
+@pytest.mark.parametrize(
+    ("response", "history", "expected"),
+    [
+        ("It was directed by James Cameron.", ALIEN, "It was directed by Ridley Scott."),
+        ("Alien was directed by James Cameron.", ("Hi!",), "Alien was directed by Ridley Scott."),
+        ("It was directed by John Smith, no?", ALIEN, "It was directed by Ridley Scott, no?"),
+        ("Alien came out in 1997!", ALIEN, "Alien came out in 1979!"),
+        ("Alien came out in 1950!", ALIEN, "Alien came out in 1979!"),
+        ("Sure, Alien is a romance.  No?", ALIEN, "Sure, Alien is a science fiction.  No?"),
+        ("Alien stars Kate Winslet.", ALIEN, "Alien stars Sigourney Weaver."),
+        ("alien came out in 1997", ("do you know alien?",), "alien came out in 1979"),
+        ("Gladiator is a romance.", ("Gladiator?",), "Gladiator is an epic."),
+    ],
+)
+def test_wrong_names_are_replaced_by_what_the_graph_has(response: str, history: tuple[str, ...], expected: str) -> None:
+    refinement = consistent(run(response, history))
+    assert (refinement.response, refinement.status, refinement.accepted) == (expected, "refined", True), (
+        refinement.message
+    )
+    assert refinement.before.hallucinated is True
+    assert refinement.after is not None
+    assert refinement.after.hallucinated is False
+    assert refinement.unresolved == ()
+
+
+def test_a_change_names_its_triple_its_score_and_the_runners_up() -> None:
+    (change,) = run("Alien stars James Cameron.", type_aware=False, top=3).changes
+    assert (change.old, change.new, change.start, change.end) == ("James Cameron", "Sigourney Weaver", 12, 25)
+    assert change.triple == Triple("Alien", "starring", "Sigourney Weaver")
+    assert (change.mention.entity, change.mention.probability) == ("James Cameron", pytest.approx(0.9))
+    assert (change.chosen.anchor, change.chosen.score) == ("Alien", 8.0)
+    assert change.runners_up[0].entity == "John Hurt"
+    assert len(change.runners_up) == 2
+    shares = [change.chosen.probability, *(alternative.probability for alternative in change.runners_up)]
+    assert shares == sorted(shares, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "response", ["Alien was directed by Ridley Scott.", "Yes, it is great. I like it!", "Alien came out in 1979."]
+)
+def test_what_is_right_or_claims_nothing_stays(response: str) -> None:
+    refinement = consistent(run(response))
+    assert (refinement.status, refinement.before.hallucinated, refinement.unresolved) == ("clean", False, ())
+
+
+def test_a_swapped_subject_and_object_change_back() -> None:
+    refinement = consistent(run("Ridley Scott was directed by Alien.", ("Hi!",)))
+    assert refinement.response == "Alien was directed by Ridley Scott."
+    assert [(change.old, change.new) for change in refinement.changes] == [
+        ("Ridley Scott", "Alien"),
+        ("Alien", "Ridley Scott"),
+    ]
+    assert {change.triple for change in refinement.changes} == {FILMS[0]}
+    assert refinement.accepted
+
+
+def test_a_swap_of_which_one_end_is_flagged_changes_back_too() -> None:
+    def half(call: ClassifyTokens) -> Any:
+        answer = critic(call)
+        if call.text.startswith("Ridley"):  # in this order the critic flags only the second name
+            fine = tuple(
+                token if token.start > 12 else type(token)(token.start, token.end, (0.9, 0.05, 0.05))
+                for token in answer.tokens  # type: ignore[union-attr]
+            )
+            return type(answer)(answer.labels, fine, answer.read)  # type: ignore[union-attr, call-arg]
+        return answer
+
+    with Engine(world(critic=half)) as engine:
+        refinement = engine.refine("Ridley Scott was directed by Alien.", ("Hi!",), graph=GRAPH)
+    assert consistent(refinement).response == "Alien was directed by Ridley Scott."
+    assert refinement.accepted
+
+
+def test_several_wrong_names_are_filled_together_and_differ() -> None:
+    refinement = consistent(run("Alien stars James Cameron. Alien stars Kate Winslet.", type_aware=False))
+    names = [change.new for change in refinement.changes]
+    assert len(names) == 2
+    assert set(names) <= {"Sigourney Weaver", "John Hurt"}
+    assert len(set(names)) == 2
+
+
+def test_both_occurrences_of_a_name_get_the_same_entity() -> None:
+    refinement = consistent(run("James Cameron directed Alien. Alien was directed by James Cameron."))
+    assert refinement.response == "Ridley Scott directed Alien. Alien was directed by Ridley Scott."
+
+
+def test_no_candidate_reproduces_what_was_flagged() -> None:
+    """The critic flags everything, and the best candidate is the flagged entity itself."""
+
+    def doubter(call: ClassifyTokens) -> Any:
+        answer = critic(ClassifyTokens(call.role, ("",), call.text))
+        return answer
+
+    with Engine(world(critic=doubter)) as engine:
+        refinement = engine.refine("Alien was directed by Ridley Scott.", ("Alien?",), graph=GRAPH)
+        assert isinstance(engine.runtime, FakeRuntime)
+        asked = [call for role, calls in engine.runtime.batches if role == "retriever" for call in calls]
+    assert consistent(refinement).status == "refused"
+    first = asked[0]
+    assert isinstance(first, Retrieve)
+    at = first.mentions.index((22, 34)) if (22, 34) in first.mentions else 0
+    assert (
+        "Ridley Scott" not in [candidate.entity for candidate in first.candidates[at] if candidate.anchor == "Alien"]
+        or len(asked) > 1
+    )
+    assert refinement.unresolved == refinement.before.mentions != ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min_probability": 1.0}, r"best candidate has probability 0\.\d\d, and min_probability is 1\.0"),
+        ({}, "doubts every repair as much"),
+    ],
+)
+def test_a_repair_that_is_not_good_enough_is_refused(settings: dict[str, Any], message: str) -> None:
+    def lost(call: ClassifyTokens) -> Any:
+        """Has forgotten every triple."""
+        return critic(ClassifyTokens(call.role, (call.premises[0].split(SEPARATOR)[-1],), call.text))
+
+    with Engine(world(critic=lost)) as engine:
+        refinement = engine.refine("Alien stars Kate Winslet.", ALIEN, graph=GRAPH, **settings)
+    assert consistent(refinement).status == "refused"
+    assert re.search(message, refinement.message), refinement.message
+    assert [mention.text for mention in refinement.unresolved] == ["Kate Winslet"]
+
+
+def test_nothing_near_of_the_right_kind_is_refused() -> None:
+    graph = KnowledgeGraph.from_triples(
+        [("Alien", "release_year", "1979"), ("Titanic", "directed_by", "James Cameron")]
+    )
+    refinement = run("Alien was directed by James Cameron.", graph=graph)
+    assert refinement.status == "refused"
+    assert "type is near" in refinement.message
+    assert refinement.response == refinement.original
+
+
+def test_what_is_of_another_kind_counts_less_and_a_number_is_no_name() -> None:
+    def asked(**settings: Any) -> tuple[set[str], dict[str, float]]:
+        with Engine(world()) as engine:
+            refinement = engine.refine("Alien was directed by James Cameron.", ALIEN, graph=GRAPH, **settings)
+            assert isinstance(engine.runtime, FakeRuntime)
+            ((call,),) = [calls for role, calls in engine.runtime.batches if role == "retriever"]
+        assert isinstance(call, Retrieve)
+        (change,) = refinement.changes
+        shares = {alternative.entity: alternative.probability for alternative in (change.chosen, *change.runners_up)}
+        return {candidate.entity for candidate in call.candidates[0]}, shares
+
+    offered, shares = asked()
+    every, plain = asked(type_aware=False)
+    assert {"Ridley Scott", "John Hurt", "Science fiction"} <= offered
+    assert every - offered == {"1979"}
+    # The retriever weighs the director 8 and the three others 1 each; an actor and a genre count 0.3 of that.
+    assert shares["Ridley Scott"] == pytest.approx(8 / (8 + 3 * 0.3))
+    assert shares["John Hurt"] == pytest.approx(0.3 / 11)
+    assert plain["Ridley Scott"] == pytest.approx(8 / 12)
+    assert plain["John Hurt"] == pytest.approx(1 / 12)
+
+
+def test_without_the_critics_masks_the_retriever_decides_about_every_name() -> None:
+    """The critic sees nothing wrong; the retriever expects another director, and the right cast."""
+
+    def blind(call: ClassifyTokens) -> Any:
+        return critic(ClassifyTokens(call.role, call.premises, "x " * (len(call.text) // 2)))
+
+    with Engine(world(critic=blind)) as engine:
+        wrong, right = "Alien was directed by John Hurt.", "Alien was directed by Ridley Scott."
+        assert engine.refine(wrong, ALIEN, graph=GRAPH).status == "clean"
+        refinement = engine.refine(wrong, ALIEN, graph=GRAPH, mask_all=True)
+        kept = engine.refine(right, ALIEN, graph=GRAPH, mask_all=True)
+    assert consistent(refinement).response == right
+    assert (refinement.status, refinement.before.mentions) == ("refined", ())
+    assert (kept.status, kept.response) == ("clean", right)
+
+
+def test_names_that_are_only_recognised_are_masked_too() -> None:
+    def masked(**roles: Any) -> set[str]:
+        with Engine(world(**roles)) as engine:
+            engine.refine("Alien stars John Hurt, not John Smith.", ALIEN, graph=GRAPH, mask_all=True)
+            assert isinstance(engine.runtime, FakeRuntime)
+            calls = [call for role, calls in engine.runtime.batches if role == "retriever" for call in calls]
+        return {
+            call.response[start:end] for call in calls if isinstance(call, Retrieve) for start, end in call.mentions
+        }
+
+    def trusting(call: ClassifyTokens) -> Any:
+        return critic(ClassifyTokens(call.role, call.premises, "x " * (len(call.text) // 2)))
+
+    assert masked(critic=trusting) == {"Alien", "John Hurt"}
+    assert masked(critic=trusting, spans=recognise) == {"Alien", "John Hurt", "John Smith"}
+
+
+def test_without_the_veto_the_best_repair_is_taken() -> None:
+    def lost(call: ClassifyTokens) -> Any:
+        """Has forgotten every triple."""
+        return critic(ClassifyTokens(call.role, (call.premises[0].split(SEPARATOR)[-1],), call.text))
+
+    with Engine(world(critic=lost)) as engine:
+        refused, taken = (
+            engine.refine("Alien stars Kate Winslet.", ALIEN, graph=GRAPH, veto=on) for on in (True, False)
+        )
+    assert (refused.status, taken.status, taken.accepted) == ("refused", "refined", False)
+    assert consistent(taken).response == "Alien stars Sigourney Weaver."
+
+
+PERSONS = re.compile("Ridley Scott|Sigourney Weaver|John Hurt|John Smith")
+
+
+def recognise(call: FindSpans) -> Any:
+    """A recogniser that knows persons, and takes half of "Alien" and every film for something else."""
+    persons = [TextSpan(match[0], *match.span(), "ent:PERSON") for match in PERSONS.finditer(call.text)]
+    works = [TextSpan(match[0], *match.span(), "ent:MISC") for match in re.finditer("Gladiator|Heat", call.text)]
+    genres = [TextSpan(match[0], *match.span(), "noun_chunk") for match in re.finditer("Science fiction", call.text)]
+    return (*persons, *works, *genres)
+
+
+@pytest.mark.parametrize(
+    ("name", "preferred", "settings"),
+    [
+        ("John Smith", True, {}),
+        ("John Smith", False, {"type_aware": False}),
+        ("James Brown", False, {}),  # the recogniser does not see it
+        ("Heat", False, {}),  # none of the candidates' roles has works
+    ],
+)
+def test_a_name_that_the_graph_does_not_know_has_the_type_that_is_recognised(
+    name: str, preferred: bool, settings: dict[str, Any]
+) -> None:
+    with Engine(world(spans=recognise)) as engine:
+        (change,) = engine.refine(f"Alien was directed by {name}.", ALIEN, graph=GRAPH, **settings).changes
+    shares = {item.entity: item.probability for item in (change.chosen, *change.runners_up)}
+    # The retriever weighs the director 8, two actors and the genre 1 each, and without types the year.
+    if preferred:
+        assert shares["Ridley Scott"] == pytest.approx(8 / (8 + 2 + 0.3))
+        assert shares["Science fiction"] == pytest.approx(0.3 / 11)
+    elif name == "Heat":
+        assert shares["Science fiction"] == pytest.approx(1 / (1 + 0.3 * 10))
+    else:
+        assert shares["Science fiction"] == pytest.approx(1 / (12 if settings else 11))
+
+
+def test_without_a_recogniser_a_name_that_the_graph_does_not_know_has_no_type() -> None:
+    (change,) = run("Alien was directed by John Smith.").changes
+    assert {item.entity: item.probability for item in change.runners_up}["Science fiction"] == pytest.approx(1 / 11)
+
+
+def test_candidates_come_from_as_far_as_asked_for() -> None:
+    response, history = "It stars Russell Crowe, says Ridley Scott of Alien.", ("Tell me about South Shields.",)
+    near, far = (GRAPH.neighbourhood(["South Shields"], hops).entities for hops in (1, 2))
+    assert "Alien" not in near
+    assert "Alien" in far
+    assert run(response, history, hops=2).signature != run(response, history).signature
+
+
+def test_a_far_candidate_is_justified_by_its_path() -> None:
+    """From a film over its director to another of his films."""
+    assert find_path(GRAPH, "Alien", "Gladiator", "he directed it", 2) == (FILMS[0], FILMS[5])
+    assert find_path(GRAPH, "Alien", "Gladiator", "he directed it", 1) == ()
+    assert find_path(GRAPH, "Alien", "Ridley Scott", "he directed it", 2) == (FILMS[0],)
+    near = find_path(GRAPH, "South Shields", "Alien", "born", 2)
+    assert near == (FILMS[-1], FILMS[0])
+    assert find_path(GRAPH, "South Shields", "1979", "born", 2) == ()
+    assert find_path(GRAPH, "South Shields", "1979", "born", 3) == (*near, FILMS[3])
+
+
+def test_triples_stand_for_a_graph() -> None:
+    with Engine(world()) as engine:
+        refinement = engine.refine("It was directed by James Cameron.", ALIEN, triples=FILMS[:2])
+        said = engine.critique("It was directed by James Cameron.", ALIEN, triples=FILMS[:2])
+        clean = engine.critique(
+            "Alien was directed by Ridley Scott.", triples=[("Alien", "directed_by", "Ridley Scott")]
+        )
+    assert refinement.response == "It was directed by Ridley Scott."
+    assert said.mentions == refinement.before.mentions
+    assert [mention.text for mention in said.mentions] == ["James Cameron"]
+    assert (clean.hallucinated, clean.probability) == (False, pytest.approx(0.1))
+
+
+def test_a_critique_says_what_it_was_based_on() -> None:
+    with Engine(world()) as engine:
+        said = engine.critique("Alien was directed by James Cameron.", ALIEN, graph=GRAPH)
+    assert said.status == "checked"
+    assert said.context == ("Alien", "James Cameron")
+    assert said.triples[0].predicate == "directed_by"  # what the response speaks of comes first
+    assert {"Alien", "James Cameron"} >= {t.subject for t in said.triples if "Alien" in (t.subject, t.object)}
+    assert "|metrics:critique|" in said.signature
+    assert said.timings.stages_ms.keys() == {"critic"}
+
+
+@pytest.mark.parametrize(
+    "response",
+    ["Это снял Джеймс Кэмерон.", "それはジェームズ・キャメロンの映画です。", "Sounds good!", "!?"],
+    ids=["cyrillic", "japanese", "small talk", "no words"],
+)
+def test_a_response_that_names_nothing_of_the_graph_has_no_context(response: str) -> None:
+    refinement = consistent(run(response, ("Hello!",)))
+    assert (refinement.status, refinement.before.hallucinated, refinement.before.probability) == (
+        "no_context",
+        None,
+        None,
+    )
+    assert "aliases" in refinement.message
+    with Engine(world()) as engine:
+        said = engine.critique(response, graph=GRAPH)
+        assert isinstance(engine.runtime, FakeRuntime)
+        assert engine.runtime.batches == []
+    assert said.status == "no_context"
+
+
+def test_aliases_lead_from_another_script() -> None:
+    graph = KnowledgeGraph.from_triples(FILMS, aliases={"Alien": ["Чужой"]})
+    with Engine(world()) as engine:
+        said = engine.critique("It was directed by James Cameron.", ("Ты видел Чужой?",), graph=graph)
+    assert said.context == ("Alien", "James Cameron")
+    assert FILMS[0] in said.triples
+
+
+def test_loops_and_cycles_are_no_trouble() -> None:
+    ring = [("Alien", "starring", "Alien"), ("John Hurt", "born_in", "Alien"), ("Alien", "born_in", "John Hurt")]
+    graph = KnowledgeGraph.from_triples([*FILMS, *ring])
+    for hops in (1, 2, 3):
+        refinement = run("Alien was directed by James Cameron.", ALIEN, graph, hops=hops)
+        assert refinement.status in ("refined", "refused")
+        assert all(change.chosen.entity != "Alien" for change in refinement.changes)
+
+
+def test_a_name_with_punctuation_is_replaced_whole() -> None:
+    triples = [
+        *FILMS,
+        Triple("Crouching Tiger, Hidden Dragon", "directed_by", "Ang Lee"),
+        Triple("E.T.", "directed_by", "Steven Spielberg"),
+    ]
+    graph = KnowledgeGraph.from_triples(triples)
+
+    def flag(call: ClassifyTokens) -> Any:
+        from groundwire.runtime.calls import ClassifiedToken, ClassifiedTokens, Read
+
+        bad = call.text.find("Tiger,")
+        tokens = tuple(
+            ClassifiedToken(i, i + 1, (0.05, 0.9, 0.05) if bad <= i < bad + 5 and bad >= 0 else (0.95, 0.03, 0.02))
+            for i in range(len(call.text))
+        )
+        return ClassifiedTokens(("O", "B", "I"), tokens, Read(1, 1, 1))
+
+    with Engine(world(critic=flag)) as engine:
+        refinement = engine.refine(
+            "(Crouching Tiger, Hidden Dragon) was directed by Steven Spielberg.", ("E.T.?",), graph=graph
+        )
+    assert refinement.response == "(E.T.) was directed by Steven Spielberg."
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"graph": None}, "Pass triples or a graph; neither of them is given"),
+    ({"triples": FILMS}, "both of them is given"),
+    ({"graph": KnowledgeGraph.from_triples([])}, "graph is empty"),
+    ({"graph": None, "triples": ()}, "triples is empty"),
+    ({"graph": "films.tsv"}, "graph is str; pass a KnowledgeGraph, read with KnowledgeGraph.load"),
+    ({"graph": None, "triples": [("a", "b")]}, r"triples\[0\] has 2 parts"),
+    ({"hops": 0}, "hops is 0; allowed are whole numbers from 1"),
+    ({"hops": True}, "hops is True"),
+    ({"hops": 1.5}, r"hops is 1\.5"),
+    ({"top": 0}, "top is 0"),
+    ({"min_probability": 1.5}, r"min_probability is 1\.5; allowed are numbers from 0 to 1"),
+    ({"min_probability": float("nan")}, "min_probability is nan"),
+    ({"response": ""}, "response is empty"),
+    ({"response": "x" * 20_001}, "response has 20001 characters"),
+    ({"history": "Hi!"}, "history is one string"),
+    ({"history": ["a\0"]}, "NUL character"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD, ids=[message for _, message in BAD])
+def test_unusable_input_is_named(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"response": "Alien.", "history": ALIEN, "graph": GRAPH} | change
+    with Engine(world()) as engine, pytest.raises(InvalidRequest, match=message):
+        engine.refine(**given)
+    given.pop("top", None)
+    if not {"top", "min_probability"} & change.keys():
+        with Engine(world()) as engine, pytest.raises(InvalidRequest, match=message):
+            engine.critique(**given)
+
+
+def test_a_bundle_without_the_models_is_named() -> None:
+    with Engine(fakes.world()) as engine:
+        with pytest.raises(InvalidRequest, match=r"refine needs critic and retriever among .*extra=\['nph'\]"):
+            engine.refine("a", graph=GRAPH)
+        with pytest.raises(InvalidRequest, match="critique needs critic"):
+            engine.critique("a", graph=GRAPH)
+    with Engine(FakeRuntime({"critic": critic}, role_info=FACTS)) as engine:
+        assert engine.critique("Alien.", graph=GRAPH).status == "checked"
+        with pytest.raises(InvalidRequest, match="refine needs retriever among"):
+            engine.refine("Alien.", graph=GRAPH)
+
+
+@pytest.mark.parametrize(
+    ("role", "error", "status"),
+    [
+        ("critic", ModelError("broken"), "failed"),
+        ("critic", TooLong("too much"), "truncated"),
+        ("retriever", ModelError("broken"), "failed"),
+    ],
+)
+def test_a_model_that_fails_is_a_status(role: str, error: Exception, status: str) -> None:
+    def fail(call: object) -> Any:
+        raise error
+
+    with Engine(world(**{role: fail})) as engine:
+        refinement = engine.refine("Alien was directed by James Cameron.", ALIEN, graph=GRAPH)
+    assert consistent(refinement).status == status
+    assert refinement.message == str(error)
+    assert refinement.before.hallucinated is None
+
+
+def test_a_deadline_is_a_status() -> None:
+    import time
+
+    def slow(call: ClassifyTokens) -> Any:
+        time.sleep(0.05)
+        return critic(call)
+
+    with Engine(world(critic=slow)) as engine:
+        refinement = engine.refine("Alien.", ALIEN, graph=GRAPH, options=Options(deadline_ms=10))
+    assert (refinement.status, refinement.response) == ("deadline", "Alien.")
+
+
+def test_the_defaults_are_those_of_the_record() -> None:
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(Engine.refine).parameters.items()
+        if name in RefineOptions.__struct_fields__
+    }
+    assert RefineOptions(**defaults) == RefineOptions()
+    assert defaults.keys() == set(RefineOptions.__struct_fields__)
+
+
+@pytest.mark.parametrize("response", ["It was directed by James Cameron.", "It is long.", "Hello there."])
+def test_arefine_is_refine_for_asyncio(response: str) -> None:
+    with Engine(world()) as engine:
+        repaired = asyncio.run(engine.arefine(response, ALIEN, graph=GRAPH))
+        again = engine.refine(response, ALIEN, graph=GRAPH)
+    assert replace(repaired, timings=again.timings, before=again.before, after=again.after) == again
+    assert repaired.before.mentions == again.before.mentions
