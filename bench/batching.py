@@ -23,7 +23,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from groundwire.engine import Engine, Score
+from groundwire.engine import Engine, LoadOptions, Score
 from groundwire.runtime.calls import Call, role_of
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime
@@ -107,7 +107,7 @@ def time_pools(runtime: LocalRuntime, dialogues: Sequence[Dialogue], repeats: in
     engines = {}
     for pools in sorted({1, whole.concurrent_batches}):
         runtime.profile = replace(whole, concurrent_batches=pools)
-        engines[pools] = Engine(runtime, cache_bytes=0)
+        engines[pools] = Engine(runtime, LoadOptions(cache_bytes=0))
     runtime.profile = whole
     alone: dict[int, list[float]] = {pools: [] for pools in engines}
     together: dict[int, list[float]] = {pools: [] for pools in engines}

@@ -28,7 +28,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 import typer
 
-from groundwire.engine import Engine, Options, Score
+from groundwire.engine import Engine, LoadOptions, Options, Score
 from groundwire.engine.schema.options import Q2Options
 from groundwire.generation import BeamSearch
 from groundwire.runtime.cores import usable_cores
@@ -118,7 +118,7 @@ def main(
     started = tuple(fresh(bundle, threads, decoding.max_new_tokens) for _ in range(starts))
     runtime = LocalRuntime.load(bundle, "cpu", None, threads)
     observed = Observed(runtime)
-    with Engine(observed, cache_bytes=0) as engine:
+    with Engine(observed, LoadOptions(cache_bytes=0)) as engine:
         engine.warmup()
         signature = how.score(engine, examples()[0]).signature
         one_by_one = latency(engine, observed, how, rounds)

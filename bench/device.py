@@ -26,7 +26,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 from groundwire.engine.metrics import GROUPS
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import Call
@@ -200,7 +200,7 @@ def measure(runtime: CountedRuntime, metrics: str, responses: int) -> Result:
     """Score ``responses`` responses alone and together."""
     chosen = metrics if metrics in GROUPS else [metrics]
     dialogues = list(distinct(3 * responses))
-    with Engine(runtime, cache_bytes=0) as engine:
+    with Engine(runtime, LoadOptions(cache_bytes=0)) as engine:
         items = [{"response": d.response, "knowledge": d.knowledge, "history": ("Tell me.",)} for d in dialogues]
         for item in items[:responses]:  # whatever happens once
             engine.score(**item, metrics=chosen)  # type: ignore[arg-type]

@@ -20,9 +20,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from groundwire.engine import Engine, Options, Score
+from groundwire.engine import Engine, LoadOptions, Options, Pending, Score
 from groundwire.engine.schema.validation import make_request
-from groundwire.engine.scoring import PendingScore
 
 from . import common
 from .common import Target, check
@@ -55,10 +54,10 @@ class Goodput(msgspec.Struct, frozen=True):
     overload: Load
 
 
-def start(engine: Engine, dialogue: Dialogue, metrics: str, options: Options) -> PendingScore:
+def start(engine: Engine, dialogue: Dialogue, metrics: str, options: Options) -> Pending[Score]:
     """Submit a request without waiting for it."""
-    plan = engine._plan(metrics, options)
-    return engine._start(make_request(dialogue.response, dialogue.knowledge, (), plan.options), plan)
+    plan = engine.plan(metrics, options)
+    return engine.submit(make_request(dialogue.response, dialogue.knowledge, (), plan.options), plan)
 
 
 def measure_alone(engine: Engine, dialogues: Sequence[Dialogue], metrics: str) -> tuple[list[float], list[Score]]:
@@ -103,7 +102,7 @@ def main(
 ) -> None:
     """Measure how much is finished in time under load, against one request at a time."""
     size = BURST * within
-    with Engine.load(bundle, "cpu", threads=threads, cache_bytes=0) as engine:
+    with Engine.load(bundle, "cpu", threads=threads, options=LoadOptions(cache_bytes=0)) as engine:
         engine.warmup()
         dialogues = list(distinct(size * (repeats + 2)))
         spent, _ = measure_alone(engine, dialogues[: 2 * within], metrics)

@@ -80,7 +80,7 @@ def main(
                     points.append(Point(done, resident_mb(), in_use_mb()))
 
         spent, _ = common.timed(score)
-        cached = engine.cache_info[0]
+        cached = engine.core.scheduler.cache_info[0]
     later = [point for point in points if point.requests > requests / 2]
 
     def slope(sizes: list[float]) -> float:

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 import typer
 
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.cores import usable_cores
@@ -167,7 +167,7 @@ def error(runtime: LocalRuntime, peer: Peer, given: Texts) -> float:
 
 def score(bundle: Path, peer: Peer, given: Texts, threads: int, repeats: int, errors: dict[str, float]) -> Score:
     """Time one response on both sides."""
-    with Engine(LocalRuntime.load(bundle, "cpu", threads=threads), cache_bytes=0) as engine:
+    with Engine(LocalRuntime.load(bundle, "cpu", threads=threads), LoadOptions(cache_bytes=0)) as engine:
 
         def ours() -> float:
             result = engine.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])

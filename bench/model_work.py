@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 from groundwire.runtime.ort.session import Session
 
 from . import common
@@ -90,7 +90,7 @@ def count_groups(bundle: str) -> dict[str, dict[str, Work]]:
     """The work of each group on the examples, by graph."""
     counted = {}
     for group, metrics in GROUPS.items():
-        with Engine.load(bundle, threads=THREADS, cache_bytes=0) as engine, counting() as works:
+        with Engine.load(bundle, threads=THREADS, options=LoadOptions(cache_bytes=0)) as engine, counting() as works:
             for dialogue in examples():
                 score = engine.score(dialogue.response, dialogue.knowledge, metrics=metrics)
                 common.check(score.status == "scored", f"{group}: {score.status}: {dialogue.response}")

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from groundwire.engine import Engine
-from groundwire.repair import KnowledgeGraph, Refinement
+from groundwire.engine import Engine, LoadOptions
+from groundwire.repair import Critic, KnowledgeGraph, Refinement, Refiner
 
 from . import common
 from .common import Target, Timing, check
@@ -63,7 +63,7 @@ def main(
     """Measure critique and repair, print and save the timings."""
     rows = [msgspec.json.decode(line, type=Dialogue) for line in dialogues.read_bytes().splitlines() if line]
     known = KnowledgeGraph.load(graph)
-    with Engine.load(bundle, "cpu", threads=threads, cache_bytes=0) as engine:
+    with Engine.load(bundle, "cpu", threads=threads, options=LoadOptions(cache_bytes=0)) as engine:
         engine.warmup()
         measured = measure(engine, known, rows, repeats, threads)
     shown = [name for name in Measured.__struct_fields__ if isinstance(getattr(measured, name), Timing)]
@@ -123,11 +123,11 @@ def measure(
 
 
 def _refine(engine: Engine, graph: KnowledgeGraph, row: Dialogue) -> Callable[[], Refinement]:
-    return lambda: engine.refine(row.response, row.history, graph=graph)
+    return lambda: Refiner(engine).refine(row.response, graph, history=row.history)
 
 
 def _critique(engine: Engine, graph: KnowledgeGraph, row: Dialogue) -> Callable[[], object]:
-    return lambda: engine.critique(row.response, row.history, graph=graph)
+    return lambda: Critic(engine).critique(row.response, graph, history=row.history)
 
 
 def _link(graph: KnowledgeGraph, row: Dialogue) -> Callable[[], object]:

@@ -24,7 +24,7 @@ from groundwire.recipes.common.phrases import list_originals
 from groundwire.recipes.common.triple_index import TripleIndex
 from groundwire.recipes.nph import critic
 from groundwire.recipes.nph.corruption import CorruptedDialogue
-from groundwire.repair import KnowledgeGraph, Refinement
+from groundwire.repair import KnowledgeGraph, Refinement, RefineOptions, Refiner
 from groundwire.repair.nph import steps
 from groundwire.runtime.triples import Triple
 
@@ -162,12 +162,11 @@ def _repair(engine: Engine, graph: KnowledgeGraph, case: CorruptedDialogue, way:
     dialogue, verified = case.dialogue, steps.VERIFIED_DRAFTS
     steps.VERIFIED_DRAFTS = way.verified
     try:
-        return engine.refine(
+        return Refiner(engine).refine(
             dialogue.response,
-            dialogue.history,
-            triples=None if way.whole else dialogue.triples,
-            graph=graph if way.whole else None,
-            type_aware=way.type_aware,
+            graph if way.whole else dialogue.triples,
+            history=dialogue.history,
+            options=RefineOptions(type_aware=way.type_aware),
         )
     finally:
         steps.VERIFIED_DRAFTS = verified

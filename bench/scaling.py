@@ -19,7 +19,7 @@ import numpy as np
 import typer
 from rich.progress import track
 
-from groundwire.engine import Engine, Options
+from groundwire.engine import Engine, LoadOptions, Options
 from groundwire.engine.schema.options import Q2Options
 
 from . import common
@@ -52,7 +52,7 @@ def main(
     sizes: dict[str, tuple[int, ...]] = {"words": WORDS, "spans": SPANS, "candidates": CANDIDATES}
     if tiny:
         sizes, repeats = {name: values[:2] for name, values in sizes.items()}, 1
-    with Engine.load(bundle, "cpu", cache_bytes=0) as engine:
+    with Engine.load(bundle, "cpu", options=LoadOptions(cache_bytes=0)) as engine:
         kinds = {
             "words of knowledge, fast": (sizes["words"], partial(score_knowledge, engine, "fast")),
             "words of knowledge, default": (sizes["words"], partial(score_knowledge, engine, None)),

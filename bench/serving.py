@@ -221,7 +221,7 @@ def main(
     with Engine.load(bundle, "cpu", threads=threads) as engine, start_server(*options, threads=None) as server:
         engine.warmup()
         server.wait_until_ready()
-        names = engine.metric_names(metrics.split(","))
+        names = engine.plan(metrics.split(",")).names
         port = int(server.url.rpartition(":")[2])
         dialogues = distinct(10**6)
         check_answers(engine, port, names)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import threading
 from collections import Counter
-from concurrent.futures import Future
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
@@ -20,9 +19,8 @@ import msgspec
 import numpy as np
 import typer
 
-from groundwire.engine import Engine, Options, Score
+from groundwire.engine import Engine, Options, Pending, Score
 from groundwire.engine.schema.validation import make_request
-from groundwire.engine.scoring import PendingScore
 from groundwire.runtime.calls import Classified, Read
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Runtime
@@ -78,7 +76,7 @@ class Client:
 
     def run(self, requests: int) -> None:
         """Send requests, ``IN_FLIGHT`` at a time, and check what comes back."""
-        flight: list[tuple[Any, PendingScore]] = []
+        flight: list[tuple[Any, Pending[Score]]] = []
         for _ in range(requests):
             flight.append(self._send())
             if len(flight) == IN_FLIGHT:
@@ -86,20 +84,19 @@ class Client:
         for request in flight:
             self._take(*request)
 
-    def _send(self) -> tuple[Any, PendingScore]:
+    def _send(self) -> tuple[Any, Pending[Score]]:
         random = self._random
         number, metrics = random.randrange(len(self._texts)), random.choice(self._metric_sets)
         deadline_ms = random.choice((None, None, None, 1.0, 50.0, 5000.0))
-        plan = self._engine._plan(metrics, Options(deadline_ms=deadline_ms, priority=random.choice((0, 0, 1))))
+        plan = self._engine.plan(metrics, Options(deadline_ms=deadline_ms, priority=random.choice((0, 0, 1))))
         text = self._texts[number]
-        pending = self._engine._start(make_request(text.response, text.knowledge, (), plan.options), plan)
+        pending = self._engine.submit(make_request(text.response, text.knowledge, (), plan.options), plan)
         if random.random() < 0.05:
-            self._engine._scheduler.cancel(pending.job)
+            pending.cancel()
         return (number, metrics), pending
 
-    def _take(self, key: Any, pending: PendingScore) -> None:
-        future: Future[Any] = pending.job.future
-        score = pending.build(future.result(timeout=600))
+    def _take(self, key: Any, pending: Pending[Score]) -> None:
+        score = pending.result(timeout=600)
         statuses = {result.status for result in score.metrics.values()}
         self.statuses["stopped" if statuses & {"deadline", "cancelled"} else "finished"] += 1
         if not statuses & {"deadline", "cancelled"} and score.metrics != self._expected[key].metrics:
@@ -152,7 +149,10 @@ def measure(engine: Engine, requests: int, metric_sets: Any) -> Soak:
     for client in clients:
         check(not client.defects, f"a score depends on the load: {client.defects[:1]}")
     check(sum(statuses.values()) == sent, f"{sent} requests were sent and {sum(statuses.values())} answered")
-    check(engine._scheduler._unfinished == 0 and len(engine._scheduler._pending) == 0, "the scheduler keeps something")
+    check(
+        engine.core.scheduler._unfinished == 0 and len(engine.core.scheduler._pending) == 0,
+        "the scheduler keeps something",
+    )
     later = points[len(points) // 2 :]
     slope = np.polyfit([point.requests for point in later], [point.in_use_mb for point in later], 1)[0] * 1000
     return Soak(sent, sent / spent * 1000, dict(statuses), points, float(slope))

@@ -22,7 +22,7 @@ import typer
 
 from groundwire.engine import Engine, Score
 from groundwire.engine.schema.results import Timings
-from groundwire.guard import Policy, SentenceEvent
+from groundwire.guard import Guard, Policy, SentenceEvent
 from groundwire.guard.policies import OUTCOMES
 
 from . import common
@@ -112,7 +112,7 @@ def make_responses() -> Iterator[Dialogue]:
 
 def check_answers(engine: Engine, dialogue: Dialogue, metrics: Sequence[str] | str) -> None:
     """WrongAnswer unless a stream says about a response what ``score`` does."""
-    with engine.stream(dialogue.knowledge, metrics=metrics, policy=FLAG) as stream:
+    with Guard(engine).open(dialogue.knowledge, metrics=metrics, policy=FLAG) as stream:
         events = [event for word in split_words(dialogue.response) for event in stream.feed(word)]
         score = stream.finish()
     expected = engine.score(dialogue.response, dialogue.knowledge, metrics=metrics)
@@ -136,7 +136,7 @@ def measure(
     for _ in range(responses):
         for paced in (0.0, word_ms):
             dialogue = next(texts)
-            with engine.stream(dialogue.knowledge, metrics=metrics, policy=FLAG) as stream:
+            with Guard(engine).open(dialogue.knowledge, metrics=metrics, policy=FLAG) as stream:
                 ended, began = time.perf_counter(), time.process_time()
                 for word in split_words(dialogue.response):
                     fed = time.perf_counter()

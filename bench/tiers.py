@@ -20,7 +20,7 @@ import typer
 from rich.progress import track
 from sklearn.metrics import roc_auc_score
 
-from groundwire.engine import Engine, Score
+from groundwire.engine import Engine, LoadOptions, Score
 from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.datasets.examples import Example, sample_examples
 from groundwire.evaluate.report.drawing import CONSISTENT, FAINT, INK, WIDE, Drawing, finish_drawing, open_figure
@@ -65,8 +65,8 @@ def main(
             [e for e in read_dataset(path) if e.label is not None], 12 if tiny else count, 13
         )
     ]
-    with Engine.load(bundle, cache_bytes=0) as engine:
-        names = engine.metric_names("all")
+    with Engine.load(bundle, options=LoadOptions(cache_bytes=0)) as engine:
+        names = engine.plan("all").names
         rows = mark_frontier(measure(engine, names, examples))
     common.console().print(
         common.table(

@@ -18,7 +18,7 @@ from .metrics import METRICS, Metric
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
 from .scheduling.jobs import Finished, Job, Unfinished
-from .scheduling.scheduler import Scheduler
+from .scheduling.scheduler import ObserveBatch, Scheduler
 from .scheduling.steps import Steps
 from .schema.options import Options
 from .schema.results import MetricResult, Request, Score, Timings
@@ -141,6 +141,15 @@ class Core:
     def _score(self, request: Request, plan: Plan, is_bulk: bool) -> Procedure[Score]:
         finished: Finished[MetricResult] = yield self.start([request], plan, is_bulk=is_bulk)
         return fold_outcomes(request, finished.outcomes, finished.timings, plan)
+
+    def observe_batches(self, observe: ObserveBatch | None) -> None:
+        """Call a function after every batch, on the scheduler's thread; it has to return at once.
+
+        Args:
+            observe: Gets the role of the batch (several are joined by ``+``), the number of its calls, and its
+                milliseconds. There is one; None removes it.
+        """
+        self.scheduler.observe_batch = observe
 
     def warm_up(self) -> None:
         """Run every model once; ModelError when one fails.

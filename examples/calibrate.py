@@ -12,7 +12,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from groundwire.cli import app
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 
 LABELLED = Path(__file__).with_name("labelled.jsonl")
 
@@ -25,8 +25,8 @@ def main() -> None:
         result = CliRunner().invoke(app, command)
         if result.exit_code:
             raise SystemExit(result.output)
-        with Engine.load("compact", calibration=path) as engine:
-            print("metrics of the verdict:", ", ".join(engine.metric_names()))
+        with Engine.load("compact", options=LoadOptions(calibration=path)) as engine:
+            print("metrics of the verdict:", ", ".join(engine.plan().names))
             score = engine.score("Octopuses have three hearts.", "Octopuses have three hearts and blue blood.")
             print(f"{score.verdict.label} ({score.verdict.probability:.2f}, line at {score.verdict.threshold:.2f})")
 

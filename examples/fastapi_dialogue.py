@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from groundwire import service
 from groundwire.engine import Engine, Options
-from groundwire.repair import KnowledgeGraph
+from groundwire.repair import KnowledgeGraph, Refiner
 
 FILMS = Path(__file__).with_name("films.tsv")
 NOT_SURE = "I am not sure about that."
@@ -60,7 +60,7 @@ def make_app(engine: Engine, graph: KnowledgeGraph, write: Callable[[Sequence[st
     @server.post("/chat")
     async def chat(request: Chat) -> Answer:
         draft = write(request.history)
-        repaired = await engine.arefine(draft, request.history, graph=graph, options=OPTIONS)
+        repaired = await Refiner(engine).arefine(draft, graph, history=request.history, scoring=OPTIONS)
         facts = repaired.before.triples
         if repaired.status == "no_context" or not facts:  # it names nothing that the graph knows
             return Answer(text=draft, label="unverifiable", draft=draft)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from groundwire.engine import Engine
-from groundwire.repair import KnowledgeGraph
+from groundwire.repair import KnowledgeGraph, Refiner
 
 FILMS = Path(__file__).with_name("films.tsv")
 
@@ -14,7 +14,7 @@ def main() -> None:
     """Repair a response about a film and print the triple that justifies the change."""
     graph = KnowledgeGraph.load(FILMS)
     with Engine.load("nph") as engine:
-        refinement = engine.refine("It was directed by James Cameron.", ["Do you know Alien?"], graph=graph)
+        refinement = Refiner(engine).refine("It was directed by James Cameron.", graph, history=["Do you know Alien?"])
     print(refinement.status, "|", refinement.response)
     for change in refinement.changes:
         triple = change.triple

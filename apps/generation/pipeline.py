@@ -25,7 +25,7 @@ from groundwire.runtime.protocol import Runtime
 from . import candidates
 from .options import GenerationOptions
 from .records import GeneratedResponse, GeneratedToken, Generation, GenerationStatus
-from .settings import Settings, format_settings
+from .settings import Settings, format_settings, make_settings
 
 ROLE = "generator"
 EMBEDDED = "generator"

@@ -47,7 +47,7 @@ def measure(setup: Setup, save: Save) -> None:
     for device in ("cpu", setup.device):
         with Engine.load(BUNDLE, device) as engine:
             scores.append(list(engine.score_many(dialogues, metrics="all")))
-            signatures.append(engine.signature("all"))
+            signatures.append(engine.plan("all").signature)
     save(compare(scores[0], scores[1], [dialogue.response for dialogue in dialogues], (signatures[0], signatures[1])))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import torch
 
-from groundwire.engine import Engine, Options
+from groundwire.engine import Engine, LoadOptions, Options
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.schema.options import Q2Options
 from groundwire.engine.schema.results import Request
@@ -179,7 +179,7 @@ class Latency(msgspec.Struct, frozen=True):
 def measure_latency(setup: Setup, save: Save) -> None:
     """Score distinct responses one at a time, by Q² and by the full set."""
     results: list[Latency] = []
-    with Engine(setup.load_runtime(*Q2_ROLES, SPANS), cache_bytes=0) as engine:
+    with Engine(setup.load_runtime(*Q2_ROLES, SPANS), LoadOptions(cache_bytes=0)) as engine:
         texts = make_requests()
         for metrics, at_once in AT_ONCE.items():
             asked = METRICS[metrics.split()[0]]
@@ -205,7 +205,7 @@ def measure_latency(setup: Setup, save: Save) -> None:
             launches = None
             with suppress(Skipped):
                 launches = count_launches(setup, score)
-            names = engine.metric_names(asked)
+            names = engine.plan(asked).names
             results.append(Latency(metrics, names, Timing.of(spent), stages, dict(statuses), launches))
             save(results)
 
@@ -222,7 +222,7 @@ class Load(msgspec.Struct, frozen=True):
 def measure_load(setup: Setup, save: Save) -> None:
     """Responses per second with many requests in flight, by Q² and by the full set."""
     results: list[Load] = []
-    with Engine(setup.load_runtime(*Q2_ROLES, SPANS), cache_bytes=0) as engine:
+    with Engine(setup.load_runtime(*Q2_ROLES, SPANS), LoadOptions(cache_bytes=0)) as engine:
         texts = make_requests()
         options = find_options(setup)
         for metrics, asked in METRICS.items():

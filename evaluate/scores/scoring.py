@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from groundwire.engine import LoadOptions
 from groundwire.engine.api import Engine
 from groundwire.engine.plan import Plan, make_plan
 from groundwire.engine.schema.options import Options
@@ -87,7 +88,7 @@ class Settings(NamedTuple):
             self.device or "auto",
             threads=self.threads,
             extra=self.extra,
-            calibration=self.calibration,
+            options=LoadOptions(calibration=self.calibration),
         )
 
     def scorer(self) -> AbstractContextManager[RequestScorer]:

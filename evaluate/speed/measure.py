@@ -115,7 +115,7 @@ def measure_speed(
             watch(f"{name}: {callers} in flight")
             rate = measure_rate(engine, texts, callers, seconds, metrics, at_least=callers)
             rates.append(GroupRate(name, rate))
-        on_gpu = engine.runtime.identity.device in ("cuda", "tensorrt")
+        on_gpu = engine.core.runtime.identity.device in ("cuda", "tensorrt")
         memory = Memory(loaded, _read(peak_mb), used_gpu_mb(gpu) if on_gpu else None)
     return Speed(signature, load_ms, first_ms, tuple(latency), tuple(rates), memory)
 
@@ -136,7 +136,7 @@ def measure_latency(
             score = _score(engine, request, metrics)
             spent.append(1000 * (time.perf_counter() - started))
             statuses[score.status] += 1
-    return Latency(name, engine.metric_names(metrics), Timing.of(spent), dict(statuses), stages)
+    return Latency(name, engine.plan(metrics).names, Timing.of(spent), dict(statuses), stages)
 
 
 @contextmanager
@@ -150,11 +150,11 @@ def observe_stages(engine: Engine) -> Iterator[dict[str, Stage]]:
         stage.batches += 1
         stage.run_ms += milliseconds
 
-    engine.observe_batches(add)
+    engine.core.observe_batches(add)
     try:
         yield stages
     finally:
-        engine.observe_batches(None)
+        engine.core.observe_batches(None)
 
 
 def _score(engine: Engine, request: Request, metrics: Sequence[str] | str | None) -> Score:

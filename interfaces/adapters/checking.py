@@ -96,7 +96,7 @@ class Checker:
     def engine(self) -> Engine:
         """What scores; InvalidRequest if it cannot compute these metrics with these options."""
         engine = self._given or default_engine()
-        engine.signature(self.metrics, self.options)
+        engine.plan(self.metrics, self.options).signature
         return engine
 
     def check(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> Checked:

@@ -55,7 +55,7 @@ class GroundwireAccessor:
             for cells in zip(*(self._frame[name] for name in columns.values()), strict=True):
                 yield dict(zip(columns, cells, strict=True))
 
-        names = engine.metric_names(metrics)
+        names = engine.plan(metrics).names
         rows = []
         for score in engine.score_many(read_rows(), metrics=metrics, options=options):
             checked = read_score(score)

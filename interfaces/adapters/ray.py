@@ -107,9 +107,9 @@ class Scorer:
 
     def __init__(self, engine: Engine, metrics: Sequence[str] | str | None, options: Options | None) -> None:
         self._engine = engine
-        self._names = engine.metric_names(metrics)
+        self._names = engine.plan(metrics).names
         self._options = options
-        self.signature = engine.signature(metrics, options)
+        self.signature = engine.plan(metrics, options).signature
         floats = [(name, pyarrow.float64()) for name in self._names]
         self.schema = pyarrow.schema([*CHECKED, *floats, ("signature", pyarrow.string())])
         self.unfinished = 0
@@ -333,7 +333,7 @@ class ScoreDeployment:
 
     def check_health(self) -> None:
         """Raise if the engine stopped; Ray Serve starts another replica then."""
-        if not self._checker.engine.is_healthy:
+        if not self._checker.engine.core.is_open:
             raise RuntimeError("the engine accepts no more requests")
 
 
@@ -431,7 +431,7 @@ def _check_plan(folder: Path, plan: Plan) -> None:
 
 def _describe_engine(load: LoadEngine, metrics: Sequence[str] | str | None, options: Options | None) -> str:
     with load() as engine:
-        return engine.signature(metrics, options)
+        return engine.plan(metrics, options).signature
 
 
 def _encode_id(line: Line) -> str | None:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from groundwire.cli import display, options
 from groundwire.cli.output import print_json
-from groundwire.engine import Engine, Options
+from groundwire.engine import Engine, LoadOptions, Options
 from groundwire.engine.many import to_request
 from groundwire.engine.metrics import GROUPS
 from groundwire.engine.schema.results import Request
@@ -93,7 +93,11 @@ def bench(
     def load() -> Engine:
         with options.refuse_absent_bundles(bundle, extra):
             return Engine.load(
-                bundle, device, threads=threads, extra=tuple(extra or ()), calibration=calibration, cache_bytes=0
+                bundle,
+                device,
+                threads=threads,
+                extra=tuple(extra or ()),
+                options=LoadOptions(calibration=calibration, cache_bytes=0),
             )
 
     def watch(what: str) -> None:
@@ -171,7 +175,7 @@ def _choose_groups(engine: Engine, wanted: Sequence[Sequence[str]]) -> dict[str,
     seen = set()
     for name, metrics in (("fast", "fast"), ("default", None), ("all", "all")):
         try:
-            names = engine.metric_names(metrics)
+            names = engine.plan(metrics).names
         except InvalidRequest:  # a bundle without the models of this group
             continue
         if names and names not in seen:

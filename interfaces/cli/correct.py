@@ -16,6 +16,7 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.validation import make_request
 from groundwire.engine.text.shown import shown
 from groundwire.files.reading import Line
+from groundwire.repair import CorrectOptions, Corrector
 from groundwire.repair.records import Correction, CorrectionEdit
 from groundwire.runtime.errors import InvalidRequest
 
@@ -135,14 +136,13 @@ def _correct_line(
         raise InvalidRequest(f"The line has no {' and no '.join(absent)}; it has {', '.join(map(str, line.row))}.")
     history = line.row.get("history") or ()
     request = make_request(line.row["response"], line.row["knowledge"] or (), history, request_options)
-    return engine.correct(
+    return Corrector(engine).correct(
         request.response,
         request.knowledge,
         history=request.history,
         metrics=metrics,
-        options=request_options,
-        max_drafts=drafts,
-        remove_sentences=remove_sentences,
+        scoring=request_options,
+        options=CorrectOptions(max_drafts=drafts, remove_sentences=remove_sentences),
     )
 
 

@@ -14,6 +14,7 @@ from groundwire.engine.metrics import find
 from groundwire.engine.operating_point import OperatingPoint
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.shown import shown
+from groundwire.evidence import Auditor
 from groundwire.files.results_file import translate_write_errors
 
 from . import display, options
@@ -71,11 +72,11 @@ def explain(
         names = _add_citations(engine, names)
         with options.refuse_value():
             score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
-        has_verdict = engine.calibration is not None
+        has_verdict = engine.core.calibration is not None
         packet = None
         if evidence is not None:
-            packet = engine.evidence(
-                score, response, knowledge, history=history or (), options=request_options, texts=texts
+            packet = Auditor(engine).pack(
+                score, response, knowledge, history=history or (), texts=texts, scoring=request_options
             )
     if packet is not None and str(evidence) == "-":
         print_json(packet)
@@ -93,7 +94,7 @@ def explain(
 def _add_citations(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
     """The metrics to compute; where none are named, with citations if the bundle has the models for them."""
     chosen = options.choose_metrics(engine, names)
-    return (*chosen, "citations") if names is None and "citations" in engine.metric_names("all") else chosen
+    return (*chosen, "citations") if names is None and "citations" in engine.plan("all").names else chosen
 
 
 def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_verdict: bool) -> None:

@@ -20,6 +20,7 @@ from groundwire.engine.text.shown import shown
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import digest_fields, is_final
+from groundwire.generation import Generator
 from groundwire.generation.options import METHODS, GenerationOptions, Method
 from groundwire.generation.pipeline import EMBEDDED, ROLE
 from groundwire.generation.records import GeneratedResponse, Generation
@@ -86,7 +87,9 @@ class RunSettings(NamedTuple):
 
     def generate(self, engine: Engine, knowledge: Any, history: Any) -> Generation:
         """Generate for one dialogue."""
-        return engine.generate(knowledge, history, self.generation, metrics=self.metrics, options=self.options)
+        return Generator(engine).generate(
+            knowledge, history, self.generation, metrics=self.metrics, scoring=self.options
+        )
 
 
 def generate(
@@ -224,7 +227,7 @@ def _parse_method(name: str) -> Method:
 
 
 def _print_stream(engine: Engine, knowledge: Sequence[str], history: Sequence[str], settings: RunSettings) -> None:
-    for piece in engine.generate_stream(knowledge, history, settings.generation):
+    for piece in Generator(engine).stream(knowledge, history, settings.generation):
         sys.stdout.write(shown(piece) if sys.stdout.isatty() else piece)
         sys.stdout.flush()
     sys.stdout.write("\n")

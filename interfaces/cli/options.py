@@ -9,6 +9,7 @@ from typing import Annotated, get_args
 
 import typer
 
+from groundwire.engine import LoadOptions
 from groundwire.engine.api import Engine
 from groundwire.engine.metrics import GROUPS, METRICS, check_names
 from groundwire.engine.metrics.detector import PREFIX
@@ -141,7 +142,9 @@ def load_engine(
     """Load the engine that the options describe."""
     choice = parse_device(device)
     with refuse_absent_bundles(bundle, extra):
-        return Engine.load(bundle, choice, threads=threads, extra=tuple(extra or ()), calibration=calibration)
+        return Engine.load(
+            bundle, choice, threads=threads, extra=tuple(extra or ()), options=LoadOptions(calibration=calibration)
+        )
 
 
 @contextlib.contextmanager
@@ -160,7 +163,7 @@ def refuse_absent_bundles(bundle: str | Path | None, extra: Sequence[str | Path]
 def choose_metrics(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
     """The metrics that the engine computes for a --metrics value."""
     with refuse_value("--metrics"):
-        return engine.metric_names(names)
+        return engine.plan(names).names
 
 
 def parse_device(name: str) -> DeviceChoice:

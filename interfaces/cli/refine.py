@@ -16,6 +16,7 @@ from rich.text import Text
 from groundwire.engine.api import Engine
 from groundwire.engine.text.shown import shown
 from groundwire.files.reading import Line
+from groundwire.repair import Critic, CritiqueOptions, RefineOptions, Refiner
 from groundwire.repair.kg import KnowledgeGraph
 from groundwire.repair.records import Alternative, Change, Critique, Refinement
 from groundwire.runtime.errors import InvalidRequest
@@ -145,17 +146,13 @@ def refine_file(
     accepted = 0
 
     def refine_row(engine: Engine, line_graph: KnowledgeGraph | None, row: dict[str, Any]) -> Refinement:
-        return engine.refine(
+        return Refiner(engine).refine(
             row["response"],
-            row.get("history") or (),
-            triples=row.get("triples") if line_graph is None else None,
-            graph=line_graph,
-            hops=hops,
-            top=top,
-            type_aware=type_aware,
-            min_probability=min_probability,
-            mask_all=mask_all,
-            veto=veto,
+            _choose_knowledge(line_graph, row),
+            history=row.get("history") or (),
+            options=RefineOptions(
+                hops=hops, top=top, type_aware=type_aware, min_probability=min_probability, mask_all=mask_all, veto=veto
+            ),
         )
 
     def show(engine: Engine, line: Line, refinement: Refinement) -> None:
@@ -206,8 +203,8 @@ def critique_file(
     show_table = prints_tables(json)
 
     def critique_row(engine: Engine, line_graph: KnowledgeGraph | None, row: dict[str, Any]) -> Critique:
-        triples = row.get("triples") if line_graph is None else None
-        return engine.critique(row["response"], row.get("history") or (), triples=triples, graph=line_graph, hops=hops)
+        knowledge, history = _choose_knowledge(line_graph, row), row.get("history") or ()
+        return Critic(engine).critique(row["response"], knowledge, history=history, options=CritiqueOptions(hops=hops))
 
     def show(engine: Engine, line: Line, critique: Critique) -> None:
         assert line.row is not None
@@ -225,6 +222,11 @@ def critique_file(
         source, columns, graph, bundles, device, threads, "checking", critique_row, show, show_table
     )
     display.finish(counts)
+
+
+def _choose_knowledge(graph: KnowledgeGraph | None, row: dict[str, Any]) -> Any:
+    """The triples of the line, else the graph of the command."""
+    return row.get("triples") if graph is None else graph
 
 
 def _process_lines(

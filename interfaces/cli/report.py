@@ -158,7 +158,7 @@ class _Loader:
     def find_calibration(self) -> Calibration | None:
         """That of the engine, or the one it would have."""
         if self._engine is not None:
-            return self._engine.calibration
+            return self._engine.core.calibration
         if self._calibration is not None:
             return Calibration.load(self._calibration)
         with options.refuse_absent_bundles(self._bundle, None):

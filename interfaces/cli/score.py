@@ -133,9 +133,9 @@ def score_file(
         engine = stack.enter_context(options.load_engine(bundle, device, threads, extra, calibration))
         names = options.choose_metrics(engine, metric_names)
         resume = Resume(output, source, errors)
-        resume.check(engine.signature(names, request_options))
+        resume.check(engine.plan(names, request_options).signature)
         # Without --metrics the verdict says what all metrics together say, and none of them has a column.
-        has_verdict = engine.calibration is not None
+        has_verdict = engine.core.calibration is not None
         table = _ScoreTable(names if metrics or not has_verdict else (), has_verdict=has_verdict)
         pending: deque[_Pending] = deque()
 
@@ -171,9 +171,9 @@ def score_file(
             "*: no valid question, so the whole response was classified.[/]"
         )
     if output is None:
-        if engine.calibration is not None and counts["scored"]:
+        if engine.core.calibration is not None and counts["scored"]:
             point = find_operating_point(
-                choose_fusion(engine.calibration, names),
+                choose_fusion(engine.core.calibration, names),
                 request_options.profile,
                 request_options.max_false_positive_rate,
             )

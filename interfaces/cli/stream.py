@@ -12,6 +12,7 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from groundwire.files.results_file import translate_write_errors
+from groundwire.guard import Guard
 from groundwire.guard.policies import OUTCOMES, Fallback, Policy, check_policy
 from groundwire.guard.records import Blocked
 from groundwire.runtime.errors import InvalidRequest
@@ -76,7 +77,9 @@ def stream(
     with options.load_engine(bundle, device, threads, extra, calibration) as engine:
         names = options.choose_metrics(engine, names)
         with options.refuse_value():
-            opened = engine.stream(knowledge, history or (), metrics=names, options=request_options, policy=policy)
+            opened = Guard(engine).open(
+                knowledge, history=history or (), metrics=names, policy=policy, scoring=request_options
+            )
         blocked = False
         with opened, translate_write_errors(STDOUT), _open(source) as file:
             for piece in _read_deltas(file) if deltas else _read_text(file):

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from groundwire.engine.schema.results import Request
+from groundwire.evidence import Auditor
 from groundwire.evidence.packet import compare_texts
 from groundwire.evidence.records import Difference, EvidencePacket, Verification, VerificationStatus
 from groundwire.files.results_file import translate_write_errors
@@ -71,7 +72,7 @@ def verify_packet(
     first, others = bundle or names[0], extra if bundle or extra else names[1:]
     chosen = device or document.identity.device
     with options.load_engine(first, chosen, threads, others, calibration) as engine:
-        verification = engine.verify(document, _choose_request(document, candidates))
+        verification = Auditor(engine).verify(document, _choose_request(document, candidates))
     if prints_tables(json):
         with translate_write_errors(STDOUT):
             _print_verification(verification)

@@ -14,7 +14,7 @@ async def healthz(call: Call) -> Response:
 
     If it does not, restart it.
     """
-    if not call.service.engine.is_healthy:
+    if not call.service.engine.core.is_open:
         raise Refusal("closed", "The engine is closed or has failed; restart the server.")
     return make_json(Health("alive"))
 

@@ -74,7 +74,7 @@ class ScoredLines(Response):
         self._metrics = metrics
         self._options = options
         self._answers: Answers = asyncio.Queue(
-            min(IN_FLIGHT, IN_FLIGHT_PER_PLACE * call.service.engine.runtime.concurrent_requests)
+            min(IN_FLIGHT, IN_FLIGHT_PER_PLACE * call.service.engine.core.runtime.concurrent_requests)
         )
         self._lines = 0
         self._unfinished: set[asyncio.Future[ScoredLine]] = set()

@@ -45,10 +45,10 @@ def choose_metrics(engine: Engine, usual: Metrics | None) -> Mapping[str, tuple[
     offers: dict[str, tuple[str, ...]] = {}
     for name, metrics in (("default", usual), ("fast", "fast"), ("all", "all")):
         try:
-            names = engine.metric_names(metrics)
+            names = engine.plan(metrics).names
         except InvalidRequest:
             continue
-        more = (CITATIONS,) if name == "default" and CITATIONS in engine.metric_names("all") else ()
+        more = (CITATIONS,) if name == "default" and CITATIONS in engine.plan("all").names else ()
         offers[name] = tuple(dict.fromkeys((*names, *more)))
     return offers
 

@@ -67,7 +67,7 @@ class Readiness:
         """Raise Refusal ``not_ready`` or ``closed`` unless the server should be sent requests."""
         if self.is_draining:
             raise Refusal("closed", "The server is about to stop; ask another one.")
-        if not self._engine.is_healthy:
+        if not self._engine.core.is_open:
             raise Refusal("closed", "The engine is closed or has failed; restart the server.")
         self.check_warm()
         if self._probed_at is None or self._now() - self._probed_at >= PROBE_SECONDS:

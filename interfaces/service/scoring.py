@@ -6,9 +6,10 @@ import msgspec
 from starlette.responses import Response
 
 from groundwire.engine import Options, Score
-from groundwire.generation import Generation
+from groundwire.evidence import Auditor
+from groundwire.generation import Generation, Generator
 from groundwire.generation.options import MAX_NEW_TOKENS, MAX_RESPONSES
-from groundwire.repair import Correction, Refinement
+from groundwire.repair import Correction, CorrectOptions, Corrector, Refinement, RefineOptions, Refiner
 
 from .call import Call, make_json
 from .limits import check_size, check_turn, estimate_tokens
@@ -40,14 +41,14 @@ async def evidence(call: Call) -> Response:
     """
     body = await call.read(EVIDENCE)
     result = await score_body(call, body)
-    packet = call.service.engine.evidence(
+    packet = Auditor(call.service.engine).pack(
         result,
         body.response,
         body.knowledge,
         history=body.history,
         triples=body.triples,
-        options=body.options,
         texts=body.texts,
+        scoring=body.options,
     )
     return make_json(packet)
 
@@ -149,14 +150,13 @@ async def correct(call: Call) -> Response:
     cost = estimate_tokens(texts, len(metrics), options.q2.decoding)
     cost += estimate_tokens(texts, max(1, len(metrics) // 2) * body.max_drafts)
     correction: Correction = await call.run(
-        lambda: service.engine.acorrect(
+        lambda: Corrector(service.engine).acorrect(
             body.response,
             body.knowledge,
             history=body.history,
             metrics=metrics,
-            options=options,
-            max_drafts=body.max_drafts,
-            remove_sentences=body.remove_sentences,
+            scoring=options,
+            options=CorrectOptions(max_drafts=body.max_drafts, remove_sentences=body.remove_sentences),
         ),
         cost,
     )
@@ -178,14 +178,12 @@ async def refine(call: Call) -> Response:
     options = call.bound_options(body.options)
     cost = estimate_tokens((body.response, body.history, [str(triple) for triple in body.triples]), 3)
     refinement: Refinement = await call.run(
-        lambda: service.engine.arefine(
+        lambda: Refiner(service.engine).arefine(
             body.response,
-            body.history,
-            triples=body.triples,
-            top=body.top,
-            type_aware=body.type_aware,
-            min_probability=body.min_probability,
-            options=options,
+            body.triples,
+            history=body.history,
+            scoring=options,
+            options=RefineOptions(top=body.top, type_aware=body.type_aware, min_probability=body.min_probability),
         ),
         cost,
     )
@@ -208,8 +206,8 @@ async def generate(call: Call) -> Response:
     cost = estimate_tokens((body.knowledge, body.history), sequences)
     cost += sequences * min(max(body.generation.max_new_tokens, 1), MAX_NEW_TOKENS)
     generation: Generation = await call.run(
-        lambda: service.engine.agenerate(
-            body.knowledge, body.history, body.generation, metrics=body.metrics, options=options
+        lambda: Generator(service.engine).agenerate(
+            body.knowledge, body.history, body.generation, metrics=body.metrics, scoring=options
         ),
         cost,
     )

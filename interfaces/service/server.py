@@ -18,7 +18,7 @@ from types import FrameType
 import uvicorn
 from prometheus_client import disable_created_metrics
 
-from groundwire.engine import Engine, InvalidRequest
+from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.runtime.cores import usable_cores
 
 from . import logs
@@ -66,8 +66,7 @@ def load_engine(settings: Settings) -> Engine:
         settings.device,
         threads=threads,
         extra=settings.extra,
-        calibration=settings.calibration,
-        tenant_weights=settings.tenant_weights,
+        options=LoadOptions(calibration=settings.calibration, tenant_weights=settings.tenant_weights),
     )
 
 

@@ -25,8 +25,8 @@ class Service:
         self.now = now
         self.authorizer = Authorizer(read_tokens(settings))
         self.gate = CostGate(settings.max_queue_tokens, now)
-        self.monitoring = Monitoring(engine.calibration)
-        engine.observe_batches(self.monitoring.add_batch)
+        self.monitoring = Monitoring(engine.core.calibration)
+        engine.core.observe_batches(self.monitoring.add_batch)
         self.metrics = self._choose_metrics()
         """Those of requests that name none; None if the bundle has none that could be computed."""
         self.readiness = Readiness(engine, self.metrics, now)
@@ -34,21 +34,21 @@ class Service:
 
     def _choose_metrics(self) -> tuple[str, ...] | None:
         if self.settings.metrics:
-            return self.engine.metric_names(self.settings.metrics)
+            return self.engine.plan(self.settings.metrics).names
         try:
-            return self.engine.metric_names()
+            return self.engine.plan().names
         except InvalidRequest:  # a bundle that repairs or generates, and scores nothing
             return None
 
     def resolve_metrics(self, metrics: Metrics | None) -> tuple[str, ...]:
         """The metrics of a request: those that it names, else the server's. InvalidRequest for an unknown one."""
-        return self.engine.metric_names(metrics if metrics is not None else self.metrics)
+        return self.engine.plan(metrics if metrics is not None else self.metrics).names
 
     def update_gauges(self) -> None:
         """Show what is going on now."""
         self.monitoring.queue_size.set(self.gate.count)
         self.monitoring.queue_tokens.set(self.gate.used)
         self.monitoring.streams.set(self.open_streams)
-        ready = self.readiness.is_warm and self.engine.is_healthy and not self.readiness.is_draining
+        ready = self.readiness.is_warm and self.engine.core.is_open and not self.readiness.is_draining
         self.monitoring.ready.set(ready)
         self.monitoring.update_engine(self.engine.statistics())

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from groundwire.engine import GroundwireError
-from groundwire.guard import FinalEvent, ResponseStream
+from groundwire.guard import FinalEvent, Guard, ResponseStream
 from groundwire.guard.records import Event
 
 from .call import GONE, Call, check_media_type, run_both, wait_until_gone
@@ -68,13 +68,13 @@ def open_stream(call: Call, body: StreamBody) -> ResponseStream:
             f"{service.open_streams} streams are open, the most that this server allows. Try again later.",
             headers={"Retry-After": "1"},
         )
-    return service.engine.stream(
+    return Guard(service.engine).open(
         body.knowledge,
-        body.history,
+        history=body.history,
         triples=body.triples,
         metrics=metrics,
-        options=call.bound_options(body.options),
         policy=body.policy.build(settings.max_stream_ms),
+        scoring=call.bound_options(body.options),
     )
 
 

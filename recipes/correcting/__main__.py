@@ -11,7 +11,7 @@ from typing import Annotated, get_args
 import typer
 
 from groundwire.engine import Engine
-from groundwire.repair import Correction
+from groundwire.repair import Correction, CorrectOptions, Corrector
 
 from .pairs import Outcome, Pair, rate, read_pairs
 
@@ -39,8 +39,18 @@ def measure_corrections(
     """Print what corrections make of edited responses, and of the true ones."""
     pairs = read_pairs(rows)[skip : skip + limit if limit else None]
     with Engine.load(bundle, threads=threads) as engine:
-        edited = [engine.correct(pair.edited.response, pair.edited.knowledge, max_drafts=max_drafts) for pair in pairs]
-        true = [engine.correct(pair.true.response, pair.true.knowledge, max_drafts=max_drafts) for pair in pairs]
+        edited = [
+            Corrector(engine).correct(
+                pair.edited.response, pair.edited.knowledge, options=CorrectOptions(max_drafts=max_drafts)
+            )
+            for pair in pairs
+        ]
+        true = [
+            Corrector(engine).correct(
+                pair.true.response, pair.true.knowledge, options=CorrectOptions(max_drafts=max_drafts)
+            )
+            for pair in pairs
+        ]
     outcomes = [
         rate(pair.true.response, item.original, item.response) for pair, item in zip(pairs, edited, strict=True)
     ]
@@ -89,7 +99,9 @@ def _measure_cost(pairs: list[Pair], bundle: str, threads: int | None, max_draft
 
     scored = run(lambda engine, pair: engine.score(pair.edited.response, pair.edited.knowledge))
     corrected = run(
-        lambda engine, pair: engine.correct(pair.edited.response, pair.edited.knowledge, max_drafts=max_drafts)
+        lambda engine, pair: Corrector(engine).correct(
+            pair.edited.response, pair.edited.knowledge, options=CorrectOptions(max_drafts=max_drafts)
+        )
     )
     typer.echo(
         f"processor time: {1000 * scored:.0f} ms a score, {1000 * corrected:.0f} ms a correction "

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.progress import track
 
 from groundwire.engine import Engine
-from groundwire.generation import GeneratedResponse, GenerationOptions
+from groundwire.generation import GeneratedResponse, GenerationOptions, Generator
 from groundwire.generation.options import Method
 from groundwire.runtime.bundle import Bundle
 
@@ -128,7 +128,7 @@ def measure_cells(setup: TableSetup) -> Iterator[TableCell]:
         raise ValueError(f"{setup.rows} has no context with knowledge and history.")
     grid = list(itertools.product(setup.pmi_top_ps, setup.alphas))
     with Engine.load(setup.scorer, extra=[setup.generator]) as engine, ThreadPoolExecutor(AT_ONCE) as pool:
-        scale = engine.calibration.scales.get("pmi") if engine.calibration else None
+        scale = engine.core.calibration.scales.get("pmi") if engine.core.calibration else None
         for pmi_top_p, alpha in track(grid, "generating", console=Console(stderr=True), transient=True):
             responses = list(pool.map(_make_writer(engine, setup, alpha, pmi_top_p), contexts))
             yield _make_cell(alpha, pmi_top_p, contexts, responses, rouge, (scale.low, scale.high) if scale else None)
@@ -190,7 +190,7 @@ def _make_writer(
     engine: Engine, setup: TableSetup, alpha: float, pmi_top_p: float
 ) -> Callable[[DialogueContext], GeneratedResponse | None]:
     def write(context: DialogueContext) -> GeneratedResponse | None:
-        result = engine.generate(
+        result = Generator(engine).generate(
             context.knowledge,
             context.history,
             GenerationOptions(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.engine import Engine, ServerUnavailable
+from groundwire.engine import Engine, LoadOptions, ServerUnavailable
 from groundwire.runtime.bundle import Bundle, embedded
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.server import Endpoint, Server
@@ -63,9 +63,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_every_metric_has_the_value_that_it_has_here(url: str) -> None:
     with Engine.load("compact", device="cpu", threads=1) as engine:
         (expected,) = engine.score_many(ROWS, metrics="all")
-    with Engine.load("compact", backend="kserve", url=url) as engine:
+    with Engine.load("compact", options=LoadOptions(backend="kserve", url=url)) as engine:
         (score,) = engine.score_many(ROWS, metrics="all")
-        assert "|device:kserve/kserve-" in engine.signature("all")
+        assert "|device:kserve/kserve-" in engine.plan("all").signature
     assert expected.status == "scored"
     assert {name: result.value for name, result in score.metrics.items()} == {
         name: result.value for name, result in expected.metrics.items()

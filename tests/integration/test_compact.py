@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.engine import Engine, Score
+from groundwire.engine import Engine, LoadOptions, Score
 from groundwire.engine.schema.explanations import Q2Explanation
 from groundwire.runtime.bundle import Bundle, embedded
 
@@ -25,7 +25,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    with Engine.load("compact", device="cpu", cache_bytes=1) as loaded:
+    with Engine.load("compact", device="cpu", options=LoadOptions(cache_bytes=1)) as loaded:
         loaded.warmup()
         yield loaded
 

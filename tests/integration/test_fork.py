@@ -27,7 +27,7 @@ if child == 0:
         engine.score(*texts)
     except EngineClosed as error:
         assert "Load the engine after the fork" in str(error)
-        assert not engine.is_healthy
+        assert not engine.core.is_open
     else:
         os._exit(3)
     engine.close()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from groundwire.cli import app
 from groundwire.engine import Engine
-from groundwire.generation import GenerationOptions
+from groundwire.generation import GenerationOptions, Generator
 from groundwire.runtime.bundle import Bundle, embedded
 
 pytestmark = pytest.mark.skipif(
@@ -41,8 +41,8 @@ def test_the_knowledge_is_what_it_says(engine: Engine) -> None:
     # Neighbours may be about the same knowledge.
     for row, other in zip(ROWS, [*ROWS[2:], *ROWS[:2]], strict=True):
         assert row["knowledge"] != other["knowledge"]
-        generation = engine.generate(row["knowledge"], row["history"], metrics=["overlap_precision"])
-        assert generation.text != engine.generate(other["knowledge"], row["history"]).text
+        generation = Generator(engine).generate(row["knowledge"], row["history"], metrics=["overlap_precision"])
+        assert generation.text != Generator(engine).generate(other["knowledge"], row["history"]).text
         check = generation.responses[0].check
         assert check is not None
         shared.append(check.metrics["overlap_precision"].value or 0.0)
@@ -52,7 +52,7 @@ def test_the_knowledge_is_what_it_says(engine: Engine) -> None:
 def test_a_response_does_not_depend_on_what_else_is_asked(engine: Engine) -> None:
     settings = GenerationOptions(method="beam_sampling")
     first, second = (
-        [engine.generate(row["knowledge"], row["history"], settings).text for row in rows]
+        [Generator(engine).generate(row["knowledge"], row["history"], settings).text for row in rows]
         for rows in (ROWS[:4], ROWS[3::-1])
     )
     assert first == second[::-1]

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from groundwire.cli import app
-from groundwire.engine import Engine
-from groundwire.repair import KnowledgeGraph, Refinement
+from groundwire.engine import Engine, LoadOptions
+from groundwire.repair import Critic, KnowledgeGraph, Refinement, RefineOptions, Refiner
 from groundwire.repair.nph.context import build_context
 from groundwire.runtime.bundle import Bundle, embedded
 
@@ -57,7 +57,7 @@ def test_two_names_that_the_critic_runs_together_are_two_mentions(engine: Engine
     triples += [("Charlie and the Chocolate Factory", "has genre", "Fantasy")]
     triples += [("Tales of the Unexpected", "TV regular appearance", "Roald Dahl")]
     response = "Yes he did. He also wrote The Time Machine and The Invisible Man."
-    critique = engine.critique(response, history, triples=triples)
+    critique = Critic(engine).critique(response, triples, history=history)
     assert [mention.text for mention in critique.mentions] == ["The Time Machine", "The Invisible Man"]
 
 
@@ -68,7 +68,11 @@ def test_a_title_that_the_graph_does_not_know_is_less_likely_a_person(engine: En
     triples = [(title, "written by", "Roald Dahl") for title in titles]
 
     def probability_of_author(loaded: Engine) -> float:
-        (change,) = loaded.refine("He also wrote The Time Machine.", history, triples=triples, veto=False).changes
+        (change,) = (
+            Refiner(loaded)
+            .refine("He also wrote The Time Machine.", triples, history=history, options=RefineOptions(veto=False))
+            .changes
+        )
         return {item.entity: item.probability for item in (change.chosen, *change.runners_up)}["Roald Dahl"]
 
     with Engine.load("nph", "cpu", extra=["compact"]) as both:
@@ -79,7 +83,7 @@ def test_a_title_that_the_graph_does_not_know_is_less_likely_a_person(engine: En
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_the_examples_are_repaired_with_their_reason(engine: Engine, row: dict[str, object]) -> None:
     response, history = str(row["response"]), tuple(map(str, row["history"]))  # type: ignore[call-overload]
-    refinement = engine.refine(response, history, graph=FILMS)
+    refinement = Refiner(engine).refine(response, FILMS, history=history)
     assert refinement.response in row["expected"], (refinement.before.mentions, refinement.changes, refinement.message)  # type: ignore[operator]
     if refinement.response == response:
         assert refinement.status in ("clean", "no_context")
@@ -94,7 +98,7 @@ def test_the_examples_are_repaired_with_their_reason(engine: Engine, row: dict[s
 
 @NEEDS_BUNDLE
 def test_the_critic_accepts_most_repairs(engine: Engine) -> None:
-    refinements = [engine.refine(row["response"], row["history"], graph=FILMS) for row in ROWS]
+    refinements = [Refiner(engine).refine(row["response"], FILMS, history=row["history"]) for row in ROWS]
     accepted = [refinement.accepted for refinement in refinements if refinement.status == "refined"]
     assert sum(map(bool, accepted)) >= 0.8 * len(accepted) > 0
 
@@ -117,9 +121,11 @@ def test_the_command_shows_the_repairs() -> None:
 
 @NEEDS_BUNDLE
 def test_a_repair_does_not_depend_on_what_else_is_asked(engine: Engine) -> None:
-    alone = [engine.refine(row["response"], row["history"], graph=FILMS).response for row in ROWS]
-    with Engine.load("nph", "cpu", cache_bytes=0) as other:
-        again = [other.refine(row["response"], row["history"], graph=FILMS).response for row in reversed(ROWS)]
+    alone = [Refiner(engine).refine(row["response"], FILMS, history=row["history"]).response for row in ROWS]
+    with Engine.load("nph", "cpu", options=LoadOptions(cache_bytes=0)) as other:
+        again = [
+            Refiner(other).refine(row["response"], FILMS, history=row["history"]).response for row in reversed(ROWS)
+        ]
     assert alone == again[::-1]
 
 
@@ -127,7 +133,7 @@ def test_a_repair_does_not_depend_on_what_else_is_asked(engine: Engine) -> None:
 def test_triples_do_as_well_as_a_graph(engine: Engine) -> None:
     row = ROWS[0]
     near = build_context(FILMS, row["response"], tuple(row["history"]), 1).triples
-    refinement = engine.refine(row["response"], row["history"], triples=near)
+    refinement = Refiner(engine).refine(row["response"], near, history=row["history"])
     assert refinement.response in row["expected"]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from groundwire.engine import Engine, EngineClosed, Score
 from groundwire.engine.schema.results import Timings
-from groundwire.guard import Policy, Release, SentenceEvent
+from groundwire.guard import Guard, Policy, Release, SentenceEvent
 from groundwire.guard.policies import OUTCOMES
 from tests.support.streams import cut, cut_units
 
@@ -51,7 +51,7 @@ def without_time(score: Score) -> Score:
     ],
 )
 def test_score_and_sentences_are_those_of_the_whole(engine: Engine, pieces: list[str]) -> None:
-    with engine.stream(KNOWLEDGE, metrics=FAST, policy=FLAG) as stream:
+    with Guard(engine).open(KNOWLEDGE, metrics=FAST, policy=FLAG) as stream:
         events = [event for piece in pieces for event in stream.feed(piece)]
         assert len([event for event in events if isinstance(event, SentenceEvent)]) == 5
         score = stream.finish()
@@ -67,7 +67,7 @@ def test_score_and_sentences_are_those_of_the_whole(engine: Engine, pieces: list
 
 def test_metrics_that_read_a_sentence_in_its_context_give_the_score_of_the_whole(engine: Engine) -> None:
     response, history = "Coffee is slightly acidic. It was first sold in Norway.", ("Tell me about coffee.",)
-    with engine.stream(KNOWLEDGE, history, metrics="all", policy=FLAG) as stream:
+    with Guard(engine).open(KNOWLEDGE, history=history, metrics="all", policy=FLAG) as stream:
         first = stream.feed(f"{response[:-1]}")
         assert [event.outcome for event in first if isinstance(event, SentenceEvent)] == ["consistent"]
         stream.feed(".")
@@ -78,7 +78,7 @@ def test_metrics_that_read_a_sentence_in_its_context_give_the_score_of_the_whole
 
 
 def test_by_default_an_unsupported_sentence_ends_the_stream(engine: Engine) -> None:
-    with engine.stream(KNOWLEDGE, metrics=FAST) as stream:
+    with Guard(engine).open(KNOWLEDGE, metrics=FAST) as stream:
         for character in RESPONSE:
             stream.feed(character)
         assert stream.is_ended
@@ -88,12 +88,12 @@ def test_by_default_an_unsupported_sentence_ends_the_stream(engine: Engine) -> N
 def test_what_a_sentence_asked_is_not_asked_again_at_the_end(engine: Engine) -> None:
     """Of the classifiers' calls about the whole only that about all of it is new; rules and words ask nothing."""
     metrics = ("nli", "detector.consistency", "verifiability")
-    with engine.stream(KNOWLEDGE, metrics=metrics, policy=FLAG) as stream:
+    with Guard(engine).open(KNOWLEDGE, metrics=metrics, policy=FLAG) as stream:
         stream.feed("Coffee is acidic, they say. It was sold in Yemen, they say. It is no harm, they say.")
-        _, hits, misses = engine.cache_info
+        _, hits, misses = engine.core.scheduler.cache_info
         stream.feed(" So")  # the third sentence was asked at its full stop
         stream.finish()
-    _, more_hits, more_misses = engine.cache_info
+    _, more_hits, more_misses = engine.core.scheduler.cache_info
     # New: the whole by nli and the detector, and the last sentence by all three.
     assert more_misses - misses <= 3 + 2 + 3
     assert more_hits - hits >= 9
@@ -101,7 +101,7 @@ def test_what_a_sentence_asked_is_not_asked_again_at_the_end(engine: Engine) -> 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks with a loaded engine")
 def test_a_forked_process_gets_an_error(engine: Engine) -> None:
-    stream = engine.stream(KNOWLEDGE, metrics=FAST)
+    stream = Guard(engine).open(KNOWLEDGE, metrics=FAST)
     stream.feed("Coffee")
     child = os.fork()
     if child == 0:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from groundwire.cli import app as program
 from groundwire.engine import Engine
+from groundwire.generation import Generator
 from groundwire.recipes.generator.bundle import LICENSE, read_stages
 from groundwire.recipes.generator.card import read_table, render_card, write_card
 from groundwire.recipes.generator.recipe import load_base_model
@@ -98,7 +99,7 @@ def test_the_bundle_is_whole_and_is_what_the_package_says(shipped: Bundle) -> No
 def test_it_generates_by_its_name(shipped: Bundle) -> None:
     with Engine.load("generator", "cpu") as engine:
         engine.warmup()
-        generation = engine.generate("The guitar has six strings.", ["how many strings?"])
+        generation = Generator(engine).generate("The guitar has six strings.", ["how many strings?"])
     assert generation.status == "generated"
     assert f"bundle:generator@{shipped.manifest.digest()}" in generation.signature
     result = CliRunner().invoke(program, ["generate", *DIALOGUE, "--bundle", "generator", "--json"])

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from groundwire.cli import app
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 from groundwire.runtime.bundle import Bundle, embedded, locate
 from groundwire.runtime.calibration import Calibration
 from tests.support.usage import usage_error
@@ -49,7 +49,7 @@ def test_a_file_that_the_engine_reads(tmp_path: Path) -> None:
     fitted = Calibration.load(out)
     assert (fitted.fitted_on, fitted.rows) == (("dev",), 60)
     assert set(fitted.metrics) <= set(METRICS.split(","))
-    with Engine.load("compact", calibration=out) as engine:
+    with Engine.load("compact", options=LoadOptions(calibration=out)) as engine:
         good = engine.score("The bridge became famous in 1902.", "The bridge became famous at once in 1902.")
         bad = engine.score("Few people like summer.", "The bridge became famous at once in 1902.")
     assert good.verdict.probability is not None
@@ -72,7 +72,7 @@ def test_into_the_bundle_and_without_the_knowledge_of_a_test_set(tmp_path: Path)
     assert calibration.rows == 70
     Bundle.open(bundle).verify()
     with Engine.load(bundle) as engine:
-        assert engine.calibration == calibration
+        assert engine.core.calibration == calibration
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from groundwire.engine import Endpoint, Engine, InvalidRequest, ModelError, ServerError, ServerUnavailable
+from groundwire.engine import Endpoint, Engine, InvalidRequest, LoadOptions, ModelError, ServerError, ServerUnavailable
 from groundwire.runtime.bundle import Bundle, embedded, locate
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.server import Server
@@ -81,13 +81,13 @@ def test_every_metric_has_the_value_that_it_has_here(all_models: ModelServer) ->
     with Engine.load("compact", device="cpu", threads=1) as engine:
         expected = list(engine.score_many(ROWS, metrics="all"))
     with all_models.serve() as url:
-        with Engine.load("compact", backend="kserve", url=url) as engine:
+        with Engine.load("compact", options=LoadOptions(backend="kserve", url=url)) as engine:
             scores = list(engine.score_many(ROWS, metrics="all"))
-            signature = engine.signature("all")
+            signature = engine.plan("all").signature
         assert "(unverified)" in signature
         assert "|device:kserve/test-server-1.0|" in signature
         with pytest.raises(ServerUnavailable, match="broke"):
-            engine.runtime.profile.server.check_model("m", read_graph_spec(locate("compact") / GRAPH))  # type: ignore[attr-defined]
+            engine.core.runtime.profile.server.check_model("m", read_graph_spec(locate("compact") / GRAPH))  # type: ignore[attr-defined]
     for score, other in zip(scores, expected, strict=True):
         assert {name: result.value for name, result in score.metrics.items()} == {
             name: result.value for name, result in other.metrics.items()
@@ -149,13 +149,13 @@ def test_no_server(compact: Path) -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(ServerUnavailable, match="cannot be reached"):
-        Engine.load("compact", backend="kserve", url=url)
+        Engine.load("compact", options=LoadOptions(backend="kserve", url=url))
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://localhost", "http://", ""])
 def test_no_address(url: str) -> None:
     with pytest.raises(InvalidRequest, match="is no address of a model server"):
-        Engine.load("compact", backend="kserve", url=url, verify=False)
+        Engine.load("compact", options=LoadOptions(backend="kserve", url=url, verify=False))
 
 
 def test_no_time() -> None:
@@ -165,12 +165,12 @@ def test_no_time() -> None:
 
 def test_a_missing_model(small: tuple[ModelServer, str]) -> None:
     with pytest.raises(ServerError, match=r"status 404: .*\(groundwire export triton"):
-        Engine.load("compact", backend="kserve", url=small[1], verify=False)
+        Engine.load("compact", options=LoadOptions(backend="kserve", url=small[1], verify=False))
 
 
 def test_a_gpu_of_the_server_is_its_own_choice(small: tuple[ModelServer, str]) -> None:
     with pytest.raises(InvalidRequest, match="the model server chooses its GPU; pass 'cuda'"):
-        Engine.load("compact", "cuda:1", backend="kserve", url=small[1], verify=False)
+        Engine.load("compact", "cuda:1", options=LoadOptions(backend="kserve", url=small[1], verify=False))
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,10 @@ def test_nothing_passes_while_the_server_fails(all_models: ModelServer) -> None:
     def fail(method: str, path: str, good: Reply) -> Reply:
         return (503, {}, b'{"error": "overloaded"}') if path.endswith("/infer") else good
 
-    with all_models.serve() as url, Engine.load("compact", backend="kserve", url=url, verify=False) as engine:
+    with (
+        all_models.serve() as url,
+        Engine.load("compact", options=LoadOptions(backend="kserve", url=url, verify=False)) as engine,
+    ):
         all_models.change = fail
         try:
             score = engine.score(*ROWS[0], metrics=["nli"])
@@ -276,7 +279,7 @@ def test_models_that_answer_otherwise_are_found_when_they_are_loaded(all_models:
             all_models.serve() as url,
             pytest.raises(ModelError, match=r"The role .* answers its stored input otherwise"),
         ):
-            Engine.load("compact", backend="kserve", url=url)
+            Engine.load("compact", options=LoadOptions(backend="kserve", url=url))
     finally:
         all_models.change = lambda method, path, good: good
 

@@ -15,7 +15,7 @@ import torch
 
 from groundwire.adapters.transformers import PMILogitsProcessor
 from groundwire.engine import Engine
-from groundwire.generation import BeamSearch, Generation, GenerationOptions, Greedy
+from groundwire.generation import BeamSearch, Generation, GenerationOptions, Generator, Greedy
 from groundwire.runtime.calls import Generate, GeneratedSequence
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.models.prompt import fill_prompt
@@ -94,9 +94,9 @@ KNOWLEDGE, HISTORY = DIALOGUES[0]
 @pytest.mark.parametrize("method", ["greedy", "beam", "sampling", "nucleus", "beam_sampling"])
 def test_a_stream_is_the_generated_response(engine: Engine, method: Any) -> None:
     options = GenerationOptions(method=method, seed=5, max_new_tokens=9)
-    whole = engine.generate(KNOWLEDGE, HISTORY, options)
+    whole = Generator(engine).generate(KNOWLEDGE, HISTORY, options)
     assert whole.status == "generated"
-    pieces = engine.generate_stream(KNOWLEDGE, HISTORY, options)
+    pieces = Generator(engine).stream(KNOWLEDGE, HISTORY, options)
     parts = list(pieces)
     assert "".join(parts) == whole.text
     assert pieces.result.responses == whole.responses
@@ -107,19 +107,19 @@ def test_a_stream_is_the_generated_response(engine: Engine, method: Any) -> None
 
 
 def test_more_responses_and_candidates(engine: Engine) -> None:
-    generation = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(n=3, max_new_tokens=9))
+    generation = Generator(engine).generate(KNOWLEDGE, HISTORY, GenerationOptions(n=3, max_new_tokens=9))
     scores = [response.score for response in generation.responses]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
     options = GenerationOptions(n=2, n_candidates=4, max_new_tokens=9)
-    checked = engine.generate(KNOWLEDGE, HISTORY, options, metrics=["overlap_precision"])
+    checked = Generator(engine).generate(KNOWLEDGE, HISTORY, options, metrics=["overlap_precision"])
     values = [response.check.value or 0.0 for response in checked.responses if response.check]
     assert len(checked.responses) == 2
     assert values == sorted(values, reverse=True)
 
 
 def test_a_dialogue_that_does_not_fit_is_a_status(engine: Engine) -> None:
-    generation = engine.generate("a word " * 300, HISTORY)
+    generation = Generator(engine).generate("a word " * 300, HISTORY)
     assert (generation.status, generation.responses) == ("truncated", ())
     assert "tokens" in generation.message
 
@@ -132,7 +132,7 @@ def test_many_threads_generate_the_same_as_a_single_thread(engine: Engine) -> No
     def generate(case: tuple[float, Any, int]) -> Generation:
         alpha, method, seed = case
         options = GenerationOptions(alpha=alpha, method=method, seed=seed, max_new_tokens=6)
-        return engine.generate(KNOWLEDGE, HISTORY, options)
+        return Generator(engine).generate(KNOWLEDGE, HISTORY, options)
 
     expected = [generate(case).text for case in cases]
     texts: dict[int, str] = {}
@@ -151,7 +151,9 @@ def test_the_runtimes_records_are_the_responses(engine: Engine, zoo: Zoo) -> Non
     call = Generate(KNOWLEDGE, HISTORY, Greedy(max_new_tokens=7))
     ((sequence,),) = zoo.response_generator("gpt2").run([call], 1)  # type: ignore[misc]
     assert isinstance(sequence, GeneratedSequence)
-    (response,) = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(method=Greedy(max_new_tokens=7))).responses
+    (response,) = (
+        Generator(engine).generate(KNOWLEDGE, HISTORY, GenerationOptions(method=Greedy(max_new_tokens=7))).responses
+    )
     assert (response.text, response.score, response.finished) == (sequence.text, sequence.score, sequence.finished)
     assert [token.log_prob for token in response.tokens] == [token.log_prob for token in sequence.tokens]
     assert [token.cpmi for token in response.tokens] == [token.cpmi for token in sequence.tokens]

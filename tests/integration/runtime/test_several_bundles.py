@@ -49,8 +49,8 @@ def test_the_identity_names_every_bundle(cut: Callable[..., Path]) -> None:
     folders = cut("reading", "qa"), cut("inference", "nli")
     digests = [Bundle.open(folder).manifest.digest() for folder in folders]
     with Engine.load(folders[0], "cpu", threads=1, extra=folders[1:]) as engine:
-        assert engine.runtime.identity.bundle == "reading+inference"
-        assert f"|bundle:reading+inference@{digests[0]}+{digests[1]}|" in engine.signature(["nli"])
+        assert engine.core.runtime.identity.bundle == "reading+inference"
+        assert f"|bundle:reading+inference@{digests[0]}+{digests[1]}|" in engine.plan(["nli"]).signature
         assert engine.score("Bob sang.", "Bob sang.", metrics=["nli"]).status == "scored"
 
 

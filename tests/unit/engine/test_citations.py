@@ -19,7 +19,7 @@ from groundwire.engine.schema.explanations import CitationsExplanation
 from groundwire.engine.schema.options import CitationOptions
 from groundwire.engine.text.relevance import PassageSentence
 from groundwire.engine.text.sentences import sentences
-from groundwire.guard import SentenceEvent
+from groundwire.guard import Guard, SentenceEvent
 from groundwire.runtime.calls import Classify, Embed
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.fake import FakeRuntime
@@ -175,7 +175,7 @@ def test_a_stream_cites_each_sentence_by_its_place() -> None:
     text = "Honey keeps for years. Bees make it in their hives."
     metrics = ["nli", "verifiability", "citations"]
     with Engine(runtime) as engine:
-        stream = engine.stream(HONEY, metrics=metrics)
+        stream = Guard(engine).open(HONEY, metrics=metrics)
         events = [*stream.feed(text)]
         whole = stream.finish()
         events += stream.last_events

@@ -133,8 +133,8 @@ def test_nli_marks_the_sentences_that_are_not_supported() -> None:
 def test_nli_lower_cases_the_knowledge_and_repeats_no_call() -> None:
     with Engine(runtime()) as engine:
         engine.score("Honey is blue.", "HONEY", metrics=["nli"])
-        assert isinstance(engine.runtime, FakeRuntime)
-        calls = [call for _, batch in engine.runtime.batches for call in batch]
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        calls = [call for _, batch in engine.core.runtime.batches for call in batch]
     assert calls == [Classify("nli", ("honey",), "Honey is blue.")]
 
 
@@ -236,8 +236,8 @@ def test_feqa_answers_the_best_question_about_each_phrase() -> None:
 def test_all_metrics_together_send_each_call_once() -> None:
     with Engine(runtime()) as engine:
         score = engine.score("Elvis was born in 1936. He was King.", "Elvis came in 1935.", metrics="all")
-        assert isinstance(engine.runtime, FakeRuntime)
-        calls = [call for _, batch in engine.runtime.batches for call in batch]
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        calls = [call for _, batch in engine.core.runtime.batches for call in batch]
     assert {"q2", "q2_no_nli", "feqa", "nli", "detector.fake", "verifiability", "token_classifier"} <= set(
         score.metrics
     )
@@ -251,8 +251,8 @@ def test_all_metrics_together_send_each_call_once() -> None:
 def test_feqa_accepts_another_decoding() -> None:
     with Engine(runtime()) as engine:
         engine.score("Elvis.", "Elvis.", metrics=["feqa"], options=Options(feqa=FeqaOptions(decoding=Greedy())))
-        assert isinstance(engine.runtime, FakeRuntime)
-        (call,) = [c for _, batch in engine.runtime.batches for c in batch if isinstance(c, GenerateQuestions)]
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        (call,) = [c for _, batch in engine.core.runtime.batches for c in batch if isinstance(c, GenerateQuestions)]
     assert call.decoding == Greedy()
 
 
@@ -265,6 +265,6 @@ def test_feqa_accepts_another_decoding() -> None:
 )
 def test_a_group_contains_its_metrics_only(group: str, members: set[str], others: set[str]) -> None:
     with Engine(runtime()) as engine:
-        names = set(engine.metric_names(group))
+        names = set(engine.plan(group).names)
     assert members <= names
     assert not others & names

@@ -17,6 +17,7 @@ from groundwire.engine.schema.explanations import CriticExplanation, FlaggedToke
 from groundwire.engine.schema.options import CriticOptions
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import request_key
+from groundwire.repair import Critic
 from groundwire.runtime.calls import ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
@@ -69,8 +70,8 @@ def test_the_critic_reads_the_triples_and_the_last_turns() -> None:
     history = ["Hi!", "Is it good?", "Alien?", "Do you know it?"]
     with Engine(world()) as engine:
         engine.score(RIGHT, "Some text.", history=history, triples=FILMS[:2], metrics=["critic"])
-        assert isinstance(engine.runtime, FakeRuntime)
-        ((_, (call,)),) = engine.runtime.batches
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        ((_, (call,)),) = engine.core.runtime.batches
     assert call == ClassifyTokens(
         "critic",
         ("Alien directed by Ridley Scott | Alien starring Sigourney Weaver | Is it good? | Alien? | Do you know it?",),
@@ -104,7 +105,7 @@ def test_other_triples_are_another_question() -> None:
         values = [
             engine.score(RIGHT, triples=triples, metrics=["critic"]).value for triples in (FILMS, FILMS[4:], FILMS)
         ]
-        cached, hits, _ = engine.cache_info
+        cached, hits, _ = engine.core.scheduler.cache_info
     assert values == [pytest.approx(0.9), pytest.approx(0.1), pytest.approx(0.9)]
     assert (cached, hits) == (2, 1)
 
@@ -209,7 +210,7 @@ def test_a_new_mention_begins_where_the_critic_says_so(
     runtime = FakeRuntime({"critic": tag}, role_info={"critic": RoleInfo(labels, ("O",))})
     with Engine(runtime) as engine:
         score = engine.score(response, triples=FILMS, metrics=["critic"])
-        critique = engine.critique(response, triples=FILMS)
+        critique = Critic(engine).critique(response, FILMS)
     assert [span.text for span in score.unsupported] == expected
     assert [mention.text for mention in critique.mentions] == expected
 

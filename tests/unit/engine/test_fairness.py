@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, InvalidRequest, Options
+from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options
 from groundwire.engine.scheduling.admission import Admission
 from groundwire.engine.scheduling.fairness import KEPT, FairQueue
 from groundwire.engine.scheduling.jobs import Job, Task
@@ -162,7 +162,7 @@ def test_no_tenant_is_ahead_by_more_than_a_job_while_others_wait(jobs: list[tupl
 
 
 def test_tenants_do_not_change_a_score() -> None:
-    with Engine(world(), tenant_weights={"a": 2}) as engine:
+    with Engine(world(), LoadOptions(tenant_weights={"a": 2})) as engine:
         plain = engine.score("It is old.", "It is old.", metrics=["nli"])
         named = engine.score("It is old.", "It is old.", metrics=["nli"], options=Options(tenant="a"))
     assert (plain.value, plain.signature) == (named.value, named.signature)
@@ -171,7 +171,7 @@ def test_tenants_do_not_change_a_score() -> None:
 @pytest.mark.parametrize("weights", [["a"], {"a": 0}, {"a": -1.0}, {"a": float("inf")}, {"a": True}, {1: 1.0}])
 def test_weights_are_numbers_above_zero(weights: Any) -> None:
     with pytest.raises(InvalidRequest, match=r"tenant_weights.*numbers above 0"):
-        Engine(world(), tenant_weights=weights)
+        Engine(world(), LoadOptions(tenant_weights=weights))
 
 
 def test_statistics_say_what_an_engine_does_and_did() -> None:
@@ -183,7 +183,7 @@ def test_statistics_say_what_an_engine_does_and_did() -> None:
             engine.score("It is old.", "It is old.", metrics=["nli"])
         statistics = engine.statistics()
     assert (statistics.finished, statistics.active, statistics.queued) == (2, 0, {})
-    assert (statistics.cached_calls, statistics.cache_hits, statistics.cache_misses) == engine.cache_info
+    assert (statistics.cached_calls, statistics.cache_hits, statistics.cache_misses) == engine.core.scheduler.cache_info
     assert (statistics.stages["nli"].batches, statistics.stages["nli"].calls) == (1, 1)
     assert statistics.stages["nli"].ms >= 0.0
     assert seen[0].active == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from groundwire.engine import Engine, InvalidRequest, MetricResult, Options
+from groundwire.engine import Engine, InvalidRequest, LoadOptions, MetricResult, Options
 from groundwire.engine.verdict.decision import decide
 from groundwire.engine.verdict.fusions import choose_fusion
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, HeldOut, OrderStatistics, Profile
@@ -91,7 +91,7 @@ def test_a_verdict_states_its_threshold_and_its_promise() -> None:
 
 def test_the_option_reaches_the_verdict_and_its_signature() -> None:
     calibration = msgspec.structs.replace(CALIBRATION, fusions=(FAST,))
-    with Engine(world(), calibration=calibration) as engine:
+    with Engine(world(), LoadOptions(calibration=calibration)) as engine:
         score = engine.score(
             "Elvis was born in 1936.", "Elvis came in 1935.", options=Options(max_false_positive_rate=0.1)
         )
@@ -106,7 +106,7 @@ def test_the_option_reaches_the_verdict_and_its_signature() -> None:
 @pytest.mark.parametrize("rate", [0.0, 0.0009, 1.0, -1, float("nan"), "0.1"])
 def test_a_rate_out_of_range_is_refused(rate: object) -> None:
     with (
-        Engine(world(), calibration=CALIBRATION) as engine,
+        Engine(world(), LoadOptions(calibration=CALIBRATION)) as engine,
         pytest.raises(InvalidRequest, match="max_false_positive_rate"),
     ):
         engine.score("a", "b", options=Options(max_false_positive_rate=rate))  # type: ignore[arg-type]
@@ -117,7 +117,7 @@ def test_a_calibration_without_a_record_promises_nothing() -> None:
     calibration = msgspec.structs.replace(CALIBRATION, fusions=(old,))
     assert decide(scored("nli"), calibration, "balanced").threshold == 0.5
     with (
-        Engine(world(), calibration=calibration) as engine,
+        Engine(world(), LoadOptions(calibration=calibration)) as engine,
         pytest.raises(InvalidRequest, match="no record of held-out responses"),
     ):
         engine.score("a", "b", metrics=["nli"], options=Options(max_false_positive_rate=0.1))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from groundwire import engine as door
-from groundwire.engine import DeviceError, Engine, InvalidRequest, MetricResult, Options, Request, Score
+from groundwire.engine import DeviceError, Engine, InvalidRequest, LoadOptions, MetricResult, Options, Request, Score
 from groundwire.engine.schema.options import NliOptions, Q2Options
 from groundwire.engine.schema.validation import make_request
 from groundwire.generation import BeamSearch, GenerationOptions, Greedy, Sampling
@@ -163,9 +163,9 @@ def test_an_option_of_another_type_is_named(options: Any, message: str) -> None:
 
 def test_numbers_may_come_from_numpy() -> None:
     options = Options(deadline_ms=np.float32(1e6), max_windows=np.int64(9))
-    with Engine(world(), max_waiting=np.int64(3)) as engine:
+    with Engine(world(), LoadOptions(max_waiting=np.int64(3))) as engine:
         assert engine.score("a", "b", options=options).status == "scored"
-        assert engine.signature(options=options).endswith("max_windows=9")
+        assert engine.plan(options=options).signature.endswith("max_windows=9")
 
 
 LOAD: list[tuple[dict[str, Any], str]] = [
@@ -198,7 +198,7 @@ def test_an_engine_is_made_of_a_runtime() -> None:
     with pytest.raises(InvalidRequest, match=r"runtime is 'compact'; .* Engine\.load"):
         Engine("compact")  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="calibration is str; pass a Calibration"):
-        Engine(world(), calibration="mine.json")  # type: ignore[arg-type]
+        Engine(world(), LoadOptions(calibration="mine.json"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -205,5 +205,5 @@ def test_any_text_has_a_value_in_range_or_a_status(response: str, knowledge: str
 
 def test_the_group_of_the_papers_has_all_three() -> None:
     with Engine(FakeRuntime({})) as engine:
-        assert set(NAMES) <= set(engine.metric_names("paper"))
-        assert not set(NAMES) & set(engine.metric_names("fast"))
+        assert set(NAMES) <= set(engine.plan("paper").names)
+        assert not set(NAMES) & set(engine.plan("fast").names)

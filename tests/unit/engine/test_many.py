@@ -16,7 +16,16 @@ from typing import Any
 import pytest
 
 from groundwire import engine as engine_package
-from groundwire.engine import BundleError, DeviceError, Engine, EngineClosed, InvalidRequest, Options, Overloaded
+from groundwire.engine import (
+    BundleError,
+    DeviceError,
+    Engine,
+    EngineClosed,
+    InvalidRequest,
+    LoadOptions,
+    Options,
+    Overloaded,
+)
 from groundwire.engine.schema.options import FeqaOptions, Q2Options, TokenClassifierOptions
 from groundwire.generation import BeamSearch, Greedy
 from groundwire.runtime.calls import Classified, Classify, Read
@@ -52,10 +61,10 @@ def test_many_items_wait_when_other_callers_fill_the_engine() -> None:
         assert opened.wait(60)
         return label(call)
 
-    engine = Engine(world(nli=gated), max_waiting=2)
+    engine = Engine(world(nli=gated), LoadOptions(max_waiting=2))
     callers = ThreadPoolExecutor(2)
     busy = [callers.submit(engine.score, f"hello {i}", "Some Knowledge") for i in range(2)]
-    while engine._scheduler._unfinished < 2:
+    while engine.core.scheduler._unfinished < 2:
         assert not any(future.done() for future in busy)
         time.sleep(0.01)
     with pytest.raises(Overloaded):
@@ -83,7 +92,7 @@ def test_leaving_early_cancels_what_is_in_flight() -> None:
         scores.close()  # type: ignore[attr-defined]
         asyncio.run(leave(engine))
         engine.close(drain=True)
-        assert engine._scheduler._unfinished == 0
+        assert engine.core.scheduler._unfinished == 0
 
 
 @pytest.mark.parametrize(
@@ -132,10 +141,10 @@ def test_a_long_history_is_refused() -> None:
 
 def test_a_closed_engine_says_so() -> None:
     engine = Engine(world())
-    assert engine.is_healthy
+    assert engine.core.is_open
     engine.close()
     engine.close(drain=True)
-    assert not engine.is_healthy
+    assert not engine.core.is_open
     with pytest.raises(EngineClosed, match="load another"):
         engine.score(*ITEMS[0])
     with pytest.raises(EngineClosed):
@@ -170,9 +179,9 @@ def test_requests_with_a_higher_priority_are_served_first() -> None:
         threads = [score("first", 0)]
         assert started.wait(5)
         for name, priority in (("bulk", -1), ("usual", 0)):
-            before = engine._scheduler._submitted
+            before = engine.core.scheduler._submitted
             threads.append(score(name, priority))
-            while engine._scheduler._submitted == before:
+            while engine.core.scheduler._submitted == before:
                 time.sleep(0.01)
         opened.set()
         for thread in threads:

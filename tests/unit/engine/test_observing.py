@@ -32,5 +32,5 @@ def test_a_watcher_that_fails_disturbs_nothing(caplog: pytest.LogCaptureFixture)
         assert engine.score("Honey is sweet.", "Honey.", metrics=["nli"]).status == "scored"
         engine.observe_batches(None)
         assert engine.score("Honey is golden.", "Honey.", metrics=["nli"]).status == "scored"
-        assert engine.is_healthy
+        assert engine.core.is_open
     assert "no room for numbers" in caplog.text

@@ -59,9 +59,9 @@ def engine() -> Iterator[Engine]:
 
 def test_the_metric_is_found_by_name_and_in_its_groups(registered: Metric, engine: Engine) -> None:
     assert find("shouting") is registered
-    assert "shouting" in engine.metric_names("fast")
-    assert "shouting" in engine.metric_names("all")
-    assert "shouting" not in engine.metric_names("paper")
+    assert "shouting" in engine.plan("fast").names
+    assert "shouting" in engine.plan("all").names
+    assert "shouting" not in engine.plan("paper").names
 
 
 def test_the_metric_scores_alone_and_with_others(registered: Metric, engine: Engine) -> None:

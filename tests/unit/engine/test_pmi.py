@@ -238,10 +238,10 @@ def test_the_explanation_survives_json() -> None:
 
 def test_the_metrics_need_a_language_model() -> None:
     with Engine(FakeRuntime({"lm": score_text})) as engine:
-        assert {"pmi", "upmi"} <= set(engine.metric_names("all"))
-        assert not {"pmi", "upmi"} & set(engine.metric_names("fast"))
+        assert {"pmi", "upmi"} <= set(engine.plan("all").names)
+        assert not {"pmi", "upmi"} & set(engine.plan("fast").names)
     with Engine(FakeRuntime({})) as engine:
-        assert not {"pmi", "upmi"} & set(engine.metric_names("all"))
+        assert not {"pmi", "upmi"} & set(engine.plan("all").names)
 
 
 def make_narrow_runtime(limit: int, joined: int = 0) -> FakeRuntime:

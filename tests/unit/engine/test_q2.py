@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.engine import Engine, Options, Score
+from groundwire.engine import Engine, LoadOptions, Options, Score
 from groundwire.engine.metrics import q2
 from groundwire.engine.metrics.claims import keep_overlapping
 from groundwire.engine.schema.explanations import Q2Explanation
@@ -118,7 +118,7 @@ def test_with_single_no_question_follows_the_first_valid_one() -> None:
 @pytest.mark.parametrize("spare", [0, 1, 2])
 def test_a_device_with_time_to_spare_is_asked_all_questions_at_once(spare: int) -> None:
     runtime = FakeRuntime(ROLES, spare_requests=spare)
-    with Engine(runtime, cache_bytes=0) as engine:
+    with Engine(runtime, LoadOptions(cache_bytes=0)) as engine:
         # The second of the two requests starts while the first is unfinished.
         first, second = engine.score_many([("Elvis sang.", "Elvis sang.")] * 2)
     with Engine(world()) as engine:

@@ -24,8 +24,8 @@ def test_candidates_are_ordered_and_share_one_batch() -> None:
         assert [candidate.result.status for candidate in ranked] == ["scored"] * 4 + ["truncated"]
         values = [candidate.result.value for candidate in ranked[:4]]
         assert values == sorted(values, key=lambda value: -(value or 0.0))
-        assert isinstance(engine.runtime, FakeRuntime)
-        (role, calls), (_, measured) = engine.runtime.batches
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        (role, calls), (_, measured) = engine.core.runtime.batches
         assert role == "lm"
         assert [type(call) for call in measured] == [MeasureTexts], "only for the candidate that is too long"
         assert len(calls) == len(set(calls)) == 2 * 4, "a repeated candidate is asked about once"

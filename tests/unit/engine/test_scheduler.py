@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
 
-from groundwire.engine import Engine, EngineClosed, MetricResult, Options, Overloaded
+from groundwire.engine import Engine, EngineClosed, LoadOptions, MetricResult, Options, Overloaded
 from groundwire.engine.scheduling.cache import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
@@ -332,7 +332,7 @@ def test_eight_threads_get_the_same_scores_as_one_thread() -> None:
     texts = [(f"Elvis was born in {year}.", f"Elvis came in {year % 7 + 1900}.") for year in range(1900, 1960)]
     with Engine(world()) as engine:
         alone = [engine.score(*pair).metrics for pair in texts]
-    with Engine(world(), cache_bytes=1) as engine, ThreadPoolExecutor(8) as pool:
+    with Engine(world(), LoadOptions(cache_bytes=1)) as engine, ThreadPoolExecutor(8) as pool:
         together = [score.metrics for score in pool.map(lambda pair: engine.score(*pair), texts)]
         many = [score.metrics for score in engine.score_many(texts)]
     assert alone == together == many

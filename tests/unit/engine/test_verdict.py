@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Request, UnsupportedSpan
+from groundwire.engine import Engine, InvalidRequest, LoadOptions, MetricResult, Options, Request, UnsupportedSpan
 from groundwire.engine.schema.results import Timings
 from groundwire.engine.verdict.decision import decide, sigmoid
 from groundwire.engine.verdict.features import find_feature
@@ -159,7 +159,7 @@ def test_the_message_names_metrics_and_no_features() -> None:
 
 
 def test_the_engine_computes_the_metrics_that_the_calibration_reads(tmp_path: Path) -> None:
-    with Engine(world(), calibration=CALIBRATION) as engine:
+    with Engine(world(), LoadOptions(calibration=CALIBRATION)) as engine:
         score = engine.score("Elvis was born in 1936.", "Elvis came in 1935.")
         assert list(score.metrics) == ["q2", "overlap"]
         assert score.verdict.label == "consistent"  # Half of the answers agree, and few words are missing.

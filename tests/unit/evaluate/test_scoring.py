@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from groundwire.engine import Options
+from groundwire.engine import LoadOptions, Options
 from groundwire.engine.schema.options import Q2Options
 from groundwire.evaluate.datasets.examples import Example, sample_examples
 from groundwire.evaluate.scores.scoring import Settings, Stored, request_key, score_sets
@@ -141,7 +141,7 @@ def test_scores_made_under_a_calibration_are_the_same_scores(tmp_path: Path) -> 
             from groundwire.engine import Engine
             from tests.support.fakes import world
 
-            return Engine(world(), calibration=CALIBRATION)
+            return Engine(world(), LoadOptions(calibration=CALIBRATION))
 
     CALIBRATION.save(tmp_path / "mine.json")
     scored = score_sets({"set": EXAMPLES}, tmp_path, Calibrated(calibration=tmp_path / "mine.json"))

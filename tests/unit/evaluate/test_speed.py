@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 from groundwire.engine.schema.results import Request
 from groundwire.evaluate.speed.memory import used_gpu_mb
 from groundwire.evaluate.speed.rates import measure_rate
@@ -20,7 +20,7 @@ from tests.support.fakes import world
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    with Engine(world(), cache_bytes=0) as engine:
+    with Engine(world(), LoadOptions(cache_bytes=0)) as engine:
         yield engine
 
 

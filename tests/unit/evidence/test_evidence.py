@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from groundwire.cli import app
-from groundwire.engine import Engine, InvalidRequest, Options, Request, Score
+from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options, Request, Score
 from groundwire.engine.schema.options import Q2Options
-from groundwire.evidence import EvidencePacket
+from groundwire.evidence import Auditor, EvidencePacket
 from groundwire.evidence.packet import digest_json
 from groundwire.runtime.calls import Answer, Answered, Read
 from groundwire.runtime.fake import FakeRuntime
@@ -32,13 +32,13 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    with Engine(world(), calibration=CALIBRATION) as loaded:
+    with Engine(world(), LoadOptions(calibration=CALIBRATION)) as loaded:
         yield loaded
 
 
 def pack(engine: Engine, *, texts: bool = False, **fields: Any) -> EvidencePacket:
     score = engine.score(RESPONSE, KNOWLEDGE, history=HISTORY, metrics=["q2"])
-    return engine.evidence(score, RESPONSE, KNOWLEDGE, history=HISTORY, texts=texts, **fields)
+    return Auditor(engine).pack(score, RESPONSE, KNOWLEDGE, history=HISTORY, texts=texts, **fields)
 
 
 def test_a_packet_is_read_back_and_verified(engine: Engine) -> None:
@@ -48,23 +48,23 @@ def test_a_packet_is_read_back_and_verified(engine: Engine) -> None:
     assert read.created == NOON
     assert read.versions["groundwire"]
     assert read.score.value == 0.5
-    assert read.score.signature == engine.signature(["q2"])
-    verification = engine.verify(read)
+    assert read.score.signature == engine.plan(["q2"]).signature
+    verification = Auditor(engine).verify(read)
     assert (verification.status, verification.differences, verification.settings) == ("verified", (), ())
 
 
 def test_other_spaces_and_another_order_are_the_same_packet(engine: Engine) -> None:
     fields = json.loads(pack(engine, texts=True).to_json())
     other = json.dumps({name: fields[name] for name in reversed(fields)}, indent=3)
-    assert engine.verify(EvidencePacket.from_json(other)).status == "verified"
+    assert Auditor(engine).verify(EvidencePacket.from_json(other)).status == "verified"
 
 
 def test_without_texts_a_packet_quotes_nothing(engine: Engine) -> None:
     packet = pack(engine)
     assert [word for word in WORDS if word in packet.to_json()] == []
     assert all(word in pack(engine, texts=True).to_json() for word in WORDS)
-    assert engine.verify(packet).status == "no_texts"
-    assert engine.verify(packet, Request(RESPONSE, KNOWLEDGE, HISTORY)).status == "verified"
+    assert Auditor(engine).verify(packet).status == "no_texts"
+    assert Auditor(engine).verify(packet, Request(RESPONSE, KNOWLEDGE, HISTORY)).status == "verified"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_without_texts_a_packet_quotes_nothing(engine: Engine) -> None:
     ],
 )
 def test_other_texts_are_named(engine: Engine, request_: Request, field: str) -> None:
-    verification = engine.verify(pack(engine), request_)
+    verification = Auditor(engine).verify(pack(engine), request_)
     assert verification.status == "other_texts"
     assert [difference.field for difference in verification.differences] == [field]
 
@@ -100,7 +100,7 @@ def test_every_changed_byte_is_noticed(engine: Engine, texts: bool) -> None:
                 packet = EvidencePacket.from_json(bytes(changed))
             except InvalidRequest:
                 continue
-            assert engine.verify(packet).status == "changed", bytes(changed[max(index - 40, 0) : index + 20])
+            assert Auditor(engine).verify(packet).status == "changed", bytes(changed[max(index - 40, 0) : index + 20])
     assert noticed > 1.95 * len(raw)
 
 
@@ -131,7 +131,7 @@ def test_a_changed_packet_with_a_digest_of_its_own_is_not_verified(
     inner[path[-1]] = value
     forged = msgspec.convert(fields | {"digest": ""}, EvidencePacket)
     forged = msgspec.structs.replace(forged, digest=digest_json(forged))
-    verification = engine.verify(forged, Request(RESPONSE, KNOWLEDGE, HISTORY))
+    verification = Auditor(engine).verify(forged, Request(RESPONSE, KNOWLEDGE, HISTORY))
     named = [difference.field for difference in (*verification.differences, *verification.settings)]
     assert verification.differences or verification.settings, path
     assert ".".join(path) in named or "score.signature" in named, named
@@ -140,7 +140,7 @@ def test_a_changed_packet_with_a_digest_of_its_own_is_not_verified(
 def test_a_score_of_other_texts_inside_a_packet_is_a_contradiction(engine: Engine) -> None:
     packet = pack(engine, texts=True)
     forged = msgspec.structs.replace(packet, texts=Request(RESPONSE, ("Elvis came.",), HISTORY), digest="")
-    verification = engine.verify(msgspec.structs.replace(forged, digest=digest_json(forged)))
+    verification = Auditor(engine).verify(msgspec.structs.replace(forged, digest=digest_json(forged)))
     assert verification.status == "changed"
     assert [difference.field for difference in verification.differences] == ["request.knowledge"]
 
@@ -167,13 +167,13 @@ def no_answer(call: Answer) -> Outcome:
 
 def test_something_else_is_computed(engine: Engine) -> None:
     packet = pack(engine, texts=True)
-    with Engine(world(qa=no_answer), calibration=CALIBRATION) as other:
-        different = other.verify(packet)
+    with Engine(world(qa=no_answer), LoadOptions(calibration=CALIBRATION)) as other:
+        different = Auditor(other).verify(packet)
     roles = world(qa=no_answer)._answers
-    with Engine(OtherDevice(roles), calibration=CALIBRATION) as elsewhere:
-        explained = elsewhere.verify(packet)
-    with Engine(OtherDevice(world()._answers), calibration=CALIBRATION) as equal:
-        verified = equal.verify(packet)
+    with Engine(OtherDevice(roles), LoadOptions(calibration=CALIBRATION)) as elsewhere:
+        explained = Auditor(elsewhere).verify(packet)
+    with Engine(OtherDevice(world()._answers), LoadOptions(calibration=CALIBRATION)) as equal:
+        verified = Auditor(equal).verify(packet)
     assert different.status == "different"
     assert "score.value" in [difference.field for difference in different.differences]
     assert explained.status == "other_settings"
@@ -185,14 +185,14 @@ def test_something_else_is_computed(engine: Engine) -> None:
 def test_a_score_of_something_else_gets_no_packet(engine: Engine) -> None:
     score = engine.score(RESPONSE, KNOWLEDGE)
     with pytest.raises(InvalidRequest, match="made with other settings"):
-        engine.evidence(score, RESPONSE, KNOWLEDGE, options=Options(q2=Q2Options(nli=False)))
+        Auditor(engine).pack(score, RESPONSE, KNOWLEDGE, scoring=Options(q2=Q2Options(nli=False)))
     with pytest.raises(InvalidRequest, match="not of this response"):
-        engine.evidence(score, "A text of its own.", KNOWLEDGE)
+        Auditor(engine).pack(score, "A text of its own.", KNOWLEDGE)
     with pytest.raises(InvalidRequest, match="a time zone"):
-        engine.evidence(score, RESPONSE, KNOWLEDGE, created=datetime(2026, 1, 1))
+        Auditor(engine).pack(score, RESPONSE, KNOWLEDGE, created=datetime(2026, 1, 1))
     (invalid,) = engine.score_many([("", "")])
     with pytest.raises(InvalidRequest, match="has no results"):
-        engine.evidence(invalid, RESPONSE, KNOWLEDGE)
+        Auditor(engine).pack(invalid, RESPONSE, KNOWLEDGE)
 
 
 def run(*args: object) -> Result:

@@ -17,6 +17,7 @@ from groundwire.generation import (
     DelayedBeamSearch,
     Generation,
     GenerationOptions,
+    Generator,
     Greedy,
     Sampling,
 )
@@ -30,13 +31,13 @@ GREEDY = GenerationOptions(method="greedy")
 
 
 def list_calls(engine: Engine) -> list[Any]:
-    assert isinstance(engine.runtime, FakeRuntime)
-    return [call for _, calls in engine.runtime.batches for call in calls]
+    assert isinstance(engine.core.runtime, FakeRuntime)
+    return [call for _, calls in engine.core.runtime.batches for call in calls]
 
 
 def test_a_response_with_its_tokens_and_settings() -> None:
     with make_engine() as engine:
-        generation = engine.generate(KNOWLEDGE, HISTORY)
+        generation = Generator(engine).generate(KNOWLEDGE, HISTORY)
     assert generation.status == "generated"
     assert generation.text == generation.responses[0].text == "wasps make honey"
     (response,) = generation.responses
@@ -60,7 +61,7 @@ def test_without_cpmi_there_is_no_mean_of_it() -> None:
         return (GeneratedSequence("yes", -1.0, (SequenceToken(5, "yes", -1.0, None),), False),)
 
     with make_engine(generator=plain) as engine:
-        (response,) = engine.generate((), HISTORY, GenerationOptions(alpha=0)).responses
+        (response,) = Generator(engine).generate((), HISTORY, GenerationOptions(alpha=0)).responses
     assert (response.cpmi, response.tokens[0].cpmi, response.finished) == (None, None, False)
 
 
@@ -85,7 +86,7 @@ def test_without_cpmi_there_is_no_mean_of_it() -> None:
 )
 def test_methods_are_decoding_records(settings: dict[str, Any], decoding: Any) -> None:
     with make_engine() as engine:
-        generation = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(**settings), metrics=["pmi"])
+        generation = Generator(engine).generate(KNOWLEDGE, HISTORY, GenerationOptions(**settings), metrics=["pmi"])
         call = list_calls(engine)[0]
     assert call == Generate((KNOWLEDGE,), tuple(HISTORY), decoding, 0.25, 0.6)
     assert generation.decoding == decoding
@@ -93,8 +94,10 @@ def test_methods_are_decoding_records(settings: dict[str, Any], decoding: Any) -
 
 def test_candidates_are_checked_and_ranked() -> None:
     with make_engine() as engine:
-        generation = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(n=3, n_candidates=5), metrics=["pmi"])
-        batches = engine.runtime.batches  # type: ignore[attr-defined]
+        generation = Generator(engine).generate(
+            KNOWLEDGE, HISTORY, GenerationOptions(n=3, n_candidates=5), metrics=["pmi"]
+        )
+        batches = engine.core.runtime.batches  # type: ignore[attr-defined]
     assert [response.text for response in generation.responses] == [
         "bees make honey",
         "wasps make honey",
@@ -113,9 +116,9 @@ def test_candidates_are_checked_and_ranked() -> None:
 
 def test_a_check_is_what_score_says() -> None:
     with make_engine() as engine:
-        for response in engine.generate(
-            KNOWLEDGE, HISTORY, GenerationOptions(n=3), metrics=["pmi", "overlap"]
-        ).responses:
+        for response in (
+            Generator(engine).generate(KNOWLEDGE, HISTORY, GenerationOptions(n=3), metrics=["pmi", "overlap"]).responses
+        ):
             alone = engine.score(response.text, KNOWLEDGE, history=HISTORY, metrics=["pmi", "overlap"])
             assert response.check is not None
             assert response.check.metrics == alone.metrics
@@ -125,7 +128,9 @@ def test_a_check_is_what_score_says() -> None:
 
 def test_a_response_without_words_comes_last() -> None:
     with make_engine() as engine:
-        generation = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(n=5, n_candidates=5), metrics=["overlap"])
+        generation = Generator(engine).generate(
+            KNOWLEDGE, HISTORY, GenerationOptions(n=5, n_candidates=5), metrics=["overlap"]
+        )
     assert [response.text for response in generation.responses][-1] == " "
     assert generation.responses[-1].check is None
     assert len(generation.responses) == 4
@@ -141,7 +146,9 @@ def test_checks_have_what_is_left_of_the_deadline(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Scheduler, "submit", noted)
     with make_engine() as engine:
-        generation = engine.generate(KNOWLEDGE, HISTORY, metrics=["overlap"], options=Options(deadline_ms=60_000))
+        generation = Generator(engine).generate(
+            KNOWLEDGE, HISTORY, metrics=["overlap"], scoring=Options(deadline_ms=60_000)
+        )
     assert generation.responses[0].check is not None
     writing = generation.timings.total_ms - generation.responses[0].check.timings.total_ms
     assert asked == [60_000, pytest.approx(60_000 - writing)]
@@ -149,19 +156,21 @@ def test_checks_have_what_is_left_of_the_deadline(monkeypatch: pytest.MonkeyPatc
 
 def test_asyncio_gives_the_same() -> None:
     with make_engine() as engine:
-        expected = engine.generate(KNOWLEDGE, HISTORY, GenerationOptions(n=2), metrics=["pmi"])
-        generation = asyncio.run(engine.agenerate(KNOWLEDGE, HISTORY, GenerationOptions(n=2), metrics=["pmi"]))
+        expected = Generator(engine).generate(KNOWLEDGE, HISTORY, GenerationOptions(n=2), metrics=["pmi"])
+        generation = asyncio.run(
+            Generator(engine).agenerate(KNOWLEDGE, HISTORY, GenerationOptions(n=2), metrics=["pmi"])
+        )
     assert [response.text for response in generation.responses] == [response.text for response in expected.responses]
     assert generation.signature == expected.signature
 
 
 def test_streaming_ends_with_the_whole() -> None:
     with make_engine() as engine:
-        stream = engine.generate_stream(KNOWLEDGE, HISTORY, GREEDY)
+        stream = Generator(engine).stream(KNOWLEDGE, HISTORY, GREEDY)
         with pytest.raises(InvalidRequest, match="take all pieces"):
             _ = stream.result
         assert "".join(stream) == "wasps make honey"
-        assert stream.result.responses == engine.generate(KNOWLEDGE, HISTORY, GREEDY).responses
+        assert stream.result.responses == Generator(engine).generate(KNOWLEDGE, HISTORY, GREEDY).responses
         assert list(stream) == []
 
 
@@ -176,7 +185,7 @@ def test_a_stream_ends_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(FakeRuntime, "stream", steps)
     with make_engine() as engine:
-        stream = engine.generate_stream(KNOWLEDGE, HISTORY, GREEDY, options=Options(deadline_ms=20))
+        stream = Generator(engine).stream(KNOWLEDGE, HISTORY, GREEDY, scoring=Options(deadline_ms=20))
         assert next(stream) == "bees "
         time.sleep(0.05)  # time between two pieces does not count
         assert list(stream) == []
@@ -197,7 +206,7 @@ def test_what_happens_to_a_valid_request_is_a_status(history: list[str], status:
 
     options = Options(deadline_ms=10) if status == "deadline" else None
     with make_engine(generator=slow) as engine:
-        generation = engine.generate(KNOWLEDGE, history, metrics=["pmi"], options=options)
+        generation = Generator(engine).generate(KNOWLEDGE, history, metrics=["pmi"], scoring=options)
     assert (generation.status, generation.responses, generation.text) == (status, (), "")
     assert generation.message
 
@@ -234,14 +243,14 @@ def test_unusable_input(given: dict[str, Any], problem: str) -> None:
     generation = request.pop("generation", None) or GenerationOptions(**request)
     with make_engine() as engine:
         with pytest.raises(InvalidRequest, match=problem):
-            engine.generate(*texts, generation, metrics=metrics)
+            Generator(engine).generate(*texts, generation, metrics=metrics)
         assert list_calls(engine) == [], "nothing is run for a request that cannot be used"
 
 
 @pytest.mark.parametrize("generation", [GenerationOptions(n=2), GenerationOptions(n_candidates=1)])
 def test_a_stream_is_one_response_without_checks(generation: GenerationOptions) -> None:
     with make_engine() as engine, pytest.raises(InvalidRequest, match="one response and does not check it"):
-        engine.generate_stream(KNOWLEDGE, HISTORY, generation)
+        Generator(engine).stream(KNOWLEDGE, HISTORY, generation)
 
 
 def test_what_only_the_model_refuses_is_raised_too() -> None:
@@ -249,12 +258,12 @@ def test_what_only_the_model_refuses_is_raised_too() -> None:
         raise InvalidRequest("BeamSearch: max_length=65; this model has positions for 32 at most.")
 
     with make_engine(generator=short) as engine, pytest.raises(InvalidRequest, match="positions for 32"):
-        engine.generate(KNOWLEDGE, HISTORY)
+        Generator(engine).generate(KNOWLEDGE, HISTORY)
 
 
 def test_a_bundle_without_a_generator() -> None:
     with Engine(FakeRuntime({"lm": language_model})) as engine, pytest.raises(InvalidRequest) as caught:
-        engine.generate(KNOWLEDGE, HISTORY)
+        Generator(engine).generate(KNOWLEDGE, HISTORY)
     assert "needs the role 'generator'; the bundle has lm" in str(caught.value)
     assert "groundwire export" in str(caught.value)
     assert "Engine.load('compact', extra=['generator'])" in str(caught.value)
@@ -262,6 +271,6 @@ def test_a_bundle_without_a_generator() -> None:
 
 def test_braces_and_many_passages_reach_the_model_as_they_are() -> None:
     with make_engine() as engine:
-        engine.generate(["a {history} b", " ", "c"], ["{knowledge}", "d"])
+        Generator(engine).generate(["a {history} b", " ", "c"], ["{knowledge}", "d"])
         (call,) = list_calls(engine)
     assert (call.knowledge, call.history) == (("a {history} b", "c"), ("{knowledge}", "d"))

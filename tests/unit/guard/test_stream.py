@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from groundwire.engine import Engine, InvalidRequest, Options, Score, StreamClosed
+from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options, Score, StreamClosed
 from groundwire.engine.schema.options import Q2Options
 from groundwire.engine.schema.results import Timings
 from groundwire.engine.text.sentences import sentences
@@ -19,6 +19,7 @@ from groundwire.guard import (
     Correct,
     Fallback,
     FinalEvent,
+    Guard,
     Policy,
     Redact,
     Refine,
@@ -59,7 +60,7 @@ def engine() -> Iterator[Engine]:
 
 
 def open_stream(engine: Engine, policy: Policy | None = None, **settings: Any) -> ResponseStream:
-    return engine.stream(KNOWLEDGE, metrics=METRICS, policy=policy, **settings)
+    return Guard(engine).open(KNOWLEDGE, metrics=METRICS, policy=policy, **settings)
 
 
 def run(stream: ResponseStream, pieces: list[str]) -> list[Event]:
@@ -255,7 +256,7 @@ def test_without_a_calibration_nothing_leaves() -> None:
 
 
 def test_without_a_metric_that_the_verdict_needs_nothing_leaves(engine: Engine) -> None:
-    with engine.stream(KNOWLEDGE, metrics=["verifiability"]) as stream:
+    with Guard(engine).open(KNOWLEDGE, metrics=["verifiability"]) as stream:
         blocked = stream.feed("Honey is sweet. It")[-1]
     assert isinstance(blocked, Blocked)
     assert "needs the metric nli" in blocked.message
@@ -423,10 +424,10 @@ def test_a_sentence_is_repaired_with_a_graph(by_graph: bool) -> None:
     runtime = graph_world.world(**(ROLES | {"nli": classify}))
     graph = KnowledgeGraph.from_triples(graph_world.FILMS)
     action = Refine(graph) if by_graph else Refine()
-    with Engine(runtime, calibration=CALIBRATION) as engine:
-        stream = engine.stream(
+    with Engine(runtime, LoadOptions(calibration=CALIBRATION)) as engine:
+        stream = Guard(engine).open(
             "Ridley Scott directed Alien.",
-            ["Do you know Alien?"],
+            history=["Do you know Alien?"],
             triples=() if by_graph else graph_world.FILMS,
             metrics=["nli", "verifiability"],
             policy=Policy(inconsistent=action),
@@ -438,7 +439,7 @@ def test_a_sentence_is_repaired_with_a_graph(by_graph: bool) -> None:
 @pytest.mark.parametrize("otherwise", ["block", "redact"])
 def test_a_sentence_is_corrected_by_the_knowledge_or_else(otherwise: Any) -> None:
     with make_correcting_engine() as engine:
-        stream = engine.stream(
+        stream = Guard(engine).open(
             "The violin has four strings.", policy=Policy(inconsistent=Correct(otherwise), unknown="flag")
         )
         events = run(stream, ["The violin has six strings. ", "The violin sings loudly. ", "Four strings."])
@@ -456,7 +457,7 @@ def test_a_sentence_is_corrected_by_the_knowledge_or_else(otherwise: Any) -> Non
 def test_without_a_verdict_nothing_is_corrected() -> None:
     with make_correcting_engine(None) as engine:
         policy = Policy(unknown=Correct("redact"))
-        stream = engine.stream("The violin has four strings.", metrics=["nli", "values"], policy=policy)
+        stream = Guard(engine).open("The violin has four strings.", metrics=["nli", "values"], policy=policy)
         run(stream, ["The violin has six strings."])
     assert stream.released == "[…]"
 
@@ -637,12 +638,12 @@ def test_a_stream_without_words_has_no_score(engine: Engine) -> None:
 )
 def test_a_stream_that_cannot_be_opened(engine: Engine, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
-        engine.stream(KNOWLEDGE, **settings)
+        Guard(engine).open(KNOWLEDGE, **settings)
 
 
 def test_a_repair_needs_facts() -> None:
     with Engine(graph_world.world(**ROLES)) as engine, pytest.raises(InvalidRequest, match="Refine without a graph"):
-        engine.stream(KNOWLEDGE, metrics=["nli"], policy=Policy(inconsistent=Refine()))
+        Guard(engine).open(KNOWLEDGE, metrics=["nli"], policy=Policy(inconsistent=Refine()))
 
 
 def test_errors_are_of_one_tree() -> None:

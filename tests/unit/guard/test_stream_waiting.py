@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, EngineClosed, InvalidRequest, Options, Overloaded, StreamClosed
-from groundwire.guard import Blocked, FinalEvent, Policy, Regenerate, Release, SentenceEvent
+from groundwire.guard import Blocked, FinalEvent, Guard, Policy, Regenerate, Release, SentenceEvent
 from groundwire.guard.core import AT_ONCE
 from groundwire.guard.records import Event
 from groundwire.guard.stream import ResponseStream
@@ -47,7 +47,7 @@ def open_engine(**settings: Any) -> Iterator[tuple[Engine, Gate]]:
 
 
 def open_stream(engine: Engine, policy: Policy | None = None, **settings: Any) -> ResponseStream:
-    return engine.stream(KNOWLEDGE, metrics=METRICS, policy=policy, **settings)
+    return Guard(engine).open(KNOWLEDGE, metrics=METRICS, policy=policy, **settings)
 
 
 def list_kinds(events: Any) -> list[str]:
@@ -80,7 +80,7 @@ def test_a_forked_process_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None
         stream = open_stream(engine)
         stream.feed("Honey")
         with monkeypatch.context() as patch:
-            patch.setattr(engine._scheduler, "_get_process", lambda: -1)
+            patch.setattr(engine.core.scheduler, "_get_process", lambda: -1)
             with pytest.raises(EngineClosed, match="Load the engine after the fork"):
                 stream.feed(" is")
             stream.close()
@@ -338,7 +338,7 @@ def test_the_check_of_a_sentence_runs_while_the_next_word_is_awaited() -> None:
         assert gate.asked.wait(60)
         gate.opened.set()
         assert list_kinds(stream.feed(" It")) == ["SentenceEvent", "Release"]
-        asked = [text_of(call) for _, calls in engine.runtime.batches for call in calls]  # type: ignore[attr-defined]
+        asked = [text_of(call) for _, calls in engine.core.runtime.batches for call in calls]  # type: ignore[attr-defined]
         assert asked == ["Honey is slow."] * len(METRICS)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from groundwire.engine import Engine, InvalidRequest, ModelError, Options
 from groundwire.engine.schema.explanations import PassageRange
-from groundwire.repair import Correction
+from groundwire.repair import Correction, CorrectOptions, Corrector
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.protocol import Outcome
 from tests.support import fakes
@@ -55,7 +55,7 @@ def test_unsupported_words_give_way_to_those_of_the_knowledge(
     response: str, knowledge: str, expected: str | None, source: str
 ) -> None:
     with make_engine() as engine:
-        correction = engine.correct(response, knowledge)
+        correction = Corrector(engine).correct(response, knowledge)
     assert (correction.status, correction.response) == ("corrected", expected or knowledge)
     assert {edit.source for edit in correction.edits} == {source}
     assert correction.accepted
@@ -83,7 +83,7 @@ def check_edits(correction: Correction, knowledge: str) -> None:
 
 def test_an_edit_cites_what_it_is_taken_from_and_the_words_that_it_is_about() -> None:
     with make_engine() as engine:
-        (edit,) = engine.correct("It has six strings.", ["Nothing here.", VIOLIN]).edits
+        (edit,) = Corrector(engine).correct("It has six strings.", ["Nothing here.", VIOLIN]).edits
     assert edit.evidence == PassageRange(1, VIOLIN.index("four"), VIOLIN.index("four") + len("four"))
     assert edit.span is not None
     assert (edit.span.type, edit.span.knowledge, edit.span.severity) == ("number", "contradicts", "high")
@@ -93,7 +93,7 @@ def test_an_answer_of_the_knowledge_replaces_what_was_asked_about() -> None:
     roles = fakes.ROLES | {"nli": entail}
     with make_engine(**roles) as engine:
         # No value of the knowledge has the same role, but the reader finds one.
-        correction = engine.correct(
+        correction = Corrector(engine).correct(
             "The tale was heard in 1950.", "In 1960 it was read, and the tale was heard.", metrics=["q2", *METRICS]
         )
     assert correction.response == "The tale was heard in 1960."
@@ -103,7 +103,7 @@ def test_an_answer_of_the_knowledge_replaces_what_was_asked_about() -> None:
 def test_sentences_are_corrected_together_and_the_others_stay() -> None:
     response = "It has six strings.  The violin is old. Stradivari made it in Turin."
     with make_engine() as engine:
-        correction = engine.correct(response, VIOLIN, max_drafts=8)
+        correction = Corrector(engine).correct(response, VIOLIN, options=CorrectOptions(max_drafts=8))
     assert correction.response == "It has four strings.  The violin is old. Stradivari made it in Cremona."
     assert [edit.old for edit in correction.edits] == ["six", "Turin"]
     check_edits(correction, VIOLIN)
@@ -112,10 +112,15 @@ def test_sentences_are_corrected_together_and_the_others_stay() -> None:
 def test_a_sentence_is_left_out_only_if_the_caller_allows_it_and_another_remains() -> None:
     response = "Bob sings loudly. The violin is old."
     with make_engine() as engine:
-        assert engine.correct(response, VIOLIN).status == "refused"
-        shorter = engine.correct(response, VIOLIN, remove_sentences=True)
-        last = engine.correct("The violin is old. Bob sings loudly.", VIOLIN, remove_sentences=True)
-        assert engine.correct("Bob sings loudly.", VIOLIN, remove_sentences=True).status == "refused"
+        assert Corrector(engine).correct(response, VIOLIN).status == "refused"
+        shorter = Corrector(engine).correct(response, VIOLIN, options=CorrectOptions(remove_sentences=True))
+        last = Corrector(engine).correct(
+            "The violin is old. Bob sings loudly.", VIOLIN, options=CorrectOptions(remove_sentences=True)
+        )
+        assert (
+            Corrector(engine).correct("Bob sings loudly.", VIOLIN, options=CorrectOptions(remove_sentences=True)).status
+            == "refused"
+        )
     assert (shorter.response, last.response) == ("The violin is old.", "The violin is old.")
     assert [edit.action for edit in (*shorter.edits, *last.edits)] == ["remove_sentence"] * 2
     check_edits(shorter, VIOLIN)
@@ -124,14 +129,14 @@ def test_a_sentence_is_left_out_only_if_the_caller_allows_it_and_another_remains
 
 def test_what_is_consistent_is_clean() -> None:
     with make_engine() as engine:
-        correction = engine.correct("It has four strings.", VIOLIN)
+        correction = Corrector(engine).correct("It has four strings.", VIOLIN)
     assert (correction.status, correction.response, correction.edits) == ("clean", "It has four strings.", ())
     assert (correction.after, correction.accepted, correction.probability_before) == (None, None, None)
 
 
 def test_what_the_knowledge_has_nothing_for_is_refused_with_the_reason() -> None:
     with make_engine() as engine:
-        correction = engine.correct("Bob sings loudly.", VIOLIN)
+        correction = Corrector(engine).correct("Bob sings loudly.", VIOLIN)
     assert (correction.status, correction.response) == ("refused", "Bob sings loudly.")
     assert "nothing of the same kind" in correction.message
     assert correction.unresolved == correction.before.unsupported
@@ -143,7 +148,7 @@ def test_a_draft_that_is_not_better_is_refused() -> None:
 
     with make_engine(nli=doubt) as engine:
         # The values of the draft are right, but the model doubts it as before.
-        correction = engine.correct(
+        correction = Corrector(engine).correct(
             "The plan was rejected by the old board.", "The plan was approved by the old board."
         )
     assert (correction.status, correction.response) == ("refused", "The plan was rejected by the old board.")
@@ -152,7 +157,7 @@ def test_a_draft_that_is_not_better_is_refused() -> None:
 
 def test_a_name_of_which_the_knowledge_has_a_part_is_not_exchanged() -> None:
     with make_engine() as engine:
-        correction = engine.correct(
+        correction = Corrector(engine).correct(
             "The old song is that of Bob Ross.", "The old song that Ann Lee sang is of the year in which Ross was born."
         )
     assert "Bob Ross" in correction.response
@@ -160,17 +165,17 @@ def test_a_name_of_which_the_knowledge_has_a_part_is_not_exchanged() -> None:
 
 def test_a_supported_value_in_other_words_is_not_touched() -> None:
     with make_engine() as engine:
-        correction = engine.correct("It was sung in the 19th century by Bob.", "It was sung in 1889 by Ann.")
+        correction = Corrector(engine).correct("It was sung in the 19th century by Bob.", "It was sung in 1889 by Ann.")
     assert "19th century" in correction.response
 
 
 def test_without_a_verdict_nothing_is_corrected() -> None:
     with make_engine(None) as engine:
-        correction = engine.correct("It has six strings.", VIOLIN, metrics=METRICS)
+        correction = Corrector(engine).correct("It has six strings.", VIOLIN, metrics=METRICS)
     assert (correction.status, correction.response) == ("unknown", "It has six strings.")
     assert "no calibration" in correction.message
     with make_engine() as engine:
-        correction = engine.correct("It has six strings.", VIOLIN, metrics=["values"])
+        correction = Corrector(engine).correct("It has six strings.", VIOLIN, metrics=["values"])
     assert (correction.status, correction.response) == ("unknown", "It has six strings.")
 
 
@@ -185,14 +190,14 @@ def test_a_model_that_fails_ends_the_correction_before_or_after_the_drafts() -> 
 
     for roles in (fail, fail_later):
         with make_engine(nli=roles) as engine:
-            correction = engine.correct("It has six strings.", VIOLIN)
+            correction = Corrector(engine).correct("It has six strings.", VIOLIN)
         assert (correction.status, correction.response, correction.edits) == ("failed", "It has six strings.", ())
         assert correction.message
 
 
 def test_a_deadline_that_has_passed_leaves_the_response_as_it_is() -> None:
     with make_engine() as engine:
-        correction = engine.correct("It has six strings.", VIOLIN, options=Options(deadline_ms=1e-9))
+        correction = Corrector(engine).correct("It has six strings.", VIOLIN, scoring=Options(deadline_ms=1e-9))
     assert (correction.status, correction.response) == ("deadline", "It has six strings.")
 
 
@@ -207,14 +212,14 @@ def test_no_more_drafts_are_scored_than_allowed() -> None:
             return entail(Classify(call.role, ("nothing",), call.hypothesis))
 
         with make_engine(nli=note) as engine:
-            engine.correct(response, knowledge, max_drafts=allowed)
+            Corrector(engine).correct(response, knowledge, options=CorrectOptions(max_drafts=allowed))
         assert 1 < len(asked) <= 1 + allowed
 
 
 def test_asyncio_gives_the_same_and_records_survive_json() -> None:
     with make_engine() as engine:
-        correction = engine.correct("It has six strings.", VIOLIN)
-        other = asyncio.run(engine.acorrect("It has six strings.", VIOLIN))
+        correction = Corrector(engine).correct("It has six strings.", VIOLIN)
+        other = asyncio.run(Corrector(engine).acorrect("It has six strings.", VIOLIN))
     assert (other.response, other.edits, other.signature) == (
         correction.response,
         correction.edits,
@@ -226,7 +231,7 @@ def test_asyncio_gives_the_same_and_records_survive_json() -> None:
 
 def test_cancelling_the_task_cancels_the_request() -> None:
     async def main(engine: Engine) -> None:
-        task = asyncio.create_task(engine.acorrect("It has six strings.", VIOLIN))
+        task = asyncio.create_task(Corrector(engine).acorrect("It has six strings.", VIOLIN))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -234,7 +239,7 @@ def test_cancelling_the_task_cancels_the_request() -> None:
 
     with make_engine() as engine:
         asyncio.run(main(engine))
-        assert engine.correct("It has six strings.", VIOLIN).status == "corrected"
+        assert Corrector(engine).correct("It has six strings.", VIOLIN).status == "corrected"
 
 
 @pytest.mark.parametrize(
@@ -248,13 +253,15 @@ def test_cancelling_the_task_cancels_the_request() -> None:
 )
 def test_unusable_arguments_are_named(settings: dict[str, Any], message: str) -> None:
     with make_engine() as engine, pytest.raises(InvalidRequest, match=message):
-        engine.correct(**{"response": "It is old.", "knowledge": VIOLIN, **settings})
+        Corrector(engine).correct(**{"response": "It is old.", "knowledge": VIOLIN, **settings})
 
 
 def test_the_metrics_that_are_compared_are_those_of_the_verdict_and_the_quick_ones() -> None:
     roles = fakes.ROLES | {"nli": entail}
     with make_engine(**roles) as engine:
-        correction = engine.correct("It has six strings.", VIOLIN, metrics=["q2", "nli", "values", "overlap"])
+        correction = Corrector(engine).correct(
+            "It has six strings.", VIOLIN, metrics=["q2", "nli", "values", "overlap"]
+        )
     assert correction.after is not None
     assert "q2" in correction.before.metrics
     assert set(correction.after.metrics) == {"nli", "values", "overlap"}

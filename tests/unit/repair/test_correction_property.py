@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from groundwire.engine.text.words import WORD
 from groundwire.engine.values.records import Name
 from groundwire.engine.values.support import check_values
-from groundwire.repair import Correction
+from groundwire.repair import Correction, CorrectOptions, Corrector
 from groundwire.repair.correction.sources import find_parts
 from groundwire.runtime.calls import (
     Answer,
@@ -89,8 +89,11 @@ class Adversary:
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), st.integers(0, 2**32), st.booleans())
 def test_no_name_and_no_number_is_made_up(response: str, knowledge: list[str], seed: int, removes: bool) -> None:
     with make_engine(**Adversary(seed).roles) as engine:
-        correction = engine.correct(
-            response, knowledge, metrics=("q2", *METRICS), max_drafts=12, remove_sentences=removes
+        correction = Corrector(engine).correct(
+            response,
+            knowledge,
+            metrics=("q2", *METRICS),
+            options=CorrectOptions(max_drafts=12, remove_sentences=removes),
         )
     if correction.status != "corrected":
         assert (correction.response, correction.edits, correction.after) == (response, (), None)

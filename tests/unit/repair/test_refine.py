@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, Options, Triple
-from groundwire.repair import KnowledgeGraph, Refinement
+from groundwire.repair import Critic, KnowledgeGraph, Refinement, Refiner
 from groundwire.repair.nph.context import find_path
 from groundwire.repair.nph.steps import RefineOptions
 from groundwire.runtime.calls import ClassifyTokens, FindSpans, Retrieve, TextSpan
@@ -27,7 +27,7 @@ ALIEN = ("Do you know Alien?",)
 
 def run(response: str, history: tuple[str, ...] = ALIEN, graph: KnowledgeGraph = GRAPH, **settings: Any) -> Refinement:
     with Engine(world()) as engine:
-        return engine.refine(response, history, graph=graph, **settings)
+        return Refiner(engine).refine(response, graph, history=history, **settings)
 
 
 def consistent(refinement: Refinement) -> Refinement:
@@ -122,7 +122,7 @@ def test_a_swap_of_which_one_end_is_flagged_changes_back_too() -> None:
         return answer
 
     with Engine(world(critic=half)) as engine:
-        refinement = engine.refine("Ridley Scott was directed by Alien.", ("Hi!",), graph=GRAPH)
+        refinement = Refiner(engine).refine("Ridley Scott was directed by Alien.", GRAPH, history=("Hi!",))
     assert consistent(refinement).response == "Alien was directed by Ridley Scott."
     assert refinement.accepted
 
@@ -148,9 +148,9 @@ def test_no_candidate_reproduces_what_was_flagged() -> None:
         return answer
 
     with Engine(world(critic=doubter)) as engine:
-        refinement = engine.refine("Alien was directed by Ridley Scott.", ("Alien?",), graph=GRAPH)
-        assert isinstance(engine.runtime, FakeRuntime)
-        asked = [call for role, calls in engine.runtime.batches if role == "retriever" for call in calls]
+        refinement = Refiner(engine).refine("Alien was directed by Ridley Scott.", GRAPH, history=("Alien?",))
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        asked = [call for role, calls in engine.core.runtime.batches if role == "retriever" for call in calls]
     assert consistent(refinement).status == "refused"
     first = asked[0]
     assert isinstance(first, Retrieve)
@@ -175,7 +175,7 @@ def test_a_repair_that_is_not_good_enough_is_refused(settings: dict[str, Any], m
         return critic(ClassifyTokens(call.role, (call.premises[0].split(SEPARATOR)[-1],), call.text))
 
     with Engine(world(critic=lost)) as engine:
-        refinement = engine.refine("Alien stars Kate Winslet.", ALIEN, graph=GRAPH, **settings)
+        refinement = Refiner(engine).refine("Alien stars Kate Winslet.", GRAPH, history=ALIEN, **settings)
     assert consistent(refinement).status == "refused"
     assert re.search(message, refinement.message), refinement.message
     assert [mention.text for mention in refinement.unresolved] == ["Kate Winslet"]
@@ -194,9 +194,11 @@ def test_nothing_near_of_the_right_kind_is_refused() -> None:
 def test_what_is_of_another_kind_counts_less_and_a_number_is_no_name() -> None:
     def asked(**settings: Any) -> tuple[set[str], dict[str, float]]:
         with Engine(world()) as engine:
-            refinement = engine.refine("Alien was directed by James Cameron.", ALIEN, graph=GRAPH, **settings)
-            assert isinstance(engine.runtime, FakeRuntime)
-            ((call,),) = [calls for role, calls in engine.runtime.batches if role == "retriever"]
+            refinement = Refiner(engine).refine(
+                "Alien was directed by James Cameron.", GRAPH, history=ALIEN, **settings
+            )
+            assert isinstance(engine.core.runtime, FakeRuntime)
+            ((call,),) = [calls for role, calls in engine.core.runtime.batches if role == "retriever"]
         assert isinstance(call, Retrieve)
         (change,) = refinement.changes
         shares = {alternative.entity: alternative.probability for alternative in (change.chosen, *change.runners_up)}
@@ -221,9 +223,9 @@ def test_without_the_critics_masks_the_retriever_decides_about_every_name() -> N
 
     with Engine(world(critic=blind)) as engine:
         wrong, right = "Alien was directed by John Hurt.", "Alien was directed by Ridley Scott."
-        assert engine.refine(wrong, ALIEN, graph=GRAPH).status == "clean"
-        refinement = engine.refine(wrong, ALIEN, graph=GRAPH, mask_all=True)
-        kept = engine.refine(right, ALIEN, graph=GRAPH, mask_all=True)
+        assert Refiner(engine).refine(wrong, GRAPH, history=ALIEN).status == "clean"
+        refinement = Refiner(engine).refine(wrong, GRAPH, history=ALIEN, options=RefineOptions(mask_all=True))
+        kept = Refiner(engine).refine(right, GRAPH, history=ALIEN, options=RefineOptions(mask_all=True))
     assert consistent(refinement).response == right
     assert (refinement.status, refinement.before.mentions) == ("refined", ())
     assert (kept.status, kept.response) == ("clean", right)
@@ -232,9 +234,11 @@ def test_without_the_critics_masks_the_retriever_decides_about_every_name() -> N
 def test_names_that_are_only_recognised_are_masked_too() -> None:
     def masked(**roles: Any) -> set[str]:
         with Engine(world(**roles)) as engine:
-            engine.refine("Alien stars John Hurt, not John Smith.", ALIEN, graph=GRAPH, mask_all=True)
-            assert isinstance(engine.runtime, FakeRuntime)
-            calls = [call for role, calls in engine.runtime.batches if role == "retriever" for call in calls]
+            Refiner(engine).refine(
+                "Alien stars John Hurt, not John Smith.", GRAPH, history=ALIEN, options=RefineOptions(mask_all=True)
+            )
+            assert isinstance(engine.core.runtime, FakeRuntime)
+            calls = [call for role, calls in engine.core.runtime.batches if role == "retriever" for call in calls]
         return {
             call.response[start:end] for call in calls if isinstance(call, Retrieve) for start, end in call.mentions
         }
@@ -253,7 +257,8 @@ def test_without_the_veto_the_best_repair_is_taken() -> None:
 
     with Engine(world(critic=lost)) as engine:
         refused, taken = (
-            engine.refine("Alien stars Kate Winslet.", ALIEN, graph=GRAPH, veto=on) for on in (True, False)
+            Refiner(engine).refine("Alien stars Kate Winslet.", GRAPH, history=ALIEN, options=RefineOptions(veto=on))
+            for on in (True, False)
         )
     assert (refused.status, taken.status, taken.accepted) == ("refused", "refined", False)
     assert consistent(taken).response == "Alien stars Sigourney Weaver."
@@ -283,7 +288,7 @@ def test_a_name_that_the_graph_does_not_know_has_the_type_that_is_recognised(
     name: str, preferred: bool, settings: dict[str, Any]
 ) -> None:
     with Engine(world(spans=recognise)) as engine:
-        (change,) = engine.refine(f"Alien was directed by {name}.", ALIEN, graph=GRAPH, **settings).changes
+        (change,) = Refiner(engine).refine(f"Alien was directed by {name}.", GRAPH, history=ALIEN, **settings).changes
     shares = {item.entity: item.probability for item in (change.chosen, *change.runners_up)}
     # The retriever weighs the director 8, two actors and the genre 1 each, and without types the year.
     if preferred:
@@ -321,10 +326,10 @@ def test_a_far_candidate_is_justified_by_its_path() -> None:
 
 def test_triples_stand_for_a_graph() -> None:
     with Engine(world()) as engine:
-        refinement = engine.refine("It was directed by James Cameron.", ALIEN, triples=FILMS[:2])
-        said = engine.critique("It was directed by James Cameron.", ALIEN, triples=FILMS[:2])
-        clean = engine.critique(
-            "Alien was directed by Ridley Scott.", triples=[("Alien", "directed_by", "Ridley Scott")]
+        refinement = Refiner(engine).refine("It was directed by James Cameron.", FILMS[:2], history=ALIEN)
+        said = Critic(engine).critique("It was directed by James Cameron.", FILMS[:2], history=ALIEN)
+        clean = Critic(engine).critique(
+            "Alien was directed by Ridley Scott.", [("Alien", "directed_by", "Ridley Scott")]
         )
     assert refinement.response == "It was directed by Ridley Scott."
     assert said.mentions == refinement.before.mentions
@@ -334,7 +339,7 @@ def test_triples_stand_for_a_graph() -> None:
 
 def test_a_critique_says_what_it_was_based_on() -> None:
     with Engine(world()) as engine:
-        said = engine.critique("Alien was directed by James Cameron.", ALIEN, graph=GRAPH)
+        said = Critic(engine).critique("Alien was directed by James Cameron.", GRAPH, history=ALIEN)
     assert said.status == "checked"
     assert said.context == ("Alien", "James Cameron")
     assert said.triples[0].predicate == "directed_by"  # what the response speaks of comes first
@@ -357,16 +362,16 @@ def test_a_response_that_names_nothing_of_the_graph_has_no_context(response: str
     )
     assert "aliases" in refinement.message
     with Engine(world()) as engine:
-        said = engine.critique(response, graph=GRAPH)
-        assert isinstance(engine.runtime, FakeRuntime)
-        assert engine.runtime.batches == []
+        said = Critic(engine).critique(response, GRAPH)
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        assert engine.core.runtime.batches == []
     assert said.status == "no_context"
 
 
 def test_aliases_lead_from_another_script() -> None:
     graph = KnowledgeGraph.from_triples(FILMS, aliases={"Alien": ["Чужой"]})
     with Engine(world()) as engine:
-        said = engine.critique("It was directed by James Cameron.", ("Ты видел Чужой?",), graph=graph)
+        said = Critic(engine).critique("It was directed by James Cameron.", graph, history=("Ты видел Чужой?",))
     assert said.context == ("Alien", "James Cameron")
     assert FILMS[0] in said.triples
 
@@ -399,8 +404,8 @@ def test_a_name_with_punctuation_is_replaced_whole() -> None:
         return ClassifiedTokens(("O", "B", "I"), tokens, Read(1, 1, 1))
 
     with Engine(world(critic=flag)) as engine:
-        refinement = engine.refine(
-            "(Crouching Tiger, Hidden Dragon) was directed by Steven Spielberg.", ("E.T.?",), graph=graph
+        refinement = Refiner(engine).refine(
+            "(Crouching Tiger, Hidden Dragon) was directed by Steven Spielberg.", graph, history=("E.T.?",)
         )
     assert refinement.response == "(E.T.) was directed by Steven Spielberg."
 
@@ -429,23 +434,23 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_unusable_input_is_named(change: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"response": "Alien.", "history": ALIEN, "graph": GRAPH} | change
     with Engine(world()) as engine, pytest.raises(InvalidRequest, match=message):
-        engine.refine(**given)
+        Refiner(engine).refine(**given)
     given.pop("top", None)
     if not {"top", "min_probability"} & change.keys():
         with Engine(world()) as engine, pytest.raises(InvalidRequest, match=message):
-            engine.critique(**given)
+            Critic(engine).critique(**given)
 
 
 def test_a_bundle_without_the_models_is_named() -> None:
     with Engine(fakes.world()) as engine:
         with pytest.raises(InvalidRequest, match=r"refine needs critic and retriever among .*extra=\['nph'\]"):
-            engine.refine("a", graph=GRAPH)
+            Refiner(engine).refine("a", GRAPH)
         with pytest.raises(InvalidRequest, match="critique needs critic"):
-            engine.critique("a", graph=GRAPH)
+            Critic(engine).critique("a", GRAPH)
     with Engine(FakeRuntime({"critic": critic}, role_info=FACTS)) as engine:
-        assert engine.critique("Alien.", graph=GRAPH).status == "checked"
+        assert Critic(engine).critique("Alien.", GRAPH).status == "checked"
         with pytest.raises(InvalidRequest, match="refine needs retriever among"):
-            engine.refine("Alien.", graph=GRAPH)
+            Refiner(engine).refine("Alien.", GRAPH)
 
 
 @pytest.mark.parametrize(
@@ -461,7 +466,7 @@ def test_a_model_that_fails_is_a_status(role: str, error: Exception, status: str
         raise error
 
     with Engine(world(**{role: fail})) as engine:
-        refinement = engine.refine("Alien was directed by James Cameron.", ALIEN, graph=GRAPH)
+        refinement = Refiner(engine).refine("Alien was directed by James Cameron.", GRAPH, history=ALIEN)
     assert consistent(refinement).status == status
     assert refinement.message == str(error)
     assert refinement.before.hallucinated is None
@@ -475,7 +480,7 @@ def test_a_deadline_is_a_status() -> None:
         return critic(call)
 
     with Engine(world(critic=slow)) as engine:
-        refinement = engine.refine("Alien.", ALIEN, graph=GRAPH, options=Options(deadline_ms=10))
+        refinement = Refiner(engine).refine("Alien.", GRAPH, history=ALIEN, scoring=Options(deadline_ms=10))
     assert (refinement.status, refinement.response) == ("deadline", "Alien.")
 
 
@@ -492,7 +497,7 @@ def test_the_defaults_are_those_of_the_record() -> None:
 @pytest.mark.parametrize("response", ["It was directed by James Cameron.", "It is long.", "Hello there."])
 def test_arefine_is_refine_for_asyncio(response: str) -> None:
     with Engine(world()) as engine:
-        repaired = asyncio.run(engine.arefine(response, ALIEN, graph=GRAPH))
-        again = engine.refine(response, ALIEN, graph=GRAPH)
+        repaired = asyncio.run(Refiner(engine).arefine(response, GRAPH, history=ALIEN))
+        again = Refiner(engine).refine(response, GRAPH, history=ALIEN)
     assert replace(repaired, timings=again.timings, before=again.before, after=again.after) == again
     assert repaired.before.mentions == again.before.mentions

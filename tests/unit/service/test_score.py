@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from groundwire.engine import Engine, Request, Score
-from groundwire.evidence import EvidencePacket
+from groundwire.evidence import Auditor, EvidencePacket
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.protocol import Outcome
@@ -60,7 +60,7 @@ def test_evidence_is_verified_by_another_engine(texts: bool) -> None:
     packet = EvidencePacket.from_json(answer.content)
     assert (packet.texts is not None, "golden" in answer.text) == (texts, texts)
     with Engine(world()) as engine:
-        verification = engine.verify(packet, Request(HONEY["response"], (HONEY["knowledge"],)))
+        verification = Auditor(engine).verify(packet, Request(HONEY["response"], (HONEY["knowledge"],)))
     assert (verification.status, verification.settings) == ("verified", ())
 
 

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from groundwire.engine import Engine
+from groundwire.guard import Guard
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
@@ -44,7 +45,7 @@ def test_events_are_those_of_the_engine() -> None:
     answer = run(lambda client, _: post(client, FIRST, *TEXT))
     assert answer.headers["content-type"].startswith("text/event-stream")
     events = parse(answer.text)
-    with Engine(world()) as engine, engine.stream(KNOWLEDGE) as stream:
+    with Engine(world()) as engine, Guard(engine).open(KNOWLEDGE) as stream:
         expected = [event for piece in TEXT for event in stream.feed(piece)]
         stream.finish()
         expected += stream.last_events
