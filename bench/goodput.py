@@ -75,7 +75,7 @@ def send(
         if gap:
             time.sleep(gap)
         pending.append(start(engine, dialogue, metrics, Options(deadline_ms=deadline_ms)))
-    return [request.build(request.job.future.result()) for request in pending]
+    return [request.result() for request in pending]
 
 
 def is_late(score: Score) -> bool:

@@ -101,9 +101,7 @@ def generator(folder: Path, bundles: Bundles, sources: tuple[int, int], profile:
 
     sequences, scores = peer.search(tensor, QUESTION)
     expected = [row[1:] for row in sequences.tolist()], scores.numpy()
-    generated = {
-        precision: _flat(engine.generate(windows, QUESTION)) for precision, engine in engines.items()
-    }
+    generated = {precision: _flat(engine.generate(windows, QUESTION)) for precision, engine in engines.items()}
     alone = _flat(engines["int8"].generate(windows[:1], QUESTION))
     scale = float(expected[1].std())
     errors = {

@@ -179,7 +179,8 @@ def _measure_left_out(
 ) -> dict[str, LeftOutAreas]:
     labelled = collect_features(sets, scored.sets)
     development = [example for example in labelled if example.set in DEVELOPMENT]
-    read = scored.calibration and tuple(feature.name for feature in scored.calibration.fusions[0].features)
+    fitted = scored.calibration
+    read = None if fitted is None else tuple(feature.name for feature in fitted.fusions[0].features)
     areas = {}
     for name, family in TESTS.items():
         tests = [example for example in labelled if example.set == name]

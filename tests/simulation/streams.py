@@ -7,13 +7,13 @@ from random import Random
 from typing import Any
 
 from groundwire.engine import Options
-from groundwire.engine.plan import make_plan
+from groundwire.engine.core import Core
+from groundwire.engine.pending import Procedure
 from groundwire.engine.scheduling.jobs import Job
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.schema.validation import make_request
-from groundwire.engine.scoring import start
 from groundwire.guard import Fallback, Policy, Regenerate, Release
-from groundwire.guard.core import StreamCore, Work
+from groundwire.guard.core import StreamCore
 from groundwire.guard.policies import OUTCOMES
 from groundwire.guard.records import Event, SentenceEvent
 from groundwire.runtime.calls import Call, role_of
@@ -82,18 +82,19 @@ class Client:
         )
         runtime, scheduler = simulation.runtime, simulation.scheduler
         options = Options(deadline_ms=random.choice((None, None, None, 5.0)))
-        plan = make_plan(runtime.roles, runtime.identity, CALIBRATION, METRICS, options)
+        core = Core(runtime, scheduler, CALIBRATION)
+        plan = core.plan(METRICS, options)
         self.core = StreamCore(
             make_request("-", KNOWLEDGE),
             plan,
             policy,
-            lambda request, deadline_ms: start(request, plan, runtime, scheduler, deadline_ms),
+            lambda request, deadline_ms: core.start([request], plan, deadline_ms),
             scheduler.cancel,
             lambda sentence, action: None,
             self._world.now,
         )
         self._works = [*(lambda piece=piece: self.core.feed(piece) for piece in self._cut()), self.core.finish]
-        self._work: Work[None] | None = None
+        self._work: Procedure[None] | None = None
         self.events: list[Event] = []
         self.ended = ""
 

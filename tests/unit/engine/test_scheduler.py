@@ -11,10 +11,10 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 import pytest
 
 from groundwire.engine import Engine, EngineClosed, LoadOptions, MetricResult, Options, Overloaded
+from groundwire.engine.pending import Pending, Procedure
 from groundwire.engine.scheduling.cache import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
-from groundwire.engine.scheduling.sequences import Jobs, run_jobs
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
 from groundwire.runtime.errors import DeviceError, GroundwireError, ModelError, TooLong
@@ -589,16 +589,16 @@ def test_a_callback_that_exits_stops_nothing() -> None:
     scheduler.close()
 
 
-def test_a_job_of_a_sequence_that_is_not_waited_for_is_cancelled() -> None:
+def test_a_job_that_a_procedure_does_not_wait_for_is_cancelled() -> None:
     runtime, scheduler = make_gated_scheduler()
     job = scheduler.submit([ask("a")], 8, None)
 
-    def jobs() -> Jobs[None]:
+    def procedure() -> Procedure[None]:
         job.future.cancel()
         yield job
 
     with pytest.raises(CancelledError):
-        run_jobs(jobs(), scheduler)
+        Pending(procedure(), scheduler.cancel).result()
     for _ in range(2000):
         if scheduler.statistics().stopped:
             break
