@@ -1,7 +1,7 @@
 """Citations: which sentences of the knowledge support each sentence of the response?
 
 Every sentence of the response is compared with every sentence of the knowledge by content words and token vectors, and
-the inference model reads it with the nearest ones (docs/adr, nr 113). The calls are those of BERTScore, and in part
+the inference model reads it with the nearest ones (docs/adr, nr 22). The calls are those of BERTScore, and in part
 those of end-to-end inference, so beside these metrics few are computed again.
 """
 

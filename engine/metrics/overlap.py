@@ -38,7 +38,7 @@ def overlap(
     """Bag-of-words F1 of the content words, or the share of the response's that the knowledge has; both 0–1.
 
     Words are spaCy's English tokens, lower-cased, without stop words and punctuation, as in the Q² authors' code. Two
-    things differ from that code, which moves scores on the papers' sets by 0.0005 on average (docs/adr, nr 12): a run
+    things differ from that code, which moves scores on the papers' sets by 0.0005 on average (docs/adr, nr 19): a run
     of spaces is no word, and both texts are split before they are lower-cased, so that equal texts have equal words.
 
     A response without content words has nothing to verify; knowledge without any supports nothing, a score of 0. Texts

@@ -1,6 +1,6 @@
 """Units and currencies: what they measure, and the factor to the unit in which amounts of a measure are compared.
 
-Own tables and no library: pint's registry takes seconds to build and knows no currencies; docs/adr, nr 93.
+Own tables and no library: pint's registry takes seconds to build and knows no currencies; docs/adr, nr 21.
 """
 
 from __future__ import annotations

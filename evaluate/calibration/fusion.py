@@ -9,7 +9,7 @@ do. The strength of the penalty is the one with which left-out sets are ranked b
 then fitted again without a penalty, which makes the outputs probabilities.
 
 The model reads features that speak for or against the *response*: those that also fall when the response leaves out a
-part of the knowledge (F1, recall, BLEU) say nothing against it. Probabilities count as logits. ``docs/adr``, nr 131,
+part of the knowledge (F1, recall, BLEU) say nothing against it. Probabilities count as logits. ``docs/adr``, nr 23,
 has what each of this gains, and which features the embedded bundle's verdict reads.
 """
 

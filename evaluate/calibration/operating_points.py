@@ -41,7 +41,7 @@ from .fusion import (
 )
 
 MAX_FALSE_POSITIVE_RATES: dict[ProfileName, float] = {"balanced": 0.15, "strict": 0.3, "lenient": 0.05}
-"""What the profiles promise (docs/adr, nr 132)."""
+"""What the profiles promise (docs/adr, nr 24)."""
 MAX_ORDER_STATISTICS = 1000
 """Probabilities of each class that a calibration keeps."""
 PRECISION = 1e6

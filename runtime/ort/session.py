@@ -66,7 +66,7 @@ class DeviceProfile:
         *,
         strict: bool = False,
     ) -> DeviceProfile:
-        """The defaults of a device: measured for the CPU (docs/adr, nr 63 and 66), chosen for GPUs. DeviceError for
+        """The defaults of a device: measured for the CPU (docs/adr, nr 14), chosen for GPUs. DeviceError for
         ``strict`` where it cannot be kept; a CPU keeps it anyway."""
         device = Device(device) if isinstance(device, str) else device
         if device.kind == "cpu":

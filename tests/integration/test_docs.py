@@ -203,7 +203,9 @@ def test_every_decision_is_dated_complete_and_listed_once() -> None:
     for name in decisions:
         text = (DOCS / "adr" / name).read_text(encoding="utf-8")
         assert re.match(
-            rf"# {int(name[:4])}\. \S.*\n\n- Date: \d{{4}}-\d\d-\d\d\n- Status: (Accepted|Superseded by)", text
+            rf"---\nsearch:\n  exclude: true\n---\n\n# {int(name[:4])}\. \S.*\n\n"
+            r"- Date: \d{4}-\d\d-\d\d\n- Status: (Accepted|Superseded by)",
+            text,
         )
         assert re.findall(r"^## (.*)$", text, re.M) == ["Context", "Decision", "Consequences"], name
 

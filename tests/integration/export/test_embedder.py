@@ -43,7 +43,7 @@ from tests.support.usage import usage_error
 FAMILIES = list(models.EMBEDDERS)
 Folder = Callable[[str, str], Path]
 LOOSE = Gate(decision_agreement=0.3, max_error=3.0)
-"""Random weights round badly; what int8 does to trained ones is in docs/adr, nr 16."""
+"""Random weights round badly; what int8 does to trained ones is in docs/adr, nr 17."""
 
 
 def role_of(bundle: Bundle) -> EmbedderRole:
