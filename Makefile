@@ -51,7 +51,7 @@ format: .venv/ready
 
 .venv-demo/ready: pyproject.toml $(wildcard cpp_ext/CMakeLists.txt cpp_ext/*/*.cpp cpp_ext/*/*.hpp)
 	$(PYTHON) -m venv .venv-demo
-	.venv-demo/bin/python $(PIP) -e .
+	.venv-demo/bin/python $(PIP) -e '.[cli]'
 	touch $@
 
 .venv/ready: pyproject.toml $(wildcard cpp_ext/CMakeLists.txt cpp_ext/*/*.cpp cpp_ext/*/*.hpp)
@@ -59,11 +59,12 @@ format: .venv/ready
 	.venv/bin/python $(PIP) $(TORCH)
 	.venv/bin/python $(PIP) scikit-build-core nanobind cmake ninja
 	.venv/bin/python $(PIP) --no-build-isolation -e '.[dev]'
+	.venv/bin/python $(PIP) --no-build-isolation --no-deps -e ./bundles/packaging/recipes
 	touch $@
 
 .venv-adapters/ready: pyproject.toml tests/adapters/requirements.txt
 	$(PYTHON) -m venv .venv-adapters
-	.venv-adapters/bin/python $(PIP) -e .
+	.venv-adapters/bin/python $(PIP) -e '.[cli]'
 	.venv-adapters/bin/python $(PIP) --no-deps -r tests/adapters/requirements.txt
 	touch $@
 

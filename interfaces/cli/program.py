@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import io
 import sys
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
+from groundwire import __version__
 from groundwire.engine.text.shown import shown
 from groundwire.runtime.errors import GroundwireError
 
-from . import bundle, correct, display, doctor, explain, generate, refine, score, stream, verify
+from . import (
+    adapt,
+    agreement,
+    bench,
+    bundle,
+    calibrate,
+    compare,
+    correct,
+    display,
+    doctor,
+    evaluate,
+    explain,
+    export,
+    generate,
+    refine,
+    report,
+    retrieve,
+    score,
+    serve,
+    stream,
+    verify,
+)
 
 HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
 
@@ -91,8 +113,19 @@ app.command("refine")(refine.refine_file)
 app.command("verify")(verify.verify_packet)
 app.command("doctor")(doctor.doctor)
 app.add_typer(bundle.app, name="bundle")
+app.command("serve")(serve.serve)
+app.command("ui")(serve.ui)
+app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("report")(report.report)
+app.command("calibrate")(calibrate.calibrate)
+app.command("adapt")(adapt.adapt)
+app.command("agreement")(agreement.agreement)
+app.command("retrieve")(retrieve.retrieve)
+app.command("bench")(bench.bench)
+app.add_typer(export.app, name="export")
 for _entry_point in sorted(entry_points(group="groundwire.commands"), key=lambda entry_point: entry_point.name):
-    # A package above the engine adds a function or a group per command; its module must be cheap to import.
+    # A distribution of its own (groundwire-recipes) adds a function or a group per command.
     _command = _entry_point.load()
     if isinstance(_command, typer.Typer):
         app.add_typer(_command, name=_entry_point.name)
@@ -105,7 +138,7 @@ def _print_version(
     show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
     if show_version:
-        typer.echo(f"groundwire {version('groundwire')}")
+        typer.echo(f"groundwire {__version__}")
         raise typer.Exit
 
 
