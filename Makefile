@@ -59,7 +59,6 @@ format: .venv/ready
 	.venv/bin/python $(PIP) $(TORCH)
 	.venv/bin/python $(PIP) scikit-build-core nanobind cmake ninja
 	.venv/bin/python $(PIP) --no-build-isolation -e '.[dev]'
-	.venv/bin/python $(PIP) --no-build-isolation --no-deps -e ./bundles/packaging/recipes
 	touch $@
 
 .venv-adapters/ready: pyproject.toml tests/adapters/requirements.txt

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
+from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -124,13 +126,16 @@ app.command("agreement")(agreement.agreement)
 app.command("retrieve")(retrieve.retrieve)
 app.command("bench")(bench.bench)
 app.add_typer(export.app, name="export")
-for _entry_point in sorted(entry_points(group="groundwire.commands"), key=lambda entry_point: entry_point.name):
-    # A distribution of its own (groundwire-recipes) adds a function or a group per command.
-    _command = _entry_point.load()
+_added = {entry_point.name: entry_point.load for entry_point in entry_points(group="groundwire.commands")}
+if find_spec("groundwire.recipes") is not None:  # the distribution groundwire-recipes, or a checkout
+    _added |= import_module("groundwire.recipes.commands").COMMANDS
+for _name, _load in sorted(_added.items()):
+    # Other distributions add a function or a group per command.
+    _command = _load()
     if isinstance(_command, typer.Typer):
-        app.add_typer(_command, name=_entry_point.name)
+        app.add_typer(_command, name=_name)
     else:
-        app.command(_entry_point.name)(_command)
+        app.command(_name)(_command)
 
 
 @app.callback(invoke_without_command=True)
