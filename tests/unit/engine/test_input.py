@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from groundwire import engine as door
 from groundwire.engine import (
     BundleError,
     DeviceError,
@@ -310,14 +309,3 @@ def test_the_signature_names_what_is_not_default() -> None:
         other = engine.score("a", "b", options=Options(q2=Q2Options(nli=False), deadline_ms=1e6)).signature
     assert plain.endswith("|bundle:fake@000000000000|precision:fp32|device:cpu|metrics:q2|options:default")
     assert other.endswith("options:q2.nli=False")
-
-
-def test_all_is_what_the_door_exports() -> None:
-    public = {
-        name
-        for name, value in vars(door).items()
-        if (not name.startswith("_") and getattr(value, "__module__", "").startswith("groundwire"))
-        or name in ("METRICS", "GROUPS")
-    }
-    assert set(door.__all__) == public
-    assert door.__all__ == sorted(door.__all__, key=lambda name: (name.islower(), not name.isupper(), name))
