@@ -28,7 +28,7 @@ class RequestDigests(Record, frozen=True, forbid_unknown_fields=True):
 
 
 class EvidencePacket(Record, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything that a score depends on and what it was, in one JSON document (``Engine.evidence``)."""
+    """Everything that a score depends on and what it was, in one JSON document (``Auditor.pack``)."""
 
     schema: Literal[1] = 1
     created: datetime
@@ -51,7 +51,7 @@ class EvidencePacket(Record, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What was scored, if the caller wants it in the packet."""
     digest: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
     """Of all other fields. It finds what was changed by accident, or by hand; who changes the packet on purpose can
-    compute it again, and is found by ``Engine.verify`` alone, or by a signature over the file."""
+    compute it again, and is found by ``Auditor.verify`` alone, or by a signature over the file."""
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

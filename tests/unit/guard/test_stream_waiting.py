@@ -110,7 +110,8 @@ def test_a_check_that_takes_too_long_has_no_verdict(bound: str) -> None:
 
 
 def test_when_the_engine_is_full_the_text_is_held_for_the_next_call() -> None:
-    with open_engine(LoadOptions(max_waiting=1)) as (engine, gate), ThreadPoolExecutor(1) as pool, open_stream(engine) as stream:
+    options = LoadOptions(max_waiting=1)
+    with open_engine(options) as (engine, gate), ThreadPoolExecutor(1) as pool, open_stream(engine) as stream:
         other = pool.submit(engine.score, "so slow", KNOWLEDGE, metrics=METRICS)
         assert gate.asked.wait(60)
         with pytest.raises(Overloaded):
