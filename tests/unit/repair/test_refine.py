@@ -127,9 +127,9 @@ def test_a_swap_of_which_one_end_is_flagged_changes_back_too() -> None:
 
 
 def test_several_wrong_names_are_filled_together_and_differ() -> None:
-    refinement = consistent(run(
-        "Alien stars James Cameron. Alien stars Kate Winslet.", options=RefineOptions(type_aware=False)
-    ))
+    refinement = consistent(
+        run("Alien stars James Cameron. Alien stars Kate Winslet.", options=RefineOptions(type_aware=False))
+    )
     names = [change.new for change in refinement.changes]
     assert len(names) == 2
     assert set(names) <= {"Sigourney Weaver", "John Hurt"}
