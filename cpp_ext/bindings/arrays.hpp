@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,10 @@ inline std::string shape_name(const Array& array) {
     name += (i == 0 ? "" : ", ") + std::to_string(array.shape(i));
   }
   return name + (array.ndim() == 1 ? ",)" : ")");
+}
+
+inline bool same_shape(const Array& a, const Array& b) {
+  return std::ranges::equal(std::span(a.shape_ptr(), a.ndim()), std::span(b.shape_ptr(), b.ndim()));
 }
 
 inline bool is_contiguous(const Array& array) {

@@ -47,9 +47,8 @@ nb::object to_numpy(Table&& table) {
 bool advance(SharedSearch& shared, const Array& scores, const Array& candidates) {
   const float* score_data = checked_data<float>(scores, "scores", 3);
   const std::int64_t* token_data = checked_data<std::int64_t>(candidates, "candidates", 3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    require(scores.shape(i) == candidates.shape(i), "scores has shape ", shape_name(scores), " and candidates ",
-            shape_name(candidates), ", they must be equal");
+  if (!same_shape(scores, candidates)) [[unlikely]] {
+    reject("scores has shape ", shape_name(scores), " and candidates ", shape_name(candidates), ", they must be equal");
   }
   const Candidates step{
       {score_data, scores.size()}, {token_data, candidates.size()}, scores.shape(0), scores.shape(1), scores.shape(2)};
