@@ -5,20 +5,11 @@
 Both sides get the same inputs. Their results are compared first and then timed in turns. Spans and packing
 are numpy arrays on the native side and lists on the other, as each takes them; beam search gets its model's scores from
 a table on both sides, so what is compared is the search alone.
-
-``--scores`` also scores that many dialogues with the embedded bundle, and times the answers that these scores compared:
-by the native functions, and by a plain version in regular expressions.
 """
 
 from __future__ import annotations
 
-import re
-import statistics
-import string
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -27,17 +18,12 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from groundwire.engine import Engine
-from groundwire.engine.metrics import q2
-from groundwire.engine.text.answers import fold_accents
 from groundwire.runtime import _native
-from tests.reference import beam_search, packing, spans, text_match
+from tests.reference import beam_search, packing, spans
 
-from . import common, dialogues
+from . import common
 
 SEED = 20_211
-RESPONSE = "The Tower of Hercules in Spain was built in the 2nd century, and it's our oldest lighthouse!"
-KNOWLEDGE = "an ancient Roman lighthouse near A Coruña, in Galicia: built in the late 1st century and renovated in 1791"
 
 
 class Case(NamedTuple):
@@ -63,29 +49,14 @@ class Row(msgspec.Struct, frozen=True):
     ratio: float
 
 
-class AnswerShare(msgspec.Struct, frozen=True):
-    """The time that comparing answers takes of a score. Times are per score."""
-
-    metrics: str
-    scores: int
-    score_p50_ms: float
-    comparisons: float
-    native_us: float
-    plain_us: float
-    saved_percent: float
-    """What the native functions save, of the score's time."""
-
-
 def main(
     repeats: Annotated[int, typer.Option(help="Samples of each side.", min=1)] = 30,
     sample_ms: Annotated[float, typer.Option(help="Shortest sample; calls are repeated to reach it.")] = 10.0,
     tiny: Annotated[bool, typer.Option(help="Small inputs and few samples, to try the benchmark itself.")] = False,
     out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results, or none with --tiny.")] = None,
-    scores: Annotated[int, typer.Option(help="Dialogues to score for the share of comparing answers.")] = 0,
 ) -> None:
     """Compare every native function with its reference implementation: first the result, then the time."""
     repeats, sample_ms = (3, 1.0) if tiny else (repeats, sample_ms)
-    shares = [measure_answers(metrics, scores, repeats) for metrics in ("default", "fast")] if scores else []
     rows = [measure(case, repeats, sample_ms) for case in cases(tiny)]
     columns = ("function", "input", "native p50 µs", "p95", "reference p50 µs", "p95", "ratio")
     common.console().print(
@@ -97,87 +68,7 @@ def main(
     )
     settings: dict[str, int | float | str | None] = {"repeats": repeats, "sample_ms": sample_ms, "tiny": tiny}
     target = out or (None if tiny else common.RESULTS / "native.json")
-    common.finish("native", settings, [*rows, *shares], (), target)
-
-
-def measure_answers(metrics: str, scores: int, repeats: int) -> AnswerShare:
-    """Score distinct dialogues on one thread; then compare the answers that they compared again, in both ways."""
-    engine = Engine.load(threads=1)
-    texts = list(dialogues.distinct(scores + 5))
-    times: list[float] = []
-    with recorded_answers() as (matches, f1s):
-        for index, dialogue in enumerate(texts):
-            if index == 5:  # what was scored before warms up
-                times.clear()
-                matches.clear()
-                f1s.clear()
-            score = partial(engine.score, metrics=None if metrics == "default" else metrics)
-            times.append(common.timed(partial(score, dialogue.response, dialogue.knowledge))[0])
-    for pair in (*matches, *f1s):
-        common.check(_native.exact_match(*pair) == plain_match(*pair), f"exact_match differs on {pair!r}")
-        common.check(_native.token_f1(*pair) == plain_f1(*pair), f"token_f1 differs on {pair!r}")
-    timings = common.interleaved(
-        {
-            "native": lambda: [[_native.exact_match(*p) for p in matches], [_native.token_f1(*p) for p in f1s]],
-            "plain": lambda: [[plain_match(*p) for p in matches], [plain_f1(*p) for p in f1s]],
-        },
-        repeats,
-    )
-    native_us, plain_us = (1000 * timings[side].p50_ms / scores for side in ("native", "plain"))
-    score_ms = statistics.median(times)
-    saved = (plain_us - native_us) / (10 * score_ms)
-    share = AnswerShare(metrics, scores, score_ms, (len(matches) + len(f1s)) / scores, native_us, plain_us, saved)
-    common.console().print(share)
-    return share
-
-
-Pairs = list[tuple[str, str]]
-
-
-@contextmanager
-def recorded_answers() -> Iterator[tuple[Pairs, Pairs]]:
-    """The pairs of answers that Q² matches, and those it gives a token F1, as the native functions get them."""
-    matches: Pairs = []
-    f1s: Pairs = []
-    originals = q2.match_answers, q2.answer_f1
-
-    def match_answers(a: str, b: str, folded: bool = True) -> bool:
-        matches.append((fold_accents(a), fold_accents(b)) if folded else (a, b))
-        return originals[0](a, b, folded)
-
-    def answer_f1(a: str, b: str, folded: bool = True) -> float:
-        f1s.append((fold_accents(a), fold_accents(b)) if folded else (a, b))
-        return originals[1](a, b, folded)
-
-    q2.match_answers, q2.answer_f1 = match_answers, answer_f1
-    try:
-        yield matches, f1s
-    finally:
-        q2.match_answers, q2.answer_f1 = originals
-
-
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_DROPPED = re.compile(r"\b(?:a|an|the|in|our)\b")
-
-
-def plain_clean(text: str) -> str:
-    """``clean`` without the native module."""
-    return " ".join(_DROPPED.sub(" ", text.lower().translate(_PUNCTUATION)).split())
-
-
-def plain_match(a: str, b: str) -> bool:
-    """``exact_match`` without the native module."""
-    return plain_clean(a) == plain_clean(b)
-
-
-def plain_f1(prediction: str, reference: str) -> float:
-    """``token_f1`` without the native module."""
-    predicted, expected = plain_clean(prediction).split(), plain_clean(reference).split()
-    common_words = (Counter(predicted) & Counter(expected)).total()
-    if common_words == 0:
-        return 0.0
-    precision, recall = common_words / len(predicted), common_words / len(expected)
-    return 2 * precision * recall / (precision + recall)
+    common.finish("native", settings, rows, (), target)
 
 
 def measure(case: Case, repeats: int, sample_ms: float) -> Row:
@@ -213,28 +104,7 @@ def measure(case: Case, repeats: int, sample_ms: float) -> Row:
 def cases(tiny: bool) -> list[Case]:
     """Every function at the size of a request; ``tiny`` shrinks the inputs."""
     rng = np.random.default_rng(SEED)
-    return [*_text_cases(), *_packing_cases(rng, 16 if tiny else 256), *_span_cases(rng, tiny), _beam_case(tiny)]
-
-
-def _text_cases() -> list[Case]:
-    words = f"{len(RESPONSE)} characters"
-    return [
-        Case("clean", words, lambda: _native.clean(RESPONSE), lambda: text_match.clean(RESPONSE), str),
-        Case(
-            "exact_match",
-            words,
-            lambda: _native.exact_match(RESPONSE, RESPONSE.upper()),
-            lambda: text_match.exact_match(RESPONSE, RESPONSE.upper()),
-            bool,
-        ),
-        Case(
-            "token_f1",
-            f"{len(KNOWLEDGE)} and {len(RESPONSE)} characters",
-            lambda: _native.token_f1(KNOWLEDGE, RESPONSE),
-            lambda: text_match.token_f1(KNOWLEDGE, RESPONSE),
-            float,
-        ),
-    ]
+    return [*_packing_cases(rng, 16 if tiny else 256), *_span_cases(rng, tiny), _beam_case(tiny)]
 
 
 def _packing_cases(rng: np.random.Generator, rows: int) -> list[Case]:
