@@ -11,7 +11,7 @@ from groundwire.runtime.language import ENGLISH
 from ..text.normalization import FUNCTION_WORDS, fold_word
 from .dates import MONTHS
 from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
-from .quantities import stem
+from .numbers import stem
 from .records import Name, NameType, Value
 from .tokens import Token, read_table, text_at, touches
 

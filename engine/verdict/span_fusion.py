@@ -20,8 +20,7 @@ import msgspec
 from ..metrics import Metric, find
 from ..schema.explanations import Reason, UnsupportedSpan
 from ..schema.results import MetricResult
-from ..text.overlaps import find_overlaps
-from ..text.words import WORD, words
+from ..text.words import WORD, find_overlaps, words
 
 MARKED = 1.0
 """Weight from which a word is marked."""
