@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.engine import Engine, InvalidRequest, Options, Pending, Request, StreamClosed
+from groundwire.engine import Engine, EngineClosed, InvalidRequest, Options, Pending, Request, StreamClosed
 from groundwire.engine.pending import NeedsAsyncio, Procedure
 from groundwire.engine.scheduling.jobs import Finished
 from groundwire.engine.scheduling.steps import Steps
@@ -55,7 +55,7 @@ class Gate:
 
 @contextmanager
 def open_engine(*, is_open: bool = False) -> Iterator[tuple[Engine, Gate]]:
-    """An engine over the models of all verbs, behind a gate."""
+    """An engine over the models of all verbs, which wait for a gate."""
     gate = Gate()
     roles = {role: gate.guard(answer) for role, answer in ROLES.items()}
     if is_open:
@@ -258,7 +258,7 @@ def test_a_function_that_fails_may_be_tried_again() -> None:
 
 
 def test_a_request_that_is_given_up_between_two_jobs_cancels_the_next() -> None:
-    """A task that is cancelled while its procedure runs on another thread leaves no job behind."""
+    """A task that is cancelled while its procedure runs on another thread starts no job that goes on."""
     running, resumed = threading.Event(), threading.Event()
 
     def procedure(engine: Engine) -> Procedure[Any]:
@@ -280,6 +280,31 @@ def test_a_request_that_is_given_up_between_two_jobs_cancels_the_next() -> None:
 
     with open_engine(is_open=True) as (engine, gate):
         asyncio.run(main(engine, gate))
+
+
+# Closing
+
+
+def test_an_engine_is_closed_in_asyncio_while_the_event_loop_goes_on() -> None:
+    """With ``drain`` what was accepted is finished first, which here takes a turn of the event loop."""
+
+    async def main(engine: Engine, gate: Gate) -> str:
+        async with engine as entered:
+            assert entered is engine
+            pending = engine.submit(REQUEST)
+            await asyncio.to_thread(gate.asked.wait, 60)
+            closing = asyncio.ensure_future(engine.aclose(drain=True))
+            await asyncio.to_thread(wait_until, lambda: not engine.core.is_open)
+            gate.opened.set()
+            await closing
+            return (await pending).status
+
+    with open_engine() as (engine, gate):
+        assert asyncio.run(main(engine, gate)) == "scored"
+        with pytest.raises(EngineClosed):
+            engine.submit(REQUEST)
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        assert engine.core.runtime.closed
 
 
 # All verbs

@@ -83,7 +83,7 @@ def test_a_newly_registered_metric_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
         before = engine.plan("fast")
         with pytest.raises(InvalidRequest, match="Unknown metric 'mine'"):
             engine.plan("mine")
-        monkeypatch.setitem(METRICS, "mine", known)  # so that the test leaves no metric behind
+        monkeypatch.setitem(METRICS, "mine", known)  # removed after the test
         del METRICS["mine"]
         mine = register(dataclasses.replace(known, name="mine", groups=frozenset({"fast"}), order=1_000))
         assert engine.plan("mine").metrics == (mine,)
