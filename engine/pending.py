@@ -139,7 +139,10 @@ class _Use:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._pending._lock.release()
-        if error is not None and not isinstance(error, TimeoutError):
+        if error is None or isinstance(error, TimeoutError):
+            return
+        is_interrupted = not isinstance(error, Exception)  # a cancelled task, or Ctrl-C
+        if is_interrupted or isinstance(self._pending._wait, Job):
             self._pending.cancel()
 
 

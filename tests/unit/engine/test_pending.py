@@ -238,8 +238,8 @@ def test_an_error_before_the_first_wait_is_raised_by_the_start() -> None:
         engine.core.drive(fail())
 
 
-def test_a_function_that_fails_may_be_tried_again() -> None:
-    results: list[Exception | str] = [ValueError("not now"), "done"]
+def test_a_function_that_fails_is_called_again_at_the_next_wait() -> None:
+    results: list[Exception | str] = [ValueError("not now"), "It has four strings."]
 
     def call() -> str:
         result = results.pop(0)
@@ -247,14 +247,27 @@ def test_a_function_that_fails_may_be_tried_again() -> None:
             raise result
         return result
 
-    def procedure() -> Procedure[str]:
-        return (yield call)
+    def procedure(engine: Engine) -> Procedure[tuple[Any, ...]]:
+        text = yield call
+        finished: Finished[str] = yield engine.core.run([ask(text)], Options())
+        return finished.outcomes
 
     with open_engine(is_open=True) as (engine, _):
-        pending = engine.core.drive(procedure())
+        pending = engine.core.drive(procedure(engine))
         with pytest.raises(ValueError, match="not now"):
             pending.result()
-        assert pending.result() == "done"
+        assert pending.result() == ("entailment",)
+
+
+def test_who_waited_without_asyncio_may_wait_with_it() -> None:
+    async def wait(pending: Pending[list[Any]]) -> list[Any]:
+        return await pending
+
+    with open_engine(is_open=True) as (engine, _):
+        pending = engine.core.drive(wait_for_everything(engine, []))
+        with pytest.raises(NeedsAsyncio):
+            pending.result()
+        assert asyncio.run(wait(pending))[0] == ("contradiction",)
 
 
 def test_a_request_that_is_given_up_between_two_jobs_cancels_the_next() -> None:
