@@ -1,0 +1,65 @@
+"""The reader's commands, ``python -m groundwire.train.reader.command``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from .model import FROZEN_LAYERS
+from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, train_packed_reader, train_reader
+
+app = typer.Typer(add_completion=False)
+Model = Annotated[Path, typer.Option(help="Directory with the files of all-mpnet-base-v2.", file_okay=False)]
+Out = Annotated[Path, typer.Option(help="Checkpoint directory; an interrupted run in it is continued.")]
+
+
+@app.callback()
+def _main() -> None:
+    """Train and measure the reader."""
+
+
+@app.command("train")
+def _train(
+    model: Model,
+    out: Out,
+    data: Annotated[Path | None, typer.Option(help="Directory with the training sets.", file_okay=False)] = None,
+    packed: Annotated[Path | None, typer.Option(help="Directory with packed rows, instead of --data.")] = None,
+    steps: Annotated[int, typer.Option(help="Optimizer steps in all.", min=1)] = SCHEDULE.steps,
+    decay: Annotated[
+        float,
+        typer.Option(
+            help="Share of the steps over which the learning rate falls, at the end. Until it falls, a run may be "
+            "continued with other --steps.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = SCHEDULE.decay,
+    batch: Annotated[int, typer.Option(help="Rows per step; even.", min=2)] = SCHEDULE.batch,
+    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = LEARNING_RATE,
+    layers: Annotated[int, typer.Option(help="Layers of the backbone, from the lowest.", min=1, max=12)] = 12,
+    frozen: Annotated[int, typer.Option(help="Lowest layers that are not trained.", min=0)] = FROZEN_LAYERS,
+    start: Annotated[Path | None, typer.Option(help="Checkpoint to start from; default the published one.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the data order and of every random draw.")] = SCHEDULE.seed,
+    checkpoint_s: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = SCHEDULE.checkpoint_s,
+    workers: Annotated[int, typer.Option(help="Processes that draw rows; 0 for the training one.", min=0)] = 0,
+    threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
+) -> None:
+    """Train the reader, or continue the run in --out."""
+    if (data is None) == (packed is None):
+        raise typer.BadParameter("Give one of --data and --packed.")
+    if threads:
+        torch.set_num_threads(threads)
+    schedule = replace(SCHEDULE, steps=steps, decay=decay, batch=batch, seed=seed, checkpoint_s=checkpoint_s)
+    options = ReaderOptions(model, layers, frozen, start, lr, workers)
+    if data is not None:
+        train_reader(data, out, schedule, options)
+    elif packed is not None:
+        train_packed_reader(packed, out, schedule, options)
+
+
+if __name__ == "__main__":
+    app()
