@@ -8,6 +8,7 @@ from typing import Annotated
 
 import torch
 import typer
+from rich.console import Console
 
 from .model import FROZEN_LAYERS
 from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, train_packed_reader, train_reader
@@ -59,6 +60,20 @@ def _train(
         train_reader(data, out, schedule, options)
     elif packed is not None:
         train_packed_reader(packed, out, schedule, options)
+
+
+@app.command("measure")
+def _measure(
+    run: Annotated[Path, typer.Option(help="Directory of a run, going on or finished.", file_okay=False)],
+    bench: Annotated[Path, typer.Option(help="Directory with the labelled development sets.", file_okay=False)],
+    count: Annotated[int, typer.Option(help="First rows of each set.", min=2)] = 300,
+    worlds: Annotated[int, typer.Option(help="Pairs of held-out worlds.", min=1)] = 200,
+    threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
+) -> None:
+    """Measure the last checkpoint of a run; the report is also written beside it."""
+    from .measure import measure_reader
+
+    Console().print_json(data=measure_reader(run, bench, count, worlds, threads))
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ SURROUNDED = 0.4
 """Share of the groups whose answers get sentences around them."""
 SURROUNDING_TOKENS = 48
 """Tokens that such sentences take, about."""
-ANSWER_SHARE = 0.35
-"""Of the tokens of a row of the worlds, what its answer and history take, about."""
+WORLD_WORDS_PER_TOKEN, WORLD_WORDS = 0.56, 40
+"""Words of the worlds, which are full of numbers, and the fewest that they are drawn with."""
 DISTRACTED = 0.6
 """Share of the groups with long windows that get another passage beside their knowledge."""
 ASIDE_WORDS = 6
@@ -89,7 +89,7 @@ class ReaderExamples(MultitaskExamples):
         sources = self._sources
         if source == "worlds":
             assert sources.worlds is not None
-            return draw_world_pair(sources.worlds, int(limit * (1 - ANSWER_SHARE) * WORDS_PER_TOKEN), rng)
+            return draw_world_pair(sources.worlds, max(WORLD_WORDS, int(limit * WORLD_WORDS_PER_TOKEN)), rng)
         surrounded = rng.random() < SURROUNDED
         room = limit - CLAIM_TOKENS - (SURROUNDING_TOKENS if surrounded else 0)
         words = int(max(room, CLAIM_TOKENS) * WORDS_PER_TOKEN)

@@ -48,9 +48,9 @@ class Reader(torch.nn.Module):
         self.heads = torch.nn.ModuleDict(
             {name: torch.nn.Linear(width, len(labels)) for name, labels in self.labels.items()}
         )
-        for layer in (self.whole, self.pooled_sentence, *self.heads.values()):
-            torch.nn.init.normal_(layer.weight, std=spread)
-            torch.nn.init.zeros_(layer.bias)
+        for name, parameter in self.named_parameters():
+            if not name.startswith("backbone."):
+                torch.nn.init.normal_(parameter, std=spread) if parameter.dim() > 1 else torch.nn.init.zeros_(parameter)
         self.register_buffer("words", map_words(config.vocab_size), persistent=False)
 
     def forward(

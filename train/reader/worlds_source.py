@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import random
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ..compact.multitask_examples import Example
@@ -18,44 +18,21 @@ OTHER_REASON = "relation"
 """The token label of a reason that the token head has no label for."""
 
 
-class WorldRow(Protocol):
-    """An answer to a record, with its labels."""
-
-    knowledge: Sequence[str]
-    history: Sequence[str]
-    response: str
-    label: int
-    """1 for a response whose every sentence is true."""
-    sentences: Sequence[tuple[int, int, int | None]]
-    """Characters, and 1 for true, 0 for false, None for a sentence that states nothing."""
-    spans: Sequence[tuple[int, int, str]]
-    """The false characters and the reason."""
-    domain: str
-    change: str
-
-
-class WorldPair(Protocol):
-    """A true answer and one with a single change."""
-
-    supported: WorldRow
-    unsupported: WorldRow
-
-
 class Worlds(Protocol):
-    """Draws pairs whose knowledge has about so many words at most."""
+    """Draws pairs whose knowledge and response have so many words at most."""
 
-    def draw(self, max_words: int, rng: random.Random) -> WorldPair:
-        """Draw a pair."""
+    def draw(self, max_words: int, rng: random.Random) -> Any:
+        """Draw a ``WorldPair``: ``supported`` and ``unsupported``, which are as ``make_world_answer`` takes them."""
         ...
 
 
 def load_worlds(split: str) -> Worlds | None:
-    """The worlds of a split; None while the package lacks them."""
+    """The worlds of the split ``train`` or ``dev``, which has held-out domains; None while the package lacks them."""
     name = f"{__package__.rpartition('.')[0]}.worlds"
     if importlib.util.find_spec(name) is None:
         return None
     module: Any = importlib.import_module(name)
-    worlds: Worlds = module.Worlds(split)
+    worlds: Worlds = module.Worlds("train" if split == "train" else "held_out")
     return worlds
 
 
@@ -65,17 +42,21 @@ def draw_world_pair(worlds: Worlds, words: int, rng: random.Random) -> tuple[Ans
     return make_world_answer(pair.supported), make_world_answer(pair.unsupported)
 
 
-def make_world_answer(row: WorldRow) -> Answer:
-    """The answer of a row; the inference head learns from it if every sentence states something."""
+def make_world_answer(row: Any) -> Answer:
+    """The answer of a ``WorldRow``; the inference head learns from it if every sentence states something.
+
+    Its fields: the passages ``knowledge``, the turns ``history``, ``response``, ``label`` (1 for a true response),
+    ``sentences`` with ``start``, ``end`` and ``label`` (1 true, 0 false, None where a sentence states nothing),
+    ``spans`` with ``start``, ``end`` and ``reason`` of the false characters, and ``change``.
+    """
     labels = {"consistency": HEADS["consistency"][not row.label]}
-    if all(label is not None for *_, label in row.sentences):
+    if all(part.label is not None for part in row.sentences):
         labels["nli"] = ENTAILMENT if row.label else NOT_ENTAILMENT
     spans = tuple(
-        UnsupportedSpan(start, end, reason if reason in TOKEN_LABELS else OTHER_REASON)
-        for start, end, reason in row.spans
+        UnsupportedSpan(span.start, span.end, span.reason if span.reason in TOKEN_LABELS else OTHER_REASON)
+        for span in row.spans
     )
-    kinds = {1: SUPPORTED, 0: UNSUPPORTED, None: NOTHING}
-    ranges = tuple(LabelledRange(start, end, kinds[label]) for start, end, label in row.sentences)
-    history = (row.history,) if isinstance(row.history, str) else tuple(row.history)
+    kinds: dict[int | None, int] = {1: SUPPORTED, 0: UNSUPPORTED, None: NOTHING}
+    ranges = tuple(LabelledRange(part.start, part.end, kinds[part.label]) for part in row.sentences)
     example = Example(" ".join(row.knowledge), row.response, f"world:{row.change}", labels, spans)
-    return Answer(example, ranges, tuple(turn for turn in history if turn.strip())[-2:])
+    return Answer(example, ranges, tuple(turn for turn in row.history if turn.strip())[-2:])
