@@ -10,8 +10,9 @@ import torch
 import typer
 from rich.console import Console
 
+from . import pack
 from .model import FROZEN_LAYERS
-from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, train_packed_reader, train_reader
+from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_packed_reader, train_reader
 
 app = typer.Typer(add_completion=False)
 Model = Annotated[Path, typer.Option(help="Directory with the files of all-mpnet-base-v2.", file_okay=False)]
@@ -74,6 +75,37 @@ def _measure(
     from .measure import measure_reader
 
     Console().print_json(data=measure_reader(run, bench, count, worlds, threads))
+
+
+@app.command("pack-rows")
+def _pack_rows(
+    data: Annotated[Path, typer.Option(help="Directory with the training sets.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
+    groups: Annotated[int, typer.Option(help="Groups of two rows to draw into one file.", min=1)] = 100_000,
+    first: Annotated[int, typer.Option(help="Number of the first group; other numbers are other groups.")] = 0,
+) -> None:
+    """Draw rows for a host without the training sets."""
+    print(pack.write_rows(build_examples(data), out, groups, first))
+
+
+@app.command("pack-weights")
+def _pack_weights(
+    checkpoint: Annotated[Path, typer.Option(help="checkpoint.pt of a run.", dir_okay=False)],
+    config: Annotated[Path, typer.Option(help="config.json of the run.", dir_okay=False)],
+    out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
+) -> None:
+    """Write the weights in fp16, in parts, and the code that trains them."""
+    pack.pack_weights(checkpoint, out, config)
+    pack.pack_code(out)
+
+
+@app.command("unpack-weights")
+def _unpack_weights(
+    folder: Annotated[Path, typer.Option(help="Directory with the parts.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Checkpoint to write, for --start.", dir_okay=False)],
+) -> None:
+    """Join packed weights to a checkpoint."""
+    pack.unpack_weights(folder, out)
 
 
 if __name__ == "__main__":

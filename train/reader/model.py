@@ -93,32 +93,34 @@ def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> R
     """The reader before training.
 
     Args:
-        source: Directory with the files of all-mpnet-base-v2.
+        source: Directory with the files of all-mpnet-base-v2; its configuration suffices if ``start`` has all weights.
         layers: How many of its lowest layers to keep.
         start: A checkpoint of a run, of this recipe or of the trial before it; layers above ``layers`` are left out,
             and heads that it lacks are new.
 
     Raises:
-        ValueError: If ``start`` lacks weights of the backbone.
+        ValueError: If weights of the backbone are in neither.
     """
-    backbone = MPNetModel.from_pretrained(
-        source,
-        num_hidden_layers=layers,
-        add_pooling_layer=False,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
-    reader = Reader(backbone)
+    published = (source / "model.safetensors").is_file()
+    settings = {"num_hidden_layers": layers, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    if published:
+        reader = Reader(MPNetModel.from_pretrained(source, add_pooling_layer=False, **settings))
+    else:
+        config = MPNetConfig.from_json_file(source / "config.json")
+        config.update(settings)
+        reader = Reader(MPNetModel(config, add_pooling_layer=False))
+    if start is None and not published:
+        raise ValueError(f"{source} has no model.safetensors; give it, or a checkpoint to start from.")
     if start is not None:
-        load_start(reader, torch.load(start, map_location="cpu", weights_only=True))
+        load_start(reader, torch.load(start, map_location="cpu", weights_only=True), published)
     return reader
 
 
-def load_start(reader: Reader, checkpoint: Mapping[str, Any]) -> None:
+def load_start(reader: Reader, checkpoint: Mapping[str, Any], published: bool) -> None:
     """Copy the weights of a checkpoint as far as ``reader`` has them.
 
     Raises:
-        ValueError: If the checkpoint lacks weights of the backbone.
+        ValueError: If the checkpoint lacks weights of the backbone and ``reader`` has none that are ``published``.
     """
     weights = checkpoint.get("model", checkpoint.get("m", checkpoint))
     trial = {"bert.": "backbone.", "dense.": "whole."}
@@ -128,7 +130,8 @@ def load_start(reader: Reader, checkpoint: Mapping[str, Any]) -> None:
     }
     expected = reader.state_dict()
     missing = reader.load_state_dict({k: v for k, v in renamed.items() if k in expected}, strict=False).missing_keys
-    if lost := [key for key in missing if key.startswith("backbone.")]:
+    lost = [key for key in missing if key.startswith("backbone.")]
+    if lost and not published:
         raise ValueError(f"The checkpoint lacks {len(lost)} weights of the backbone, {lost[0]} for one.")
 
 
