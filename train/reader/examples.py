@@ -10,10 +10,11 @@ from ..common.corpus import word_coverage
 from ..common.loop import Row
 from ..compact.multitask_examples import ATTEMPTS, CLAIM_TOKENS, WORDS_PER_TOKEN, Example, MultitaskExamples
 from ..synthesis.pairs import NEAR
+from ..worlds import Worlds
 from .composition import surround
 from .contrasts import SETS, ContrastRows, read_contrasts
 from .rows import Answer, encode_answer, label_ranges
-from .worlds_source import Worlds, draw_world_pair, load_worlds
+from .worlds_source import draw_world_pair, load_worlds
 
 SHARES = {
     "worlds": 0.35,
@@ -42,7 +43,7 @@ SPARE_WORDS = 30
 @dataclass(frozen=True, slots=True)
 class _Sources:
     contrasts: dict[str, ContrastRows]
-    worlds: Worlds | None
+    worlds: Worlds
     asides: frozenset[str]
 
 
@@ -65,7 +66,7 @@ class ReaderExamples(MultitaskExamples):
     @property
     def shares(self) -> dict[str, float]:
         """The share of the groups, by source that is there; they need not add up to 1."""
-        present = {*self._draws, *self._sources.contrasts, *(("worlds",) if self._sources.worlds else ())}
+        present = {*self._draws, *self._sources.contrasts, "worlds"}
         return {name: share for name, share in SHARES.items() if name in present}
 
     def make(self, _: int, rng: random.Random) -> tuple[Row, Row]:
@@ -88,7 +89,6 @@ class ReaderExamples(MultitaskExamples):
         """Draw the answers of a group of ``source`` for windows of ``limit`` tokens, which they may exceed."""
         sources = self._sources
         if source == "worlds":
-            assert sources.worlds is not None
             return draw_world_pair(sources.worlds, max(WORLD_WORDS, int(limit * WORLD_WORDS_PER_TOKEN)), rng)
         surrounded = rng.random() < SURROUNDED
         room = limit - CLAIM_TOKENS - (SURROUNDING_TOKENS if surrounded else 0)

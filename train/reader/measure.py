@@ -19,11 +19,12 @@ from ..common.corpus import read_rows
 from ..common.loop import Row, collate
 from ..compact.multitask_examples import Example
 from ..compact.multitask_model import HEADS, IGNORED, TOKEN_HEAD
+from ..worlds import Worlds
 from .feed import FILL
 from .loss import compute_logits
 from .model import NOTHING, SENTENCE_HEAD, SENTENCE_IDS, UNSUPPORTED, Reader, load_reader
 from .rows import Answer, encode_answer
-from .worlds_source import Worlds, draw_world_pair, load_worlds
+from .worlds_source import draw_world_pair, load_worlds
 
 Array: TypeAlias = np.ndarray[Any, Any]
 DEVELOPMENT = ("fever_symmetric_dev", "q2_wow_600", "begin_wow_dev", "begin_wow_test", "begin_tc_dev")
@@ -85,9 +86,7 @@ def measure_reader(run: Path, bench: Path, count: int = 300, worlds: int = 200, 
         if path.is_file():
             rows = [row for _, row in zip(range(count), read_rows(path), strict=False)]
             report[name] = describe(read_answers(reader, [make_bench_answer(row) for row in rows]))
-    held_out = load_worlds("dev")
-    if held_out is not None:
-        report["worlds_dev"] = measure_worlds(reader, held_out, worlds)
+    report["worlds_dev"] = measure_worlds(reader, load_worlds("dev"), worlds)
     (run / f"measure-{step}.json").write_text(json.dumps(report, indent=1) + "\n")
     return report
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerFast
 
-from groundwire.engine.text.sentences import sentences
+from groundwire.engine.text.sentences import Sentence, sentences
 
 from ..common import backbone
 from ..common.loop import Row
@@ -74,9 +74,14 @@ def label_ranges(example: Example, asides: frozenset[str] = frozenset()) -> tupl
     return tuple(ranges)
 
 
-def label_sentence(start: int, end: int, ranges: Sequence[LabelledRange]) -> int:
-    """The label of the sentence of characters ``start`` to ``end``: the strongest of the ranges that it overlaps."""
-    labels = {part.label for part in ranges if part.start < end and start < part.end}
+def label_sentence(sentence: Sentence, ranges: Sequence[LabelledRange]) -> int:
+    """The label of a sentence: the strongest of the ranges that it overlaps, unknown for none.
+
+    The number of a list item, which is a sentence of its own and in no range, states nothing.
+    """
+    labels = {part.label for part in ranges if part.start < sentence.end and sentence.start < part.end}
+    if ranges and not labels and not any(map(str.isalpha, sentence.text)):
+        return NOTHING
     return next((label for label in (UNSUPPORTED, IGNORED, SUPPORTED, NOTHING) if label in labels), IGNORED)
 
 
@@ -124,5 +129,5 @@ def _number_sentences(answer: Answer, places: Sequence[tuple[int, int] | None]) 
             numbers[index] = number
         ends = [place[1] for index in members if (place := places[index]) is not None]
         whole = bool(ends) and not any(character.isalnum() for character in part.text[max(ends) - part.start :])
-        labels.append(label_sentence(part.start, part.end, answer.ranges) if whole else IGNORED)
+        labels.append(label_sentence(part, answer.ranges) if whole else IGNORED)
     return numbers, labels + [IGNORED] * (2 - len(labels))
