@@ -73,7 +73,7 @@ def measure_reader(run: Path, bench: Path, count: int = 300, worlds: int = 200, 
         run: The run's directory.
         bench: Directory with the sets of ``DEVELOPMENT``; those that are missing are left out.
         count: First rows of each set.
-        worlds: Pairs of held-out worlds.
+        worlds: Pairs of held-out worlds; 0 leaves them out.
         threads: CPU threads; 0 leaves torch's default.
     """
     if threads:
@@ -86,7 +86,8 @@ def measure_reader(run: Path, bench: Path, count: int = 300, worlds: int = 200, 
         if path.is_file():
             rows = [row for _, row in zip(range(count), read_rows(path), strict=False)]
             report[name] = describe(read_answers(reader, [make_bench_answer(row) for row in rows]))
-    report["worlds_dev"] = measure_worlds(reader, load_worlds("dev"), worlds)
+    if worlds:
+        report["worlds_dev"] = measure_worlds(reader, load_worlds("dev"), worlds)
     (run / f"measure-{step}.json").write_text(json.dumps(report, indent=1) + "\n")
     return report
 

@@ -28,7 +28,9 @@ class PackedRows:
 
     def __init__(self, arrays: dict[str, Array]) -> None:
         self._arrays = arrays
-        self._starts = {name: np.concatenate([[0], np.cumsum(arrays[f"{name}_length"])]) for name in LISTS}
+        self._starts = {
+            name: np.concatenate([[0], np.cumsum(arrays[f"{name}_length"], dtype=np.int64)]) for name in LISTS
+        }
         self.groups = len(arrays[HEAD]) // GROUP
 
     @classmethod
