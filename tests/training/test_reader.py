@@ -21,7 +21,7 @@ from groundwire.train.compact.multitask_model import IGNORED, TOKEN_HEAD, TOKEN_
 from groundwire.train.reader import composition, contrasts, measure, recipe
 from groundwire.train.reader.examples import ReaderExamples
 from groundwire.train.reader.feed import FILL, make_local_batches, make_worker_batches
-from groundwire.train.reader.loss import compute_logits, compute_losses
+from groundwire.train.reader.loss import ReaderLoss, compute_logits, compute_losses
 from groundwire.train.reader.model import (
     NOTHING,
     SENTENCE_HEAD,
@@ -148,6 +148,23 @@ def test_the_sentence_loss_is_the_weighted_mean_of_labelled_sentences(tokens: Pr
     log_probs = compute_logits(reader, batch)[SENTENCE_HEAD][0].log_softmax(-1)
     expected = -(0.7 * log_probs[0, NOTHING] + 2 * log_probs[1, UNSUPPORTED] + log_probs[2, SUPPORTED]) / 3.7
     assert compute_losses(reader, batch)[1].item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_parts_of_a_batch_add_up_to_its_loss(tokens: PreTrainedTokenizerFast, tmp_path: Path) -> None:
+    """Rows that are equal have equal losses, so parts weigh as they do in the whole."""
+    row = encode_answer(tokens, Answer(INCONSISTENT, label_ranges(INCONSISTENT)), 64, cut=False)
+    assert row is not None
+    batch, reader = collate([row] * 6, FILL), make_tiny().eval()
+    gradients = []
+    for max_tokens in (0, 2 * len(row["input_ids"]) + 20):
+        reader.zero_grad()
+        loss = ReaderLoss(tmp_path / "losses.jsonl", max_tokens, every=1)(reader, batch)
+        torch.autograd.backward(loss)
+        gradients.append((loss.item(), reader.whole.weight.grad))
+    assert gradients[0][0] == pytest.approx(gradients[1][0], rel=1e-5)
+    assert torch.allclose(gradients[0][1], gradients[1][1], atol=1e-6)
+    lines = [json.loads(line) for line in (tmp_path / "losses.jsonl").read_text().splitlines()]
+    assert lines[0]["others"] == pytest.approx(lines[1]["others"], abs=1e-3)
 
 
 def test_sentences_around_an_answer_keep_its_labels() -> None:

@@ -49,6 +49,9 @@ def _train(
     checkpoint_s: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = SCHEDULE.checkpoint_s,
     workers: Annotated[int, typer.Option(help="Processes that draw rows; 0 for the training one.", min=0)] = 0,
     threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
+    max_tokens: Annotated[
+        int, typer.Option(help="Tokens that are read at a time, which bounds the memory; 0 for whole batches.", min=0)
+    ] = 0,
 ) -> None:
     """Train the reader, or continue the run in --out."""
     if (data is None) == (packed is None):
@@ -56,7 +59,7 @@ def _train(
     if threads:
         torch.set_num_threads(threads)
     schedule = replace(SCHEDULE, steps=steps, decay=decay, batch=batch, seed=seed, checkpoint_s=checkpoint_s)
-    options = ReaderOptions(model, layers, frozen, start, lr, workers)
+    options = ReaderOptions(model, layers, frozen, start, lr, workers, max_tokens)
     if data is not None:
         train_reader(data, out, schedule, options)
     elif packed is not None:

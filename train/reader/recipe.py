@@ -37,6 +37,8 @@ class ReaderOptions:
     lr: float = LEARNING_RATE
     workers: int = 0
     """Processes that draw the rows; 0 for the training process."""
+    max_tokens: int = 0
+    """Tokens that are read at a time, which bounds the memory; 0 for whole batches."""
 
 
 def train_reader(data: Path, out: Path, schedule: Schedule, options: ReaderOptions) -> Reader:
@@ -70,7 +72,7 @@ def run_training(out: Path, schedule: Schedule, options: ReaderOptions, feed: Fe
     reader = build_reader(options.source, options.layers, None if started else options.start)
     reader.backbone.config.to_json_file(out / "config.json")
     groups = [ParameterGroup(freeze(reader, options.frozen), options.lr)]
-    return fit(reader, groups, feed, ReaderLoss(out / "losses.jsonl"), schedule, out)
+    return fit(reader, groups, feed, ReaderLoss(out / "losses.jsonl", options.max_tokens), schedule, out)
 
 
 def build_examples(data: Path) -> MakeGroup:
