@@ -86,7 +86,7 @@ def convert_measure(number: float, unit: str, rng: random.Random) -> str | None:
         if unit == small and number > factor and number % factor == 0:
             forms.append(write_measure(number // factor, large, rng))
     for large, small, factor in _SMALLER:
-        if unit == large and number * factor <= 120 and number * factor == int(number * factor):
+        if unit == large and number * factor <= (36 if large == "years" else 120) and number * factor == int(number * factor):
             forms.append(write_measure(int(number * factor), small, rng))
     for large, small, factor in _METRIC:
         if unit == large and (number < 10 or number != int(number)):

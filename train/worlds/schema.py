@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from .kinds import Kind, read_kind
+from .kinds import Feature, Kind, read_kind
 from .wording import Wording, parse
 
 HELD_OUT = ("api", "event", "hotel", "leaflet")
@@ -127,14 +127,16 @@ def _read_lines(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _read_field(domain: str, key: str, table: Mapping[str, Any]) -> Field:
+    kind = read_kind(table["kind"])
+    plain = "[yes|no]" if isinstance(kind, Feature) else "{v}"
     return Field(
         key,
-        read_kind(table["kind"]),
+        kind,
         tuple(table["label"].split("|")),
         table.get("name", ""),
         _read_lines(table, "ask"),
         _read_lines(table, "polar"),
-        tuple(parse(cell) for cell in _read_lines(table, "cell")) or (parse("{v}"),),
+        tuple(parse(cell) for cell in _read_lines(table, "cell")) or (parse(plain),),
         tuple(parse(line) for line in _read_lines(table, "say")),
         Wordings.split(f"{domain}.{key}", _read_lines(table, "answer")),
         _read_lines(table, "acts"),

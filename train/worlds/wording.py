@@ -86,7 +86,7 @@ class Wording:
         """Write the sentence."""
         parts: list[Part] = []
         _fill(self.nodes, filling, parts)
-        return _drop_double_stop(parts)
+        return _tidy(parts)
 
     def fill_wrongly(self, true: Filling, false: Filling, wrong: Mapping[str, str], reason: str) -> list[Part]:
         """Write the sentence as ``false`` has it; what differs from ``true`` is marked.
@@ -95,7 +95,7 @@ class Wording:
         """
         parts: list[Part] = []
         _fill_wrongly(self.nodes, true, false, wrong, reason, parts)
-        return _drop_double_stop(parts)
+        return _tidy(parts)
 
 
 @cache
@@ -175,12 +175,18 @@ def _fill_wrongly(
             parts.extend(mark_difference(old, new, reason, trim=True))
 
 
-def _drop_double_stop(parts: list[Part]) -> list[Part]:
-    """Drop the full stop after an abbreviation."""
-    for index in range(1, len(parts)):
-        if parts[index].text.startswith(".") and parts[index - 1].text.endswith("."):
-            parts[index] = Part(parts[index].text[1:], parts[index].wrong)
-    return parts
+def _tidy(parts: list[Part]) -> list[Part]:
+    """Drop what is doubled where parts meet: the full stop after an abbreviation, and spaces."""
+    tidy: list[Part] = []
+    for part in parts:
+        text = part.text
+        if tidy and text[:1] in (" ", ".") and tidy[-1].text.endswith(text[:1]):
+            text = text[1:]
+        if tidy and text[:1] == "." and tidy[-1].text.endswith(" "):
+            tidy[-1] = Part(tidy[-1].text[:-1], tidy[-1].wrong)
+        if text:
+            tidy.append(Part(text, part.wrong))
+    return tidy
 
 
 def join(parts: Sequence[Part]) -> str:
@@ -188,7 +194,11 @@ def join(parts: Sequence[Part]) -> str:
     return "".join(part.text for part in parts)
 
 
-_MEASURED = re.compile(r"(?:[\d.,]+|[a-z-]+) (?!am$|pm$|[A-Z])[a-z ]+$")
+_UNITS = (
+    "seconds? minutes? hours? days? weeks? months? years? k?g m[gl] litres? mm cm k?m metres? [GM]B watts pounds? dollars? "
+    "euros? percent"
+).replace(" ", "|")
+_MEASURED = re.compile(rf"(?:[\d.,]+|[a-z-]+) (?:{_UNITS}|working days?|square metres|per cent)$")
 
 
 def mark_difference(old: str, new: str, reason: str, trim: bool = False) -> list[Part]:

@@ -16,20 +16,20 @@ from .schema import HELD, TRAIN, Domain, read_domains
 from .wording import Part, join
 
 CHANGE_WEIGHTS: Mapping[str, float] = {
-    "exchange": 3.0,
-    "value": 1.4,
-    "derived": 1.6,
-    "threshold": 1.2,
+    "exchange": 2.6,
+    "value": 1.1,
+    "derived": 1.5,
+    "threshold": 1.8,
     "other_record": 2.0,
-    "negation": 0.8,
-    "condition": 1.6,
-    "exception": 2.0,
-    "role": 2.0,
+    "negation": 3.5,
+    "condition": 2.0,
+    "exception": 2.4,
+    "role": 3.5,
     "person": 1.0,
-    "day": 1.2,
-    "unit": 1.5,
+    "day": 5.0,
+    "unit": 5.0,
     "comparison": 1.6,
-    "verdict": 0.8,
+    "verdict": 1.2,
     "invented": 0.35,
 }
 """How often a change is chosen where it is possible."""
