@@ -160,7 +160,9 @@ def test_parts_of_a_batch_add_up_to_its_loss(tokens: PreTrainedTokenizerFast, tm
         reader.zero_grad()
         loss = ReaderLoss(tmp_path / "losses.jsonl", max_tokens, every=1)(reader, batch)
         torch.autograd.backward(loss)
-        gradients.append((loss.item(), reader.whole.weight.grad))
+        gradient = reader.whole.weight.grad
+        assert gradient is not None
+        gradients.append((loss.item(), gradient))
     assert gradients[0][0] == pytest.approx(gradients[1][0], rel=1e-5)
     assert torch.allclose(gradients[0][1], gradients[1][1], atol=1e-6)
     lines = [json.loads(line) for line in (tmp_path / "losses.jsonl").read_text().splitlines()]
@@ -319,7 +321,7 @@ def test_span_f1_and_errors_by_length() -> None:
     assert report["roc_auc"]["whole"] == 0.5
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore")  # The exporter warns of its own ways.
 def test_the_graph_takes_any_number_of_sentences_and_tokens(tmp_path: Path) -> None:
     reader, names = make_tiny().eval(), ["input_ids", "attention_mask", "pooling"]
     axes = {"input_ids": {0: "b", 1: "t"}, "attention_mask": {0: "b", 1: "t"}, "pooling": {0: "b", 1: "s", 2: "t"}}

