@@ -340,3 +340,9 @@ def test_the_graph_takes_any_number_of_sentences_and_tokens(tmp_path: Path) -> N
         expected = reader(*inputs)
     for name, values in zip(expected, outputs, strict=True):
         assert torch.allclose(expected[name], torch.from_numpy(values), atol=1e-5)
+
+
+def test_rows_are_chosen_at_equal_distances() -> None:
+    rows = [{"number": index} for index in range(10)]
+    assert [row["number"] for row in measure.choose_rows(rows, 4)] == [0, 2, 5, 7]
+    assert measure.choose_rows(rows, 20) == rows

@@ -70,7 +70,7 @@ def _train(
 def _measure(
     run: Annotated[Path, typer.Option(help="Directory of a run, going on or finished.", file_okay=False)],
     bench: Annotated[Path, typer.Option(help="Directory with the labelled development sets.", file_okay=False)],
-    count: Annotated[int, typer.Option(help="First rows of each set.", min=2)] = 300,
+    count: Annotated[int, typer.Option(help="Rows of each set, at equal distances.", min=2)] = 300,
     worlds: Annotated[int, typer.Option(help="Pairs of held-out worlds; 0 for none.", min=0)] = 200,
     threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
 ) -> None:

@@ -72,7 +72,7 @@ def measure_reader(run: Path, bench: Path, count: int = 300, worlds: int = 200, 
     Args:
         run: The run's directory.
         bench: Directory with the sets of ``DEVELOPMENT``; those that are missing are left out.
-        count: First rows of each set.
+        count: Rows of each set at most.
         worlds: Pairs of held-out worlds; 0 leaves them out.
         threads: CPU threads; 0 leaves torch's default.
     """
@@ -84,7 +84,7 @@ def measure_reader(run: Path, bench: Path, count: int = 300, worlds: int = 200, 
     for name in DEVELOPMENT:
         path = bench / f"{name}.jsonl"
         if path.is_file():
-            rows = [row for _, row in zip(range(count), read_rows(path), strict=False)]
+            rows = choose_rows(list(read_rows(path)), count)
             report[name] = describe(read_answers(reader, [make_bench_answer(row) for row in rows]))
     if worlds:
         report["worlds_dev"] = measure_worlds(reader, load_worlds("dev"), worlds)
@@ -106,6 +106,12 @@ def measure_worlds(reader: Reader, worlds: Worlds, pairs: int, seed: int = 7) ->
         "worst_sentence": sum(a.worst_sentence < b.worst_sentence for a, b in pairs_read) / pairs,
     }
     return {**describe(readings), "ranked": {name: _round(value) for name, value in ranked.items()}}
+
+
+def choose_rows(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """``count`` rows at equal distances, because some sets are sorted by label; all of them where there are fewer."""
+    count = min(count, len(rows))
+    return [rows[index * len(rows) // count] for index in range(count)]
 
 
 def make_bench_answer(row: dict[str, Any]) -> Answer:
