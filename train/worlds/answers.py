@@ -88,7 +88,9 @@ def _tighten(before: str, part: Part) -> WorldSpan:
     core = part.text.strip(" .,;:!?\n") or part.text.strip()
     start = len(before) + part.text.find(core)
     # The stops of "a.m." belong to it.
-    end = start + len(core) + (core.endswith((".m", "p.m")) and part.text[part.text.find(core) + len(core) :][:1] == ".")
+    end = (
+        start + len(core) + (core.endswith((".m", "p.m")) and part.text[part.text.find(core) + len(core) :][:1] == ".")
+    )
     return WorldSpan(start, end, part.wrong)
 
 
@@ -135,7 +137,8 @@ def _join_two(first: Item, second: Item) -> Item:
 def arrange(items: Sequence[Item], scene: Scene, named: bool, abstention: str, rng: random.Random) -> Layout:
     """Arrange the items of an answer; ``named`` says whether the history or an item names the subject."""
     items = [
-        Item(capitalize(item.true), None if item.false is None else capitalize(item.false), item.states) for item in items
+        Item(capitalize(item.true), None if item.false is None else capitalize(item.false), item.states)
+        for item in items
     ]
     before: list[Item] = []
     if rng.random() < 0.25:
@@ -145,7 +148,9 @@ def arrange(items: Sequence[Item], scene: Scene, named: bool, abstention: str, r
     after = [_make_plain(abstention)] if abstention else []
     if rng.random() < 0.2:
         after.append(_make_plain(rng.choice(CLOSINGS)))
-    short = all(len(join(version)) < 160 and "\n" not in join(version) for item in items for version in item.list_versions())
+    short = all(
+        len(join(version)) < 160 and "\n" not in join(version) for item in items for version in item.list_versions()
+    )
     if len(items) > 1 and short and rng.random() < 0.28:
         return _arrange_list(items, before, after, rng)
     gap = "\n\n" if rng.random() < 0.08 else " "

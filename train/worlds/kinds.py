@@ -13,9 +13,20 @@ from . import names
 from .numerals import ABBREVIATIONS, convert_measure, name_singular, spell, to_base, write_measure, write_number
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 CURRENCIES = {"£": ("GBP", "pound"), "$": ("USD", "dollar"), "€": ("EUR", "euro")}
 CONVERTED = 0.4
 """Share of the measures of an answer that are in another form than the knowledge's, where there is one."""
@@ -235,7 +246,9 @@ class Percent(Kind):
     def write(self, value: int, style: Style, rng: random.Random, answer: bool) -> str:
         if not answer:
             return f"{value}%" if style.clock % 2 else f"{value} %"
-        return rng.choice((f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spell(value)} percent"))
+        return rng.choice(
+            (f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spell(value)} percent")
+        )
 
 
 class Day(Kind):
@@ -424,8 +437,38 @@ class Feature(Kind):
         return value.state
 
 
-EMAIL_WORDS = "info hello service contact office team support booking help mail orders front.desk enquiries".split()
-URL_WORDS = "contact booking help faq apply returns shop plans register prices terms account docs news tickets".split()
+EMAIL_WORDS = [
+    "info",
+    "hello",
+    "service",
+    "contact",
+    "office",
+    "team",
+    "support",
+    "booking",
+    "help",
+    "mail",
+    "orders",
+    "front.desk",
+    "enquiries",
+]
+URL_WORDS = [
+    "contact",
+    "booking",
+    "help",
+    "faq",
+    "apply",
+    "returns",
+    "shop",
+    "plans",
+    "register",
+    "prices",
+    "terms",
+    "account",
+    "docs",
+    "news",
+    "tickets",
+]
 _NAMED: dict[str, Kind] = {
     "person": PersonKind(),
     "day": Day(),
@@ -435,7 +478,7 @@ _NAMED: dict[str, Kind] = {
     "brand": Drawn("brand", names.draw_coined),
     "phone": Code(("01#9 496 9999", "0#99 999 99 99", "+44 20 7946 9999", "555-01#9 99", "+49 30 #99 9999"), "phone"),
     "postcode": Code(("@@# 9@@", "#9999", "@# #@@", "@-#999"), "postcode"),
-    "version": Code(("#.9.9", "#.#9", "#.9.#9", "v#.9"), "version"),
+    "version": Code(("#.9.9", "#.#9", "#.9.#9"), "version"),
     "ident": Code(("@@-#999", "#99-@@", "@#9999", "@@@#99"), "ident"),
     "room": Code(("#09", "#1#", "@.#9", "@#9"), "room"),
     "email": Address("email", EMAIL_WORDS),

@@ -11,12 +11,26 @@ from .scene import Record, Scene, write_subject
 from .schema import Domain, Field
 from .wording import Filling, Wording, capitalize, join
 
-_HEADINGS = ("About {name}", "{name}", "# {name}", "## {name}", "{name} – at a glance", "Information: {name}", "**{name}**")
+_HEADINGS = (
+    "About {name}",
+    "{name}",
+    "# {name}",
+    "## {name}",
+    "{name} – at a glance",
+    "Information: {name}",
+    "**{name}**",
+)
 _DATE_NOTES = {
     3: ("(Dates: day/month/year.)", "All dates are given as day/month/year.", "Date format: DD/MM/YYYY"),
     4: ("", "Dates are written as year-month-day."),
 }
-_COLUMNS = (("Item", "Details"), ("", "Value"), ("Question", "Answer"), ("What", "Information"), ("Field", "Value"))
+_COLUMNS = (
+    ("Item", "Details"),
+    ("Topic", "Value"),
+    ("Question", "Answer"),
+    ("What", "Information"),
+    ("Field", "Value"),
+)
 Layout: TypeAlias = Callable[[Domain, Record, Sequence[str], random.Random], str]
 
 

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import random
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 BASES = {
     "seconds": ("time", 1),
     "minutes": ("time", 60),
@@ -58,7 +76,7 @@ def write_number(number: float, rng: random.Random, words: float = 0.35) -> str:
     """Write a number in digits, or small ones by chance in words."""
     if number == int(number):
         number = int(number)
-        if 1 <= number <= 12 and rng.random() < words or 12 < number < 100 and rng.random() < words / 6:
+        if (1 <= number <= 12 and rng.random() < words) or (12 < number < 100 and rng.random() < words / 6):
             return spell(number)
         return f"{number:,}"
     return f"{number:g}"
@@ -86,10 +104,14 @@ def convert_measure(number: float, unit: str, rng: random.Random) -> str | None:
         if unit == small and number > factor and number % factor == 0:
             forms.append(write_measure(number // factor, large, rng))
     for large, small, factor in _SMALLER:
-        if unit == large and number * factor <= (36 if large == "years" else 120) and number * factor == int(number * factor):
+        if (
+            unit == large
+            and number * factor <= (36 if large == "years" else 120)
+            and number * factor == int(number * factor)
+        ):
             forms.append(write_measure(int(number * factor), small, rng))
     for large, small, factor in _METRIC:
-        if unit == large and (number < 10 or number != int(number)):
+        if unit == large and (number < 3 or number != int(number)):
             forms.append(f"{round(number * factor):,} {small}")
         elif unit == small and number >= factor and number % (factor / 10) == 0:
             forms.append(f"{number / factor:g} {name_unit(number / factor, large)}")

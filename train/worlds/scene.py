@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .kinds import Style, draw_style
+from .kinds import Feature, Style, draw_style
 from .names import draw_person, fill_name
 from .schema import HELD, Domain, Wordings
 from .wording import Wording
@@ -73,7 +73,7 @@ def draw_record(domain: Domain, style: Style | None, rng: random.Random) -> Reco
     values: dict[str, Any] = {}
     for key, field in domain.fields.items():
         value = field.kind.draw(rng)
-        for _ in range(4):
+        for _ in range(0 if isinstance(field.kind, Feature) else 4):
             if all(other != value for other in values.values()):
                 break
             value = field.kind.draw(rng)

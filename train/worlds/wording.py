@@ -1,7 +1,8 @@
 """Templates of sentences.
 
 ``{v}`` is a slot, ``(a|b)`` an alternative of wording that does not matter, ``[a|b]`` an alternative that depends on a
-state: the first where the state is 0, the second where it is 1, and so on. Alternatives may hold slots.
+state: the first where the state is 0, the second where it is 1, and so on. Alternatives may hold slots. Round brackets
+of the text itself are written ``‹`` and ``›``, and a line break as backslash and n.
 """
 
 from __future__ import annotations
@@ -14,11 +15,86 @@ from functools import cache
 from typing import TypeAlias
 
 _TOKEN = re.compile(r"\{[\w-]+\}|[()\[\]|]|[^{}()\[\]|]+")
+_BRACKETS = str.maketrans("‹›", "()")
 _LOWERABLE = frozenset(
-    "We You The It There Its Your Our A An If On For In From Each Every All At One Two They Their This That By To No "
-    "Only Up Both Any Anyone Customers Visitors Guests Members Please He She His Her Expect Plan Between After Before "
-    "Not Half Because With Orders Items Delivery Children Adults Students Most Another Some People Patients Half "
-    "Standard Admission Breakfast Entry Parking Payment Tickets Files Requests Cancelling Staying Is Just".split()
+    [
+        "We",
+        "You",
+        "The",
+        "It",
+        "There",
+        "Its",
+        "Your",
+        "Our",
+        "A",
+        "An",
+        "If",
+        "On",
+        "For",
+        "In",
+        "From",
+        "Each",
+        "Every",
+        "All",
+        "At",
+        "One",
+        "Two",
+        "They",
+        "Their",
+        "This",
+        "That",
+        "By",
+        "To",
+        "No",
+        "Only",
+        "Up",
+        "Both",
+        "Any",
+        "Anyone",
+        "Customers",
+        "Visitors",
+        "Guests",
+        "Members",
+        "Please",
+        "He",
+        "She",
+        "His",
+        "Her",
+        "Expect",
+        "Plan",
+        "Between",
+        "After",
+        "Before",
+        "Not",
+        "Half",
+        "Because",
+        "With",
+        "Orders",
+        "Items",
+        "Delivery",
+        "Children",
+        "Adults",
+        "Students",
+        "Most",
+        "Another",
+        "Some",
+        "People",
+        "Patients",
+        "Half",
+        "Standard",
+        "Admission",
+        "Breakfast",
+        "Entry",
+        "Parking",
+        "Payment",
+        "Tickets",
+        "Files",
+        "Requests",
+        "Cancelling",
+        "Staying",
+        "Is",
+        "Just",
+    ]
 )
 
 
@@ -125,7 +201,7 @@ def _parse(tokens: Sequence[str], index: int) -> tuple[tuple[Node, ...], int]:
             nodes.append(_Choice(tuple(options)) if token == "(" else _States(tuple(options)))
             index += 1
             continue
-        nodes.append(_Slot(token[1:-1]) if token[0] == "{" else token)
+        nodes.append(_Slot(token[1:-1]) if token[0] == "{" else token.translate(_BRACKETS))
         index += 1
     return tuple(nodes), index
 
@@ -180,10 +256,10 @@ def _tidy(parts: list[Part]) -> list[Part]:
     tidy: list[Part] = []
     for part in parts:
         text = part.text
+        if tidy and text[:1] == "." and tidy[-1].text == " ":
+            tidy.pop()
         if tidy and text[:1] in (" ", ".") and tidy[-1].text.endswith(text[:1]):
             text = text[1:]
-        if tidy and text[:1] == "." and tidy[-1].text.endswith(" "):
-            tidy[-1] = Part(tidy[-1].text[:-1], tidy[-1].wrong)
         if text:
             tidy.append(Part(text, part.wrong))
     return tidy

@@ -43,7 +43,12 @@ DISTRACTED = 0.4
 """Share of the pairs whose knowledge tells of a second record."""
 ATTEMPTS = 40
 _GREETINGS = ("Hi, I have a question about {name}.", "Hello! I'd like to know more about {name}.", "It's about {name}.")
-_REPLIES = ("Of course, what would you like to know?", "Sure, how can I help?", "Go ahead!", "Gladly. What is it about?")
+_REPLIES = (
+    "Of course, what would you like to know?",
+    "Sure, how can I help?",
+    "Go ahead!",
+    "Gladly. What is it about?",
+)
 
 
 class Worlds:
@@ -95,9 +100,7 @@ class Worlds:
         if chosen is None:
             return None
         change, falsified = chosen
-        items = [
-            Item(claim.wording.fill(claim.true), falsified.get(index)) for index, claim in enumerate(claims)
-        ]
+        items = [Item(claim.wording.fill(claim.true), falsified.get(index)) for index, claim in enumerate(claims)]
         if any(item.false is not None and join(item.false) == join(item.true) for item in items):
             return None
         items = join_items([hedge(item, rng) for item in items], rng)
@@ -106,7 +109,8 @@ class Worlds:
         layout = arrange(items, scene, named, _draw_abstention(scene, claims, rng), rng)
         knowledge = write_knowledge(scene, rng)
         halves = [
-            _make_row(scene, knowledge, history, layout.write(false), change if false else "") for false in (False, True)
+            _make_row(scene, knowledge, history, layout.write(false), change if false else "")
+            for false in (False, True)
         ]
         return WorldPair(*halves)
 
