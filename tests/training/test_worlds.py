@@ -153,7 +153,7 @@ def test_the_command_writes_rows_and_shows_pairs(tmp_path: Path) -> None:
     out = tmp_path / "worlds.jsonl.gz"
     command = [sys.executable, "-m", "groundwire.train.worlds", "--seed", "3"]
     subprocess.run([*command, "--count", "5", "--out", str(out)], check=True, capture_output=True)
-    rows = [json.loads(line) for line in gzip.open(out, "rt", encoding="utf-8")]
+    rows = [json.loads(line) for line in gzip.decompress(out.read_bytes()).decode().splitlines()]
     assert len(rows) == 10
     keys = {"id", "knowledge", "history", "response", "label", "sentences", "spans", "domain", "change"}
     assert all(set(row) == keys for row in rows)

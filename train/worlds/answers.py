@@ -11,27 +11,64 @@ from .scene import Scene
 from .wording import Part, capitalize, is_lowerable, join, lower_first
 
 OPENINGS = (
-    "Sure!", "Of course.", "Thanks for asking!", "Hi there!", "Hello, and thank you for your message.", "Happy to help!",
-    "Good question.", "Certainly.", "Let me check that for you.", "Thank you for getting in touch.", "No problem!",
+    "Sure!",
+    "Of course.",
+    "Thanks for asking!",
+    "Hi there!",
+    "Hello, and thank you for your message.",
+    "Happy to help!",
+    "Good question.",
+    "Certainly.",
+    "Let me check that for you.",
+    "Thank you for getting in touch.",
+    "No problem!",
     "Great, let's have a look.",
-)  # fmt: skip
+)
 CLOSINGS = (
-    "Let me know if you need anything else.", "I hope that helps!", "Have a nice day.", "Is there anything else I can do?",
-    "Just ask if something is unclear.", "Feel free to write again.", "Thanks for your patience.", "Kind regards",
-)  # fmt: skip
+    "Let me know if you need anything else.",
+    "I hope that helps!",
+    "Have a nice day.",
+    "Is there anything else I can do?",
+    "Just ask if something is unclear.",
+    "Feel free to write again.",
+    "Thanks for your patience.",
+    "Kind regards",
+)
 ABSTENTIONS = (
-    "I don't have any information about {n}.", "I'm afraid I can't tell you {n}.", "I couldn't find {n}.",
-    "About {n} I have no details, sorry.", "My documents don't mention {n}.",
-)  # fmt: skip
+    "I don't have any information about {n}.",
+    "I'm afraid I can't tell you {n}.",
+    "I couldn't find {n}.",
+    "About {n} I have no details, sorry.",
+    "My documents don't mention {n}.",
+)
 HEDGES = (
-    "As far as I can see, ", "According to the information I have, ", "Please note that ", "From what I can tell, ",
-    "If I read this correctly, ", "Just so you know, ", "It looks like ", "I believe ", "Good to know: ",
-    "I can confirm that ", "Also, ", "By the way, ", "In short, ", "As stated in the documents, ", "I'd say ",
-)  # fmt: skip
+    "As far as I can see, ",
+    "According to the information I have, ",
+    "Please note that ",
+    "From what I can tell, ",
+    "If I read this correctly, ",
+    "Just so you know, ",
+    "It looks like ",
+    "I believe ",
+    "Good to know: ",
+    "I can confirm that ",
+    "Also, ",
+    "By the way, ",
+    "In short, ",
+    "As stated in the documents, ",
+    "I'd say ",
+)
 HEADINGS = (
-    "Here is what I found:", "Here are the details:", "The main points:", "In summary:", "What you should know:",
-    "## Overview", "**At a glance**", "Good to know:", "### Details",
-)  # fmt: skip
+    "Here is what I found:",
+    "Here are the details:",
+    "The main points:",
+    "In summary:",
+    "What you should know:",
+    "## Overview",
+    "**At a glance**",
+    "Good to know:",
+    "### Details",
+)
 ABOUT = ("Here is what I know about {name}.", "This is about {name}.", "You asked about {name}.", "Regarding {name}:")
 JOINED = 0.12
 """Share of the neighbouring sentences that are joined to one."""

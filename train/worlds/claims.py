@@ -132,7 +132,7 @@ def _list_others(scene: Scene, field: Field, rng: random.Random) -> list[tuple[s
     """List values that the record does not have: (change, reason, value)."""
     kind, value = field.kind, scene.record.values[field.key]
     if isinstance(kind, Feature):
-        return _list_other_states(field.kind, value, rng)
+        return _list_other_states(kind, value, rng)
     others: list[tuple[str, str, Any]] = []
     for key in scene.disclosed:
         rival = scene.domain.fields[key].kind
@@ -154,7 +154,7 @@ def _list_others(scene: Scene, field: Field, rng: random.Random) -> list[tuple[s
 def _list_other_states(kind: Feature, value: State, rng: random.Random) -> list[tuple[str, str, Any]]:
     reason = "negation" if kind.change == "negation" else "relation"
     others = [state for state in range(kind.states) if state != value.state]
-    if kind.change == "condition":
+    if kind.states > 2:
         # The next state: that something holds under a condition follows from that it always holds.
         others = [(value.state + 1) % kind.states]
     states = [(kind.change, reason, State(state, value.value)) for state in others]
@@ -179,13 +179,13 @@ def claim_role(scene: Scene, key: str, rng: random.Random) -> Claim | None:
     if rng.random() < 0.35:
         wording = scene.pick_wording(_WHO, rng)
         question = f"Who is {person}?"
-        return wording and Claim((key,), wording, Filling(slots), (role,), question, True)
+        return wording if wording is None else Claim((key,), wording, Filling(slots), (role,), question, True)
     wording = scene.pick_wording(_ROLES, rng)
     exchanged = Falsehood(
         "exchange", "entity", Filling({**slots, "v": str(scene.record.values[rival])}), {"v": "entity"}
     )
     question = f"Who {act}?"
-    return wording and Claim((key,), wording, Filling(slots), (role, exchanged), question)
+    return wording if wording is None else Claim((key,), wording, Filling(slots), (role, exchanged), question)
 
 
 def claim_verdict(scene: Scene, key: str, rng: random.Random) -> Claim | None:

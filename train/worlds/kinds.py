@@ -1,5 +1,6 @@
 """Kinds of values: how a value of each is drawn, compared, and written in a knowledge and in an answer."""
 
+# ruff: noqa: D102 - the base class documents the methods of all kinds.
 from __future__ import annotations
 
 import random
@@ -7,7 +8,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from . import names
 from .numerals import ABBREVIATIONS, convert_measure, name_singular, spell, to_base, write_measure, write_number
@@ -89,8 +90,8 @@ class Clock(Kind):
     """A time of day, in minutes."""
 
     times: Sequence[int]
-    group: ClassVar[str] = "clock"
-    reason: ClassVar[str] = "date"
+    group = "clock"
+    reason = "date"
 
     def draw(self, rng: random.Random) -> int:
         return rng.choice(self.times)
@@ -141,8 +142,8 @@ class Money(Kind):
 
     low: int
     high: int
-    group: ClassVar[str] = "money"
-    reason: ClassVar[str] = "number"
+    group = "money"
+    reason = "number"
 
     def draw(self, rng: random.Random) -> int:
         whole = rng.randint(self.low, self.high)
@@ -178,7 +179,7 @@ class Quantity(Kind):
     """A number of a unit; several units where a record may have either."""
 
     choices: Sequence[tuple[float, str]]
-    reason: ClassVar[str] = "number"
+    reason = "number"
 
     @property
     def group(self) -> str:  # type: ignore[override]
@@ -219,8 +220,8 @@ class Count(Kind):
     """A number of things, which the wording names."""
 
     numbers: Sequence[int]
-    group: ClassVar[str] = "count"
-    reason: ClassVar[str] = "number"
+    group = "count"
+    reason = "number"
 
     def draw(self, rng: random.Random) -> int:
         return rng.choice(self.numbers)
@@ -237,8 +238,8 @@ class Percent(Kind):
     """A share in percent."""
 
     numbers: Sequence[int]
-    group: ClassVar[str] = "percent"
-    reason: ClassVar[str] = "number"
+    group = "percent"
+    reason = "number"
 
     def draw(self, rng: random.Random) -> int:
         return rng.choice(self.numbers)
@@ -274,8 +275,8 @@ class Date(Kind):
 
     low: int
     high: int
-    group: ClassVar[str] = "date"
-    reason: ClassVar[str] = "date"
+    group = "date"
+    reason = "date"
 
     def draw(self, rng: random.Random) -> date:
         return date(rng.randint(self.low, self.high), 1, 1) + timedelta(rng.randrange(365))
@@ -315,8 +316,8 @@ class Year(Kind):
 
     low: int
     high: int
-    group: ClassVar[str] = "year"
-    reason: ClassVar[str] = "date"
+    group = "year"
+    reason = "date"
 
     def draw(self, rng: random.Random) -> int:
         return rng.randint(self.low, self.high)
@@ -342,7 +343,7 @@ class Words(Kind):
     """One of some words, such as materials; words of one group can be exchanged."""
 
     words: Sequence[str]
-    group: str  # type: ignore[misc]
+    group: str
 
     def draw(self, rng: random.Random) -> str:
         return rng.choice(self.words)
@@ -425,9 +426,9 @@ class Feature(Kind):
 
     states: int
     inner: Kind | None = None
-    change: str = "negation"  # type: ignore[misc]
-    group: ClassVar[str] = "feature"
-    reason: ClassVar[str] = "negation"
+    change: str = "negation"
+    group = "feature"
+    reason = "negation"
 
     def draw(self, rng: random.Random) -> State:
         state = rng.randrange(self.states)
@@ -452,23 +453,14 @@ EMAIL_WORDS = [
     "front.desk",
     "enquiries",
 ]
-URL_WORDS = [
-    "contact",
-    "booking",
-    "help",
-    "faq",
-    "apply",
-    "returns",
-    "shop",
-    "plans",
-    "register",
-    "prices",
-    "terms",
-    "account",
-    "docs",
-    "news",
-    "tickets",
-]
+
+
+def _split(words: str) -> list[str]:
+    """Split a list of words."""
+    return words.split()
+
+
+URL_WORDS = _split("contact booking help faq apply returns shop plans register prices terms account docs news tickets")
 _NAMED: dict[str, Kind] = {
     "person": PersonKind(),
     "day": Day(),

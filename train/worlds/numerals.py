@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import random
 
-_SMALL = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
+
+def _split(words: str) -> list[str]:
+    """Split a list of words."""
+    return words.split()
+
+
+_SMALL = _split(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
 _TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 BASES = {
     "seconds": ("time", 1),
@@ -58,8 +46,13 @@ _WHOLE = {
     ("months", 18): ("a year and a half", "one and a half years"),
     ("days", 7): ("a week", "one week"),
 }
-_LARGER = (("seconds", "minutes", 60), ("minutes", "hours", 60), ("hours", "days", 24), ("days", "weeks", 7))
-_LARGER += (("months", "years", 12),)
+_LARGER = (
+    ("seconds", "minutes", 60),
+    ("minutes", "hours", 60),
+    ("hours", "days", 24),
+    ("days", "weeks", 7),
+    ("months", "years", 12),
+)
 _SMALLER = (("weeks", "days", 7), ("years", "months", 12), ("hours", "minutes", 60), ("minutes", "seconds", 60))
 _METRIC = (("kg", "g", 1000), ("litres", "ml", 1000), ("km", "metres", 1000), ("cm", "mm", 10), ("metres", "cm", 100))
 

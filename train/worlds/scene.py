@@ -87,7 +87,8 @@ def draw_scene(domain: Domain, split: str, size: int, with_other: bool, rng: ran
     keys = list(domain.fields)
     number = min(size if not with_other else max(3, size * 2 // 3), len(keys) - 2)
     disclosed = _sample_fields(domain, keys, number, rng)
-    other, other_disclosed = None, ()
+    other: Record | None = None
+    other_disclosed: tuple[str, ...] = ()
     if with_other:
         other = draw_record(domain, record.style, rng)
         while other.name == record.name:

@@ -1,4 +1,4 @@
-"""Worlds: records of many domains written as knowledge and as answers that are true by construction, with false twins."""
+"""Draws worlds: records written as knowledge and as answers that are true by construction, with false twins."""
 
 from __future__ import annotations
 
@@ -196,9 +196,9 @@ def _exchange_back(
         if other == index or rng.random() < 0.5:
             continue
         for false in claim.falsehoods:
-            if false.change == "exchange" and (claim.true.slots.get("v") == taken):
-                if false.filling.slots.get("v") == claims[index].true.slots.get("v"):
-                    return {other: _falsify(claim, false)}
+            values = (claim.true.slots.get("v"), false.filling.slots.get("v"))
+            if false.change == "exchange" and values == (taken, claims[index].true.slots.get("v")):
+                return {other: _falsify(claim, false)}
     return {}
 
 
