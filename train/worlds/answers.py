@@ -11,27 +11,64 @@ from .scene import Scene
 from .wording import Part, capitalize, is_lowerable, join, lower_first
 
 OPENINGS = (
-    "Sure!", "Of course.", "Thanks for asking!", "Hi there!", "Hello, and thank you for your message.", "Happy to help!",
-    "Good question.", "Certainly.", "Let me check that for you.", "Thank you for getting in touch.", "No problem!",
+    "Sure!",
+    "Of course.",
+    "Thanks for asking!",
+    "Hi there!",
+    "Hello, and thank you for your message.",
+    "Happy to help!",
+    "Good question.",
+    "Certainly.",
+    "Let me check that for you.",
+    "Thank you for getting in touch.",
+    "No problem!",
     "Great, let's have a look.",
-)  # fmt: skip
+)
 CLOSINGS = (
-    "Let me know if you need anything else.", "I hope that helps!", "Have a nice day.", "Is there anything else I can do?",
-    "Just ask if something is unclear.", "Feel free to write again.", "Thanks for your patience.", "Kind regards",
-)  # fmt: skip
+    "Let me know if you need anything else.",
+    "I hope that helps!",
+    "Have a nice day.",
+    "Is there anything else I can do?",
+    "Just ask if something is unclear.",
+    "Feel free to write again.",
+    "Thanks for your patience.",
+    "Kind regards",
+)
 ABSTENTIONS = (
-    "I don't have any information about {n}.", "I'm afraid I can't tell you {n}.", "I couldn't find {n}.",
-    "About {n} I have no details, sorry.", "My documents don't mention {n}.",
-)  # fmt: skip
+    "I don't have any information about {n}.",
+    "I'm afraid I can't tell you {n}.",
+    "I couldn't find {n}.",
+    "About {n} I have no details, sorry.",
+    "My documents don't mention {n}.",
+)
 HEDGES = (
-    "As far as I can see, ", "According to the information I have, ", "Please note that ", "From what I can tell, ",
-    "If I read this correctly, ", "Just so you know, ", "It looks like ", "I believe ", "Good to know: ",
-    "I can confirm that ", "Also, ", "By the way, ", "In short, ", "As stated in the documents, ", "I'd say ",
-)  # fmt: skip
+    "As far as I can see, ",
+    "According to the information I have, ",
+    "Please note that ",
+    "From what I can tell, ",
+    "If I read this correctly, ",
+    "Just so you know, ",
+    "It looks like ",
+    "I believe ",
+    "Good to know: ",
+    "I can confirm that ",
+    "Also, ",
+    "By the way, ",
+    "In short, ",
+    "As stated in the documents, ",
+    "I'd say ",
+)
 HEADINGS = (
-    "Here is what I found:", "Here are the details:", "The main points:", "In summary:", "What you should know:",
-    "## Overview", "**At a glance**", "Good to know:", "### Details",
-)  # fmt: skip
+    "Here is what I found:",
+    "Here are the details:",
+    "The main points:",
+    "In summary:",
+    "What you should know:",
+    "## Overview",
+    "**At a glance**",
+    "Good to know:",
+    "### Details",
+)
 ABOUT = ("Here is what I know about {name}.", "This is about {name}.", "You asked about {name}.", "Regarding {name}:")
 JOINED = 0.12
 """Share of the neighbouring sentences that are joined to one."""
@@ -88,7 +125,9 @@ def _tighten(before: str, part: Part) -> WorldSpan:
     core = part.text.strip(" .,;:!?\n") or part.text.strip()
     start = len(before) + part.text.find(core)
     # The stops of "a.m." belong to it.
-    end = start + len(core) + (core.endswith((".m", "p.m")) and part.text[part.text.find(core) + len(core) :][:1] == ".")
+    end = (
+        start + len(core) + (core.endswith((".m", "p.m")) and part.text[part.text.find(core) + len(core) :][:1] == ".")
+    )
     return WorldSpan(start, end, part.wrong)
 
 
@@ -135,7 +174,8 @@ def _join_two(first: Item, second: Item) -> Item:
 def arrange(items: Sequence[Item], scene: Scene, named: bool, abstention: str, rng: random.Random) -> Layout:
     """Arrange the items of an answer; ``named`` says whether the history or an item names the subject."""
     items = [
-        Item(capitalize(item.true), None if item.false is None else capitalize(item.false), item.states) for item in items
+        Item(capitalize(item.true), None if item.false is None else capitalize(item.false), item.states)
+        for item in items
     ]
     before: list[Item] = []
     if rng.random() < 0.25:
@@ -145,7 +185,9 @@ def arrange(items: Sequence[Item], scene: Scene, named: bool, abstention: str, r
     after = [_make_plain(abstention)] if abstention else []
     if rng.random() < 0.2:
         after.append(_make_plain(rng.choice(CLOSINGS)))
-    short = all(len(join(version)) < 160 and "\n" not in join(version) for item in items for version in item.list_versions())
+    short = all(
+        len(join(version)) < 160 and "\n" not in join(version) for item in items for version in item.list_versions()
+    )
     if len(items) > 1 and short and rng.random() < 0.28:
         return _arrange_list(items, before, after, rng)
     gap = "\n\n" if rng.random() < 0.08 else " "

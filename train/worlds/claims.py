@@ -43,7 +43,9 @@ _ROLES = Wordings.split(
         "That would be {v}, who {act}.",
     ),
 )
-_WHO = Wordings.split("who", ("{pronoun} {act}.", "{v} {act}.", "That's the person who {act}.", "{v}? {pronoun} {act}."))
+_WHO = Wordings.split(
+    "who", ("{pronoun} {act}.", "{v} {act}.", "That's the person who {act}.", "{v}? {pronoun} {act}.")
+)
 _VERDICTS = (
     ("Yes, that's right.", "No, that's not right."),
     ("That's correct.", "That's not correct."),
@@ -108,7 +110,7 @@ def _pick(scene: Scene, field: Field, rng: random.Random) -> Wording | None:
         return None
     if scene.split != HELD and draw < COPIED and not scene.as_we:
         return rng.choice(field.say).resolve(rng)
-    if draw < COPIED + GENERIC and field.name and not feature:
+    if draw < COPIED + GENERIC and field.name and not feature and field.kind.group != "day":
         return scene.pick_wording(_GENERIC, rng)
     return scene.pick_wording(field.answers, rng)
 
@@ -130,7 +132,7 @@ def _list_others(scene: Scene, field: Field, rng: random.Random) -> list[tuple[s
     """List values that the record does not have: (change, reason, value)."""
     kind, value = field.kind, scene.record.values[field.key]
     if isinstance(kind, Feature):
-        return _list_other_states(field.kind, value, rng)
+        return _list_other_states(kind, value, rng)
     others: list[tuple[str, str, Any]] = []
     for key in scene.disclosed:
         rival = scene.domain.fields[key].kind
@@ -151,7 +153,11 @@ def _list_others(scene: Scene, field: Field, rng: random.Random) -> list[tuple[s
 
 def _list_other_states(kind: Feature, value: State, rng: random.Random) -> list[tuple[str, str, Any]]:
     reason = "negation" if kind.change == "negation" else "relation"
-    states = [(kind.change, reason, State(state, value.value)) for state in range(kind.states) if state != value.state]
+    others = [state for state in range(kind.states) if state != value.state]
+    if kind.states > 2:
+        # The next state: that something holds under a condition follows from that it always holds.
+        others = [(value.state + 1) % kind.states]
+    states = [(kind.change, reason, State(state, value.value)) for state in others]
     if kind.inner is not None and value.state == 0:
         inner = kind.inner.draw_other(value.value, rng)
         if inner is not None:
@@ -173,13 +179,13 @@ def claim_role(scene: Scene, key: str, rng: random.Random) -> Claim | None:
     if rng.random() < 0.35:
         wording = scene.pick_wording(_WHO, rng)
         question = f"Who is {person}?"
-        return wording and Claim((key,), wording, Filling(slots), (role,), question, True)
+        return wording if wording is None else Claim((key,), wording, Filling(slots), (role,), question, True)
     wording = scene.pick_wording(_ROLES, rng)
     exchanged = Falsehood(
         "exchange", "entity", Filling({**slots, "v": str(scene.record.values[rival])}), {"v": "entity"}
     )
     question = f"Who {act}?"
-    return wording and Claim((key,), wording, Filling(slots), (role, exchanged), question)
+    return wording if wording is None else Claim((key,), wording, Filling(slots), (role, exchanged), question)
 
 
 def claim_verdict(scene: Scene, key: str, rng: random.Random) -> Claim | None:
@@ -211,7 +217,9 @@ def claim_relation(scene: Scene, relation: Relation, named: bool, rng: random.Ra
     subject = write_subject(scene.record, named, rng)
     true = Filling({**subject, **true.slots}, true.state)
     falsehoods = [
-        Falsehood(false.change, false.reason, Filling({**subject, **false.filling.slots}, false.filling.state), false.wrong)
+        Falsehood(
+            false.change, false.reason, Filling({**subject, **false.filling.slots}, false.filling.state), false.wrong
+        )
         for false in falsehoods
     ]
     question, needs = "", False

@@ -1,5 +1,6 @@
 """Kinds of values: how a value of each is drawn, compared, and written in a knowledge and in an answer."""
 
+# ruff: noqa: D102 - the base class documents the methods of all kinds.
 from __future__ import annotations
 
 import random
@@ -7,15 +8,26 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from . import names
 from .numerals import ABBREVIATIONS, convert_measure, name_singular, spell, to_base, write_measure, write_number
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 CURRENCIES = {"£": ("GBP", "pound"), "$": ("USD", "dollar"), "€": ("EUR", "euro")}
 CONVERTED = 0.4
 """Share of the measures of an answer that are in another form than the knowledge's, where there is one."""
@@ -78,8 +90,8 @@ class Clock(Kind):
     """A time of day, in minutes."""
 
     times: Sequence[int]
-    group: ClassVar[str] = "clock"
-    reason: ClassVar[str] = "date"
+    group = "clock"
+    reason = "date"
 
     def draw(self, rng: random.Random) -> int:
         return rng.choice(self.times)
@@ -130,8 +142,8 @@ class Money(Kind):
 
     low: int
     high: int
-    group: ClassVar[str] = "money"
-    reason: ClassVar[str] = "number"
+    group = "money"
+    reason = "number"
 
     def draw(self, rng: random.Random) -> int:
         whole = rng.randint(self.low, self.high)
@@ -167,7 +179,7 @@ class Quantity(Kind):
     """A number of a unit; several units where a record may have either."""
 
     choices: Sequence[tuple[float, str]]
-    reason: ClassVar[str] = "number"
+    reason = "number"
 
     @property
     def group(self) -> str:  # type: ignore[override]
@@ -208,8 +220,8 @@ class Count(Kind):
     """A number of things, which the wording names."""
 
     numbers: Sequence[int]
-    group: ClassVar[str] = "count"
-    reason: ClassVar[str] = "number"
+    group = "count"
+    reason = "number"
 
     def draw(self, rng: random.Random) -> int:
         return rng.choice(self.numbers)
@@ -226,8 +238,8 @@ class Percent(Kind):
     """A share in percent."""
 
     numbers: Sequence[int]
-    group: ClassVar[str] = "percent"
-    reason: ClassVar[str] = "number"
+    group = "percent"
+    reason = "number"
 
     def draw(self, rng: random.Random) -> int:
         return rng.choice(self.numbers)
@@ -235,7 +247,9 @@ class Percent(Kind):
     def write(self, value: int, style: Style, rng: random.Random, answer: bool) -> str:
         if not answer:
             return f"{value}%" if style.clock % 2 else f"{value} %"
-        return rng.choice((f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spell(value)} percent"))
+        return rng.choice(
+            (f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spell(value)} percent")
+        )
 
 
 class Day(Kind):
@@ -261,8 +275,8 @@ class Date(Kind):
 
     low: int
     high: int
-    group: ClassVar[str] = "date"
-    reason: ClassVar[str] = "date"
+    group = "date"
+    reason = "date"
 
     def draw(self, rng: random.Random) -> date:
         return date(rng.randint(self.low, self.high), 1, 1) + timedelta(rng.randrange(365))
@@ -302,8 +316,8 @@ class Year(Kind):
 
     low: int
     high: int
-    group: ClassVar[str] = "year"
-    reason: ClassVar[str] = "date"
+    group = "year"
+    reason = "date"
 
     def draw(self, rng: random.Random) -> int:
         return rng.randint(self.low, self.high)
@@ -329,7 +343,7 @@ class Words(Kind):
     """One of some words, such as materials; words of one group can be exchanged."""
 
     words: Sequence[str]
-    group: str  # type: ignore[misc]
+    group: str
 
     def draw(self, rng: random.Random) -> str:
         return rng.choice(self.words)
@@ -412,9 +426,9 @@ class Feature(Kind):
 
     states: int
     inner: Kind | None = None
-    change: str = "negation"  # type: ignore[misc]
-    group: ClassVar[str] = "feature"
-    reason: ClassVar[str] = "negation"
+    change: str = "negation"
+    group = "feature"
+    reason = "negation"
 
     def draw(self, rng: random.Random) -> State:
         state = rng.randrange(self.states)
@@ -424,8 +438,29 @@ class Feature(Kind):
         return value.state
 
 
-EMAIL_WORDS = "info hello service contact office team support booking help mail orders front.desk enquiries".split()
-URL_WORDS = "contact booking help faq apply returns shop plans register prices terms account docs news tickets".split()
+EMAIL_WORDS = [
+    "info",
+    "hello",
+    "service",
+    "contact",
+    "office",
+    "team",
+    "support",
+    "booking",
+    "help",
+    "mail",
+    "orders",
+    "front.desk",
+    "enquiries",
+]
+
+
+def _split(words: str) -> list[str]:
+    """Split a list of words."""
+    return words.split()
+
+
+URL_WORDS = _split("contact booking help faq apply returns shop plans register prices terms account docs news tickets")
 _NAMED: dict[str, Kind] = {
     "person": PersonKind(),
     "day": Day(),
@@ -435,7 +470,7 @@ _NAMED: dict[str, Kind] = {
     "brand": Drawn("brand", names.draw_coined),
     "phone": Code(("01#9 496 9999", "0#99 999 99 99", "+44 20 7946 9999", "555-01#9 99", "+49 30 #99 9999"), "phone"),
     "postcode": Code(("@@# 9@@", "#9999", "@# #@@", "@-#999"), "postcode"),
-    "version": Code(("#.9.9", "#.#9", "#.9.#9", "v#.9"), "version"),
+    "version": Code(("#.9.9", "#.#9", "#.9.#9"), "version"),
     "ident": Code(("@@-#999", "#99-@@", "@#9999", "@@@#99"), "ident"),
     "room": Code(("#09", "#1#", "@.#9", "@#9"), "room"),
     "email": Address("email", EMAIL_WORDS),

@@ -11,12 +11,26 @@ from .scene import Record, Scene, write_subject
 from .schema import Domain, Field
 from .wording import Filling, Wording, capitalize, join
 
-_HEADINGS = ("About {name}", "{name}", "# {name}", "## {name}", "{name} – at a glance", "Information: {name}", "**{name}**")
+_HEADINGS = (
+    "About {name}",
+    "{name}",
+    "# {name}",
+    "## {name}",
+    "{name} – at a glance",
+    "Information: {name}",
+    "**{name}**",
+)
 _DATE_NOTES = {
     3: ("(Dates: day/month/year.)", "All dates are given as day/month/year.", "Date format: DD/MM/YYYY"),
     4: ("", "Dates are written as year-month-day."),
 }
-_COLUMNS = (("Item", "Details"), ("", "Value"), ("Question", "Answer"), ("What", "Information"), ("Field", "Value"))
+_COLUMNS = (
+    ("Item", "Details"),
+    ("Topic", "Value"),
+    ("Question", "Answer"),
+    ("What", "Information"),
+    ("Field", "Value"),
+)
 Layout: TypeAlias = Callable[[Domain, Record, Sequence[str], random.Random], str]
 
 
@@ -63,16 +77,12 @@ def _fill(
     if isinstance(kind, Feature):
         state, kind, value = value.state, kind.inner or kind, value.value
     if value is not None:
-        write = kind.write_cell if cell else _write_plainly
-        slots["v"] = write(kind, value, record, rng) if not cell else kind.write_cell(value, record.style, rng)
+        text = kind.write_cell(value, record.style, rng) if cell else kind.write(value, record.style, rng, answer=False)
+        slots["v"] = text
         slots["num"] = f"{value[0]:g}" if isinstance(kind, Quantity) else str(value)
         if "{v-}" in wording.source and isinstance(kind, Quantity):
             slots["v-"] = kind.write_attribute(value, rng)
     return Filling(slots, state)
-
-
-def _write_plainly(kind: object, value: object, record: Record, rng: random.Random) -> str:
-    return kind.write(value, record.style, rng, answer=False)  # type: ignore[attr-defined, no-any-return]
 
 
 def write_cell(field: Field, record: Record, rng: random.Random) -> str:

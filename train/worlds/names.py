@@ -3,44 +3,53 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import NamedTuple
 
-_WOMEN = (
-    "Priya Lena Aisha Keiko Ruth Nadia Maria Ingrid Chloe Fatima Sofia Hannah Mei Olga Tara Amara Elif Bianca Joan "
-    "Yara Greta Paula Dana Irina Leila Rosa Helen Carmen Anika Zoe Miriam Clara Edith Naomi Freya Sunita"
-).split()
-_MEN = (
-    "Owen Marco Tom Sven Diego Paul Kofi Ivan Hugo Samir Liam Jonas Pedro Arjun Felix Omar Victor Noah Kenji Patrick "
-    "Emil Rafael Stefan Tariq Gareth Luca Bruno Anton Hassan Peter Miles Oscar Henrik Dmitri Andre Wei"
-).split()
-_LAST = (
-    "Nair Hart Okafor Rossi Lindqvist Brown Tanaka Meyer Costa Walsh Novak Singh Bauer Ferrari Olsen Adeyemi Clarke "
-    "Dubois Kowalski Haddad Moreno Larsen Petrov Quinn Schmidt Iyer Vance Abbott Mensah Silva Jansen Fischer Kaya "
-    "Lopez Byrne Sato Gruber Hollis Pike Rahman Sandoval Thorne Ueda Whitaker Zeller Ames Brandt Chowdhury Doyle Engel"
-).split()
-CITIES = (
-    "Leeds Porto Graz Lyon Cork Bergen Dallas Perth Ghent Turin Malmö Bristol Aachen Toledo Nantes Basel Kraków Tampere "
-    "Galway Utrecht Denver Halifax Linz Bath Seville Aarhus Trieste Dundee Ottawa Boise Hobart Verona Cardiff Bremen"
-).split()
-_STREET = (
-    "Mill Station Harbour Church Park Bridge Market Castle Victoria Orchard Garden King River Chapel Linden Foundry "
-    "Abbey Cedar Canal Windmill Albert Spring"
-).split()
+
+def _split(words: str) -> list[str]:
+    """Split a list of words."""
+    return words.split()
+
+
+_WOMEN = _split(
+    "Priya Lena Aisha Keiko Ruth Nadia Maria Ingrid Chloe Fatima Sofia Hannah Mei Olga Tara Amara Elif Bianca "
+    "Joan Yara Greta Paula Dana Irina Leila Rosa Helen Carmen Anika Zoe Miriam Clara Edith Naomi Freya Sunita"
+)
+_MEN = _split(
+    "Owen Marco Tom Sven Diego Paul Kofi Ivan Hugo Samir Liam Jonas Pedro Arjun Felix Omar Victor Noah Kenji "
+    "Patrick Emil Rafael Stefan Tariq Gareth Luca Bruno Anton Hassan Peter Miles Oscar Henrik Dmitri Andre Wei"
+)
+_LAST = _split(
+    "Nair Hart Okafor Rossi Lindqvist Brown Tanaka Meyer Costa Walsh Novak Singh Bauer Ferrari Olsen Adeyemi "
+    "Clarke Dubois Kowalski Haddad Moreno Larsen Petrov Quinn Schmidt Iyer Vance Abbott Mensah Silva Jansen "
+    "Fischer Kaya Lopez Byrne Sato Gruber Hollis Pike Rahman Sandoval Thorne Ueda Whitaker Zeller Ames Brandt "
+    "Chowdhury Doyle Engel"
+)
+CITIES = _split(
+    "Leeds Porto Graz Lyon Cork Bergen Dallas Perth Ghent Turin Malmö Bristol Aachen Toledo Nantes Basel Kraków "
+    "Tampere Galway Utrecht Denver Halifax Linz Bath Seville Aarhus Trieste Dundee Ottawa Boise Hobart Verona "
+    "Cardiff Bremen"
+)
+_STREET = _split(
+    "Mill Station Harbour Church Park Bridge Market Castle Victoria Orchard Garden King River Chapel Linden "
+    "Foundry Abbey Cedar Canal Windmill Albert Spring"
+)
 _STREET_KIND = ("Street", "Road", "Lane", "Avenue", "Square", "Row")
-_OPENINGS = (
-    "Al Bel Cor Dar El Fen Gal Hal Is Jo Kel Lum Mar Nor Or Pel Quin Ros Sol Tal Um Ver Wil Xan Yor Zen Bri Cla Dre "
-    "Flo Gri Hol"
-).split()
-_MIDDLES = "a e i o u ar en il or an ia eo".split()
-_ENDINGS = "ta dex mont ro vista na lia sen mark via tek well ford ra bo nix ment ley dale ston co ris".split()
-_ADJECTIVES = (
-    "Green Silver Old Blue Golden Little Red North Bright Quiet Copper Wild Grand Ivory Crooked Hidden Royal Sunny "
-    "Amber Lucky"
-).split()
-_NOUNS = (
-    "Lantern Fox Oak Anchor Kettle Sparrow Compass Garden Bridge Feather Tower Whale Olive Bell Harbour Pine Clover "
-    "Star Heron Acorn Wheel Badger Maple Key"
-).split()
+_OPENINGS = _split(
+    "Al Bel Cor Dar El Fen Gal Hal Is Jo Kel Lum Mar Nor Or Pel Quin Ros Sol Tal Um Ver Wil Xan Yor Zen Bri Cla "
+    "Dre Flo Gri Hol"
+)
+_MIDDLES = ["a", "e", "i", "o", "u", "ar", "en", "il", "or", "an", "ia", "eo"]
+_ENDINGS = _split("ta dex mont ro vista na lia sen mark via tek well ford ra bo nix ment ley dale ston co ris")
+_ADJECTIVES = _split(
+    "Green Silver Old Blue Golden Little Red North Bright Quiet Copper Wild Grand Ivory Crooked Hidden Royal "
+    "Sunny Amber Lucky"
+)
+_NOUNS = _split(
+    "Lantern Fox Oak Anchor Kettle Sparrow Compass Garden Bridge Feather Tower Whale Olive Bell Harbour Pine "
+    "Clover Star Heron Acorn Wheel Badger Maple Key"
+)
 _TITLES = (
     "The {noun} of {city}",
     "{adjective} {noun}s",
@@ -99,8 +108,8 @@ def draw_model(rng: random.Random) -> str:
 
 
 def fill_name(pattern: str, rng: random.Random) -> str:
-    """Fill ``{coined}``, ``{sign}``, ``{last}``, ``{city}``, ``{model}``, ``{person}`` and ``{number}`` of a pattern."""
-    parts = {
+    """Fill the parts of a pattern that are in braces, such as ``{coined}`` and ``{city}``."""
+    parts: dict[str, Callable[[random.Random], str]] = {
         "coined": draw_coined,
         "sign": draw_sign,
         "model": draw_model,

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import random
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+def _split(words: str) -> list[str]:
+    """Split a list of words."""
+    return words.split()
+
+
+_SMALL = _split(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
+_TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 BASES = {
     "seconds": ("time", 1),
     "minutes": ("time", 60),
@@ -40,8 +46,13 @@ _WHOLE = {
     ("months", 18): ("a year and a half", "one and a half years"),
     ("days", 7): ("a week", "one week"),
 }
-_LARGER = (("seconds", "minutes", 60), ("minutes", "hours", 60), ("hours", "days", 24), ("days", "weeks", 7))
-_LARGER += (("months", "years", 12),)
+_LARGER = (
+    ("seconds", "minutes", 60),
+    ("minutes", "hours", 60),
+    ("hours", "days", 24),
+    ("days", "weeks", 7),
+    ("months", "years", 12),
+)
 _SMALLER = (("weeks", "days", 7), ("years", "months", 12), ("hours", "minutes", 60), ("minutes", "seconds", 60))
 _METRIC = (("kg", "g", 1000), ("litres", "ml", 1000), ("km", "metres", 1000), ("cm", "mm", 10), ("metres", "cm", 100))
 
@@ -58,7 +69,7 @@ def write_number(number: float, rng: random.Random, words: float = 0.35) -> str:
     """Write a number in digits, or small ones by chance in words."""
     if number == int(number):
         number = int(number)
-        if 1 <= number <= 12 and rng.random() < words or 12 < number < 100 and rng.random() < words / 6:
+        if (1 <= number <= 12 and rng.random() < words) or (12 < number < 100 and rng.random() < words / 6):
             return spell(number)
         return f"{number:,}"
     return f"{number:g}"
@@ -86,10 +97,14 @@ def convert_measure(number: float, unit: str, rng: random.Random) -> str | None:
         if unit == small and number > factor and number % factor == 0:
             forms.append(write_measure(number // factor, large, rng))
     for large, small, factor in _SMALLER:
-        if unit == large and number * factor <= (36 if large == "years" else 120) and number * factor == int(number * factor):
+        if (
+            unit == large
+            and number * factor <= (36 if large == "years" else 120)
+            and number * factor == int(number * factor)
+        ):
             forms.append(write_measure(int(number * factor), small, rng))
     for large, small, factor in _METRIC:
-        if unit == large and (number < 10 or number != int(number)):
+        if unit == large and (number < 3 or number != int(number)):
             forms.append(f"{round(number * factor):,} {small}")
         elif unit == small and number >= factor and number % (factor / 10) == 0:
             forms.append(f"{number / factor:g} {name_unit(number / factor, large)}")

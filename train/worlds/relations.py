@@ -203,8 +203,8 @@ def _derive_difference(scene: Scene, relation: Relation, rng: random.Random) -> 
     else:
         gap, result = first - second, abs(first - second)
         step = rng.choice((100, 200, 50)) if isinstance(kind, Money) else rng.choice((1, 2, 5, 10))
-        others = [first, second, abs(gap) + step]
-    if not gap:
+        others = [first, second, abs(gap) + step] if kind.group != "year" else [abs(gap) + step, abs(gap) + 1]
+    if not gap or (kind.group == "year" and abs(gap) == 1):
         return None
     kind = Count((1,)) if kind.group == "year" else kind
     true, falsehoods = _list_results(kind, {}, result, others, scene, form, "number")

@@ -1,4 +1,4 @@
-"""The rows that worlds give: a knowledge, a history and a response, with a label for each sentence and each character."""
+"""The rows that worlds give: knowledge, history and response, with labels for sentences and characters."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .kinds import Style, draw_style
+from .kinds import Feature, Style, draw_style
 from .names import draw_person, fill_name
 from .schema import HELD, Domain, Wordings
 from .wording import Wording
@@ -73,7 +73,7 @@ def draw_record(domain: Domain, style: Style | None, rng: random.Random) -> Reco
     values: dict[str, Any] = {}
     for key, field in domain.fields.items():
         value = field.kind.draw(rng)
-        for _ in range(4):
+        for _ in range(0 if isinstance(field.kind, Feature) else 4):
             if all(other != value for other in values.values()):
                 break
             value = field.kind.draw(rng)
@@ -87,7 +87,8 @@ def draw_scene(domain: Domain, split: str, size: int, with_other: bool, rng: ran
     keys = list(domain.fields)
     number = min(size if not with_other else max(3, size * 2 // 3), len(keys) - 2)
     disclosed = _sample_fields(domain, keys, number, rng)
-    other, other_disclosed = None, ()
+    other: Record | None = None
+    other_disclosed: tuple[str, ...] = ()
     if with_other:
         other = draw_record(domain, record.style, rng)
         while other.name == record.name:

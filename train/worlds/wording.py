@@ -1,7 +1,8 @@
 """Templates of sentences.
 
 ``{v}`` is a slot, ``(a|b)`` an alternative of wording that does not matter, ``[a|b]`` an alternative that depends on a
-state: the first where the state is 0, the second where it is 1, and so on. Alternatives may hold slots.
+state: the first where the state is 0, the second where it is 1, and so on. Alternatives may hold slots. Round brackets
+of the text itself are written ``‹`` and ``›``, and a line break as backslash and n.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ from functools import cache
 from typing import TypeAlias
 
 _TOKEN = re.compile(r"\{[\w-]+\}|[()\[\]|]|[^{}()\[\]|]+")
-_LOWERABLE = frozenset(
-    "We You The It There Its Your Our A An If On For In From Each Every All At One Two They Their This That By To No "
-    "Only Up Both Any Anyone Customers Visitors Guests Members Please He She His Her Expect Plan Between After Before "
-    "Not Half Because With Orders Items Delivery Children Adults Students Most Another Some People Patients Half "
-    "Standard Admission Breakfast Entry Parking Payment Tickets Files Requests Cancelling Staying Is Just".split()
-)
+_BRACKETS = str.maketrans("‹›", "()")
+_LOWERABLE_WORDS = """
+A Admission Adults After All An Another Any Anyone Anything At Because Before Between Bikes Bookings Both
+Breakfast By Calls Cancelling Cards Cars Children Coming Customers Delivery Dogs Each Encryption Entry Every
+Expect Families Files For From Groups Guests Half He Her His If In Is It Items Its Just Kids Lessons
+Materials Members Most No Nobody Not Nothing On Once One Only Orders Our Parking Participants Patients
+Paying Payment People Photography Photos Plan Please Registration Requests Returning She Shipping Sitting
+Skiing Some Someone Standard Standing Staying Students Subletting Taking That The Theft Their There They
+This Those Tickets To Trips Two Under Up Uploading Visitors We Wheelchair With Withdrawal Withdrawing You
+Your
+"""
+_LOWERABLE = frozenset(_LOWERABLE_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,7 @@ def _parse(tokens: Sequence[str], index: int) -> tuple[tuple[Node, ...], int]:
             nodes.append(_Choice(tuple(options)) if token == "(" else _States(tuple(options)))
             index += 1
             continue
-        nodes.append(_Slot(token[1:-1]) if token[0] == "{" else token)
+        nodes.append(_Slot(token[1:-1]) if token[0] == "{" else token.translate(_BRACKETS))
         index += 1
     return tuple(nodes), index
 
@@ -180,10 +187,10 @@ def _tidy(parts: list[Part]) -> list[Part]:
     tidy: list[Part] = []
     for part in parts:
         text = part.text
+        if tidy and text[:1] == "." and tidy[-1].text == " ":
+            tidy.pop()
         if tidy and text[:1] in (" ", ".") and tidy[-1].text.endswith(text[:1]):
             text = text[1:]
-        if tidy and text[:1] == "." and tidy[-1].text.endswith(" "):
-            tidy[-1] = Part(tidy[-1].text[:-1], tidy[-1].wrong)
         if text:
             tidy.append(Part(text, part.wrong))
     return tidy
@@ -195,8 +202,8 @@ def join(parts: Sequence[Part]) -> str:
 
 
 _UNITS = (
-    "seconds? minutes? hours? days? weeks? months? years? k?g m[gl] litres? mm cm k?m metres? [GM]B watts pounds? dollars? "
-    "euros? percent"
+    "seconds? minutes? hours? days? weeks? months? years? k?g m[gl] litres? mm cm k?m metres? [GM]B watts pounds? "
+    "dollars? euros? percent"
 ).replace(" ", "|")
 _MEASURED = re.compile(rf"(?:[\d.,]+|[a-z-]+) (?:{_UNITS}|working days?|square metres|per cent)$")
 

@@ -1,4 +1,4 @@
-"""Worlds: records of many domains written as knowledge and as answers that are true by construction, with false twins."""
+"""Draws worlds: records written as knowledge and as answers that are true by construction, with false twins."""
 
 from __future__ import annotations
 
@@ -43,7 +43,12 @@ DISTRACTED = 0.4
 """Share of the pairs whose knowledge tells of a second record."""
 ATTEMPTS = 40
 _GREETINGS = ("Hi, I have a question about {name}.", "Hello! I'd like to know more about {name}.", "It's about {name}.")
-_REPLIES = ("Of course, what would you like to know?", "Sure, how can I help?", "Go ahead!", "Gladly. What is it about?")
+_REPLIES = (
+    "Of course, what would you like to know?",
+    "Sure, how can I help?",
+    "Go ahead!",
+    "Gladly. What is it about?",
+)
 
 
 class Worlds:
@@ -95,9 +100,7 @@ class Worlds:
         if chosen is None:
             return None
         change, falsified = chosen
-        items = [
-            Item(claim.wording.fill(claim.true), falsified.get(index)) for index, claim in enumerate(claims)
-        ]
+        items = [Item(claim.wording.fill(claim.true), falsified.get(index)) for index, claim in enumerate(claims)]
         if any(item.false is not None and join(item.false) == join(item.true) for item in items):
             return None
         items = join_items([hedge(item, rng) for item in items], rng)
@@ -106,7 +109,8 @@ class Worlds:
         layout = arrange(items, scene, named, _draw_abstention(scene, claims, rng), rng)
         knowledge = write_knowledge(scene, rng)
         halves = [
-            _make_row(scene, knowledge, history, layout.write(false), change if false else "") for false in (False, True)
+            _make_row(scene, knowledge, history, layout.write(false), change if false else "")
+            for false in (False, True)
         ]
         return WorldPair(*halves)
 
@@ -192,9 +196,9 @@ def _exchange_back(
         if other == index or rng.random() < 0.5:
             continue
         for false in claim.falsehoods:
-            if false.change == "exchange" and (claim.true.slots.get("v") == taken):
-                if false.filling.slots.get("v") == claims[index].true.slots.get("v"):
-                    return {other: _falsify(claim, false)}
+            values = (claim.true.slots.get("v"), false.filling.slots.get("v"))
+            if false.change == "exchange" and values == (taken, claims[index].true.slots.get("v")):
+                return {other: _falsify(claim, false)}
     return {}
 
 
