@@ -1,4 +1,4 @@
-"""The reader's commands, ``python -m groundwire.train.reader.command``."""
+"""The reader's commands, ``python -m groundwire.recipes.reader.command``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m groundwire.train.worlds``: write pairs to a file, or show some."""
+"""``python -m groundwire.recipes.worlds``: write pairs to a file, or show some."""
 
 from __future__ import annotations
 

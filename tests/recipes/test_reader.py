@@ -14,15 +14,15 @@ import pytest
 import torch
 from transformers import MPNetConfig, MPNetModel, PreTrainedTokenizerFast
 
-from groundwire.train.common import backbone
-from groundwire.train.common.loop import Schedule, collate
-from groundwire.train.compact.multitask_examples import Example
-from groundwire.train.compact.multitask_model import IGNORED, TOKEN_HEAD, TOKEN_LABELS
-from groundwire.train.reader import composition, contrasts, measure, recipe
-from groundwire.train.reader.examples import ReaderExamples
-from groundwire.train.reader.feed import FILL, make_local_batches, make_worker_batches
-from groundwire.train.reader.loss import ReaderLoss, compute_logits, compute_losses
-from groundwire.train.reader.model import (
+from groundwire.recipes.common import backbone
+from groundwire.recipes.common.loop import Schedule, collate
+from groundwire.recipes.compact.multitask_examples import Example
+from groundwire.recipes.compact.multitask_model import IGNORED, TOKEN_HEAD, TOKEN_LABELS
+from groundwire.recipes.reader import composition, contrasts, measure, recipe
+from groundwire.recipes.reader.examples import ReaderExamples
+from groundwire.recipes.reader.feed import FILL, make_local_batches, make_worker_batches
+from groundwire.recipes.reader.loss import ReaderLoss, compute_logits, compute_losses
+from groundwire.recipes.reader.model import (
     NOTHING,
     SENTENCE_HEAD,
     SENTENCE_IDS,
@@ -35,9 +35,9 @@ from groundwire.train.reader.model import (
     make_pooling,
     map_words,
 )
-from groundwire.train.reader.rows import HISTORY_MARK, Answer, LabelledRange, encode_answer, label_ranges
-from groundwire.train.reader.worlds_source import draw_world_pair, load_worlds
-from groundwire.train.synthesis.structured_edits import UnsupportedSpan
+from groundwire.recipes.reader.rows import HISTORY_MARK, Answer, LabelledRange, encode_answer, label_ranges
+from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
+from groundwire.recipes.synthesis.structured_edits import UnsupportedSpan
 from tests.support.training_sets import write_gzipped, write_jsonl
 
 SCHEDULE = Schedule(steps=3, batch=4, seed=2, autocast="off")

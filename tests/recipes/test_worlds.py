@@ -15,10 +15,10 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from groundwire.train.synthesis.structured_edits import REASONS
-from groundwire.train.worlds import WorldPair, WorldRow, Worlds
-from groundwire.train.worlds.schema import HELD_OUT, Wordings, read_domains
-from groundwire.train.worlds.worlds import CHANGE_WEIGHTS
+from groundwire.recipes.synthesis.structured_edits import REASONS
+from groundwire.recipes.worlds import WorldPair, WorldRow, Worlds
+from groundwire.recipes.worlds.schema import HELD_OUT, Wordings, read_domains
+from groundwire.recipes.worlds.worlds import CHANGE_WEIGHTS
 
 DRAWS = 3000
 MAX_WORDS = 200
@@ -151,7 +151,7 @@ def test_arguments_are_checked(split: str, max_words: int) -> None:
 
 def test_the_command_writes_rows_and_shows_pairs(tmp_path: Path) -> None:
     out = tmp_path / "worlds.jsonl.gz"
-    command = [sys.executable, "-m", "groundwire.train.worlds", "--seed", "3"]
+    command = [sys.executable, "-m", "groundwire.recipes.worlds", "--seed", "3"]
     subprocess.run([*command, "--count", "5", "--out", str(out)], check=True, capture_output=True)
     rows = [json.loads(line) for line in gzip.decompress(out.read_bytes()).decode().splitlines()]
     assert len(rows) == 10

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from groundwire.train.worlds.kinds import Clock, Count, Date, Kind, Money, Percent, Quantity, draw_style, read_kind
-from groundwire.train.worlds.schema import read_domains
-from groundwire.train.worlds.wording import Filling, join, mark_difference, parse
+from groundwire.recipes.worlds.kinds import Clock, Count, Date, Kind, Money, Percent, Quantity, draw_style, read_kind
+from groundwire.recipes.worlds.schema import read_domains
+from groundwire.recipes.worlds.wording import Filling, join, mark_difference, parse
 
 DRAWS = 2000
 ONES = [
