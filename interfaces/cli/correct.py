@@ -21,6 +21,7 @@ from groundwire.repair.records import Correction, CorrectionEdit
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
+from .groups import expand_groups
 from .output import RowTable, print_json, prints_tables
 
 UNCHANGED = {
@@ -53,6 +54,7 @@ class CorrectionLine(msgspec.Struct, frozen=True):
     correction: Correction
 
 
+@expand_groups
 def correct_file(
     source: Annotated[
         Path,
@@ -69,17 +71,10 @@ def correct_file(
             help="Leave an unsupported sentence out where it cannot be corrected and others remain.",
         ),
     ] = False,
-    metrics: options.MetricsOption = None,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    profile: options.ProfileOption = "balanced",
-    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    deadline_ms: options.DeadlineOption = None,
-    columns: options.ColumnsOption = None,
-    json: options.JsonOption = None,
+    *,
+    scoring: options.ScoringOptions,
+    input_options: options.InputOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
     """Correct a file of responses: put what the knowledge says in the place of what it does not support.
 
@@ -92,15 +87,15 @@ def correct_file(
         groundwire correct examples/dialogues.jsonl --remove-sentences > corrected.jsonl
     """
     errors = display.error_console()
-    request_options = options.make_options(None, None, False, deadline_ms, profile, max_false_positive_rate)
-    names = options.parse_metrics(metrics)
-    show_table = prints_tables(json)
+    request_options = scoring.make_options()
+    names = scoring.parse_metrics()
+    show_table = prints_tables(input_options.json)
     table = RowTable(display.output_console(), {"line": 5, "before": 0, "after": 0, "reason": 0})
     counts: Counter[str] = Counter()
     accepted = 0
     with contextlib.ExitStack() as stack:
-        lines = stack.enter_context(options.open_lines(source, columns))
-        engine = stack.enter_context(options.load_engine(bundle, device, threads, extra, calibration))
+        lines = stack.enter_context(input_options.open(source))
+        engine = stack.enter_context(engine_options.open())
         chosen = options.choose_metrics(engine, names)
         advance = stack.enter_context(display.show_progress(source, "correcting", hidden=show_table))
         for line in lines:

@@ -18,6 +18,7 @@ from groundwire.guard.records import Blocked
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
+from .groups import expand_groups
 from .output import STDOUT, print_json
 
 PIECE = 4096
@@ -25,20 +26,14 @@ PIECE = 4096
 _DEFAULTS = Policy()
 
 
+@expand_groups
 def stream(
     source: Annotated[Path | None, typer.Argument(help="The text; standard input if left out, or -.")] = None,
-    knowledge: Annotated[
-        list[str] | None, typer.Option("--knowledge", "-k", help="A passage of knowledge; repeat for several.")
-    ] = None,
-    history: Annotated[
-        list[str] | None,
-        typer.Option("--history", "-H", help="An utterance before the response; repeat for several, oldest first."),
-    ] = None,
     on: Annotated[
         list[str] | None,
         typer.Option(
             metavar="OUTCOME=ACTION",
-            help=f"What happens to text by its outcome, of {', '.join(OUTCOMES)}: flag, block, redact, or "
+            help=f"What happens to text with an outcome ({', '.join(OUTCOMES)}): flag, block, redact, or "
             "fallback:TEXT; repeat for several. Default: unverifiable=flag, and block for all others.",
         ),
     ] = None,
@@ -48,15 +43,10 @@ def stream(
     deltas: Annotated[
         bool, typer.Option("--deltas", help='The input is JSON Lines of pieces: "text" or {"delta": "text"}.')
     ] = False,
-    metrics: options.MetricsOption = None,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    profile: options.ProfileOption = "balanced",
-    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    deadline_ms: options.DeadlineOption = None,
+    *,
+    dialogue: options.DialogueOptions,
+    scoring: options.ScoringOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
     """Check a response while it is written, and say which text may leave.
 
@@ -67,18 +57,15 @@ def stream(
         echo "Honey never spoils. It is blue." | groundwire stream -k "Honey keeps for years."
         groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
     """
-    if not knowledge:
-        raise typer.BadParameter("pass the text the response should rest on.", param_hint="--knowledge")
+    knowledge = dialogue.require_knowledge()
     policy = _parse_policy(on or (), max_held_words)
-    request_options = options.make_options(
-        deadline_ms=deadline_ms, profile=profile, max_false_positive_rate=max_false_positive_rate
-    )
-    names = options.parse_metrics(metrics)
-    with options.load_engine(bundle, device, threads, extra, calibration) as engine:
+    request_options = scoring.make_options()
+    names = scoring.parse_metrics()
+    with engine_options.open() as engine:
         names = options.choose_metrics(engine, names)
         with options.refuse_value():
             opened = Guard(engine).open(
-                knowledge, history=history or (), metrics=names, policy=policy, scoring=request_options
+                knowledge, history=dialogue.history or (), metrics=names, policy=policy, scoring=request_options
             )
         blocked = False
         with opened, translate_write_errors(STDOUT), _open(source) as file:
