@@ -61,16 +61,17 @@ def bench(
 ) -> None:
     """Measure how fast a bundle is on this machine.
 
-    Scores responses one at a time, by each group of metrics: p50, p95 and p99 of the time of a response, and the time
-    in each model. Then keeps several requests in flight: responses per second, and how long one then takes. Nothing is
-    cached, and no two responses are the same. It takes about a minute; let nothing else run meanwhile.
+    The command scores responses one at a time by each group of metrics, and prints p50, p95 and p99 of the time of a
+    response and the time in each model. Then it keeps several requests in flight, and prints responses per second and
+    the time of a response. Nothing is cached, and no two responses are the same. It takes about a minute; let nothing
+    else run meanwhile.
 
         groundwire bench
         groundwire bench --bundle my-bundle --device cuda --concurrency 1,64,256 --out bench.json --plot bench.svg
         groundwire bench --metrics values,nli --metrics q2 --input mine.jsonl
 
     Read the p99 before a time limit is chosen, and take the smallest concurrency whose rate is near the largest: more
-    in flight only wait. The exit code is 3 when a response ended without a result, such as one that is not readable.
+    requests in flight only wait. The exit code is 3 when a response ended without a result.
     """
     from groundwire.evaluate.speed.measure import measure_speed
     from groundwire.evaluate.speed.records import make_report
@@ -152,7 +153,7 @@ def _read_requests(source: Path | None, columns: str | None) -> tuple[Request, .
 
 
 def _choose_groups(engine: Engine, wanted: Sequence[Sequence[str]]) -> dict[str, Sequence[str] | str | None]:
-    """The groups that are asked for; else those that the engine has, each set of metrics once."""
+    """The requested groups; by default the groups that the engine can compute, each set of metrics once."""
     if wanted:
         return {",".join(names): options.choose_metrics(engine, names) for names in wanted}
     groups: dict[str, Sequence[str] | str | None] = {}

@@ -58,11 +58,11 @@ def calibrate(
 ) -> None:
     """Fit verdicts to your own labelled responses.
 
-    Every metric gets a scale; together they give one probability of "consistent", and those of the group fast another.
-    The profiles balanced, strict and lenient draw the line. Each promises a false positive rate, which is the share of
-    consistent responses that are called inconsistent, and states its power: the share of inconsistent responses that
-    are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few hundred examples of each label
-    are a good start.
+    Every metric gets a scale. All metrics together give one probability of "consistent", and the metrics of the group
+    fast give another. The profiles balanced, strict and lenient draw the line. Each promises a false positive rate,
+    which is the share of consistent responses that are called inconsistent, and states its power: the share of
+    inconsistent responses that are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
+    hundred examples of each label are a good start.
 
         groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
         groundwire score examples/dialogues.jsonl --calibration mine.json

@@ -33,7 +33,7 @@ UNCHANGED = {
     "cancelled": "cancelled",
     "failed": "failed",
 }
-"""What tables print for a status under which a response stays as it is."""
+"""Labels in tables, by a status that leaves the response unchanged."""
 COLOURS = {"clean": "green", "refused": "yellow", "unknown": "yellow"}
 SOURCES = {
     "value": "the knowledge says",
@@ -42,7 +42,7 @@ SOURCES = {
     "candidate": "the knowledge has",
     "removal": "left out",
 }
-"""What tables print for where the words of an edit come from."""
+"""Labels in tables, by the source of an edit's words."""
 
 
 class CorrectionLine(msgspec.Struct, frozen=True):
@@ -76,9 +76,9 @@ def correct_file(
     input_options: options.InputOptions,
     engine_options: options.EngineOptions,
 ) -> None:
-    """Correct a file of responses: put what the knowledge says in the place of what it does not support.
+    """Correct a file of responses: replace unsupported words by words of the knowledge.
 
-    The lines are those of `groundwire score`. The table shows each response before and after, with the changed words in
+    The input is as for `groundwire score`. The table shows each response before and after, with the changed words in
     ⟦brackets⟧, and as the reason what the knowledge says there. A response that is supported, or for which the
     knowledge has nothing better, stays as it is. In a pipe, each result is one JSON record. A line that cannot be read,
     or that has no verdict, is reported, the others go on, and the exit code is then 3.

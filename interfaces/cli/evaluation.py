@@ -84,7 +84,7 @@ class FitOptions:
     ] = 0.5
 
     def read_sets(self, paths: list[Path], columns: str | None) -> dict[str, list[Example]]:
-        """The examples of the sets by name, without those that share knowledge with the sets of --apart-from."""
+        """The examples of the sets by name, except examples that share knowledge with the sets of --apart-from."""
         from groundwire.evaluate.datasets import read_dataset
         from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
 
@@ -106,7 +106,7 @@ def require_extra() -> None:
 
 
 def name_set(path: Path) -> str:
-    """The name of a set: that of its file, without suffixes."""
+    """The name of a set is the name of its file without suffixes."""
     return path.name.partition(".")[0] or path.name
 
 

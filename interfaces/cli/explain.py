@@ -44,11 +44,11 @@ def explain(
 ) -> None:
     """Score one response and show how the score comes about.
 
-    Prints the verdict with its probability and threshold, the response with its unsupported words in ⟦brackets⟧ beside
-    the knowledge, with numbers that join each sentence to those that support it (metric citations, computed here by
-    default), and each metric's value with its details: for Q² every question with the answer that the knowledge gives,
-    for example.
-    In a pipe it is the Score record as JSON. The exit code is 3 if the response could not be scored.
+    The command prints the verdict with its probability and threshold. It shows the response with its unsupported words
+    in ⟦brackets⟧ beside the knowledge, and the same number at a sentence and at its evidence (metric citations,
+    computed here by default). Each metric's value follows with its details: for Q² every question with the answer that
+    the knowledge gives, for example.
+    In a pipe the output is the Score record as JSON. The exit code is 3 if the response could not be scored.
 
         groundwire explain "A marathon is 50 kilometres long." -k "The marathon is a race of 42.195 kilometres."
         groundwire explain "Honey never spoils." -k "Honey keeps for years." --metrics all --json

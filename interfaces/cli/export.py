@@ -132,13 +132,13 @@ class RoleGroup:
 
 @dataclasses.dataclass(frozen=True)
 class StoreGroup:
-    """What is written besides one role."""
+    """The bundle or the model repository that is written."""
 
     replace: Annotated[
         list[str] | None,
         typer.Option(help="Use another checkpoint for a role of a preset: ROLE=ID_OR_DIR. Repeatable."),
     ] = None
-    name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: that of its directory.")] = None
+    name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: the name of its directory.")] = None
     instances: Annotated[
         int, typer.Option(help="With triton: instances of each graph, on the CPU or on each GPU.", min=1)
     ] = 1

@@ -295,7 +295,7 @@ def _generate_file(
 
 
 def _digest_dialogue(line: Line) -> str:
-    """The digest of a line's dialogue; empty if it has none that can be read."""
+    """The digest of a line's dialogue; empty if the line cannot be read."""
     row = line.row or {}
     try:
         return digest_fields({"knowledge": row.get("knowledge"), "history": row.get("history")}) if row else ""

@@ -26,7 +26,7 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter that is annotated with a dataclass by the fields of the dataclass.
 
     Args:
-        command: A function with annotated parameters; those that are groups need no default.
+        command: A function with annotated parameters; a group needs no default.
 
     Returns:
         A function with the same name and docstring, whose parameters are the fields in the place of their groups. The

@@ -228,7 +228,7 @@ class QuestionOptions:
 
 @dataclass(frozen=True)
 class ScoringOptions:
-    """What a command computes for a response, and where it draws the verdict."""
+    """The metrics of a response, and the threshold of its verdict."""
 
     metrics: MetricsOption = None
     profile: Annotated[
@@ -242,7 +242,7 @@ class ScoringOptions:
         float | None,
         typer.Option(
             help="Threshold of the verdict in place of --profile: at most this share, from 0.001 to below 1, of "
-            "consistent responses is called inconsistent, for responses like those of the calibration.",
+            "consistent responses is called inconsistent, for responses like the calibration's.",
         ),
     ] = None
     deadline_ms: Annotated[

@@ -1,4 +1,4 @@
-"""The ``groundwire`` command: the engine's commands and those that installed packages add."""
+"""The ``groundwire`` command: its own commands, and the commands of other installed distributions."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ UNCHANGED = {
     "truncated": "too long",
     "failed": "failed",
 }
-"""What tables print for a status under which a response stays as it is."""
+"""Labels in tables, by a status that leaves the response unchanged."""
 T = TypeVar("T", Critique, Refinement)
 
 

@@ -50,11 +50,11 @@ def verify_packet(
     *,
     engine_options: options.StoredEngineOptions,
 ) -> None:
-    """Score what an evidence packet is about again, and compare everything with the packet.
+    """Score the response of an evidence packet again, and compare everything with the packet.
 
-    The exit code is 0 if all is the same; 4 if the packet was changed since it was made, or if something else is
-    computed with the same versions, bundles and device; and 3 if that could not be seen: without the texts, or where
-    something else was computed and the versions, bundles or device differ, too. What differs is printed.
+    The command prints every difference. The exit code is 0 if there is none; 4 if the packet was changed after it was
+    made, or if the same versions, bundles and device compute another result; and 3 if the comparison is not possible:
+    the texts are absent, or the results differ and the versions, bundles or device differ too.
 
         groundwire verify packet.json
         groundwire verify packet.json --texts traffic.jsonl

@@ -169,18 +169,6 @@ def test_without_its_extra_the_command_line_says_what_to_install(start: str) -> 
 def test_every_other_package_imports_without_the_extra() -> None:
     packages = ["engine", "repair", "guard", "generation", "evidence", "monitor", "files"]
     packages += ["evaluate", "export", "adapters", "service"]
-        "engine",
-        "repair",
-        "guard",
-        "generation",
-        "evidence",
-        "monitor",
-        "files",
-        "evaluate",
-        "export",
-        "adapters",
-        "service",
-    ]
     imports = "; ".join(f"import groundwire.{name}" for name in packages)
     done = subprocess.run([sys.executable, "-c", WITHOUT + imports], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
