@@ -129,7 +129,7 @@ def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: P
         2: "not JSON",
         3: "has no response; it has text",
         4: "response is empty",
-        5: "triples[0] is one string",
+        5: "knowledge[0] is one string",
         6: "history is one string",
     }.items():
         assert f"line {number}: " in result.output
