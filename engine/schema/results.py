@@ -174,8 +174,8 @@ class Score(Record, frozen=True):
 
         Args:
             fields: Names of fields of this record; None takes all of them.
-            explanations: Whether metrics have their ``explanation`` and ``unsupported``, sentences ``unsupported`` (what
-                the metrics agree on is in the score's own), and verdicts their ``contributions``.
+            explanations: Whether metrics have their ``explanation`` and ``unsupported``, sentences their
+                ``unsupported``, and verdicts their ``contributions``. The score's own ``unsupported`` stays.
 
         Returns:
             The fields by name, in the order of the record.

@@ -13,8 +13,17 @@ from typing import Annotated, Any
 import typer
 
 from groundwire.engine import InvalidRequest
-from groundwire.service.field_docs import read_field_docs
-from groundwire.service.settings import HINTS, NOT_OPTIONS, PREFIX, Settings, is_list, load_settings, plain_type
+from groundwire.service.settings import (
+    HINTS,
+    NOT_OPTIONS,
+    PREFIX,
+    Settings,
+    is_list,
+    load_settings,
+    plain_type,
+    read_field_docs,
+    read_tokens,
+)
 
 HELP = f"""Serve the engine over HTTP.
 
@@ -45,8 +54,6 @@ def _serve(config: Path | None = None, check: bool = False, **given: Any) -> Non
         raise typer.BadParameter(str(error)) from error
     run = _import_run()
     if check:
-        from groundwire.service.authorization import read_tokens
-
         read_tokens(settings)
         typer.echo("The settings are usable.")
         return

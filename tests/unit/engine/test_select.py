@@ -1,12 +1,11 @@
 """Small answers: the fields of a score that a caller wants, and scores as answers of FastAPI's routes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from typing import Annotated
 
 import pytest
-from fastapi import FastAPI
+from fastapi import Body, FastAPI
 
 from groundwire.engine import Engine, InvalidRequest, Score
 from tests.support.service import connect
@@ -69,7 +68,7 @@ def test_a_route_of_fastapi_returns_a_score(score: Score) -> None:
         return {"score": score}
 
     @application.post("/read")
-    def read(given: Score) -> str:
+    def read(given: Annotated[Score, Body()]) -> str:
         return given.verdict.label
 
     @application.get("/plain")
