@@ -17,7 +17,7 @@ from groundwire.runtime.protocol import Runtime
 from .metrics import METRICS, Metric
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
-from .scheduling.backlog import estimate_tokens
+from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Finished, Job, Unfinished
 from .scheduling.scheduler import ObserveBatch, Scheduler
 from .scheduling.steps import Steps

@@ -13,7 +13,7 @@ from groundwire.engine.api import Engine, Knowledge, Metrics
 from groundwire.engine.core import add_timings
 from groundwire.engine.pending import Pending, Procedure
 from groundwire.engine.plan import Plan
-from groundwire.engine.scheduling.backlog import estimate_tokens
+from groundwire.engine.scheduling.admission import estimate_tokens
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.options import Options

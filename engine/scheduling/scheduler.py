@@ -29,8 +29,7 @@ from groundwire.runtime.protocol import Outcome, Runtime
 
 from ..schema.results import Timings
 from ..schema.statistics import EngineStatistics, StageStatistics
-from .admission import Admission
-from .backlog import Backlog
+from .admission import Admission, Backlog
 from .cache import Cache, Key
 from .heap import JobHeap
 from .jobs import Ended, Finished, Job, StopStatus, Task, Unfinished, Waiter

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from groundwire.engine.scheduling import admission, backlog, cache, jobs, pending, scheduler
+from groundwire.engine.scheduling import admission, cache, jobs, pending, scheduler
 
 
 class Defect(NamedTuple):
@@ -72,20 +72,20 @@ DEFECTS = (
     ),
     Defect(
         "the bound of waiting jobs is off by one",
-        backlog.Backlog,
+        admission.Backlog,
         "self.requests >= self._max_requests",
         "self.requests > self._max_requests",
     ),
-    Defect("the tokens of finished jobs still count", backlog.Backlog, "self.tokens -= tokens", "pass"),
+    Defect("the tokens of finished jobs still count", admission.Backlog, "self.tokens -= tokens", "pass"),
     Defect(
         "bulk work takes all tokens",
-        backlog.Backlog,
+        admission.Backlog,
         "BULK_SHARE if is_bulk and self._bulk else 1.0",
         "1.0",
     ),
     Defect(
         "the tokens of a job are not bounded",
-        backlog.Backlog,
+        admission.Backlog,
         "self._max_tokens is None or not is_bounded",
         "True",
     ),

@@ -11,7 +11,7 @@ from groundwire.engine.api import Engine
 from groundwire.engine.core import Core
 from groundwire.engine.metrics.critic import ROLE as CRITIC
 from groundwire.engine.pending import Pending, Procedure
-from groundwire.engine.scheduling.backlog import estimate_tokens
+from groundwire.engine.scheduling.admission import estimate_tokens
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Timings
