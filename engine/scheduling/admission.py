@@ -1,8 +1,8 @@
 """Which jobs are accepted, and which are worked on.
 
-``Backlog`` bounds the accepted jobs by their number and by their estimated tokens: a request of 50,000 characters is not
-a request of 100, so a bound on the number alone is either too small for short texts or too large for long ones. The
-tokens of finished jobs per busy second say when a refused caller should try again.
+``Backlog`` bounds the accepted jobs by their number and by their estimated tokens: a request of 50,000 characters is
+not a request of 100, so a bound on the number alone is either too small for short texts or too large for long ones.
+The tokens of finished jobs per busy second say when a refused caller should try again.
 
 ``Admission`` chooses the jobs to work on: few at the same time, by urgency and deadline, and none that cannot finish
 in time. If all jobs advanced together, all would finish late. A bounded number of **active** jobs is worked on; the

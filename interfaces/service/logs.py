@@ -85,7 +85,11 @@ def trace_request(method: str, headers: Mapping[str, str], context: RequestConte
             return
         route, status = context.route, context.status
         span.update_name(f"{method} {route}")
-        attributes = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+        attributes: dict[str, Any] = {
+            "http.request.method": method,
+            "http.route": route,
+            "http.response.status_code": status,
+        }
         attributes["groundwire.request_id"] = context.id
         for name, value in context.log_fields.items():
             if name != "body":

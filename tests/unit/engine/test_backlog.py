@@ -49,7 +49,9 @@ def test_bulk_work_leaves_half_of_the_tokens() -> None:
     backlog.check(70)
 
 
-@pytest.mark.parametrize(("rate", "tokens", "seconds"), [(10.0, 50, 5), (10.0, 100, 10), (1000.0, 50, 1), (0.1, 50, 60)])
+@pytest.mark.parametrize(
+    ("rate", "tokens", "seconds"), [(10.0, 50, 5), (10.0, 100, 10), (1000.0, 50, 1), (0.1, 50, 60)]
+)
 def test_the_time_to_try_again_follows_from_the_measured_rate(rate: float, tokens: int, seconds: int) -> None:
     backlog, clock = Backlog(1000, 100), 0.0
     for _ in range(5):

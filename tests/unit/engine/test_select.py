@@ -72,7 +72,7 @@ def test_a_route_of_fastapi_returns_a_score(score: Score) -> None:
         return given.verdict.label
 
     @application.get("/plain")
-    def plain():  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def plain():  # type: ignore[no-untyped-def]
         return score
 
     expected = json.loads(score.to_json())
