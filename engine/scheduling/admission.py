@@ -62,7 +62,7 @@ def estimate_tokens(texts: Iterable[str], passes: int = 1, decoding: Decoding | 
 
 
 @dataclass(slots=True)
-class Rate:
+class FinishRate:
     """How much is finished in a busy second, recent work first."""
 
     amount: float = 0.0
@@ -97,8 +97,8 @@ class Backlog:
         """Their estimated tokens."""
         self._bulk = 0
         self._measured_at = 0.0
-        self._request_rate = Rate()
-        self._token_rate = Rate()
+        self._request_rate = FinishRate()
+        self._token_rate = FinishRate()
 
     def check(self, tokens: int, *, is_bulk: bool = False, is_bounded: bool = True) -> None:
         """Raise Overloaded if a request of this size is not accepted now; without ``is_bounded`` only for the number.
