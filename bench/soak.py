@@ -150,7 +150,7 @@ def measure(engine: Engine, requests: int, metric_sets: Any) -> Soak:
         check(not client.defects, f"a score depends on the load: {client.defects[:1]}")
     check(sum(statuses.values()) == sent, f"{sent} requests were sent and {sum(statuses.values())} answered")
     check(
-        engine.core.scheduler._unfinished == 0 and len(engine.core.scheduler._pending) == 0,
+        engine.core.scheduler.unfinished == 0 and len(engine.core.scheduler._pending) == 0,
         "the scheduler keeps something",
     )
     later = points[len(points) // 2 :]

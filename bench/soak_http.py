@@ -180,12 +180,12 @@ def look_at(pid: int, requests: int) -> Point:
     )
 
 
-def read_gauge(server: Server, name: str) -> float:
-    """A number of the server's ``/metrics``, summed over its labels."""
+def read_gauge(server: Server, name: str, label: str = "") -> float:
+    """A number of the server's ``/metrics``, summed over its labels, or over those series that have ``label``."""
     lines = httpx.get(f"{server.url}/metrics", trust_env=False).text.splitlines()
-    values = [float(line.rsplit(" ", 1)[1]) for line in lines if re.match(rf"{name}(\{{| )", line)]
-    check(bool(values), f"/metrics has no {name}")
-    return sum(values)
+    series = [line for line in lines if re.match(rf"{name}(\{{| )", line)]
+    check(bool(series), f"/metrics has no {name}")
+    return sum(float(line.rsplit(" ", 1)[1]) for line in series if label in line)
 
 
 def measure(server: Server, requests: int, looks: int = POINTS) -> Soak:
@@ -217,7 +217,7 @@ def measure(server: Server, requests: int, looks: int = POINTS) -> Soak:
         check(read_gauge(server, name) == 0, f"{name} is not 0 at the end")
     later = points[len(points) // 2 :]
     slope = np.polyfit([point.requests for point in later], [point.resident_mb for point in later], 1)[0] * 1000
-    dropped = int(read_gauge(server, "groundwire_dropped_total"))
+    dropped = int(read_gauge(server, "groundwire_requests_total", 'status="499"'))
     return Soak(sent, sent / spent * 1000, dict(fates), points, float(slope), dropped)
 
 

@@ -60,6 +60,7 @@ class Engine:
         scheduler = Scheduler(
             runtime,
             max_waiting=options.max_waiting,
+            max_waiting_tokens=options.max_waiting_tokens,
             cache_bytes=options.cache_bytes,
             tenant_weights=options.tenant_weights,
         )
@@ -143,7 +144,7 @@ class Engine:
 
         Raises:
             InvalidRequest: An argument is not usable; the message says what is allowed.
-            Overloaded: As many requests are unfinished as the engine accepts.
+            Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
             EngineClosed: The engine is closed.
         """
         plan = self.plan(metrics, options)
@@ -175,7 +176,7 @@ class Engine:
 
         Raises:
             InvalidRequest: The request is not usable.
-            Overloaded: As many requests are unfinished as the engine accepts.
+            Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
             EngineClosed: The engine is closed.
         """
         plan = plan or self.plan()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from groundwire.runtime.protocol import Runtime
 from .metrics import METRICS, Metric
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
+from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Finished, Job, Unfinished
 from .scheduling.scheduler import ObserveBatch, Scheduler
 from .scheduling.steps import Steps
@@ -79,7 +80,13 @@ class Core:
         return check_options(options, self.runtime.roles, self.calibration)
 
     def start(
-        self, requests: Sequence[Request], plan: Plan, deadline_ms: float | None = None, *, is_bulk: bool = False
+        self,
+        requests: Sequence[Request],
+        plan: Plan,
+        deadline_ms: float | None = None,
+        *,
+        is_bulk: bool = False,
+        is_bounded: bool = True,
     ) -> Job[MetricResult]:
         """Start the metrics of several requests as one job: request by request, each with the plan's metrics in order.
 
@@ -88,9 +95,10 @@ class Core:
             plan: What to compute for each.
             deadline_ms: Milliseconds from now, in place of those of the options.
             is_bulk: Whether the job is served after the single requests of its priority.
+            is_bounded: Whether the bound on tokens holds for it; False for a further job of an accepted request.
 
         Raises:
-            Overloaded: As many requests are unfinished as the engine accepts.
+            Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
             EngineClosed: The engine is closed.
         """
         options = plan.options
@@ -100,7 +108,8 @@ class Core:
         tasks = [
             metric.compute(request, options, self.runtime.role_info) for request in requests for metric in plan.metrics
         ]
-        return self.run(tasks, options, deadline_ms, is_bulk=is_bulk, size=sum(map(_count_characters, requests)))
+        size = count_tokens(requests, plan)
+        return self.run(tasks, options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
 
     def run(
         self,
@@ -110,6 +119,7 @@ class Core:
         *,
         is_bulk: bool = False,
         size: int = 0,
+        is_bounded: bool = True,
     ) -> Job[T]:
         """Queue generators of model calls as one job, with the deadline, priority and tenant of ``options``.
 
@@ -118,7 +128,8 @@ class Core:
             options: What they may read, and when they are served.
             deadline_ms: Milliseconds from now, in place of those of the options.
             is_bulk: Whether the job is served after the single requests of its priority.
-            size: Characters of its texts, from which its time is expected.
+            size: Estimated tokens that models read for it; 0 is not bounded.
+            is_bounded: As for ``start``.
         """
         return self.scheduler.submit(
             tasks,
@@ -128,19 +139,31 @@ class Core:
             is_bulk=is_bulk,
             tenant=options.tenant,
             size=size,
+            is_bounded=is_bounded,
         )
 
     def drive(self, procedure: Procedure[T], *, on_threads: bool = True) -> Pending[T]:
         """Start a procedure and return the handle to wait for it; the arguments are those of ``Pending``."""
         return Pending(procedure, self.scheduler.cancel, on_threads=on_threads)
 
-    def score(self, request: Request, plan: Plan, *, is_bulk: bool = False) -> Pending[Score]:
-        """Start one request; the handle's result is its score."""
-        return self.drive(self._score(request, plan, is_bulk), on_threads=False)
+    def score(
+        self,
+        request: Request,
+        plan: Plan,
+        deadline_ms: float | None = None,
+        *,
+        is_bulk: bool = False,
+        is_bounded: bool = True,
+    ) -> Pending[Score]:
+        """Start one request; the handle's result is its score. The arguments are those of ``start``."""
+        job = self.start([request], plan, deadline_ms, is_bulk=is_bulk, is_bounded=is_bounded)
+        return self.drive(_fold(request, plan, job), on_threads=False)
 
-    def _score(self, request: Request, plan: Plan, is_bulk: bool) -> Procedure[Score]:
-        finished: Finished[MetricResult] = yield self.start([request], plan, is_bulk=is_bulk)
-        return fold_outcomes(request, finished.outcomes, finished.timings, plan)
+    def score_together(
+        self, requests: Sequence[Request], plan: Plan, deadline_ms: float | None = None
+    ) -> Pending[tuple[Score, ...]]:
+        """Start several requests as one job, which is accepted or refused as a whole; the result is their scores."""
+        return self.drive(_fold_all(requests, plan, self.start(requests, plan, deadline_ms)), on_threads=False)
 
     def observe_batches(self, observe: ObserveBatch | None) -> None:
         """Call a function after every batch, on the scheduler's thread; it has to return at once.
@@ -160,6 +183,20 @@ class Core:
         for outcome in finished.outcomes:
             if isinstance(outcome, Unfinished) and outcome.status != "truncated":
                 raise ModelError(f"Warming up failed: {outcome.message}")
+
+
+def _fold(request: Request, plan: Plan, job: Job[MetricResult]) -> Procedure[Score]:
+    finished: Finished[MetricResult] = yield job
+    return fold_outcomes(request, finished.outcomes, finished.timings, plan)
+
+
+def _fold_all(requests: Sequence[Request], plan: Plan, job: Job[MetricResult]) -> Procedure[tuple[Score, ...]]:
+    finished: Finished[MetricResult] = yield job
+    outcomes, size = finished.outcomes, len(plan.metrics)
+    return tuple(
+        fold_outcomes(request, outcomes[index * size : (index + 1) * size], finished.timings, plan)
+        for index, request in enumerate(requests)
+    )
 
 
 def add_timings(first: Timings, second: Timings) -> Timings:
@@ -189,8 +226,18 @@ def _encode(options: Any) -> tuple[type, bytes]:
     return type(options), msgspec.msgpack.encode(options)
 
 
-def _count_characters(request: Request) -> int:
-    return len(request.response) + sum(map(len, (*request.knowledge, *request.history)))
+def count_tokens(requests: Sequence[Request], plan: Plan) -> int:
+    """Return about how many tokens models read for the metrics of these requests."""
+    texts = [text for request in requests for text in _list_texts(request)]
+    return estimate_tokens(texts, len(plan.metrics), plan.options.q2.decoding)
+
+
+def _list_texts(request: Request) -> Iterator[str]:
+    yield request.response
+    yield from request.knowledge
+    yield from request.history
+    for triple in request.triples:
+        yield from (triple.subject, triple.predicate, triple.object)
 
 
 def _ask(call: Call) -> Steps[bool]:

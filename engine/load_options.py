@@ -16,13 +16,16 @@ from groundwire.runtime.kserve.server import Backend, Endpoint
 class LoadOptions:
     """How an engine is loaded, besides its bundle, device, threads and further bundles.
 
-    ``Engine(runtime, options)`` reads the first four; the others are about the models that ``Engine.load`` opens.
+    ``Engine(runtime, options)`` reads the first five; the others are about the models that ``Engine.load`` opens.
     """
 
     calibration: Calibration | str | Path | None = None
     """A calibration, or a file of ``Calibration.save``, in place of the bundle's own."""
     max_waiting: int = 4096
     """Unfinished requests, at most, 1 or more; a further one raises Overloaded."""
+    max_waiting_tokens: int | None = None
+    """Estimated tokens of the unfinished requests, at most, 1 or more: characters / 4 times metrics. A further request
+    raises Overloaded, unless it is alone; bulk work takes half of them at most. None is without bound."""
     cache_bytes: int = 64_000_000
     """Memory of cached model calls and their results, in bytes; 0 caches nothing."""
     tenant_weights: Mapping[str, float] = field(default_factory=dict)
@@ -48,6 +51,9 @@ class LoadOptions:
             path = check_path("calibration", self.calibration)
             object.__setattr__(self, "calibration", Calibration.load(path))
         object.__setattr__(self, "max_waiting", check_integer("max_waiting", self.max_waiting, 1))
+        if self.max_waiting_tokens is not None:
+            tokens = check_integer("max_waiting_tokens", self.max_waiting_tokens, 1)
+            object.__setattr__(self, "max_waiting_tokens", tokens)
         object.__setattr__(self, "cache_bytes", check_integer("cache_bytes", self.cache_bytes, 0))
         object.__setattr__(self, "tenant_weights", check_weights("tenant_weights", self.tenant_weights or {}))
 

@@ -77,7 +77,12 @@ class OutputError(GroundwireError):
 
 
 class Overloaded(GroundwireError):
-    """More requests wait than the engine accepts; send fewer at a time."""
+    """More requests, or tokens, wait than the engine accepts; try again after ``retry_after_s`` seconds."""
+
+    def __init__(self, message: str, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+        """Whole seconds, 1–60, until there is room at the rate at which requests were finished so far."""
 
 
 class EngineClosed(GroundwireError):

@@ -13,6 +13,7 @@ from groundwire.engine.api import Engine, Knowledge, Metrics
 from groundwire.engine.core import add_timings
 from groundwire.engine.pending import Pending, Procedure
 from groundwire.engine.plan import Plan
+from groundwire.engine.scheduling.admission import estimate_tokens
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.options import Options
@@ -146,7 +147,7 @@ class Generator:
     def _generate(self, settings: Settings, plan: Plan | None, limits: Options) -> Procedure[Generation]:
         signed = signature(self._core.runtime.identity, (), limits) if plan is None else plan.signature
         names, sign = () if plan is None else plan.names, f"{signed}|{format_settings(settings)}"
-        finished = yield self._core.run([_generate(settings)], limits)
+        finished = yield self._core.run([_generate(settings)], limits, size=_count_tokens(settings))
         (sequences,) = finished.outcomes
         if isinstance(sequences, Unfinished):
             return _make_generation(sequences.status, (), settings, names, finished.timings, sign, sequences.message)
@@ -159,11 +160,17 @@ class Generator:
             requests = candidates.make_requests(responses, settings.call, limits)
             if requests:
                 left_ms = None if limits.deadline_ms is None else max(0.0, limits.deadline_ms - timings.total_ms)
-                checked = yield self._core.start(requests, plan, left_ms)
+                checked = yield self._core.start(requests, plan, left_ms, is_bounded=False)
                 timings = add_timings(timings, checked.timings)
                 responses = candidates.rank_responses(responses, requests, checked, plan)
         best = tuple(responses[: settings.options.n])
         return _make_generation("generated", best, settings, names, timings, sign)
+
+
+def _count_tokens(settings: Settings) -> int:
+    """About how many tokens the model reads and generates."""
+    call, sequences = settings.call, settings.n_candidates
+    return estimate_tokens((*call.knowledge, *call.history), sequences) + sequences * call.decoding.max_new_tokens
 
 
 def _generate(settings: Settings) -> Steps[tuple[GeneratedSequence, ...] | InvalidRequest]:

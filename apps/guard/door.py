@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundwire.engine.api import Engine, Knowledge, Metrics, Triples
+from groundwire.engine.core import count_tokens
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.validation import make_request
 from groundwire.repair import Corrector, Refiner
@@ -54,12 +55,15 @@ class Guard:
 
         Raises:
             InvalidRequest: An argument is not usable.
+            Overloaded: As many requests, or tokens, are unfinished as the engine accepts. The tokens of an open stream
+                count, and do not end it.
         """
         core = self._engine.core
         plan = core.plan(metrics, scoring)
         policy = check_policy(policy)
         check_stream(plan, policy, core.runtime.roles, triples)
         request = make_request("-", knowledge, history, plan.options, triples)
+        core.scheduler.check_room(count_tokens([request], plan))
 
         def repair(sentence: str, action: Refine | Correct) -> str | None:
             if isinstance(action, Correct):
@@ -75,7 +79,7 @@ class Guard:
             request,
             plan,
             policy,
-            lambda request, deadline_ms: core.start([request], plan, deadline_ms),
+            lambda request, deadline_ms: core.start([request], plan, deadline_ms, is_bounded=False),
             core.scheduler.cancel,
             repair,
         )

@@ -140,7 +140,7 @@ class Job(Generic[T]):
     tenant: str = ""
     """Tenants share the engine's time."""
     size: int = 0
-    """Characters of its texts."""
+    """Estimated tokens that models read for it."""
     admitted: float | None = None
     active_beside: int = 0
     """Jobs that were active when it was admitted."""

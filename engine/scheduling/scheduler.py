@@ -24,12 +24,12 @@ from math import inf
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from groundwire.runtime.calls import Call, role_of
-from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError, Overloaded
+from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError
 from groundwire.runtime.protocol import Outcome, Runtime
 
 from ..schema.results import Timings
 from ..schema.statistics import EngineStatistics, StageStatistics
-from .admission import Admission
+from .admission import Admission, Backlog
 from .cache import Cache, Key
 from .heap import JobHeap
 from .jobs import Ended, Finished, Job, StopStatus, Task, Unfinished, Waiter
@@ -78,17 +78,18 @@ class Scheduler:
         runtime: Runtime,
         *,
         max_waiting: int = 4096,
+        max_waiting_tokens: int | None = None,
         cache_bytes: int = 64_000_000,
         tenant_weights: Mapping[str, float] | None = None,
         threads: Threads | None = None,
     ) -> None:
-        """Start the threads. ``max_waiting`` bounds the unfinished jobs, ``cache_bytes`` the memory of cached calls.
+        """Start the threads. ``max_waiting`` bounds the unfinished jobs, ``max_waiting_tokens`` their estimated tokens
+        (None: no bound), ``cache_bytes`` the memory of cached calls.
 
         ``tenant_weights`` are the tenants' shares of the engine's time; 1 for one that it does not name.
         """
         threads = threads or SystemThreads()
         self._runtime = runtime
-        self._max_waiting = max_waiting
         self._now = threads.now
         self._inbox = threads.make_inbox()
         self._admission = Admission(runtime.concurrent_requests, dict(tenant_weights or {}))
@@ -102,7 +103,7 @@ class Scheduler:
         self._groups: dict[str, str] = {}
         self._tasks = threads.start_pool("tasks", TASK_THREADS)
         self._lock = threading.Lock()
-        self._unfinished = 0
+        self._backlog = Backlog(max_waiting, max_waiting_tokens)
         self._submitted = 0
         self._closed = False
         self._closing = False
@@ -129,14 +130,15 @@ class Scheduler:
         is_bulk: bool = False,
         tenant: str = "",
         size: int = 0,
+        is_bounded: bool = True,
     ) -> Job[T]:
         """Queue the tasks of a request; ``job.future`` gets one outcome per task, never an exception of a task.
 
-        ``priority``, ``is_bulk`` and ``tenant`` decide when it is served, ``size`` (characters) how long it is
-        expected to take; they are those of ``Job``.
+        ``priority``, ``is_bulk`` and ``tenant`` decide when it is served, ``size`` (estimated tokens) how long it is
+        expected to take; they are those of ``Job``. Without ``is_bounded`` its tokens count, but are not too many.
 
         Raises EngineClosed after ``close``, in a process forked from the one that made the scheduler, and after a
-        defect that ended it; Overloaded when ``max_waiting`` requests are unfinished.
+        defect that ended it; Overloaded when too many requests are unfinished, or requests of too many tokens.
         """
         self.check_open()
         now = self._now()
@@ -153,16 +155,17 @@ class Scheduler:
             job.deadline = now + deadline_ms / 1000
         with self._lock:
             self.check_open()
-            if self._unfinished >= self._max_waiting:
-                raise Overloaded(
-                    f"{self._unfinished} requests are unfinished, the most this engine accepts; wait for some, "
-                    "or load the engine with a larger max_waiting."
-                )
-            self._unfinished += 1
+            self._backlog.check(size, is_bulk=is_bulk, is_bounded=is_bounded)
+            self._backlog.add(size, now, is_bulk=is_bulk)
             self._submitted += 1
             job.number = self._submitted
             self._put([job], lambda: self._start(job))
         return job
+
+    def check_room(self, size: int) -> None:
+        """Raise Overloaded if a job of ``size`` estimated tokens would be refused now."""
+        with self._lock:
+            self._backlog.check(size)
 
     def check_open(self) -> None:
         """Raise EngineClosed if no job is accepted; the reasons are those of ``submit``."""
@@ -209,7 +212,12 @@ class Scheduler:
     @property
     def unfinished(self) -> int:
         """How many requests wait or are worked on."""
-        return self._unfinished
+        return self._backlog.requests
+
+    @property
+    def unfinished_tokens(self) -> int:
+        """The estimated tokens of these requests."""
+        return self._backlog.tokens
 
     def statistics(self) -> EngineStatistics:
         """What the scheduler does now, and has done; the loop answers, so that all numbers are of one moment."""
@@ -460,7 +468,7 @@ class Scheduler:
         self._jobs.discard(job)
         self._finished += 1
         with self._lock:
-            self._unfinished -= 1
+            self._backlog.remove(job.size, now, is_bulk=job.is_bulk)
         queued = (now if job.admitted is None else job.admitted) - job.submitted
         timings = Timings((now - job.submitted) * 1000, job.stages_ms, queued * 1000)
         try:
@@ -478,6 +486,8 @@ class Scheduler:
             finished=self._finished,
             stopped=dict(self._stopped),
             stages=dict(self._stages),
+            unfinished=self._backlog.requests,
+            unfinished_tokens=self._backlog.tokens,
             cached_calls=len(self._cache),
             cached_bytes=self._cache.bytes,
             cache_hits=self._cache.hits,

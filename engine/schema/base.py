@@ -37,6 +37,27 @@ class Record(msgspec.Struct, frozen=True):
             raise InvalidRequest(f"The JSON form of {cls.__name__} is a string, not {type(text).__name__}.")
         return decode_json(text, cls, lambda reason: InvalidRequest(f"Not the JSON form of {cls.__name__}: {reason}."))
 
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The record as plain dictionaries and lists: FastAPI sends ``vars`` of what a route without types returns."""
+        built: dict[str, Any] = msgspec.to_builtins(self)
+        return built
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let pydantic, and so FastAPI, take and return records; pydantic itself is not required."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            lambda value: value if isinstance(value, cls) else msgspec.convert(value, cls),
+            serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """The record is an object in the OpenAPI document of another program."""
+        return {"type": "object", "title": cls.__name__, "description": (cls.__doc__ or "").partition("\n")[0]}
+
 
 def check_record(value: Any, kind: type[R]) -> R:
     """``value`` when it is a ``kind`` whose fields have the types and ranges of their annotations.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from groundwire.runtime.arguments import check_sequence, suggest
 from groundwire.runtime.calibration import ProfileName
+from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
 from .base import Record
@@ -165,3 +168,54 @@ class Score(Record, frozen=True):
         """The record as plain dictionaries and lists."""
         built: dict[str, Any] = msgspec.to_builtins(self)
         return built
+
+    def select(self, fields: Sequence[str] | None = None, *, explanations: bool = True) -> dict[str, Any]:
+        """Return some of the fields as plain dictionaries and lists, for an answer that is small as JSON.
+
+        Args:
+            fields: Names of fields of this record; None takes all of them.
+            explanations: Whether metrics have their ``explanation`` and ``unsupported``, sentences their
+                ``unsupported``, and verdicts their ``contributions``. The score's own ``unsupported`` stays.
+
+        Returns:
+            The fields by name, in the order of the record.
+
+        Raises:
+            InvalidRequest: There is no field of such a name.
+
+        >>> score.select(["verdict", "unsupported"], explanations=False)                       # doctest: +SKIP
+        """
+        score = self if explanations else _drop_explanations(self)
+        names = check_fields(fields)
+        selected: dict[str, Any] = msgspec.to_builtins(
+            {name: getattr(score, name) for name in score.__struct_fields__ if name in names}
+        )
+        return selected
+
+
+def check_fields(fields: Sequence[str] | None) -> Sequence[str]:
+    """Return the names of fields of a Score, all of them for None; InvalidRequest for a name that it does not have."""
+    allowed = Score.__struct_fields__
+    if fields is None:
+        return allowed
+    names = check_sequence("fields", fields, "a list of names of a Score's fields")
+    for index, name in enumerate(names):
+        if name not in allowed:
+            near = suggest(str(name), allowed)
+            raise InvalidRequest(f"fields[{index}] is {name!r:.100}{near}; allowed are {', '.join(allowed)}.")
+    return names
+
+
+def _drop_explanations(score: Score) -> Score:
+    verdict = msgspec.structs.replace(score.verdict, contributions=None)
+    metrics = {
+        name: msgspec.structs.replace(result, explanation=None, unsupported=())
+        for name, result in score.metrics.items()
+    }
+    sentences = tuple(
+        msgspec.structs.replace(
+            sentence, verdict=msgspec.structs.replace(sentence.verdict, contributions=None), unsupported=()
+        )
+        for sentence in score.sentences
+    )
+    return msgspec.structs.replace(score, verdict=verdict, metrics=metrics, sentences=sentences)

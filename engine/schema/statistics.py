@@ -31,6 +31,10 @@ class EngineStatistics(Record, frozen=True):
     """Those of them that were stopped, by status: ``deadline``, ``cancelled``, ``failed``."""
     stages: dict[str, StageStatistics]
     """Since loading, by role; several that a batch served together are joined by ``+``."""
+    unfinished: int
+    """Requests that are accepted and not over: those that wait, those that are worked on, and those on their way."""
+    unfinished_tokens: int
+    """Their estimated tokens, which ``LoadOptions.max_waiting_tokens`` bounds."""
     cached_calls: int
     cached_bytes: int
     cache_hits: int

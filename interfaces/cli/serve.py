@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundwire.engine import InvalidRequest
-from groundwire.service.field_docs import read_field_docs
-from groundwire.service.settings import HINTS, NOT_OPTIONS, PREFIX, Settings, is_list, load_settings, plain_type
+from groundwire.service.settings import (
+    HINTS,
+    NOT_OPTIONS,
+    PREFIX,
+    Settings,
+    is_list,
+    load_settings,
+    plain_type,
+    read_field_docs,
+    read_tokens,
+)
 
 from .groups import expand_groups
 
@@ -93,8 +102,6 @@ def serve(
         raise typer.BadParameter("the settings leave the page /ui out.", param_hint="--open")
     run = _import_run()
     if check:
-        from groundwire.service.authorization import read_tokens
-
         read_tokens(settings)
         typer.echo("The settings are usable.")
         return

@@ -11,18 +11,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from groundwire.engine import Engine, InvalidRequest, Score
+from groundwire.engine import Engine, InvalidRequest
 from groundwire.evidence import EvidencePacket
 from groundwire.generation import Generation
 from groundwire.guard.records import Event
 from groundwire.repair import Correction, Refinement
 
 from . import detector, health, inference, lines, page, scoring, streams
-from .call import Call
-from .deadlines import make_deadline
 from .front import Front
-from .openapi import make_document
-from .operations import EVENTS, WORK, Operation
+from .openapi import EVENTS, WORK, Operation, make_document
 from .records import (
     ClassifyBody,
     CorrectBody,
@@ -38,6 +35,7 @@ from .records import (
     Ranking,
     Ready,
     RefineBody,
+    ScoreAnswer,
     ScoreBody,
     ScoredLine,
     ScoreLine,
@@ -45,8 +43,9 @@ from .records import (
     StreamBody,
     StreamError,
 )
+from .request import ServiceRequest, make_deadline
 from .settings import Settings
-from .state import Service
+from .state import Service, get_context
 
 _QUERY = (
     {"name": "metrics", "in": "query", "description": "Names, separated by commas.", "schema": {"type": "string"}},
@@ -54,7 +53,7 @@ _QUERY = (
 )
 _MODEL = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "enum": [inference.MODEL]}}
 OPERATIONS = (
-    Operation("POST", "/score", scoring.score, ScoreBody, Score),
+    Operation("POST", "/score", scoring.score, ScoreBody, ScoreAnswer),
     Operation(
         "POST",
         "/score_many",
@@ -130,10 +129,10 @@ OPERATIONS = (
 def app(engine: Engine, settings: Settings | None = None) -> Front:
     """An ASGI application that serves an engine; mount it in another one, or run it with an ASGI server.
 
-    The engine stays the caller's: close it when the server has stopped. Models are warmed when the server starts, or
-    with the first request where this application is mounted and gets no lifespan events; until then requests are
-    answered with 503. Of ``settings`` the limits, tokens, metrics and ``log_texts`` are used. Raises InvalidRequest for
-    settings that do not fit the engine.
+    The engine stays the caller's: close it when the server has stopped, and bound its unfinished work with
+    ``LoadOptions.max_waiting_tokens``. Models are warmed when the server starts, or with the first request where this
+    application is mounted and gets no lifespan events; until then requests are answered with 503. The limits, tokens,
+    metrics and ``log_texts`` of ``settings`` are used. Raises InvalidRequest for settings that do not fit the engine.
     """
     if not isinstance(engine, Engine):
         raise InvalidRequest(f"engine is {type(engine).__name__}; pass an Engine, as of Engine.load().")
@@ -144,14 +143,14 @@ def app(engine: Engine, settings: Settings | None = None) -> Front:
         return Response(encode_document(), media_type="application/json")
 
     async def serve_socket(socket: WebSocket) -> None:
-        await streams.serve_socket(_make_call(service, socket, "/stream"), socket)
+        await streams.serve_socket(_make_request(service, socket, "/stream"), socket)
 
     async def show_page(request: Request) -> Response:
-        request.scope["groundwire"]["route"] = "/ui"
+        get_context(request.scope).route = "/ui"
         return page.show_page(service, request.url.path.rpartition("/")[2])
 
     async def go_to_page(request: Request) -> Response:
-        request.scope["groundwire"]["route"] = "/"
+        get_context(request.scope).route = "/"
         return RedirectResponse("ui")
 
     routes += [Route("/openapi.json", openapi), WebSocketRoute("/stream", serve_socket)]
@@ -168,16 +167,16 @@ def encode_document() -> bytes:
 
 def _make_route(service: Service, operation: Operation) -> Route:
     async def handle(request: Request) -> Response:
-        return await operation.handle(_make_call(service, request, operation.path))
+        return await operation.handle(_make_request(service, request, operation.path))
 
     return Route(operation.path, handle, methods=[operation.method], name=operation.name)
 
 
-def _make_call(service: Service, request: Any, path: str) -> Call:
-    known = request.scope["groundwire"]
-    known["route"] = path
+def _make_request(service: Service, http: Any, path: str) -> ServiceRequest:
+    context = get_context(http.scope)
+    context.route = path
     settings = service.settings
     deadline = make_deadline(
-        request.headers, settings.default_deadline_ms, settings.max_deadline_ms, known["arrived"], service.now
+        http.headers, settings.default_deadline_ms, settings.max_deadline_ms, context.arrived, service.now
     )
-    return Call(service, request, known["id"], deadline, known["log"])
+    return ServiceRequest(service, http, context, deadline)

@@ -10,32 +10,32 @@ from starlette.responses import Response
 
 from groundwire.engine import InvalidRequest, Score
 
-from .call import Call, make_json
-from .problems import Refusal, find_path
-from .records import ClassifyBody, LabelledSpan, LabelledSpans, ScoreBody
+from .problems import Refusal, find_path, make_json
+from .records import ClassifyBody, LabelledSpan, LabelledSpans, ResponseBody
+from .request import ServiceRequest
 from .scoring import score_body
 
 BODY = msgspec.json.Decoder(ClassifyBody)
 _PATHS = {"$.response": "$.inputs", "$.knowledge": "$.parameters.context", "$.history": "$.parameters.question"}
 
 
-async def classify(call: Call) -> Response:
+async def classify(request: ServiceRequest) -> Response:
     """List the words of an answer that its context does not support, as vLLM semantic-router asks for them.
 
     Offsets count code points of `inputs`. There is no `truncated_at`: what cannot be read as a whole is an error.
     """
-    body = await call.read(BODY)
+    body = await request.read(BODY)
     question = (body.parameters.question,) if body.parameters.question.strip() else ()
     try:
-        score = await score_body(
-            call, ScoreBody(response=body.inputs, knowledge=body.parameters.context, history=question)
+        _, _, score = await score_body(
+            request, ResponseBody(response=body.inputs, knowledge=body.parameters.context, history=question)
         )
     except InvalidRequest as error:
         raise Refusal("invalid", str(error), _translate(find_path(str(error)))) from error
     except Refusal as refusal:
         refusal.path = _translate(refusal.path)
         raise
-    return make_json(LabelledSpans(find_spans(body.inputs, score, call.service.settings.classify_label)))
+    return make_json(LabelledSpans(find_spans(body.inputs, score, request.service.settings.classify_label)))
 
 
 def _translate(path: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
 import re
 import secrets
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from typing import Any
 
 import msgspec
@@ -19,16 +21,43 @@ from groundwire.engine import GroundwireError
 
 from . import logs, page
 from .problems import MEDIA_TYPE, Code, Refusal, refuse_error
-from .state import Service
-from .tracing import find_trace_id, trace_request
+from .state import RequestContext, Service, get_context
 
 ID_HEADER = "X-Request-Id"
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
-OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready", *page.PATHS})
+TOKENLESS = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready", *page.PATHS})
 """Paths that need no token."""
-CALM = OPEN | {"/metrics", "/openapi.json", "/v2"}
+COLD = TOKENLESS | {"/metrics", "/openapi.json", "/v2"}
 """Paths that are answered while models are being warmed."""
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="groundwire"'}
 _CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
+
+
+class Authorizer:
+    """Lets requests with one of the tokens in, or all requests where there is no token."""
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        self._digests = tuple(_digest(token) for token in tokens)
+
+    def check(self, header: str | None) -> None:
+        """Raise Refusal ``unauthorized`` unless the value of the header ``Authorization`` has one of the tokens.
+
+        Digests of equal length are compared, all of them, so that the time says nothing about any token.
+        """
+        if not self._digests:
+            return
+        scheme, _, token = (header or "").partition(" ")
+        given = _digest(token.strip())
+        matches = [hmac.compare_digest(given, digest) for digest in self._digests]
+        if scheme.lower() != "bearer" or not any(matches):
+            what = "no bearer token" if scheme.lower() != "bearer" else "a bearer token that is not known"
+            raise Refusal(
+                "unauthorized", f"The request has {what}; send Authorization: Bearer TOKEN.", headers=_CHALLENGE
+            )
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 class Front:
@@ -37,6 +66,7 @@ class Front:
     def __init__(self, service: Service, router: Router) -> None:
         self._service = service
         self._router = router
+        self._authorizer = Authorizer(service.tokens)
 
     @property
     def service(self) -> Service:
@@ -53,9 +83,9 @@ class Front:
             await self._live(receive, send)
             return
         headers = Headers(scope=scope)
-        known = {"id": choose_id(headers.get(ID_HEADER.lower())), "arrived": self._service.now(), "log": {}}
-        with trace_request(scope.get("method", "WEBSOCKET"), headers, known):
-            await self._serve({**scope, "app": self, "groundwire": known}, headers, receive, send)
+        context = RequestContext(choose_id(headers.get(ID_HEADER.lower())), self._service.now())
+        with logs.trace_request(scope.get("method", "WEBSOCKET"), headers, context):
+            await self._serve({**scope, "app": self, "groundwire": context}, headers, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Begin to warm the engine at startup. It stays open at shutdown: it belongs to whoever loaded it."""
@@ -70,8 +100,8 @@ class Front:
                 return
 
     async def _serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        service, known, path = self._service, scope["groundwire"], route_path(scope)
-        request_id = known["id"]
+        service, context, path = self._service, get_context(scope), route_path(scope)
+        request_id = context.id
         # "app" lets the router raise errors; the handlers of a program that mounts this one are not for them.
         scope.pop("starlette.exception_handlers", None)
         status: int | None = None
@@ -87,9 +117,9 @@ class Front:
 
         refusal: Refusal | None = None
         try:
-            if path not in OPEN:
-                service.authorizer.check(headers.get("authorization"))
-            if path not in CALM:
+            if path not in TOKENLESS:
+                self._authorizer.check(headers.get("authorization"))
+            if path not in COLD:
                 service.readiness.begin()
                 service.readiness.check_warm()
             await self._router(scope, receive, send_with_id)
@@ -105,31 +135,34 @@ class Front:
         finally:
             if refusal is not None and status is None and refusal.code != "client_closed":
                 await respond_with_problem(refusal, request_id, scope, receive, send_with_id)
-            known["status"] = refusal.status if refusal is not None else status or 499
-            self._note(scope, path, refusal)
+            if refusal is not None:
+                context.status = refusal.status
+                context.refusals.append(refusal.code)
+            elif status is not None:
+                context.status = status
+            else:
+                context.refusals.append("client_closed")
+            self._note(scope, path, context, refusal)
 
-    def _note(self, scope: Scope, path: str, refusal: Refusal | None) -> None:
-        """Count the request, and log it in one line."""
-        monitoring, known = self._service.monitoring, scope["groundwire"]
-        seconds = self._service.now() - known["arrived"]
-        route, answered = known.get("route", "other"), known["status"]
-        monitoring.requests.labels(route, answered).inc()
-        monitoring.request_seconds.labels(route).observe(seconds)
-        if answered == 499:
-            monitoring.dropped.inc()
-        if refusal is not None and refusal.code == "deadline":
-            monitoring.deadlines.inc()
+    def _note(self, scope: Scope, path: str, context: RequestContext, refusal: Refusal | None) -> None:
+        """Count the request and its refusals, and log it in one line."""
+        monitoring = self._service.monitoring
+        seconds = self._service.now() - context.arrived
+        monitoring.requests.labels(context.route, context.status).inc()
+        monitoring.request_seconds.labels(context.route).observe(seconds)
+        for code in context.refusals:
+            monitoring.refusals.labels(context.route, code).inc()
         logs.write(
-            logging.DEBUG if path in CALM else logging.INFO,
+            logging.DEBUG if path in COLD else logging.INFO,
             "request",
-            request_id=known["id"],
-            trace_id=find_trace_id(),
+            request_id=context.id,
+            trace_id=logs.find_trace_id(),
             method=scope.get("method", "WEBSOCKET"),
-            route=route,
-            status=answered,
+            route=context.route,
+            status=context.status,
             code=None if refusal is None else refusal.code,
             ms=round(seconds * 1000, 3),
-            **known["log"],
+            **context.log_fields,
         )
 
 

@@ -1,36 +1,146 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``."""
+"""Whether a server should be sent requests: its models are warm, and a real score has just been made.
+
+``/healthz``, ``/readyz`` and ``/metrics`` say so.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from starlette.responses import PlainTextResponse, Response
 
-from .call import Call, make_json
-from .problems import Refusal
+from groundwire.engine import Engine, GroundwireError, Options
+from groundwire.engine.schema.validation import make_request
+
+from . import logs
+from .problems import Refusal, make_json, refuse_stopped
 from .records import Health
 
+if TYPE_CHECKING:
+    from .request import ServiceRequest
 
-async def healthz(call: Call) -> Response:
+PROBE_SECONDS = 10.0
+"""A score that is not older counts as just made, so that health checks cost one score in this time at most."""
+PROBE_MS = 60_000.0
+"""The first score of a process loads what it needs for sentences, on a busy machine for seconds."""
+PROBE_PRIORITY = 100
+KNOWLEDGE = "Bees make honey from nectar. A jar of honey keeps for many years."
+
+
+class Readiness:
+    """Warms an engine, and scores a response whenever a health check asks and the last score is old.
+
+    ``metrics`` are those of the probe; None if the engine cannot score, as with a bundle that only repairs.
+    """
+
+    def __init__(self, engine: Engine, metrics: tuple[str, ...] | None, now: Callable[[], float]) -> None:
+        self._engine = engine
+        self._metrics = metrics
+        self._now = now
+        self._numbers = itertools.count(1)
+        self._task: asyncio.Task[None] | None = None
+        self._probe: asyncio.Task[None] | None = None
+        self._probed_at: float | None = None
+        self.is_warm = False
+        self.is_draining = False
+        self.problem = ""
+        """Why the last warm-up or probe failed; empty if it did not."""
+
+    def begin(self) -> None:
+        """Start to warm the engine in the background, unless it is warm or being warmed."""
+        if self._task is None or (self._task.done() and not self.is_warm):
+            self._task = asyncio.create_task(self._warm())
+
+    async def wait(self) -> None:
+        """Return when the engine is warm, or has failed to become so."""
+        self.begin()
+        assert self._task is not None
+        await asyncio.shield(self._task)
+
+    async def stop(self) -> None:
+        """Give the warm-up up."""
+        for task in (self._task, self._probe):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    def check_warm(self) -> None:
+        """Raise Refusal ``not_ready`` while models are being warmed, or if that failed."""
+        if not self.is_warm:
+            detail = self.problem or "The models are being warmed up."
+            raise Refusal("not_ready", f"{detail} Try again in a second.", headers={"Retry-After": "1"})
+
+    async def check(self) -> None:
+        """Raise Refusal ``not_ready`` or ``closed`` unless the server should be sent requests."""
+        if self.is_draining:
+            raise Refusal("closed", "The server is about to stop; ask another one.")
+        if not self._engine.core.is_open:
+            raise Refusal("closed", "The engine is closed or has failed; restart the server.")
+        self.check_warm()
+        if self._probed_at is None or self._now() - self._probed_at >= PROBE_SECONDS:
+            if self._probe is None or self._probe.done():
+                self._probe = asyncio.create_task(self._score())
+            await asyncio.shield(self._probe)
+        if self.problem:
+            raise Refusal("not_ready", self.problem)
+
+    async def _warm(self) -> None:
+        try:
+            await asyncio.to_thread(self._engine.warmup)
+        except GroundwireError as error:
+            self.problem = f"The models cannot be warmed up: {error}"
+            logs.write(logging.ERROR, "warm-up failed", error=str(error))
+            return
+        await self._score()
+        self.is_warm = not self.problem
+        logs.write(logging.INFO if self.is_warm else logging.ERROR, "warmed up", problem=self.problem or None)
+
+    async def _score(self) -> None:
+        """Score a text that is not in the cache, before all requests."""
+        self.problem = ""
+        self._probed_at = self._now()
+        if self._metrics is None:
+            return
+        response = f"Bees make honey. Jar number {next(self._numbers)} keeps for many years."
+        try:
+            plan = self._engine.plan(self._metrics, Options(priority=PROBE_PRIORITY))
+            request = make_request(response, KNOWLEDGE, options=plan.options)
+            score = await self._engine.core.score(request, plan, PROBE_MS, is_bounded=False)
+            messages = [result.message for result in score.metrics.values() if result.value is None]
+            statuses = [result.status for result in score.metrics.values()]
+            refuse_stopped(score.status, statuses, " ".join(messages))
+        except (GroundwireError, Refusal) as error:
+            self._probed_at = None
+            self.problem = f"A score of the server's own failed: {error}"
+            logs.write(logging.ERROR, "probe failed", error=str(error))
+
+
+async def healthz(request: ServiceRequest) -> Response:
     """Say whether the server lives.
 
     If it does not, restart it.
     """
-    if not call.service.engine.core.is_open:
+    if not request.service.engine.core.is_open:
         raise Refusal("closed", "The engine is closed or has failed; restart the server.")
     return make_json(Health("alive"))
 
 
-async def readyz(call: Call) -> Response:
+async def readyz(request: ServiceRequest) -> Response:
     """Say whether the server should be sent requests.
 
     It is ready when its models are warm and a real score, which is at most ten seconds old, has succeeded; and not
     while it is about to stop.
     """
-    call.service.readiness.begin()
-    await call.service.readiness.check()
+    request.service.readiness.begin()
+    await request.service.readiness.check()
     return make_json(Health("ready"))
 
 
-async def metrics(call: Call) -> Response:
+async def metrics(request: ServiceRequest) -> Response:
     """List the server's numbers in Prometheus' text format."""
-    call.service.update_gauges()
-    return PlainTextResponse(call.service.monitoring.render(), media_type="text/plain; version=0.0.4")
+    request.service.update_gauges()
+    return PlainTextResponse(request.service.monitoring.render(), media_type="text/plain; version=0.0.4")

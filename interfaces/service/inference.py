@@ -5,8 +5,7 @@ An engine is the model ``groundwire``; its version is that of the package.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -15,23 +14,25 @@ from starlette.responses import Response
 
 from groundwire import __version__
 from groundwire.engine import Options, Score
+from groundwire.engine.core import count_tokens
+from groundwire.engine.plan import Plan
+from groundwire.engine.schema.validation import make_request
 
-from .call import Call, make_json
 from .health import healthz, readyz
-from .limits import check_size, check_turn
-from .problems import Refusal
+from .problems import Refusal, make_json
 from .records import (
     InferBody,
     Inference,
     Live,
     ModelMetadata,
     Ready,
-    ScoreBody,
+    ResponseBody,
     ServerMetadata,
     Tensor,
     TensorMetadata,
 )
-from .scoring import estimate_score, note_score, refuse_stopped_score
+from .request import ServiceRequest, check_size, check_turn
+from .scoring import note_score, refuse_stopped_score
 
 MODEL = "groundwire"
 BODY = msgspec.json.Decoder(InferBody)
@@ -51,37 +52,37 @@ OUTPUTS: dict[str, tuple[str, Callable[[Score], Any]]] = {
 USUAL = ("label", "status", "score")
 
 
-async def live(call: Call) -> Response:
+async def live(request: ServiceRequest) -> Response:
     """Say whether the server lives (Open Inference Protocol)."""
-    await healthz(call)
+    await healthz(request)
     return make_json(Live(True))
 
 
-async def ready(call: Call) -> Response:
+async def ready(request: ServiceRequest) -> Response:
     """Say whether the server is ready (Open Inference Protocol)."""
-    await readyz(call)
+    await readyz(request)
     return make_json(Ready(True))
 
 
-async def model_ready(call: Call) -> Response:
+async def model_ready(request: ServiceRequest) -> Response:
     """Say whether the model is ready (Open Inference Protocol)."""
-    name = _check_model(call)
-    await readyz(call)
+    name = _check_model(request)
+    await readyz(request)
     return make_json(Ready(True, name))
 
 
-async def server_metadata(call: Call) -> Response:
+async def server_metadata(request: ServiceRequest) -> Response:
     """Name the server (Open Inference Protocol)."""
     return make_json(ServerMetadata("groundwire", __version__))
 
 
-async def model_metadata(call: Call) -> Response:
+async def model_metadata(request: ServiceRequest) -> Response:
     """List the inputs and outputs of the model (Open Inference Protocol)."""
     outputs = tuple(TensorMetadata(name, datatype, (-1,)) for name, (datatype, _) in OUTPUTS.items())
-    return make_json(ModelMetadata(_check_model(call), (__version__,), "groundwire_onnxruntime", INPUTS, outputs))
+    return make_json(ModelMetadata(_check_model(request), (__version__,), "groundwire_onnxruntime", INPUTS, outputs))
 
 
-async def infer(call: Call) -> Response:
+async def infer(request: ServiceRequest) -> Response:
     """Score the rows of a request (Open Inference Protocol).
 
     Inputs are `response` [n], `knowledge` [n] or [n, passages] and perhaps `history` [n, turns], all BYTES as JSON
@@ -89,54 +90,38 @@ async def infer(call: Call) -> Response:
     those that are named, `value` and `probability` among them. If a row was stopped, or has no number that was asked
     for, the request is refused.
     """
-    name = _check_model(call)
-    body = await call.read(BODY)
-    service = call.service
+    name = _check_model(request)
+    body = await request.read(BODY)
+    service = request.service
     names = tuple(output.name for output in body.outputs) or USUAL
     for index, output in enumerate(names):
         if output not in OUTPUTS:
             allowed = ", ".join(OUTPUTS)
             raise Refusal("invalid", f"There is no output {output!r:.100}; use {allowed}.", f"$.outputs[{index}].name")
     rows = read_rows(body, service.settings.max_candidates)
-    metrics, options = _read_parameters(call, body)
-    bounded = call.bound_options(options)
+    plan = _make_plan(request, body)
     for row in rows:
         check_turn(service.settings, (row.response,), row.knowledge, row.history)
-
-    async def score_rows() -> list[Score]:
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(
-                    service.engine.ascore(
-                        row.response, row.knowledge, history=row.history, metrics=metrics, options=bounded
-                    )
-                )
-                for row in rows
-            ]
-        return [task.result() for task in tasks]
-
-    cost = sum(estimate_score(row, len(metrics), bounded) for row in rows)
-    try:
-        scores = await call.run(score_rows, cost)
-    except ExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+    texts = [make_request(row.response, row.knowledge, row.history, plan.options) for row in rows]
+    request.context.log_fields["tokens"] = count_tokens(texts, plan)
+    scores = await request.wait_for(service.engine.core.score_together(texts, plan, request.deadline.left_ms()))
     for score in scores:
-        note_score(call, score)
+        note_score(request, score)
     for score in scores:
         refuse_stopped_score(score)
     outputs = tuple(_make_output(output, scores) for output in names)
     return make_json(Inference(name, __version__, outputs, body.id))
 
 
-def _check_model(call: Call) -> str:
-    name = str(call.request.path_params["name"])
+def _check_model(request: ServiceRequest) -> str:
+    name = str(request.http.path_params["name"])
     if name != MODEL:
         raise Refusal("not_found", f"There is no model {name!r:.100}; this server has {MODEL!r}.")
     return name
 
 
-def _read_parameters(call: Call, body: InferBody) -> tuple[tuple[str, ...], Options]:
-    """The metrics and options of the parameters; other parameters are for other servers."""
+def _make_plan(request: ServiceRequest, body: InferBody) -> Plan:
+    """The plan with the metrics and options of the parameters; other parameters are for other servers."""
     given = body.parameters.get("metrics")
     if not isinstance(given, str | None):
         raise Refusal("invalid", "metrics is no string; separate names by commas.", "$.parameters.metrics")
@@ -146,10 +131,10 @@ def _read_parameters(call: Call, body: InferBody) -> tuple[tuple[str, ...], Opti
         options = OPTIONS.decode(msgspec.json.encode({"profile": profile}))
     except msgspec.ValidationError as error:
         raise Refusal("invalid", f"profile is {profile!r:.100}: {error}.", "$.parameters.profile") from error
-    return call.service.resolve_metrics(names or None), options
+    return request.plan(names or None, options)
 
 
-def read_rows(body: InferBody, limit: int) -> list[ScoreBody]:
+def read_rows(body: InferBody, limit: int) -> list[ResponseBody]:
     """The rows of the inputs; Refusal with the path of the wrong tensor."""
     indices = {tensor.name: index for index, tensor in enumerate(body.inputs)}
     columns: dict[str, list[list[str]]] = {}
@@ -173,7 +158,7 @@ def read_rows(body: InferBody, limit: int) -> list[ScoreBody]:
             )
     histories = columns.get("history", [[]] * count)
     return [
-        ScoreBody(
+        ResponseBody(
             response="".join(columns["response"][row]),
             knowledge=tuple(filter(None, columns["knowledge"][row])),
             history=tuple(filter(None, histories[row])),
@@ -202,7 +187,7 @@ def _read_column(tensor: Tensor, path: str, limit: int) -> list[list[str]]:
     return [tensor.data[start : start + size] for start in range(0, len(tensor.data), size)]
 
 
-def _make_output(name: str, scores: list[Score]) -> Tensor:
+def _make_output(name: str, scores: Sequence[Score]) -> Tensor:
     datatype, read = OUTPUTS[name]
     data = [read(score) for score in scores]
     if None in data:

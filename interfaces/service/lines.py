@@ -12,15 +12,25 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from groundwire.engine import GroundwireError, Options
+from groundwire.engine import GroundwireError, Options, Overloaded, Pending, Score
+from groundwire.engine.many import RETRY_SECONDS
+from groundwire.engine.plan import Plan
+from groundwire.engine.schema.results import check_fields
+from groundwire.engine.schema.validation import make_request
 
-from .call import GONE, Call, check_media_type, run_both, wait_until_gone
-from .deadlines import make_deadline
-from .decoding import decode
-from .limits import check_turn
 from .problems import Refusal, refuse_error
 from .records import ScoredLine, ScoreLine
-from .scoring import estimate_score
+from .request import (
+    CLIENT_LEFT,
+    ServiceRequest,
+    check_media_type,
+    check_turn,
+    decode,
+    make_deadline,
+    run_both,
+    wait_until_gone,
+)
+from .scoring import select
 
 IN_FLIGHT = 64
 """Lines of one caller that are worked on, at most: while the oldest is not finished and sent, no more is read."""
@@ -35,7 +45,7 @@ Answers: TypeAlias = "asyncio.Queue[asyncio.Future[ScoredLine] | None]"
 """One future per line, in order; None after the last."""
 
 
-async def score_many(call: Call) -> Response:
+async def score_many(request: ServiceRequest) -> Response:
     """Score lines of JSON, one by one, while they come.
 
     The query has the `metrics`, separated by commas, and the `options` as JSON; deadlines are those of each line, by
@@ -43,12 +53,11 @@ async def score_many(call: Call) -> Response:
     `error`, and the others go on. The answers are in the order of the lines. While the server is busy, it reads no
     further. Look at the status of each score: only `scored` carries a value.
     """
-    settings, headers = call.service.settings, call.request.headers
-    call.deadline = make_deadline(
-        headers, settings.max_deadline_ms, settings.max_deadline_ms, call.deadline.arrived, call.deadline.now
-    )
+    settings, headers = request.service.settings, request.http.headers
+    longest = settings.max_deadline_ms
+    request.deadline = make_deadline(headers, longest, longest, request.context.arrived, request.service.now)
     check_media_type(headers.get("content-type"), MEDIA_TYPE)
-    query = call.request.query_params
+    query = request.http.query_params
     if unknown := sorted(set(query) - {"metrics", "options"}):
         raise Refusal("invalid", f"The query has {', '.join(unknown)}; it may have metrics and options.")
     options = Options()
@@ -59,22 +68,23 @@ async def score_many(call: Call) -> Response:
             path = f"$.options{error.path[1:]}"
             raise Refusal("invalid", f"options of the query: {error.detail}", path) from error
     names = tuple(name.strip() for name in query.get("metrics", "").split(",") if name.strip())
-    metrics = call.service.resolve_metrics(names or None)
-    bounded = call.bound_options(options)
-    return ScoredLines(call, metrics, replace(bounded, priority=min(bounded.priority, PRIORITY)))
+    if options.priority <= settings.max_priority:  # a higher one is refused with the others
+        options = replace(options, priority=min(options.priority, PRIORITY))
+    return ScoredLines(request, request.plan(names or None, options), request.deadline.left_ms())
 
 
 class ScoredLines(Response):
     """The answers to the lines of a body that is read while they are sent."""
 
-    def __init__(self, call: Call, metrics: tuple[str, ...], options: Options) -> None:
+    def __init__(self, request: ServiceRequest, plan: Plan, deadline_ms: float) -> None:
+        """``deadline_ms`` is for each line, from its start."""
         super().__init__(media_type=MEDIA_TYPE)
         del self.headers["content-length"]
-        self._call = call
-        self._metrics = metrics
-        self._options = options
+        self._request = request
+        self._plan = plan
+        self._deadline_ms = deadline_ms
         self._answers: Answers = asyncio.Queue(
-            min(IN_FLIGHT, IN_FLIGHT_PER_PLACE * call.service.engine.core.runtime.concurrent_requests)
+            min(IN_FLIGHT, IN_FLIGHT_PER_PLACE * request.service.engine.core.runtime.concurrent_requests)
         )
         self._lines = 0
         self._unfinished: set[asyncio.Future[ScoredLine]] = set()
@@ -89,67 +99,74 @@ class ScoredLines(Response):
             for future in unfinished:
                 future.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)
-            self._call.log_fields["lines"] = self._lines
+            self._request.context.log_fields["lines"] = self._lines
 
     async def _read(self) -> None:
         """Begin with every line; then wait for the client to leave, which is a Refusal."""
-        settings = self._call.service.settings
+        settings = self._request.service.settings
         try:
-            async for text in split_lines(self._call.request, settings.max_body_bytes, settings.max_idle_ms):
+            async for text in split_lines(self._request.http, settings.max_body_bytes, settings.max_idle_ms):
                 self._lines += 1
                 if text is None or text.strip():
                     await self._begin(text)
         except Refusal as refusal:
             if refusal.code == "client_closed":
                 raise
-            await self._answer(ScoredLine(self._lines + 1, error=refusal.describe(self._call.request_id)))
+            await self._refuse(self._lines + 1, None, refusal)
         await self._answers.put(None)
-        await wait_until_gone(self._call.request)
-        raise Refusal("client_closed", GONE)
+        await wait_until_gone(self._request.http)
+        raise Refusal("client_closed", CLIENT_LEFT)
 
     async def _begin(self, text: bytes | None) -> None:
         """Begin with a line when there is room for it; None is one that is too long."""
-        service, body = self._call.service, None
+        settings, body, number = self._request.service.settings, None, self._lines
         try:
             if text is None:
-                limit = service.settings.max_body_bytes
+                limit = settings.max_body_bytes
                 raise Refusal("too_large", f"The line has more than {limit} bytes; send less at a time.")
             body = decode(text, LINE)
-            check_turn(service.settings, (body.response,), body.knowledge, body.history, body.triples)
+            check_turn(settings, (body.response,), body.knowledge, body.history, body.triples)
+            pending = await self._start(body)
         except Refusal as refusal:
-            problem = refusal.describe(self._call.request_id)
-            await self._answer(ScoredLine(self._lines, None if body is None else body.id, error=problem))
-            return
-        ticket = await service.gate.wait(estimate_score(body, len(self._metrics), self._options))
-        scoring = asyncio.ensure_future(self._score(self._lines, body))
-        scoring.add_done_callback(lambda _: ticket.release())
-        await self._put(scoring)
+            await self._refuse(number, body, refusal)
+        except GroundwireError as error:
+            await self._refuse(number, body, refuse_error(error))
+        else:
+            await self._put(asyncio.ensure_future(self._score(number, body, pending)))
 
-    async def _answer(self, answer: ScoredLine) -> None:
-        future: asyncio.Future[ScoredLine] = asyncio.get_running_loop().create_future()
-        future.set_result(answer)
-        await self._put(future)
+    async def _start(self, body: ScoreLine) -> Pending[Score]:
+        """Start a line; while the engine has no room for it, wait. Raises InvalidRequest and EngineClosed."""
+        check_fields(body.fields)
+        texts = make_request(body.response, body.knowledge, body.history, self._plan.options, body.triples)
+        core = self._request.service.engine.core
+        while True:
+            try:
+                return core.score(texts, self._plan, self._deadline_ms, is_bulk=True)
+            except Overloaded:
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _refuse(self, number: int, body: ScoreLine | None, refusal: Refusal) -> None:
+        answer: asyncio.Future[ScoredLine] = asyncio.get_running_loop().create_future()
+        answer.set_result(self._describe(number, body, refusal))
+        await self._put(answer)
+
+    def _describe(self, number: int, body: ScoreLine | None, refusal: Refusal) -> ScoredLine:
+        context = self._request.context
+        context.refusals.append(refusal.code)
+        return ScoredLine(number, None if body is None else body.id, error=refusal.describe(context.id))
 
     async def _put(self, answer: asyncio.Future[ScoredLine]) -> None:
         self._unfinished.add(answer)
         answer.add_done_callback(self._unfinished.discard)
         await self._answers.put(answer)
 
-    async def _score(self, line: int, body: ScoreLine) -> ScoredLine:
-        service = self._call.service
+    async def _score(self, number: int, body: ScoreLine, pending: Pending[Score]) -> ScoredLine:
         try:
-            score = await service.engine.ascore(
-                body.response,
-                body.knowledge,
-                history=body.history,
-                triples=body.triples,
-                metrics=self._metrics,
-                options=self._options,
-            )
+            score = await pending
         except GroundwireError as error:
-            return ScoredLine(line, body.id, error=refuse_error(error).describe(self._call.request_id))
-        service.monitoring.add_score(score)
-        return ScoredLine(line, body.id, score)
+            return self._describe(number, body, refuse_error(error))
+        self._request.service.monitoring.add_score(score)
+        return ScoredLine(number, body.id, select(score, body.fields, explanations=body.explanations))
 
     async def _send(self, send: Send) -> None:
         """Send every answer when it is there."""
@@ -175,7 +192,7 @@ async def split_lines(request: Request, max_bytes: int, idle_ms: float) -> Async
         except TimeoutError as error:
             raise Refusal("body_timeout", f"Nothing has come for {idle_ms:g} ms; send lines sooner.") from error
         except ClientDisconnect as error:
-            raise Refusal("client_closed", GONE) from error
+            raise Refusal("client_closed", CLIENT_LEFT) from error
         *complete, rest = chunk.split(b"\n")
         for part in complete:
             held += part

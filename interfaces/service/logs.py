@@ -1,16 +1,34 @@
-"""Logs as lines of JSON, without texts unless the settings ask for them."""
+"""Logs as lines of JSON, without texts unless the settings ask for them, and a span of OpenTelemetry for each request.
+
+There are spans where the API of OpenTelemetry is installed; where they go is up to the program:
+``opentelemetry-instrument groundwire serve`` reads the usual variables. A span has the route, the status, the verdict
+and where the time went, and no text.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+try:
+    from opentelemetry import propagate, trace
+except ModuleNotFoundError:  # it is optional
+    HAS_TRACES = False
+else:
+    HAS_TRACES = True
+
+if TYPE_CHECKING:
+    from .state import RequestContext
 
 log = logging.getLogger("groundwire.service")
 FIELDS = "groundwire_fields"
 """Attribute of a log record with the fields of its line."""
+SERVER_ERROR = 500
 
 
 def write(level: int, event: str, **fields: Any) -> None:
@@ -48,3 +66,42 @@ def configure(level: str) -> None:
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
+
+
+@contextmanager
+def trace_request(method: str, headers: Mapping[str, str], context: RequestContext) -> Iterator[None]:
+    """Trace a request as a part of its caller's trace (``traceparent``).
+
+    ``context`` gets its route, status and log fields while it is served.
+    """
+    if not HAS_TRACES:
+        yield
+        return
+    tracer = trace.get_tracer("groundwire.service")
+    parent = propagate.extract(headers)
+    with tracer.start_as_current_span(method, parent, trace.SpanKind.SERVER) as span:
+        yield
+        if not span.is_recording():
+            return
+        route, status = context.route, context.status
+        span.update_name(f"{method} {route}")
+        attributes: dict[str, Any] = {
+            "http.request.method": method,
+            "http.route": route,
+            "http.response.status_code": status,
+        }
+        attributes["groundwire.request_id"] = context.id
+        for name, value in context.log_fields.items():
+            if name != "body":
+                attributes[f"groundwire.{name}"] = value
+        span.set_attributes(attributes)
+        if status >= SERVER_ERROR:
+            span.set_status(trace.StatusCode.ERROR)
+
+
+def find_trace_id() -> str | None:
+    """The id of the current trace, for the log; None without one."""
+    if not HAS_TRACES:
+        return None
+    span = trace.get_current_span().get_span_context()
+    return trace.format_trace_id(span.trace_id) if span.is_valid else None

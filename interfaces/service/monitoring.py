@@ -1,18 +1,30 @@
-"""What Prometheus reads: the numbers of one service."""
+"""What Prometheus reads: the numbers of one service, and what its last verdicts say about its traffic.
+
+Each worker counts its own last verdicts; the share that is inconsistent, and corrected, is made of their sums when
+Prometheus asks, since shares do not add up.
+"""
 
 from __future__ import annotations
 
+import collections
 import os
+from collections import deque
+from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
-from groundwire.engine import EngineStatistics, MetricResult, Score
+from groundwire.engine import EngineStatistics, MetricResult, Score, Verdict
 from groundwire.engine.schema.results import Timings
+from groundwire.monitor.prevalence import Interval, correct_share, count_errors, share
 from groundwire.runtime.calibration import Calibration
 
-from .shares import LABELS, RecentVerdicts, render_shares
-
+RECENT = 1000
+"""Verdicts of a worker that are counted."""
+COUNTS = "groundwire_recent_verdicts"
+LABELS = ("label", "fusion", "threshold")
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
@@ -53,9 +65,7 @@ class Monitoring:
         self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
         self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts of each worker.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
-        self.deadlines = count("deadline_exceeded", "Requests that were not finished in time.")
-        self.dropped = count("dropped", "Requests whose client left before the answer.")
-        self.overloaded = count("overloaded", "Requests that were refused because the server was full.")
+        self.refusals = count("refusals", "Requests, and lines of them, without a result.", "route", "code")
         self._cache_hits = count("cache_hits", "Model calls that were answered from the cache.")
         self._cache_misses = count("cache_misses", "Model calls that were run.")
         self._cached = (0, 0)
@@ -86,6 +96,8 @@ class Monitoring:
 
     def update_engine(self, statistics: EngineStatistics) -> None:
         """Show what the engine does, and add what its cache has answered since the last call."""
+        self.queue_size.set(statistics.unfinished)
+        self.queue_tokens.set(statistics.unfinished_tokens)
         self.active.set(statistics.active)
         self.waiting_calls.set(sum(statistics.waiting_calls.values()))
         hits, misses = statistics.cache_hits, statistics.cache_misses
@@ -100,3 +112,75 @@ class Monitoring:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry) + render_shares(registry, self._calibration)
+
+
+class RecentVerdicts:
+    """Counts the last verdicts in a gauge with ``LABELS``."""
+
+    def __init__(self, gauge: Gauge) -> None:
+        self._gauge = gauge
+        self._recent: deque[tuple[str, str, str]] = deque()
+
+    def add(self, verdict: Verdict) -> None:
+        """Count a verdict, and forget the oldest of more than ``RECENT``."""
+        has_threshold = verdict.threshold is not None and verdict.label in ("consistent", "inconsistent")
+        key = (verdict.label, verdict.fusion, repr(verdict.threshold) if has_threshold else "")
+        self._recent.append(key)
+        self._gauge.labels(*key).inc()
+        if len(self._recent) > RECENT:
+            self._gauge.labels(*self._recent.popleft()).dec()
+
+
+def render_shares(registry: CollectorRegistry, calibration: Calibration | None) -> bytes:
+    """The shares of the verdicts that ``registry`` has counted, in Prometheus' text format; empty without any.
+
+    Corrected is the share of the verdicts by one fusion at one threshold, whose errors the calibration knows
+    (``engine.prevalence``); with several of them there is none.
+    """
+    shares = CollectorRegistry()
+    shares.register(_Shares(list(registry.collect()), calibration))
+    return generate_latest(shares)
+
+
+class _Shares(Collector):
+    def __init__(self, families: Iterable[Metric], calibration: Calibration | None) -> None:
+        self._counts = collections.Counter[tuple[str, str, str]]()
+        for family in families:
+            for sample in family.samples if family.name == COUNTS else ():
+                key = (sample.labels["label"], sample.labels["fusion"], sample.labels["threshold"])
+                self._counts[key] += int(sample.value)
+        self._calibration = calibration
+
+    def collect(self) -> Iterator[Metric]:
+        """The shares, each as its value and its 95 % interval."""
+        counts = {key: count for key, count in self._counts.items() if key[2] and count > 0}
+        inconsistent = sum(count for (label, _, _), count in counts.items() if label == "inconsistent")
+        total = sum(counts.values())
+        if not total:
+            return
+        yield _make_family(
+            "groundwire_inconsistent_share",
+            "Share of the recent verdicts consistent and inconsistent that are inconsistent, with its 95 % interval.",
+            share(inconsistent, total),
+        )
+        points = {(fusion, threshold) for _, fusion, threshold in counts}
+        corrected = self._correct(inconsistent, total, *points.pop()) if len(points) == 1 else None
+        if corrected is not None:
+            yield _make_family(
+                "groundwire_inconsistent_share_corrected",
+                "The same, corrected for the error rates of the calibration.",
+                corrected,
+            )
+
+    def _correct(self, inconsistent: int, total: int, fusion: str, threshold: str) -> Interval | None:
+        if self._calibration is None:
+            return None
+        rates = count_errors(self._calibration, self._calibration.fusion(fusion), float(threshold))
+        return None if rates is None else correct_share(inconsistent, total, rates)
+
+
+def _make_family(name: str, text: str, interval: Interval) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=["bound"])
+    for bound, value in zip(("estimate", "low", "high"), interval, strict=True):
+        family.add_metric([bound], value)
+    return family

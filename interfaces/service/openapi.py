@@ -1,20 +1,32 @@
-"""The OpenAPI 3.1 document, from the types that the handlers decode and encode: msgspec gives their JSON Schema."""
+"""What each path does, and the OpenAPI 3.1 document about it: msgspec gives the JSON Schema of its types."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from groundwire import __version__
 
-from .field_docs import read_field_docs
-from .operations import EVENTS, Operation
-from .problems import MEDIA_TYPE, STATUS, TITLES, Problem
+from .problems import MEDIA_TYPE, STATUS, TITLES, Code, Problem
 from .records import JsonObject
+from .settings import read_field_docs
 
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from .request import ServiceRequest
+
+Handle: TypeAlias = "Callable[[ServiceRequest], Awaitable[Response]]"
+
+EVENTS = "text/event-stream"
+"""Media type of server-sent events."""
+WORK: tuple[Code, ...] = (
+    "malformed", "unauthorized", "body_timeout", "too_large", "unsupported_media_type", "invalid", "unreadable",
+    "overloaded", "failed", "not_ready", "closed", "deadline",
+)  # fmt: skip
 TEMPLATE = "#/components/schemas/{name}"
 _ID = {"schema": {"type": "string"}, "description": "That of the request, or a new one."}
 _DEADLINES = [
@@ -31,6 +43,38 @@ _DEADLINES = [
         "schema": {"type": "string", "pattern": "^[0-9]{1,8}[HMSmun]$"},
     },
 ]
+
+
+class Operation(NamedTuple):
+    """A method of a path. The handler's docstring is its description."""
+
+    method: str
+    path: str
+    handle: Handle
+    body: Any = None
+    """Type of the body; None for no body."""
+    result: Any = None
+    """Type of the answer; None for text."""
+    body_type: str = "application/json"
+    result_type: str = "application/json"
+    problems: tuple[Code, ...] = WORK
+    parameters: tuple[Mapping[str, Any], ...] = ()
+    """Of the path and the query, as OpenAPI describes them."""
+
+    @property
+    def name(self) -> str:
+        """The handler's name."""
+        return self.handle.__name__
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it needs no token."""
+        return "unauthorized" not in self.problems
+
+    @property
+    def has_deadline(self) -> bool:
+        """Whether it ends with 504 when its deadline has passed."""
+        return "deadline" in self.problems
 
 
 def make_document(operations: Sequence[Operation]) -> JsonObject:

@@ -33,7 +33,7 @@ def show_page(service: Service, name: str) -> Response:
         return Response(_read(name), headers=HEADERS, media_type=_TYPES[kind])
     data = {
         "metrics": choose_metrics(service.engine, service.metrics),
-        "needs_token": service.authorizer.needs_token,
+        "needs_token": bool(service.tokens),
         "examples": json.loads(_read("examples.json")),
     }
     encoded = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")

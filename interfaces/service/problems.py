@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+from starlette.responses import Response
 
 from groundwire.runtime.errors import EngineClosed, GroundwireError, InvalidRequest, ModelError, Overloaded, TooLong
 
@@ -106,6 +107,11 @@ class Refusal(Exception):
         return Problem(self.code, self.status, title, self.detail, self.path, request_id, self.result)
 
 
+def make_json(content: Any, status: int = 200, **headers: str) -> Response:
+    """A response with a record as JSON."""
+    return Response(msgspec.json.encode(content), status, headers, "application/json")
+
+
 STOPPED: tuple[tuple[str, Code], ...] = (("failed", "failed"), ("cancelled", "closed"), ("deadline", "deadline"))
 """Statuses of what was stopped before it had a result, and their codes, the worst first."""
 
@@ -131,7 +137,7 @@ def refuse_error(error: GroundwireError) -> Refusal:
     if isinstance(error, TooLong):
         return Refusal("unreadable", str(error))
     if isinstance(error, Overloaded):
-        return Refusal("overloaded", str(error), headers={"Retry-After": "1"})
+        return Refusal("overloaded", str(error), headers={"Retry-After": str(error.retry_after_s)})
     if isinstance(error, EngineClosed):
         return Refusal("closed", str(error))
     kind = "A model failed" if isinstance(error, ModelError) else type(error).__name__
@@ -139,11 +145,12 @@ def refuse_error(error: GroundwireError) -> Refusal:
 
 
 _FIELD = re.compile(
-    r"(?P<field>response|knowledge|history|triples|metrics?|candidates|top|min_probability|type_aware)\b"
+    r"(?P<field>response|knowledge|history|triples|metrics?|candidates|fields|top|min_probability|type_aware)\b"
     r"(?P<rest>(?:\[\d+\])?(?:\.\w+)?)"
 )
-_OPTION = re.compile(r"(?P<record>Options|GenerationOptions|Policy)\.(?P<rest>\w+(?:\.\w+)*)")
-_RECORDS = {"Options": "options", "GenerationOptions": "generation", "Policy": "policy"}
+_OPTION = re.compile(r"(?P<record>\w*Options|Policy)\.(?P<rest>\w+(?:\.\w+)*)")
+_RECORDS = {"Options": "options.", "GenerationOptions": "generation.", "Policy": "policy."}
+"""Where the fields of a record are in the body; those of the other records of options are at its top."""
 
 
 def find_path(message: str) -> str:
@@ -153,11 +160,13 @@ def find_path(message: str) -> str:
     '$.knowledge[2]'
     >>> find_path("Options.q2.questions_at_once is 0; ...")
     '$.options.q2.questions_at_once'
+    >>> find_path("RefineOptions.top is 0; ...")
+    '$.top'
     >>> find_path("The engine is closed.")
     ''
     """
     if match := _OPTION.match(message):
-        return f"$.{_RECORDS[match['record']]}.{match['rest']}"
+        return f"$.{_RECORDS.get(match['record'], '')}{match['rest']}"
     if match := _FIELD.match(message):
         return f"$.{match['field']}{match['rest']}"
     return ""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from groundwire.engine import Options, Ranked, Score, Triple
+from groundwire.engine import Options, Ranked, Triple
 from groundwire.engine.schema.base import Count, Milliseconds
 from groundwire.generation import GenerationOptions
 from groundwire.guard import Correct, Fallback, Policy, Redact, Refine
@@ -22,6 +22,15 @@ JsonObject: TypeAlias = dict[str, Any]
 Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 
 
+ScoreAnswer: TypeAlias = Annotated[
+    Any,
+    msgspec.Meta(
+        description="A Score, or those of its fields that were asked for.",
+        extra_json_schema={"anyOf": [{"$ref": "#/components/schemas/Score"}, {"type": "object"}]},
+    ),
+]
+
+
 class Turn(OptionRecord, frozen=True, kw_only=True):
     """What a response should rest on, and the dialogue before it."""
 
@@ -34,8 +43,8 @@ class Turn(OptionRecord, frozen=True, kw_only=True):
     given."""
 
 
-class ScoreBody(Turn, frozen=True, kw_only=True):
-    """A response to score."""
+class ResponseBody(Turn, frozen=True, kw_only=True):
+    """A response, and how to score it."""
 
     response: Text
     metrics: Metrics | None = None
@@ -44,7 +53,16 @@ class ScoreBody(Turn, frozen=True, kw_only=True):
     """deadline_ms and priority are bounded by the server."""
 
 
-class EvidenceBody(ScoreBody, frozen=True, kw_only=True):
+class ScoreBody(ResponseBody, frozen=True, kw_only=True):
+    """A response to score."""
+
+    fields: tuple[str, ...] | None = None
+    """Names of the fields of the score to answer with; null: all of them."""
+    explanations: bool = True
+    """false: answer without the explanation of each metric, which is most of an answer."""
+
+
+class EvidenceBody(ResponseBody, frozen=True, kw_only=True):
     """A response to score, with evidence for an audit."""
 
     texts: bool = False
@@ -57,6 +75,10 @@ class ScoreLine(Turn, frozen=True, kw_only=True):
     response: Text
     id: str | int | None = None
     """Comes back with the score."""
+    fields: tuple[str, ...] | None = None
+    """Names of the fields of the score to answer with; null: all of them."""
+    explanations: bool = True
+    """false: answer without the explanation of each metric."""
 
 
 class ScoredLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -65,7 +87,7 @@ class ScoredLine(msgspec.Struct, frozen=True, omit_defaults=True):
     line: int
     """Number of the line, from 1; empty lines count."""
     id: str | int | None = None
-    score: Score | None = None
+    score: ScoreAnswer | None = None
     """Look at its status: only ``scored`` carries a value."""
     error: Problem | None = None
 

@@ -66,7 +66,11 @@ def load_engine(settings: Settings) -> Engine:
         settings.device,
         threads=threads,
         extra=settings.extra,
-        options=LoadOptions(calibration=settings.calibration, tenant_weights=settings.tenant_weights),
+        options=LoadOptions(
+            calibration=settings.calibration,
+            max_waiting_tokens=settings.max_waiting_tokens,
+            tenant_weights=settings.tenant_weights,
+        ),
     )
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 import tomllib
 import types
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -67,7 +71,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Milliseconds for any request; a later deadline is brought forward to this."""
     max_idle_ms: Milliseconds = 60_000.0
     """Milliseconds without a byte of a body that comes piece by piece: /score_many, /stream."""
-    max_queue_tokens: Count = 100_000
+    max_waiting_tokens: Count = 100_000
     """Estimated tokens of the requests that are accepted and not finished; more is 429."""
     max_streams: Count = 64
     """Responses that are checked while they are written, at the same time; more is 429."""
@@ -189,3 +193,54 @@ def plain_type(field: str) -> type:
             arguments = tuple(argument for argument in arguments if argument is not type(None))
         hint = arguments[0]
     return hint  # type: ignore[no-any-return]
+
+
+def read_tokens(settings: Settings) -> tuple[str, ...]:
+    """The tokens of the settings and of their file; InvalidRequest if it cannot be read, or if a token is empty."""
+    tokens = list(settings.tokens)
+    if settings.token_file is not None:
+        try:
+            lines = Path(settings.token_file).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeError) as error:
+            raise InvalidRequest(f"token_file {settings.token_file} cannot be read: {error}.") from error
+        tokens += [line for line in lines if line.strip()]
+        if not tokens:
+            raise InvalidRequest(f"token_file {settings.token_file} has no token; write one per line.")
+    tokens = [token.strip() for token in tokens]
+    if "" in tokens:
+        raise InvalidRequest("tokens has an empty token; leave it out.")
+    return tuple(tokens)
+
+
+@cache
+def read_field_docs(record: type) -> dict[str, str]:
+    """By field, the string below it in the source of the class or of a base class, in one line; fields without one are
+    left out.
+
+    Empty where the source is not there.
+    """
+    docs: dict[str, str] = {}
+    for base in reversed(record.__mro__):
+        if base.__module__.partition(".")[0] == "groundwire":
+            docs |= _read_own(base)
+    return docs
+
+
+def _read_own(record: type) -> dict[str, str]:
+    try:
+        source = textwrap.dedent(inspect.getsource(record))
+    except (OSError, TypeError):
+        return {}
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.ClassDef)
+    docs = {}
+    for statement, following in zip(definition.body, definition.body[1:], strict=False):
+        if (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and isinstance(following, ast.Expr)
+            and isinstance(following.value, ast.Constant)
+            and isinstance(following.value.value, str)
+        ):
+            docs[statement.target.id] = " ".join(following.value.value.split())
+    return docs

@@ -1,30 +1,53 @@
-"""What the requests of one service share: its engine, its settings, and what is counted."""
+"""What the requests of one service share, and what is known about each: for its answer, its log and its numbers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from groundwire.engine import Engine, InvalidRequest
 
-from .authorization import Authorizer, read_tokens
-from .cost_gate import CostGate
+from .health import Readiness
 from .monitoring import Monitoring
-from .readiness import Readiness
+from .problems import Code
 from .records import Metrics
-from .settings import Settings
+from .settings import Settings, read_tokens
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """What is known about one request, over HTTP or a WebSocket."""
+
+    id: str
+    arrived: float
+    """Seconds on the service's clock."""
+    route: str = "other"
+    """The path of its operation; ``other`` where there is none."""
+    status: int = 499
+    """The HTTP status of the answer; 499 where the client left before it."""
+    refusals: list[Code] = field(default_factory=list)
+    """Why there is no result, for the request or for lines of it."""
+    log_fields: dict[str, Any] = field(default_factory=dict)
+    """What the line of the log, and the span, say besides."""
+
+
+def get_context(scope: Mapping[str, Any]) -> RequestContext:
+    """The record about the request of an ASGI scope."""
+    context: RequestContext = scope["groundwire"]
+    return context
 
 
 class Service:
-    """One engine with its admission, its readiness and its numbers."""
+    """One engine with its readiness and its numbers."""
 
     def __init__(self, engine: Engine, settings: Settings, now: Callable[[], float] = time.monotonic) -> None:
         """Raises InvalidRequest for metrics that the engine's bundle cannot compute, and for unusable tokens."""
         self.engine = engine
         self.settings = settings
         self.now = now
-        self.authorizer = Authorizer(read_tokens(settings))
-        self.gate = CostGate(settings.max_queue_tokens, now)
+        self.tokens = read_tokens(settings)
         self.monitoring = Monitoring(engine.core.calibration)
         engine.core.observe_batches(self.monitoring.add_batch)
         self.metrics = self._choose_metrics()
@@ -40,14 +63,12 @@ class Service:
         except InvalidRequest:  # a bundle that repairs or generates, and scores nothing
             return None
 
-    def resolve_metrics(self, metrics: Metrics | None) -> tuple[str, ...]:
-        """The metrics of a request: those that it names, else the server's. InvalidRequest for an unknown one."""
-        return self.engine.plan(metrics if metrics is not None else self.metrics).names
+    def choose_metrics(self, metrics: Metrics | None) -> Metrics | None:
+        """The metrics of a request: those that it names, else the server's."""
+        return self.metrics if metrics is None else metrics
 
     def update_gauges(self) -> None:
         """Show what is going on now."""
-        self.monitoring.queue_size.set(self.gate.count)
-        self.monitoring.queue_tokens.set(self.gate.used)
         self.monitoring.streams.set(self.open_streams)
         ready = self.readiness.is_warm and self.engine.core.is_open and not self.readiness.is_draining
         self.monitoring.ready.set(ready)

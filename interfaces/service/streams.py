@@ -16,14 +16,12 @@ from groundwire.engine import GroundwireError
 from groundwire.guard import FinalEvent, Guard, ResponseStream
 from groundwire.guard.records import Event
 
-from .call import GONE, Call, check_media_type, run_both, wait_until_gone
-from .decoding import decode
-from .limits import check_turn, estimate_tokens
 from .lines import MEDIA_TYPE as LINES
 from .lines import split_lines
-from .operations import EVENTS
+from .openapi import EVENTS
 from .problems import Refusal, refuse_error
 from .records import Delta, StreamBody, StreamError
+from .request import CLIENT_LEFT, ServiceRequest, check_media_type, check_turn, decode, run_both, wait_until_gone
 from .state import Service
 
 FIRST = msgspec.json.Decoder(StreamBody)
@@ -37,7 +35,7 @@ CLOSE = 4000
 """A WebSocket that ends with a problem is closed with this plus the HTTP status."""
 
 
-async def stream(call: Call) -> Response:
+async def stream(request: ServiceRequest) -> Response:
     """Check a response while it is written, and say which text may leave.
 
     The body is lines of JSON: first what the response should rest on and the policy, then pieces of the response
@@ -45,23 +43,21 @@ async def stream(call: Call) -> Response:
     (`sentence`, `release`, `early_verdict`, `blocked`, `final`, `error`), whose data are the records of that type. Only
     the text of `release` may leave. The same path takes a WebSocket: one message per line, and one per event.
     """
-    check_media_type(call.request.headers.get("content-type"), LINES)
-    settings = call.service.settings
-    lines = split_lines(call.request, settings.max_body_bytes, settings.max_idle_ms)
+    check_media_type(request.http.headers.get("content-type"), LINES)
+    settings = request.service.settings
+    lines = split_lines(request.http, settings.max_body_bytes, settings.max_idle_ms)
     try:
-        async with asyncio.timeout(call.deadline.left_ms() / 1000):
+        async with asyncio.timeout(request.deadline.left_ms() / 1000):
             first = await anext(lines, None)
     except TimeoutError as error:
-        raise Refusal("body_timeout", f"The first line was not complete within {call.deadline.ms:g} ms.") from error
-    return ServerEvents(call, open_stream(call, decode(first or b"", FIRST)), lines)
+        raise Refusal("body_timeout", f"The first line was not complete within {request.deadline.ms:g} ms.") from error
+    return ServerEvents(request, open_stream(request, decode(first or b"", FIRST)), lines)
 
 
-def open_stream(call: Call, body: StreamBody) -> ResponseStream:
+def open_stream(request: ServiceRequest, body: StreamBody) -> ResponseStream:
     """The engine's stream for a first line; Refusal if it does not fit, or if the server is full."""
-    service, settings = call.service, call.service.settings
+    service, settings = request.service, request.service.settings
     check_turn(settings, (), body.knowledge, body.history, body.triples)
-    metrics = service.resolve_metrics(body.metrics)
-    service.gate.enter(estimate_tokens((body.knowledge, body.history), len(metrics))).release()
     if service.open_streams >= settings.max_streams:
         raise Refusal(
             "overloaded",
@@ -72,9 +68,9 @@ def open_stream(call: Call, body: StreamBody) -> ResponseStream:
         body.knowledge,
         history=body.history,
         triples=body.triples,
-        metrics=metrics,
+        metrics=service.choose_metrics(body.metrics),
         policy=body.policy.build(settings.max_stream_ms),
-        scoring=call.bound_options(body.options),
+        scoring=request.bound_options(body.options),
     )
 
 
@@ -105,24 +101,26 @@ async def watch(opened: ResponseStream, pieces: Pieces) -> AsyncGenerator[Event,
             yield event
 
 
-async def send_events(call: Call, opened: ResponseStream, pieces: Pieces, send: SendEvent) -> Refusal | None:
+async def send_events(
+    request: ServiceRequest, opened: ResponseStream, pieces: Pieces, send: SendEvent
+) -> Refusal | None:
     """Send what happens, and at the end why the stream has ended, if that was an error, which is returned too."""
     async with aclosing(watch(opened, pieces)) as events:
         try:
             async for event in events:
                 await send(event)
                 if isinstance(event, FinalEvent):
-                    call.service.monitoring.add_score(event.score)
-                    call.log_fields |= {"verdict": event.label, "score_status": event.score.status}
+                    request.service.monitoring.add_score(event.score)
+                    request.context.log_fields |= {"verdict": event.label, "score_status": event.score.status}
         except GroundwireError as error:
-            return await send_error(call, refuse_error(error), send)
+            return await send_error(request, refuse_error(error), send)
     return None
 
 
-async def send_error(call: Call, refusal: Refusal, send: SendEvent) -> Refusal:
+async def send_error(request: ServiceRequest, refusal: Refusal, send: SendEvent) -> Refusal:
     """Send a refusal as the last event."""
-    call.log_fields["stream_error"] = refusal.code
-    await send(StreamError(refusal.describe(call.request_id)))
+    request.context.log_fields["stream_error"] = refusal.code
+    await send(StreamError(refusal.describe(request.context.id)))
     return refusal
 
 
@@ -135,10 +133,10 @@ def decode_piece(text: bytes | str) -> Delta:
 class ServerEvents(Response):
     """The events of a stream, while the lines of the body are read."""
 
-    def __init__(self, call: Call, opened: ResponseStream, lines: AsyncIterator[bytes | None]) -> None:
+    def __init__(self, request: ServiceRequest, opened: ResponseStream, lines: AsyncIterator[bytes | None]) -> None:
         super().__init__(media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._call = call
+        self._request = request
         self._opened = opened
         self._lines = lines
         self._pieces: Pieces = asyncio.Queue(WAITING)
@@ -152,19 +150,21 @@ class ServerEvents(Response):
             body = f"event: {name}\ndata: ".encode() + data + b"\n\n"
             await send({"type": "http.response.body", "body": body, "more_body": True})
 
-        with count_stream(self._call.service, self._opened):
+        with count_stream(self._request.service, self._opened):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             try:
-                await run_both(self._read(), send_events(self._call, self._opened, self._pieces, send_event))
+                ended = await run_both(self._read(), send_events(self._request, self._opened, self._pieces, send_event))
             except Refusal as refusal:
                 if refusal.code == "client_closed":
                     raise
-                await send_error(self._call, refusal, send_event)
+                ended = await send_error(self._request, refusal, send_event)
+            if ended is not None:
+                self._request.context.refusals.append(ended.code)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _read(self) -> None:
         """Pass the pieces on; then wait for the client to leave, which is a Refusal."""
-        async with limit_time(self._call.service.settings.max_stream_ms, "The response"):
+        async with limit_time(self._request.service.settings.max_stream_ms, "The response"):
             async for line in self._lines:
                 if line is None:
                     raise Refusal("too_large", "The line is too long; send smaller pieces.")
@@ -176,8 +176,8 @@ class ServerEvents(Response):
         await self._pieces.put(None)
         async for _ in self._lines:  # what follows the end is not looked at
             pass
-        await wait_until_gone(self._call.request)
-        raise Refusal("client_closed", GONE)
+        await wait_until_gone(self._request.http)
+        raise Refusal("client_closed", CLIENT_LEFT)
 
 
 class limit_time:  # noqa: N801 - used like asyncio.timeout
@@ -198,7 +198,7 @@ class limit_time:  # noqa: N801 - used like asyncio.timeout
             raise Refusal("deadline", f"{self._what} was not complete within {self._ms:.0f} ms.") from late
 
 
-async def serve_socket(call: Call, socket: WebSocket) -> None:
+async def serve_socket(request: ServiceRequest, socket: WebSocket) -> None:
     """``stream`` over a WebSocket, which is closed with 1000 after the final event."""
     await socket.accept()
 
@@ -208,22 +208,22 @@ async def serve_socket(call: Call, socket: WebSocket) -> None:
     ended: Refusal | None = None
     try:
         try:
-            settings = call.service.settings
-            async with limit_time(call.deadline.left_ms(), "The first message"):
+            settings = request.service.settings
+            async with limit_time(request.deadline.left_ms(), "The first message"):
                 first = await receive_text(socket)
-            opened = open_stream(call, decode(first, FIRST))
+            opened = open_stream(request, decode(first, FIRST))
             pieces: Pieces = asyncio.Queue(WAITING)
-            with count_stream(call.service, opened):
+            with count_stream(request.service, opened):
                 ended = await run_both(
                     read_socket(socket, pieces, settings.max_idle_ms, settings.max_stream_ms),
-                    send_events(call, opened, pieces, send_event),
+                    send_events(request, opened, pieces, send_event),
                 )
         except GroundwireError as error:
             raise refuse_error(error) from error
     except Refusal as refusal:
         if refusal.code == "client_closed":
             raise
-        ended = await send_error(call, refusal, send_event)
+        ended = await send_error(request, refusal, send_event)
     await socket.close(1000 if ended is None else CLOSE + ended.status, "" if ended is None else ended.code)
     if ended is not None:
         raise ended
@@ -252,9 +252,9 @@ async def receive_text(socket: WebSocket) -> str:
     try:
         message = await socket.receive()
     except WebSocketDisconnect as error:
-        raise Refusal("client_closed", GONE) from error
+        raise Refusal("client_closed", CLIENT_LEFT) from error
     if message["type"] == "websocket.disconnect":
-        raise Refusal("client_closed", GONE)
+        raise Refusal("client_closed", CLIENT_LEFT)
     text: str | None = message.get("text")
     if text is None:
         raise Refusal("invalid", "The message is binary; send text.")

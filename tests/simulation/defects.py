@@ -67,14 +67,27 @@ DEFECTS = (
     Defect(
         "a finished job still counts",
         scheduler.Scheduler,
-        "self._unfinished -= 1",
-        "self._unfinished -= job.admitted is not None",
+        "self._backlog.remove(job.size, now, is_bulk=job.is_bulk)",
+        "job.admitted is None or self._backlog.remove(job.size, now, is_bulk=job.is_bulk)",
     ),
     Defect(
         "the bound of waiting jobs is off by one",
-        scheduler.Scheduler,
-        "self._unfinished >= self._max_waiting",
-        "self._unfinished > self._max_waiting",
+        admission.Backlog,
+        "self.requests >= self._max_requests",
+        "self.requests > self._max_requests",
+    ),
+    Defect("the tokens of finished jobs still count", admission.Backlog, "self.tokens -= tokens", "pass"),
+    Defect(
+        "bulk work takes all tokens",
+        admission.Backlog,
+        "BULK_SHARE if is_bulk and self._bulk else 1.0",
+        "1.0",
+    ),
+    Defect(
+        "the tokens of a job are not bounded",
+        admission.Backlog,
+        "self._max_tokens is None or not is_bounded",
+        "True",
     ),
     Defect(
         "the deadline of a queued job is not noticed",

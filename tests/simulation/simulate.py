@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from groundwire.engine.scheduling.admission import BULK_SHARE
 from groundwire.engine.scheduling.cache import ENTRY_BYTES, count_bytes
 from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
@@ -36,6 +37,7 @@ class Client:
     is_bulk: bool
     tenant: str
     size: int
+    is_bounded: bool
     job: Job[Any] | None = None
     submitted: float = 0.0
     finished: list[float] = field(default_factory=list)
@@ -52,16 +54,18 @@ class Simulation:
         self.world = VirtualThreads(random)
         self.runtime = FaultyRuntime(random)
         self.max_waiting = random.choice((1, 3, 100))
+        self.max_tokens = random.choice((None, None, 25, 100_000))
         self.cache_bytes = random.choice((0, 5_000, 1_000_000))
         self.scheduler = scheduler(
             self.runtime,
             max_waiting=self.max_waiting,
+            max_waiting_tokens=self.max_tokens,
             cache_bytes=self.cache_bytes,
             tenant_weights={"a": 0.25},
             threads=self.world,
         )
         self.clients = [self._make_client() for _ in range(random.choice((1, 2, 4, 8, 16)))]
-        self.unfinished = 0
+        self.unfinished: list[Client] = []
         self.closed_at: float | None = None
         self.drains = False
         self.violations: list[str] = []
@@ -81,6 +85,7 @@ class Simulation:
             is_bulk=random.random() < 0.2,
             tenant=random.choice(("", "", "a", "b")),
             size=random.choice((0, 10, 100_000)),
+            is_bounded=random.random() < 0.9,
         )
 
     def _schedule(self) -> None:
@@ -117,8 +122,9 @@ class Simulation:
     def _submit(self, client: Client) -> None:
         client.submitted = self.world.now()
         steps = [task.steps() for task in client.tasks]
-        before = self.unfinished
-        self.unfinished += 1
+        before = tuple(self.unfinished)
+        has_room = self._has_room(client, before)
+        self.unfinished.append(client)
         try:
             client.job = self.scheduler.submit(
                 steps,
@@ -128,22 +134,35 @@ class Simulation:
                 is_bulk=client.is_bulk,
                 tenant=client.tenant,
                 size=client.size,
+                is_bounded=client.is_bounded,
             )
         except (EngineClosed, Overloaded) as error:
             client.refused = type(error).__name__
-            self.unfinished = before
-            if isinstance(error, Overloaded) and before < self.max_waiting:
-                self.violations.append(f"{before} unfinished jobs were too many, of {self.max_waiting}")
+            self.unfinished.remove(client)
+            if isinstance(error, Overloaded) and has_room:
+                self.violations.append(f"{len(before)} unfinished jobs were too many: {error}")
+            if isinstance(error, Overloaded) and not 1 <= error.retry_after_s <= 60:
+                self.violations.append(f"a client should try again after {error.retry_after_s} s")
             if isinstance(error, EngineClosed) and self.closed_at is None:
                 self.violations.append("refused as closed before it was")
             return
-        if self.closed_at is not None or before >= self.max_waiting:
+        if self.closed_at is not None or not has_room:
             self.violations.append("a job was accepted after the close or beyond the bound")
         client.job.future.add_done_callback(lambda future: self._note_end(client))
 
+    def _has_room(self, client: Client, before: Sequence[Client]) -> bool:
+        """Whether both bounds allow one more request."""
+        if len(before) >= self.max_waiting:
+            return False
+        tokens = sum(other.size for other in before)
+        if self.max_tokens is None or not client.is_bounded or not tokens:
+            return True
+        share = BULK_SHARE if client.is_bulk and any(other.is_bulk for other in before) else 1.0
+        return tokens + client.size <= share * self.max_tokens
+
     def _note_end(self, client: Client) -> None:
         client.finished.append(self.world.now())
-        self.unfinished -= 1
+        self.unfinished.remove(client)
         if self.random.random() < 0.1:
             raise ValueError("a client's callback fails")
 
@@ -200,7 +219,8 @@ class Simulation:
         scheduler = self.scheduler
         waiting = sum(1 for _ in scheduler._pending.waiting_keys())
         active = len(list(scheduler._admission.active))
-        left = (scheduler._unfinished, len(scheduler._jobs), waiting, self.unfinished, active)
+        backlog = scheduler._backlog
+        left = (backlog.requests, backlog.tokens, len(scheduler._jobs), waiting, len(self.unfinished), active)
         if any(left):
             self.violations.append(f"something is left: {left}")
         self._check_statistics(scheduler.statistics())
@@ -213,7 +233,8 @@ class Simulation:
 
     def _check_statistics(self, statistics: EngineStatistics) -> None:
         accepted = sum(client.job is not None for client in self.clients)
-        present = (sum(statistics.queued.values()), statistics.active, len(statistics.waiting_calls))
+        backlog = (statistics.unfinished, statistics.unfinished_tokens)
+        present = (sum(statistics.queued.values()), statistics.active, len(statistics.waiting_calls), *backlog)
         if any(present) or statistics.running_calls or statistics.finished != accepted:
             self.violations.append(f"{statistics} after {accepted} requests")
         ran = sum(stage.calls for stage in statistics.stages.values())

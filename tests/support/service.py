@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import httpx
 from starlette.types import ASGIApp
 
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 from groundwire.runtime.protocol import Runtime
 from groundwire.service.application import app
 from groundwire.service.front import Front
@@ -28,8 +28,9 @@ NDJSON = {"Content-Type": "application/x-ndjson"}
 @contextlib.asynccontextmanager
 async def serve(runtime: Runtime | None = None, **settings: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Front]]:
     """A warm service and its client."""
-    with Engine(runtime or world()) as engine:
-        front = app(engine, Settings(**settings))
+    checked = Settings(**settings)
+    with Engine(runtime or world(), LoadOptions(max_waiting_tokens=checked.max_waiting_tokens)) as engine:
+        front = app(engine, checked)
         await front.warm()
         async with connect(front) as client:
             yield client, front
@@ -142,6 +143,16 @@ class Socket:
         message = await self.read()
         assert message["type"] == "websocket.send", message
         return json.loads(message["text"])
+
+
+def count_requests(front: Front) -> int:
+    """Requests that the engine has accepted and not finished."""
+    return front.service.engine.core.scheduler.unfinished
+
+
+def count_tokens(front: Front) -> int:
+    """The estimated tokens of these requests."""
+    return front.service.engine.core.scheduler.unfinished_tokens
 
 
 async def wait_until(holds: Callable[[], bool]) -> None:

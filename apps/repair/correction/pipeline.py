@@ -147,7 +147,7 @@ class Corrector:
         requests = [replace(work.request, response=draft.response) for draft in drafts]
         deadline_ms = plan.options.deadline_ms
         left_ms = None if deadline_ms is None else max(0.0, deadline_ms - work.timings.total_ms)
-        finished: Finished[MetricResult] = yield self._core.start(requests, plan, left_ms)
+        finished: Finished[MetricResult] = yield self._core.start(requests, plan, left_ms, is_bounded=False)
         size = len(plan.metrics)
         scores = [
             fold_outcomes(request, finished.outcomes[index * size : (index + 1) * size], finished.timings, plan)

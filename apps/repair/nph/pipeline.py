@@ -11,6 +11,7 @@ from groundwire.engine.api import Engine
 from groundwire.engine.core import Core
 from groundwire.engine.metrics.critic import ROLE as CRITIC
 from groundwire.engine.pending import Pending, Procedure
+from groundwire.engine.scheduling.admission import estimate_tokens
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Timings
@@ -29,6 +30,8 @@ from .options import CritiqueOptions, RefineOptions, check_options
 from .steps import CritiqueResult, RepairResult
 
 RETRIEVER = "retriever"
+CRITIQUE_MODELS, REFINE_MODELS = 1, 3
+"""Models that read the texts: the critic; with the spans and the retriever."""
 NO_CONTEXT = (
     "Neither the history nor the response names an entity of the graph. If they should, add aliases to the graph: "
     "names are neither transliterated nor translated."
@@ -100,7 +103,8 @@ class Critic:
         if not context.nodes:
             return _make_no_context(sign)
         info = self._core.runtime.role_info(CRITIC)
-        finished = yield self._core.run([steps.critique_response(context, options, info)], options)
+        task = steps.critique_response(context, options, info)
+        finished = yield self._core.run([task], options, size=_count_tokens(context, CRITIQUE_MODELS))
         (outcome,) = finished.outcomes
         if isinstance(outcome, Unfinished):
             return _make_stopped(context, outcome, finished.timings, sign)
@@ -174,8 +178,14 @@ class Refiner:
         runtime = self._core.runtime
         info = runtime.role_info(CRITIC)
         task = steps.repair_response(context, settings, options, info, has_spans=SPANS in runtime.roles)
-        finished = yield self._core.run([task], options)
+        finished = yield self._core.run([task], options, size=_count_tokens(context, REFINE_MODELS))
         return _build(context, finished.outcomes[0], finished.timings, sign)
+
+
+def _count_tokens(context: Context, models: int) -> int:
+    """About how many tokens the models read."""
+    triples = (part for triple in context.triples for part in (triple.subject, triple.predicate, triple.object))
+    return estimate_tokens((context.response, *context.history, *triples), models)
 
 
 def _build(context: Context, repair: RepairResult | Unfinished, timings: Timings, sign: str) -> Refinement:

@@ -64,7 +64,7 @@ def test_many_items_wait_when_other_callers_fill_the_engine() -> None:
     engine = Engine(world(nli=gated), LoadOptions(max_waiting=2))
     callers = ThreadPoolExecutor(2)
     busy = [callers.submit(engine.score, f"hello {i}", "Some Knowledge") for i in range(2)]
-    while engine.core.scheduler._unfinished < 2:
+    while engine.core.scheduler.unfinished < 2:
         assert not any(future.done() for future in busy)
         time.sleep(0.01)
     with pytest.raises(Overloaded):
@@ -92,7 +92,7 @@ def test_leaving_early_cancels_what_is_in_flight() -> None:
         scores.close()  # type: ignore[attr-defined]
         asyncio.run(leave(engine))
         engine.close(drain=True)
-        assert engine.core.scheduler._unfinished == 0
+        assert engine.core.scheduler.unfinished == 0
 
 
 @pytest.mark.parametrize(

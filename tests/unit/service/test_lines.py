@@ -19,7 +19,7 @@ from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
 from groundwire.service.lines import IN_FLIGHT, split_lines
-from tests.support.service import HONEY, NDJSON, Connection, run, wait_until
+from tests.support.service import HONEY, NDJSON, Connection, count_requests, count_tokens, run, wait_until
 from tests.support.streams import CALIBRATION, ROLES, classify, world
 
 
@@ -111,18 +111,18 @@ def test_no_more_is_read_than_can_be_worked_on() -> None:
         for number in range(3 * IN_FLIGHT):
             connection.write_line(HONEY | {"id": number})
         connection.end()
-        await wait_until(lambda: front.service.gate.count >= IN_FLIGHT)
+        await wait_until(lambda: count_requests(front) >= IN_FLIGHT)
         for _ in range(20):
             await asyncio.sleep(0)
-        assert front.service.gate.count <= IN_FLIGHT + 2
+        assert count_requests(front) <= IN_FLIGHT + 2
         assert connection.taken <= IN_FLIGHT + 3
         held.released.set()
         await connection.task
         await connection.read_status()
         assert [(await connection.read_line())["id"] for _ in range(3 * IN_FLIGHT)] == list(range(3 * IN_FLIGHT))
-        assert (front.service.gate.count, front.service.gate.used) == (0, 0)
+        await wait_until(lambda: (count_requests(front), count_tokens(front)) == (0, 0))
 
-    run(test, world(nli=held), max_queue_tokens=1_000_000)
+    run(test, world(nli=held), max_waiting_tokens=1_000_000)
 
 
 def test_bulk_work_leaves_room_for_single_requests() -> None:
@@ -134,17 +134,17 @@ def test_bulk_work_leaves_room_for_single_requests() -> None:
         for _ in range(20):
             connection.write_line(HONEY)
         connection.end()
-        await wait_until(lambda: front.service.gate.count >= 5)
+        await wait_until(lambda: count_requests(front) >= 5)
         for _ in range(20):
             await asyncio.sleep(0)
-        assert front.service.gate.used == 50, "half of the tokens"
+        assert count_tokens(front) == 50, "half of the tokens"
         single = asyncio.create_task(client.post("/score", json=HONEY | {"metrics": ["token_classifier"]}))
-        await wait_until(lambda: front.service.gate.used == 60)
+        await wait_until(lambda: count_tokens(front) == 60)
         held.released.set()
         assert (await single).status_code == 200
         await connection.task
 
-    run(test, world(nli=held), max_queue_tokens=100)
+    run(test, world(nli=held), max_waiting_tokens=100)
 
 
 def test_lines_wait_for_single_requests() -> None:
@@ -162,9 +162,9 @@ def test_lines_wait_for_single_requests() -> None:
         for number in range(4):
             connection.write_line(HONEY | {"response": f"Line {number} is sweet."})
         connection.end()
-        await wait_until(lambda: held.entered == 1 and front.service.gate.count == 4)
+        await wait_until(lambda: held.entered == 1 and count_requests(front) == 4)
         single = asyncio.create_task(client.post("/score", json=HONEY | {"metrics": ["nli"]}))
-        await wait_until(lambda: front.service.gate.count == 5)
+        await wait_until(lambda: count_requests(front) == 5)
         held.released.set()
         assert (await single).status_code == 200
         await connection.task
@@ -182,12 +182,13 @@ def test_a_client_that_leaves_cancels_its_lines() -> None:
         connection = Connection(front, "/score_many")
         for number in range(10):
             connection.write_line(HONEY | {"response": f"Honey is sweet {number}."})
-        await wait_until(lambda: held.entered > 0 and front.service.gate.count == 10)
+        await wait_until(lambda: held.entered > 0 and count_requests(front) == 10)
         connection.leave()
         await connection.task
-        assert (front.service.gate.count, front.service.gate.used) == (0, 0)
+        await wait_until(lambda: (count_requests(front), count_tokens(front)) == (0, 0))
         held.released.set()
-        assert "groundwire_dropped_total 1.0" in front.service.monitoring.render().decode()
+        refusals = front.service.monitoring.render().decode()
+        assert 'groundwire_refusals_total{code="client_closed",route="/score_many"} 1.0' in refusals
 
     run(test, world(nli=held))
 

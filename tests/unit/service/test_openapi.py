@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from groundwire.engine import Engine
 from groundwire.service.application import OPERATIONS, app
-from groundwire.service.operations import Operation
+from groundwire.service.openapi import Operation
 from tests.support.streams import world
 
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]

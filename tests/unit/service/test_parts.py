@@ -11,19 +11,14 @@ import msgspec
 import pytest
 
 from groundwire.engine import Engine, GroundwireError, InvalidRequest, Options
-from groundwire.runtime.calls import BeamSearch, Greedy, Sampling
 from groundwire.runtime.errors import EngineClosed, ModelError, Overloaded, TooLong, Unreadable
 from groundwire.runtime.triples import Triple
 from groundwire.service import logs
-from groundwire.service.authorization import Authorizer, read_tokens
-from groundwire.service.deadlines import make_deadline, read_headers
-from groundwire.service.decoding import decode
-from groundwire.service.field_docs import read_field_docs
-from groundwire.service.front import choose_id
-from groundwire.service.limits import bound_options, check_turn, estimate_tokens
+from groundwire.service.front import Authorizer, choose_id
 from groundwire.service.problems import STATUS, Refusal, find_path, refuse_error, refuse_stopped
 from groundwire.service.records import ScoreBody
-from groundwire.service.settings import Settings
+from groundwire.service.request import bound_options, check_turn, decode, make_deadline, read_headers
+from groundwire.service.settings import Settings, read_field_docs, read_tokens
 from tests.support.streams import world
 
 
@@ -103,24 +98,12 @@ def test_an_id_is_kept_if_a_log_can_show_it() -> None:
     assert all(len(new) == 32 for new in ids)
 
 
-def test_costs_grow_with_the_texts_and_the_work() -> None:
-    assert estimate_tokens(["a" * 40], 1) == 10
-    assert estimate_tokens(["a" * 40, ("b" * 20, "c" * 20)], 3) == 60
-    assert estimate_tokens([], 0) == 1
-    usual = estimate_tokens(["a" * 40], 1, BeamSearch())
-    assert usual == estimate_tokens(["a" * 40], 1, Greedy()) == 10
-    assert estimate_tokens(["a" * 40], 1, BeamSearch(num_beams=20, num_return_sequences=1)) == 40
-    assert estimate_tokens(["a" * 40], 1, Sampling(num_return_sequences=10**9)) == 128
-
-
 def test_options_stay_within_the_servers() -> None:
     settings = Settings(max_knowledge_chars=100, max_priority=5)
-    options = bound_options(Options(max_knowledge_chars=10, max_history_chars=10**6, priority=5), settings, 250.0)
-    assert options == Options(
-        max_knowledge_chars=10, max_history_chars=50_000, max_response_chars=20_000, priority=5, deadline_ms=250.0
-    )
+    options = bound_options(Options(max_knowledge_chars=10, max_history_chars=10**6, priority=5), settings)
+    assert options == Options(max_knowledge_chars=10, max_history_chars=50_000, max_response_chars=20_000, priority=5)
     with pytest.raises(Refusal, match="allows 5 and below") as refused:
-        bound_options(Options(priority=6), settings, 250.0)
+        bound_options(Options(priority=6), settings)
     assert refused.value.path == "$.options.priority"
 
 
@@ -166,7 +149,7 @@ def test_the_engines_errors_name_their_field_first(arguments: dict[str, object],
         (InvalidRequest("a"), "invalid"),
         (TooLong("a"), "unreadable"),
         (Unreadable("a"), "unreadable"),
-        (Overloaded("a"), "overloaded"),
+        (Overloaded("a", 7), "overloaded"),
         (EngineClosed("a"), "closed"),
         (ModelError("a"), "failed"),
         (GroundwireError("a"), "failed"),
@@ -175,6 +158,7 @@ def test_the_engines_errors_name_their_field_first(arguments: dict[str, object],
 def test_errors_of_the_engine_have_codes(error: GroundwireError, code: str) -> None:
     refusal = refuse_error(error)
     assert (refusal.code, refusal.status) == (code, STATUS[refusal.code])
+    assert refusal.headers == ({"Retry-After": "7"} if code == "overloaded" else {})
 
 
 @pytest.mark.parametrize(

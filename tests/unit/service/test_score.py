@@ -17,7 +17,7 @@ from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
-from tests.support.service import HONEY, JSON, Connection, connect, run, serve
+from tests.support.service import HONEY, JSON, Connection, connect, count_requests, count_tokens, run, serve, wait_until
 from tests.support.streams import classify, world
 
 
@@ -242,16 +242,16 @@ def test_a_full_server_says_when_to_come_again() -> None:
         held.holds = True
         first = asyncio.create_task(client.post("/score", json=HONEY))
         await asyncio.to_thread(held.entered.wait, 30)
-        assert (front.service.gate.count, front.service.gate.used) == (1, 20)
+        assert (count_requests(front), count_tokens(front)) == (1, 20)
         refused = await client.post("/score", json=HONEY)
         assert (refused.status_code, refused.json()["code"]) == (429, "overloaded")
         assert 1 <= int(refused.headers["retry-after"]) <= 60
         held.released.set()
         assert (await first).status_code == 200
         assert (await client.post("/score", json=HONEY)).status_code == 200
-        assert (front.service.gate.count, front.service.gate.used) == (0, 0)
+        await wait_until(lambda: (count_requests(front), count_tokens(front)) == (0, 0))
 
-    run(test, world(nli=held), max_queue_tokens=25)
+    run(test, world(nli=held), max_waiting_tokens=25)
 
 
 def test_a_client_that_leaves_cancels_its_work() -> None:
@@ -266,10 +266,10 @@ def test_a_client_that_leaves_cancels_its_work() -> None:
         connection.leave()
         await connection.task
         assert connection.sent.empty(), "nobody reads an answer"  # terms: literal
-        assert front.service.gate.used == 0
+        await wait_until(lambda: count_tokens(front) == 0)
         held.released.set()
         text = front.service.monitoring.render().decode()
-        assert "groundwire_dropped_total 1.0" in text
+        assert 'groundwire_refusals_total{code="client_closed",route="/score"} 1.0' in text
         assert 'groundwire_requests_total{route="/score",status="499"} 1.0' in text
 
     run(test, world(nli=held))
@@ -288,7 +288,7 @@ def test_a_closed_engine_is_503() -> None:
 
 def test_a_defect_is_500_without_its_reason() -> None:
     async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
-        front.service.gate.enter = lambda cost: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+        front.service.engine.core.score = lambda *arguments: 1 / 0  # type: ignore[method-assign, assignment]
         return await client.post("/score", json=HONEY)
 
     answer = run(test)

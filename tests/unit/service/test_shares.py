@@ -13,8 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from groundwire.monitor.prevalence import ErrorRates, correct_share, share
 from groundwire.runtime.calibration import Calibration
-from groundwire.service.monitoring import Monitoring
-from groundwire.service.shares import LABELS, RECENT, RecentVerdicts, render_shares
+from groundwire.service.monitoring import LABELS, RECENT, Monitoring, RecentVerdicts, render_shares
 from tests.support.traffic import EXACT, make_score
 
 

@@ -102,7 +102,8 @@ def test_events_come_while_the_text_does() -> None:
         connection.leave()
         await connection.task
         assert front.service.open_streams == 0
-        assert "groundwire_dropped_total 1.0" in front.service.monitoring.render().decode()
+        refusals = front.service.monitoring.render().decode()
+        assert 'groundwire_refusals_total{code="client_closed",route="/stream"} 1.0' in refusals
 
     run(test)
 
@@ -152,9 +153,10 @@ def test_streams_are_bounded() -> None:
         connection.leave()
         await connection.task
         assert (await post(client, FIRST, "Honey is sweet.")).status_code == 200
-        ticket = front.service.gate.enter(100_000)
+        backlog = front.service.engine.core.scheduler._backlog
+        backlog.add(100_000, 0.0)
         assert (await post(client, FIRST, "Honey is sweet.")).status_code == 429, "the server is full"
-        ticket.release()
+        backlog.remove(100_000, 1.0)
 
     run(test, max_streams=1)
 

@@ -1,0 +1,287 @@
+"""One request while it is served: its body within the server's limits, its deadline, and whether its client waits."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+from starlette.requests import ClientDisconnect, Request
+
+from groundwire.engine import Options, Triple
+from groundwire.engine.plan import Plan
+from groundwire.runtime.arguments import suggest
+
+from .problems import Refusal
+from .records import Knowledge, Metrics, Triples
+from .settings import Settings
+from .state import RequestContext, Service
+
+T = TypeVar("T")
+CLIENT_LEFT = "The client has closed the connection."
+DEADLINE_HEADER = "groundwire-deadline-ms"
+GRPC_HEADER = "grpc-timeout"
+_GRPC = re.compile(r"(\d{1,8})([HMSmun])")
+_UNITS_MS = {"H": 3_600_000.0, "M": 60_000.0, "S": 1000.0, "m": 1.0, "u": 1e-3, "n": 1e-6}
+_PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
+_FIELD_NAME = re.compile(r"(?:required|unknown) field `(?P<name>[^`]*)`")
+
+
+class ServiceRequest:
+    """A request, with what its handler needs."""
+
+    def __init__(self, service: Service, http: Request, context: RequestContext, deadline: Deadline) -> None:
+        self.service = service
+        self.http = http
+        """The request, or the WebSocket, as Starlette has it."""
+        self.context = context
+        self.deadline = deadline
+
+    async def read(self, decoder: msgspec.json.Decoder[T]) -> T:
+        """The record in the body; Refusal says what is wrong with it."""
+        check_media_type(self.http.headers.get("content-type"), "application/json")
+        body = await self.read_bytes()
+        if self.service.settings.log_texts:
+            self.context.log_fields["body"] = body.decode("utf-8", "replace")
+        return decode(body, decoder)
+
+    async def read_bytes(self) -> bytes:
+        """The body, within the limit of bytes and the deadline."""
+        limit = self.service.settings.max_body_bytes
+        declared = self.http.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > limit:
+            raise _make_too_large(limit)
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self.deadline.left_ms() / 1000):
+                async for part in self.http.stream():
+                    size += len(part)
+                    if size > limit:
+                        raise _make_too_large(limit)
+                    parts.append(part)
+        except TimeoutError as error:
+            raise Refusal("body_timeout", f"The body was not complete within {self.deadline.ms:g} ms.") from error
+        except ClientDisconnect as error:
+            raise Refusal("client_closed", CLIENT_LEFT) from error
+        return b"".join(parts)
+
+    def plan(self, metrics: Metrics | None, options: Options) -> Plan:
+        """The one plan of the request, without its deadline, so that equal requests share it.
+
+        The options are bounded by the server's, and their deadline shortens that of the request. Raises InvalidRequest
+        for metrics or options that the engine does not have, Refusal ``invalid`` for a priority that is too high.
+        """
+        self.deadline = self.deadline.shorten(options.deadline_ms)
+        bounded = replace(bound_options(options, self.service.settings), deadline_ms=None)
+        return self.service.engine.plan(self.service.choose_metrics(metrics), bounded)
+
+    def bound_options(self, options: Options) -> Options:
+        """The options within the server's limits, with what is left of the deadline."""
+        self.deadline = self.deadline.shorten(options.deadline_ms)
+        return replace(bound_options(options, self.service.settings), deadline_ms=self.deadline.left_ms())
+
+    async def wait_for(self, work: Awaitable[T]) -> T:
+        """The result of ``work``, which is cancelled if the client leaves; then Refusal ``client_closed``.
+
+        The body must have been read.
+        """
+        return await run_both(_refuse_when_gone(self.http), _await(work))
+
+
+async def _await(work: Awaitable[T]) -> T:
+    return await work
+
+
+async def run_both(reading: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T]) -> T:
+    """The result of ``work``, when it has one; before, the error that ends ``reading``, which does not end otherwise.
+
+    Whatever is not finished then is cancelled, and has ended when this returns.
+    """
+    working, listening = asyncio.ensure_future(work), asyncio.ensure_future(reading)
+    try:
+        await asyncio.wait((working, listening), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            listening.result()
+        return await working
+    finally:
+        for task in (working, listening):
+            task.cancel()
+        await asyncio.gather(working, listening, return_exceptions=True)
+
+
+async def _refuse_when_gone(request: Request) -> None:
+    await wait_until_gone(request)
+    raise Refusal("client_closed", CLIENT_LEFT)
+
+
+async def wait_until_gone(request: Request) -> None:
+    """Return when the client has left. The body must have been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def check_media_type(given: str | None, allowed: str) -> None:
+    """Raise Refusal ``unsupported_media_type`` unless a body says that it is of the allowed type, or says nothing."""
+    kind = (given or allowed).partition(";")[0].strip().lower()
+    if kind != allowed and not (allowed == "application/json" and kind.endswith("+json")):
+        raise Refusal(
+            "unsupported_media_type", f"The body is {kind!r:.100}; send {allowed}, and say so in Content-Type."
+        )
+
+
+def _make_too_large(limit: int) -> Refusal:
+    return Refusal(
+        "too_large",
+        f"The body has more than {limit} bytes; send less, or start the server with a larger max_body_bytes.",
+        headers={"Connection": "close"},
+    )
+
+
+def read_headers(headers: Mapping[str, str]) -> float | None:
+    """Milliseconds of ``Groundwire-Deadline-Ms`` or ``grpc-timeout``, the shorter; None without either.
+
+    Raises Refusal ``invalid`` for a value that is no duration.
+
+    >>> read_headers({"grpc-timeout": "2S", "groundwire-deadline-ms": "500"})
+    500.0
+    """
+    times = []
+    if (value := headers.get(DEADLINE_HEADER)) is not None:
+        times.append(_parse_ms(value))
+    if (value := headers.get(GRPC_HEADER)) is not None:
+        match = _GRPC.fullmatch(value.strip())
+        if match is None:
+            raise Refusal(
+                "invalid",
+                f"{GRPC_HEADER} is {value!r:.40}; allowed are up to eight digits and a unit of H, M, S, m, u, n, as in "
+                "500m for 500 milliseconds.",
+            )
+        times.append(int(match[1]) * _UNITS_MS[match[2]])
+    return min(times, default=None)
+
+
+def _parse_ms(value: str) -> float:
+    try:
+        ms = float(value)
+    except ValueError:
+        ms = math.nan
+    if not (ms > 0 and math.isfinite(ms)):
+        raise Refusal("invalid", f"{DEADLINE_HEADER} is {value!r:.40}; allowed are milliseconds above 0, as in 500.")
+    return ms
+
+
+class Deadline(NamedTuple):
+    """When a request must be finished, counted from its arrival."""
+
+    arrived: float
+    ms: float
+    now: Callable[[], float]
+
+    def shorten(self, ms: float | None) -> Deadline:
+        """This, or ``ms`` after the arrival if that is earlier."""
+        return self if ms is None or ms >= self.ms else self._replace(ms=ms)
+
+    def left_ms(self) -> float:
+        """Milliseconds that are left; Refusal ``deadline`` if there are none."""
+        left = self.ms - (self.now() - self.arrived) * 1000
+        if left <= 0:
+            raise Refusal("deadline", f"The request was not finished within {self.ms:g} ms.")
+        return left
+
+
+def make_deadline(
+    headers: Mapping[str, str], default_ms: float, max_ms: float, arrived: float, now: Callable[[], float]
+) -> Deadline:
+    """The deadline of a request: its headers', else the default; never later than ``max_ms``."""
+    ms = read_headers(headers)
+    return Deadline(arrived, min(default_ms if ms is None else ms, max_ms), now)
+
+
+def check_size(name: str, size: int, limit: int, unit: str = "characters", path: str = "") -> None:
+    """Raise Refusal ``too_large`` if a field has more than the limit."""
+    if size > limit:
+        raise Refusal(
+            "too_large",
+            f"{name} has {size} {unit}; this server allows {limit}. Send less, or start it with a larger limit.",
+            path or f"$.{name}",
+        )
+
+
+def check_turn(
+    settings: Settings, responses: Sequence[str], knowledge: Knowledge, history: Sequence[str], triples: Triples = ()
+) -> None:
+    """Raise Refusal ``too_large`` if texts, or their number, exceed the limits."""
+    for response in responses:
+        check_size("response", len(response), settings.max_response_chars)
+    passages = (knowledge,) if isinstance(knowledge, str) else knowledge
+    check_size("knowledge", len(passages), settings.max_passages, "passages")
+    check_size("knowledge", sum(map(len, passages)), settings.max_knowledge_chars)
+    check_size("history", len(history), settings.max_turns, "turns")
+    check_size("history", sum(map(len, history)), settings.max_history_chars)
+    check_size("triples", len(triples), settings.max_triples, "triples")
+    check_size("triples", sum(map(_count_chars, triples)), settings.max_knowledge_chars)
+
+
+def _count_chars(triple: Triple | tuple[str, str, str]) -> int:
+    parts = triple if isinstance(triple, tuple) else (triple.subject, triple.predicate, triple.object)
+    return sum(map(len, parts))
+
+
+def bound_options(options: Options, settings: Settings) -> Options:
+    """The options of a request within the server's limits on texts.
+
+    Raises Refusal ``invalid`` for a priority that is too high.
+    """
+    if options.priority > settings.max_priority:
+        raise Refusal(
+            "invalid",
+            f"options.priority is {options.priority}; this server allows {settings.max_priority} and below.",
+            "$.options.priority",
+        )
+    return replace(
+        options,
+        max_response_chars=min(options.max_response_chars, settings.max_response_chars),
+        max_knowledge_chars=min(options.max_knowledge_chars, settings.max_knowledge_chars),
+        max_history_chars=min(options.max_history_chars, settings.max_history_chars),
+    )
+
+
+def decode(body: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
+    """The record in a body: Refusal ``malformed`` if it is no JSON, ``invalid`` if a field does not fit."""
+    try:
+        return decoder.decode(body)
+    except RecursionError as error:
+        raise Refusal("malformed", "The body is nested too deeply; pass flat records.") from error
+    except msgspec.ValidationError as error:
+        reason, path = split_path(str(error))
+        raise Refusal("invalid", f"{reason}{_name_fields(reason, path, decoder.type)}.", path) from error
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise Refusal("malformed", f"The body is not JSON: {error}.") from error
+
+
+def split_path(message: str) -> tuple[str, str]:
+    """A message of msgspec apart from the path that it ends with, to which a missing or unknown field is added.
+
+    >>> split_path("Expected `str`, got `int` - at `$.knowledge[0]`")
+    ('Expected `str`, got `int`', '$.knowledge[0]')
+    >>> split_path("Object missing required field `response`")
+    ('Object missing required field `response`', '$.response')
+    """
+    match = _PATH.search(message)
+    reason, path = (message[: match.start()], match["path"]) if match else (message, "$")
+    name = _FIELD_NAME.search(reason)
+    return reason, f"{path}.{name['name']}" if name else path
+
+
+def _name_fields(reason: str, path: str, record: Any) -> str:
+    """For an unknown field of the body itself: the nearest name, and those that there are."""
+    name = _FIELD_NAME.search(reason)
+    is_struct = isinstance(record, type) and issubclass(record, msgspec.Struct)
+    if name is None or "unknown" not in reason or path != f"$.{name['name']}" or not is_struct:
+        return ""
+    known = [field.encode_name for field in msgspec.structs.fields(record)]
+    return f"{suggest(name['name'], known)}; allowed are {', '.join(known)}"
