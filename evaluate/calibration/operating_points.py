@@ -15,6 +15,7 @@ from groundwire.engine.metrics import find
 from groundwire.engine.operating_point import find_threshold, smallest_level
 from groundwire.engine.verdict.features import is_probability, name_metric
 from groundwire.engine.verdict.threshold import normalized
+from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.calibration import (
     Calibration,
     Feature,
@@ -28,7 +29,6 @@ from groundwire.runtime.calibration import (
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.estimates import Bools, Floats, best_f1_threshold
-from ..statistics.shift import describe_distributions
 from .fusion import (
     FusionModel,
     FusionOptions,

@@ -15,13 +15,14 @@ import msgspec
 import numpy as np
 
 from groundwire.engine.schema.base import Record
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
 from ..scores.metric_values import VALUES, ExampleValues, load_values
 from .estimates import Floats
 from .human_labels import HumanLabels
 from .resampling import adjust_p_values, p_value
-from .results import Estimate, Results
+from .results import Results
 
 FigureName: TypeAlias = Literal["roc_auc", "ranking", "spearman"]
 FIGURES: dict[FigureName, Callable[[HumanLabels, Floats], Floats | None]] = {

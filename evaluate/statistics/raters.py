@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from groundwire.engine.schema.base import Record
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
 from .estimates import Floats
-from .results import Estimate
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 REQUIRED = ("krippendorff", "nltk")

@@ -17,7 +17,7 @@ from . import evaluation as common
 
 if TYPE_CHECKING:
     from groundwire.evaluate.statistics.raters import Rated, RaterAgreement
-    from groundwire.evaluate.statistics.results import Estimate
+    from groundwire.monitor.records import Estimate
 
 FIELDS = ("id", "ratings", "system")
 

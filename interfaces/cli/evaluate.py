@@ -17,7 +17,8 @@ from groundwire.files.results_file import translate_write_errors
 from . import evaluation as common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
+    from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
+    from groundwire.monitor.records import Estimate
 
 
 def evaluate(

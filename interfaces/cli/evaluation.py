@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from groundwire.engine.schema.results import Score
     from groundwire.evaluate.datasets.examples import Example
     from groundwire.evaluate.scores.scoring import Watch
-    from groundwire.evaluate.statistics.results import Shift
+    from groundwire.monitor.records import Shift
 
 RESULTS = "results.json"
 LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source")
@@ -113,7 +113,7 @@ def print_unscored(scored: Mapping[str, Sequence[Score]]) -> None:
 
 def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
     """One line for each quantity that is compared with the calibration's."""
-    from groundwire.evaluate.statistics.shift import QUANTITIES
+    from groundwire.monitor.shift import QUANTITIES
 
     table = Table(title="consistent responses, compared with those of the calibration", title_justify="left")
     table.add_column("quantity")

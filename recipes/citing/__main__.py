@@ -14,7 +14,7 @@ from groundwire.engine.schema.results import Score
 from groundwire.evaluate.datasets.examples import Example, sample_examples
 from groundwire.evaluate.statistics.citing import measure_citing
 from groundwire.evaluate.statistics.human_labels import HumanLabels
-from groundwire.evaluate.statistics.results import Estimate
+from groundwire.monitor.records import Estimate
 
 from .fever import read_claims
 from .fitting import collect_rated, fit_support, measure_reach

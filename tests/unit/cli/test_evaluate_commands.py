@@ -20,8 +20,9 @@ from groundwire.cli.evaluate import _tabulate_metrics
 from groundwire.engine import Engine
 from groundwire.evaluate.scores.scoring import Settings
 from groundwire.evaluate.statistics.compare import Comparison
-from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
-from groundwire.evaluate.statistics.shift import describe_distributions
+from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
+from groundwire.monitor.records import Estimate
+from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.calibration import Calibration, ProfileName
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world

@@ -12,7 +12,8 @@ from sklearn.metrics import roc_auc_score
 from groundwire.evaluate.scores import metric_values
 from groundwire.evaluate.scores.metric_values import ExampleValues
 from groundwire.evaluate.statistics.compare import Difference, Run, compare_runs
-from groundwire.evaluate.statistics.results import SCHEMA, Estimate, Results, SetFigures
+from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
 EXAMPLES = 200
