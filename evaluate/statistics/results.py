@@ -108,7 +108,7 @@ class MetricFigures(Record, frozen=True):
     """The same of "consistent"."""
     histogram: Histogram | None = None
     reliability: Reliability | None = None
-    """Only for probabilities: ``fused``, detectors."""
+    """Only for probabilities: ``fused``, and metrics whose value is one (``Metric.probabilities``)."""
     by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
     """ROC-AUC by ``Example.source`` and, where there are several systems, by ``Example.system`` (``system=NAME``)."""
 
