@@ -14,7 +14,7 @@ from .finding import find_amounts
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .quantities import stem
 from .records import Name, Value
-from .statements import Read, list_mentions, read_statements
+from .statements import ReadStatement, list_mentions, read_statements
 from .tokens import Token, read_table
 
 SentenceKey: TypeAlias = tuple[int, int]
@@ -80,7 +80,7 @@ class Knowledge:
         ]
 
     @cached_property
-    def statements(self) -> list[tuple[Read, Location]]:
+    def statements(self) -> list[tuple[ReadStatement, Location]]:
         """What is said of two names, and where."""
         return [
             (read, Location(passage, read.start, read.end, read.sentence))

@@ -30,7 +30,7 @@ from groundwire.runtime.local import identify, merge_roles
 from groundwire.runtime.ort.device import DeviceChoice, choose_device
 
 from ..datasets.examples import Example
-from .workers import RequestScorer, Workers
+from .workers import RequestScorer, ScoringProcesses
 
 SCORES = "scores"
 CALIBRATION = "calibration.json"
@@ -54,7 +54,7 @@ class Stored(msgspec.Struct, frozen=True):
         return is_final((self.score.status, *(result.status for result in self.score.metrics.values())))
 
 
-class Settings(NamedTuple):
+class ScoringSettings(NamedTuple):
     """How examples are scored. A setting that is left out is that of stored scores, else the engine's default."""
 
     bundle: str | Path | None = None
@@ -97,7 +97,7 @@ class Settings(NamedTuple):
             return self.load()
         self.plan()
         threads = max(1, (self.threads or usable_cores()) // self.workers)
-        return Workers(self._replace(threads=threads, workers=1).load, self.workers)
+        return ScoringProcesses(self._replace(threads=threads, workers=1).load, self.workers)
 
 
 class Scored(NamedTuple):
@@ -127,7 +127,7 @@ Watch = Callable[[str, int, int], None]
 def score_sets(
     sets: Mapping[str, Sequence[Example]],
     directory: Path,
-    settings: Settings | None = None,
+    settings: ScoringSettings | None = None,
     watch: Watch = lambda name, done, total: None,
 ) -> Scored:
     """The scores of all examples: those stored in ``directory``, else the engine's, which are then stored there.
@@ -137,7 +137,7 @@ def score_sets(
     anything is scored, when stored scores were made with other settings than those requested now, or with settings that
     differ among them.
     """
-    settings = settings or Settings()
+    settings = settings or ScoringSettings()
     if empty := [name for name, examples in sets.items() if not examples]:
         raise InvalidRequest(f"{', '.join(empty)} holds no examples to score.")
     folder = directory / SCORES

@@ -79,7 +79,7 @@ def calibrate(
     from groundwire.evaluate.calibration.operating_points import fit_calibration
     from groundwire.evaluate.datasets import read_dataset
     from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
-    from groundwire.evaluate.scores.scoring import Settings, score_sets
+    from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
     from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
 
     if out is None and not save:
@@ -96,7 +96,7 @@ def calibrate(
             sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
             common.print_dropped(name, len(examples), len(sets[name]))
     with common.show_progress() as watch:
-        settings = Settings(bundle, choice, threads, names, workers=workers, extra=tuple(extra or ()))
+        settings = ScoringSettings(bundle, choice, threads, names, workers=workers, extra=tuple(extra or ()))
         with options.refuse_absent_bundles(bundle, extra):
             scored = score_sets(sets, directory, settings, watch)
         watch("fitting", 0, 0)

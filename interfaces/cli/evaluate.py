@@ -79,14 +79,14 @@ def evaluate(
     from groundwire.evaluate.datasets.examples import label_by_hallucination, sample_examples, shuffle_knowledge
     from groundwire.evaluate.report.page import write_report
     from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
-    from groundwire.evaluate.scores.scoring import Settings, score_sets
+    from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
     from groundwire.evaluate.statistics.analysis import Development, analyse
     from groundwire.evaluate.statistics.results import SCHEMA, Results
 
     request_options = None
     if decoding is not None or questions is not None or personal:
         request_options = options.make_options(decoding, questions, personal)
-    settings = Settings(
+    settings = ScoringSettings(
         bundle=bundle,
         device=None if device is None else options.parse_device(device),
         threads=threads,
