@@ -19,13 +19,11 @@ import typer
 from numpy.typing import NDArray
 
 from groundwire.runtime import _native
-from tests.reference import beam_search, packing, spans, text_match
+from tests.reference import beam_search, packing, spans
 
 from . import common
 
 SEED = 20_211
-RESPONSE = "The Tower of Hercules in Spain was built in the 2nd century, and it's our oldest lighthouse!"
-KNOWLEDGE = "an ancient Roman lighthouse near A Coruña, in Galicia: built in the late 1st century and renovated in 1791"
 
 
 class Case(NamedTuple):
@@ -106,28 +104,7 @@ def measure(case: Case, repeats: int, sample_ms: float) -> Row:
 def cases(tiny: bool) -> list[Case]:
     """Every function at the size of a request; ``tiny`` shrinks the inputs."""
     rng = np.random.default_rng(SEED)
-    return [*_text_cases(), *_packing_cases(rng, 16 if tiny else 256), *_span_cases(rng, tiny), _beam_case(tiny)]
-
-
-def _text_cases() -> list[Case]:
-    words = f"{len(RESPONSE)} characters"
-    return [
-        Case("clean", words, lambda: _native.clean(RESPONSE), lambda: text_match.clean(RESPONSE), str),
-        Case(
-            "exact_match",
-            words,
-            lambda: _native.exact_match(RESPONSE, RESPONSE.upper()),
-            lambda: text_match.exact_match(RESPONSE, RESPONSE.upper()),
-            bool,
-        ),
-        Case(
-            "token_f1",
-            f"{len(KNOWLEDGE)} and {len(RESPONSE)} characters",
-            lambda: _native.token_f1(KNOWLEDGE, RESPONSE),
-            lambda: text_match.token_f1(KNOWLEDGE, RESPONSE),
-            float,
-        ),
-    ]
+    return [*_packing_cases(rng, 16 if tiny else 256), *_span_cases(rng, tiny), _beam_case(tiny)]
 
 
 def _packing_cases(rng: np.random.Generator, rows: int) -> list[Case]:

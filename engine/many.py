@@ -53,7 +53,7 @@ class RequestWindow:
 
     @property
     def oldest(self) -> Pending[Score] | Score:
-        """The next in order; it stays until ``drop_oldest``, so that ``cancel`` reaches it if waiting is interrupted."""
+        """The next in order; it stays until ``drop_oldest``, so that ``cancel`` reaches it."""
         return self._pending[0]
 
     def drop_oldest(self) -> None:

@@ -1,8 +1,8 @@
-"""Length packing, answer spans, answer matching and beam search, in C++.
+"""Length packing, answer spans and beam search, in C++.
 
 Arrays must be C-contiguous and of the stated type: they are read in place, never copied or converted. Returned arrays
 own their memory. Every function raises ValueError, naming what was given and what is allowed, for an array of another
-type or shape, or a value out of range, and TypeError for an argument that is not an array, str or int at all. The GIL
+type or shape, or a value out of range, and TypeError for an argument that is not an array or int at all. The GIL
 is released while the core works.
 """
 
@@ -58,29 +58,6 @@ def best_spans(
     inclusive, and at most ``max_tokens`` positions; ``last[b] < first[b]`` leaves none. Of equal scores the earlier
     start, then the earlier end comes first. NaN logits count as -inf, and a span of score -inf does not count: where
     fewer than n spans remain, the rest is start = end = -1 and score = -inf. ``B * n`` is at most 2**24.
-    """
-
-def clean(text: str) -> str:
-    """Normalize an answer as Q² does (authors' code).
-
-    Lower-case, delete ASCII punctuation, replace the words a, an, the, in, our by a space, squeeze and strip
-    whitespace. Any str is allowed, lone surrogates included; words, whitespace and lower case are those of the
-    interpreter.
-
-    >>> clean("The U.S. in 1999")
-    'us 1999'
-    """
-
-def exact_match(a: str, b: str) -> bool:
-    """Return whether ``clean(a) == clean(b)``."""
-
-def token_f1(prediction: str, reference: str) -> float:
-    """Return the bag-of-words F1 of the cleaned texts, 0 to 1.
-
-    0.0 without a common token, so also when either text, or both, is empty once cleaned.
-
-    >>> token_f1("the Danube river", "Danube")
-    0.6666666666666666
     """
 
 class BeamSearch:

@@ -1,8 +1,8 @@
 """Reads a long text slice by slice, and joins the slices to the tokens that the text has as a whole.
 
-A tokenizer gives no other thread a turn until it has read all of a text, and does not say before that how long it is.
-Slices overlap. Two are joined between tokens that both have; where they do not agree, as inside a word longer than a
-slice, the first is read again at twice its length. Whoever has seen enough stops.
+A tokenizer holds the GIL until it has read a whole text, and reports the length only then. Slices overlap. Two slices
+are joined between tokens that both contain; where they disagree, as inside a word longer than a slice, the first slice
+is read again at twice its length. Callers may stop early.
 """
 
 from __future__ import annotations

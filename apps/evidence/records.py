@@ -50,14 +50,14 @@ class EvidencePacket(Record, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     texts: Request | None = None
     """What was scored, if the caller wants it in the packet."""
     digest: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
-    """Of all other fields. It finds what was changed by accident, or by hand; who changes the packet on purpose can
-    compute it again, and is found by ``Engine.verify`` alone, or by a signature over the file."""
+    """Digest of all other fields. It reveals changes by accident or by hand. Someone who alters a packet on purpose can
+    recompute it; ``Auditor.verify`` or a signature over the file reveals that too."""
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read ``to_json``'s form, however its fields are ordered and spaced; InvalidRequest names what does not fit.
 
-        A field that is unknown or there twice does not: people and other programs would see something else than this.
+        Unknown and duplicate fields are rejected: other programs would read another value than this one.
         """
         packet = super().from_json(text)
         if json.loads(text, object_pairs_hook=_refuse_repeated) != json.loads(packet.to_json()):
@@ -96,12 +96,12 @@ why. ``no_texts``: the packet is as it was made; without the texts nothing was c
 
 
 class Verification(Record, frozen=True):
-    """What verifying a packet says."""
+    """Result of verifying a packet."""
 
     status: VerificationStatus
     message: str
     differences: tuple[Difference, ...] = ()
-    """Of the results, of the texts, or inside of the packet."""
+    """Differences between the results, between the texts, or inside the packet."""
     settings: tuple[Difference, ...] = ()
     """Versions, bundles, device and calibration that are not those of the packet; also where the results are the
     same."""

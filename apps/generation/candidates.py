@@ -17,8 +17,8 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.schema.validation import make_request
 from groundwire.engine.scoring import fold_outcomes
-from groundwire.runtime.blank import is_blank
 from groundwire.runtime.calls import Generate
+from groundwire.runtime.unread import is_blank
 
 from .records import GeneratedResponse
 

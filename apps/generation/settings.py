@@ -10,7 +10,6 @@ from groundwire.engine.schema.base import check_record
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.validation import make_history, make_passages
 from groundwire.runtime.arguments import OptionRecord, check_integer
-from groundwire.runtime.blank import is_blank
 from groundwire.runtime.calls import (
     FAITHFUL,
     BeamSampling,
@@ -22,6 +21,7 @@ from groundwire.runtime.calls import (
     Sampling,
 )
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.unread import is_blank
 
 from .options import MAX_NEW_TOKENS, MAX_RESPONSES, METHODS, NUCLEUS_TOP_P, GenerationOptions
 

@@ -26,8 +26,8 @@ from groundwire.engine.schema.results import MetricResult, Request, Score
 from groundwire.engine.schema.validation import make_response
 from groundwire.engine.scoring import fold_outcomes, results_of
 from groundwire.engine.text.sentences import Sentence, SentenceReader, sentences
-from groundwire.runtime.blank import is_blank
 from groundwire.runtime.errors import EngineClosed, InvalidRequest, Overloaded, StreamClosed
+from groundwire.runtime.unread import is_blank
 
 from .checks import Check, check_alone, check_in_whole
 from .policies import (

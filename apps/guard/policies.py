@@ -14,7 +14,7 @@ from groundwire.runtime.errors import InvalidRequest
 from .records import ActionName, Outcome, SentenceEvent
 
 Rewrite: TypeAlias = Callable[[SentenceEvent], str | Awaitable[str | None] | None]
-"""Gets the event of a sentence, later that of the text it gave last, and returns another text; None gives up."""
+"""Called with the last rejected sentence; returns a replacement, or None to give up."""
 
 
 class Redact(OptionRecord, frozen=True):

@@ -45,7 +45,7 @@ class EarlyVerdict(Record, frozen=True, tag="early_verdict"):
 
 
 class Release(Record, frozen=True, tag="release"):
-    """Text that may leave. Those of a stream, one after another, are all that its reader sees."""
+    """Text that may leave. The reader of a stream sees the texts of its releases one after another, and nothing else."""
 
     text: str
     start: int
@@ -53,8 +53,7 @@ class Release(Record, frozen=True, tag="release"):
     """Characters ``start`` to ``end`` of the response are what ``text`` is, or what it replaces; the next one begins at
     ``end``."""
     outcome: Outcome
-    """Of the text. For one that replaces another: of that, except that what was written or repaired in place of a
-    sentence was checked and has its own."""
+    """Outcome of the original text; a rewritten sentence has the outcome of its own check."""
     action: ActionName
     checked: bool
     """Whether a verdict was reached about this text: False for what left by a policy that lets unchecked text leave,

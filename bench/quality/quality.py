@@ -35,7 +35,14 @@ from groundwire.runtime.cores import usable_cores
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench.quality.targets import Measured, add_labels, count_showcase, format_interval, format_percent, write_targets
+from bench.quality.targets import (  # noqa: E402 - after the path of the checkout
+    Measured,
+    add_labels,
+    count_showcase,
+    format_interval,
+    format_percent,
+    write_targets,
+)
 
 PAGE = ROOT / "docs" / "quality.md"
 SMALLTALK = ROOT / "examples" / "smalltalk.jsonl"
@@ -217,7 +224,7 @@ def _write_page(
 ) -> Iterator[str]:
     yield "# Quality of the embedded bundle"
     yield ""
-    yield "Written by `bench/quality/quality.py` (`make evaluate DATA=DATA/bench`; `--only` and `--metrics` choose less);"
+    yield "Written by `bench/quality/quality.py` (`make evaluate DATA=DATA/bench`; `--only`, `--metrics` choose less);"
     yield "numbers as they are. In brackets after a figure: its 95 % interval (bootstrap over contexts). Examples"
     yield "that a metric did not score are left out for that metric alone."
     yield ""

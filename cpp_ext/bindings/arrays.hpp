@@ -4,9 +4,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,6 +36,10 @@ inline std::string shape_name(const Array& array) {
     name += (i == 0 ? "" : ", ") + std::to_string(array.shape(i));
   }
   return name + (array.ndim() == 1 ? ",)" : ")");
+}
+
+inline bool same_shape(const Array& a, const Array& b) {
+  return std::ranges::equal(std::span(a.shape_ptr(), a.ndim()), std::span(b.shape_ptr(), b.ndim()));
 }
 
 inline bool is_contiguous(const Array& array) {
@@ -74,9 +80,11 @@ Matrix<const T> as_matrix(const Array& array, const char* name) {
 /// A numpy array of the given shape that owns `values`.
 template <class T, class... Shape>
 nb::object to_numpy(std::vector<T>&& values, Shape... shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
-  nb::ndarray<nb::numpy, T> array(owned->data(), {static_cast<std::size_t>(shape)...}, owner);
+  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  T* data = owned->data();
+  const nb::capsule owner(owned.get(), [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+  static_cast<void>(owned.release());
+  nb::ndarray<nb::numpy, T> array(data, {static_cast<std::size_t>(shape)...}, owner);
   // Exported 64-bit integers arrive as numpy's longlong, which equals int64 but is another scalar type.
   return array.cast().attr("view")(type_name(nb::dtype<T>()).c_str());
 }

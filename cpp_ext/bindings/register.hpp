@@ -7,7 +7,6 @@ namespace groundwire::bindings {
 
 void register_packing(nanobind::module_& module);
 void register_spans(nanobind::module_& module);
-void register_text_match(nanobind::module_& module);
 void register_beam_search(nanobind::module_& module);
 
 }  // namespace groundwire::bindings

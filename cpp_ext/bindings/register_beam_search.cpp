@@ -47,12 +47,14 @@ nb::object to_numpy(Table&& table) {
 bool advance(SharedSearch& shared, const Array& scores, const Array& candidates) {
   const float* score_data = checked_data<float>(scores, "scores", 3);
   const std::int64_t* token_data = checked_data<std::int64_t>(candidates, "candidates", 3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    require(scores.shape(i) == candidates.shape(i), "scores has shape ", shape_name(scores), " and candidates ",
-            shape_name(candidates), ", they must be equal");
+  if (!same_shape(scores, candidates)) [[unlikely]] {
+    reject("scores has shape ", shape_name(scores), " and candidates ", shape_name(candidates), ", they must be equal");
   }
-  const Candidates step{
-      {score_data, scores.size()}, {token_data, candidates.size()}, scores.shape(0), scores.shape(1), scores.shape(2)};
+  const Candidates step{.scores = {score_data, scores.size()},
+                        .tokens = {token_data, candidates.size()},
+                        .sources = scores.shape(0),
+                        .beams = scores.shape(1),
+                        .count = scores.shape(2)};
   return shared.with([&](BeamSearch& search) { return search.advance(step); });
 }
 
@@ -77,8 +79,17 @@ void register_beam_search(nb::module_& module) {
           [](SharedSearch* self, std::int64_t sources, std::int64_t num_beams, std::int64_t num_return_sequences,
              std::int64_t start, std::vector<std::int64_t> eos, std::int64_t vocabulary, std::int64_t max_length,
              std::int64_t min_length, std::int64_t no_repeat_ngram_size, double length_penalty, bool early_stopping) {
-            new (self) SharedSearch({sources, num_beams, num_return_sequences, start, std::move(eos), vocabulary,
-                                     max_length, min_length, no_repeat_ngram_size, length_penalty, early_stopping});
+            new (self) SharedSearch(BeamOptions{.sources = sources,
+                                                .num_beams = num_beams,
+                                                .num_return_sequences = num_return_sequences,
+                                                .start = start,
+                                                .eos = std::move(eos),
+                                                .vocabulary = vocabulary,
+                                                .max_length = max_length,
+                                                .min_length = min_length,
+                                                .no_repeat_ngram_size = no_repeat_ngram_size,
+                                                .length_penalty = length_penalty,
+                                                .early_stopping = early_stopping});
           },
           "sources"_a, "num_beams"_a, "num_return_sequences"_a, "start"_a, "eos"_a, "vocabulary"_a, "max_length"_a,
           "min_length"_a, "no_repeat_ngram_size"_a, "length_penalty"_a, "early_stopping"_a)

@@ -118,6 +118,11 @@ void BeamSearch::check(const Candidates& candidates) const {
               candidates.count <= static_cast<std::uint64_t>(options_.vocabulary),
           candidates.count, " candidates per beam, allowed are ", wanted_, " (wanted) to ", options_.vocabulary,
           " (the vocabulary)");
+  // At most 2^20 beams of 2^31 candidates, so the product does not overflow.
+  const std::uint64_t values = std::uint64_t{candidates.sources} * candidates.beams * candidates.count;
+  require(candidates.scores.size() == values && candidates.tokens.size() == values, "candidates hold ",
+          candidates.scores.size(), " scores and ", candidates.tokens.size(), " tokens, expected are ", values,
+          " of each");
   for (const std::int64_t token : candidates.tokens) {
     require(0 <= token && token < options_.vocabulary, "candidates hold token ", token, ", allowed are 0 to ",
             options_.vocabulary - 1);

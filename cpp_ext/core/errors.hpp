@@ -1,8 +1,10 @@
 // Argument checks of the core: one exception type, whose message states what was given and what is allowed.
 #pragma once
 
+#include <concepts>
 #include <sstream>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace groundwire {
@@ -15,8 +17,13 @@ template <class... Parts>
   throw std::invalid_argument(std::move(message).str());
 }
 
-/// Rejects unless `condition` holds. Builds the message only when it does not.
-template <class... Parts>
+/// A number or a string literal: passing it builds nothing.
+template <class Part>
+concept PlainPart = std::is_arithmetic_v<Part> || std::convertible_to<const Part&, const char*>;
+
+/// Rejects unless `condition` holds, and builds the message only then. A part that must be built first does not compile
+/// here; it belongs in `if (!condition) [[unlikely]] { reject(...); }`.
+template <PlainPart... Parts>
 void require(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]] {
     reject(parts...);

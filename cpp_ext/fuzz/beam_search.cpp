@@ -131,10 +131,11 @@ struct Step {
   }
 };
 
-/// A step of the wrong shape, or with a token outside the vocabulary, is refused and leaves the search as it was.
+/// A step of the wrong shape, with fewer values than its shape says, or with a token outside the vocabulary, is refused
+/// and leaves the search as it was.
 void check_refusal(Input& input, BeamSearch& search, const BeamOptions& options, Step step, std::size_t count) {
   Candidates wrong{step.scores, step.tokens, search.open_sources(), search.open_beams(), count};
-  switch (input.between(0, 3)) {
+  switch (input.between(0, 5)) {
     case 0:
       step.tokens[static_cast<std::size_t>(input.between(0, std::ssize(step.tokens) - 1))] =
           input.one_in(2) ? -1 : options.vocabulary;
@@ -144,6 +145,12 @@ void check_refusal(Input& input, BeamSearch& search, const BeamOptions& options,
       break;
     case 2:
       wrong.beams = 0;
+      break;
+    case 3:
+      wrong.scores = wrong.scores.first(wrong.scores.size() - 1);
+      break;
+    case 4:
+      wrong.tokens = wrong.tokens.first(wrong.tokens.size() - 1);
       break;
     default:
       wrong.count = static_cast<std::size_t>(search.wanted()) - 1;

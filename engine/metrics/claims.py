@@ -10,8 +10,8 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.overlaps import find_overlaps
 from ..text.sentences import Sentence, sentences
+from ..text.words import find_overlaps
 from .base import Details
 
 VERIFIABILITY = "detector.verifiability"

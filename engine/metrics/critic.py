@@ -17,7 +17,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import CriticExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.token_flags import flag_tokens
+from ..text.words import flag_tokens
 from .base import Metric, RoleInfos
 from .mentions import find_mentions
 

@@ -15,8 +15,7 @@ from typing import NamedTuple, Protocol
 from groundwire.runtime.calls import TextSpan
 
 from ..schema.explanations import FlaggedMention, FlaggedToken
-from ..text.overlaps import Range, find_overlaps
-from ..text.words import WORD, words
+from ..text.words import WORD, Range, find_overlaps, words
 
 _POSSESSIVE = re.compile(r"['’]s$")
 _SENTENCE_END = re.compile(r"[.!?…:\n]")

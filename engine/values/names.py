@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence, Set
 from functools import lru_cache
 
-from groundwire.runtime.language import ENGLISH
+from groundwire.runtime.unread import ENGLISH
 
 from ..text.normalization import FUNCTION_WORDS, fold_word
 from .dates import MONTHS
 from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
-from .quantities import stem
+from .numbers import stem
 from .records import Name, NameType, Value
 from .tokens import Token, read_table, text_at, touches
 

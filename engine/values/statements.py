@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..text.normalization import FUNCTION_WORDS
 from .names import fold_name
-from .quantities import stem
+from .numbers import stem
 from .records import Name, Statement, Value
 from .tokens import Token, read_table, text_at
 

@@ -13,8 +13,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import compare, gap
 from .demonyms import REGIONS
-from .finding import find_values
-from .knowledge import Knowledge, Location, SentenceKey, list_content
+from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import split_by_case
 from .records import Measure, Name, Value
 from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundwire.runtime.calibration import Calibration
-from groundwire.runtime.language import looks_foreign
+from groundwire.runtime.unread import looks_foreign
 
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Timings

@@ -20,8 +20,7 @@ import msgspec
 from ..metrics import Metric, find
 from ..schema.explanations import Reason, UnsupportedSpan
 from ..schema.results import MetricResult
-from ..text.overlaps import find_overlaps
-from ..text.words import WORD, words
+from ..text.words import WORD, find_overlaps, words
 
 MARKED = 1.0
 """Weight from which a word is marked."""
@@ -115,7 +114,7 @@ def _collect(scored: Iterable[tuple[MetricResult, Metric]]) -> Iterable[Evidence
 
 
 def weigh(span: UnsupportedSpan, metric: Metric) -> Evidence:
-    """``span`` as evidence. What does not mark a word alone is not proof that it is the wrong one."""
+    """Return ``span`` as evidence; evidence below weight 1 has at most precision 1."""
     weight = metric.weight(span)
     return Evidence(
         span, weight, metric.evidence_family, metric.precision if weight >= MARKED else min(metric.precision, 1)

@@ -26,9 +26,8 @@ from ..schema.explanations import (
     VerifiabilityExplanation,
 )
 from ..schema.results import MetricResult
-from ..text.overlaps import find_overlaps
-from ..text.words import WORD, words
-from ..values.finding import find_values
+from ..text.words import WORD, find_overlaps, words
+from ..values.knowledge import find_values
 from ..values.support import NEGATIONS
 from ..values.tokens import read_table, tokenize
 

@@ -96,7 +96,7 @@ class Checker:
     def engine(self) -> Engine:
         """What scores; InvalidRequest if it cannot compute these metrics with these options."""
         engine = self._given or default_engine()
-        engine.plan(self.metrics, self.options).signature
+        engine.plan(self.metrics, self.options)
         return engine
 
     def check(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> Checked:

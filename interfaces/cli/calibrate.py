@@ -71,7 +71,7 @@ def calibrate(
         groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
         groundwire score examples/dialogues.jsonl --calibration mine.json
 
-    `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `Engine.load(options=LoadOptions(calibration=…))`.
+    `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `LoadOptions(calibration=…)`.
     """
     common.require_extra()
     from groundwire.evaluate.calibration.features import collect_features

@@ -35,7 +35,7 @@ One role of your own bundle, from a directory that `save_pretrained` wrote:
 
     groundwire export nli --source ./my-nli --labels contradiction,entailment,neutral --out my-bundle
 
-The graphs of a bundle for a Triton Inference Server, which `Engine.load(BUNDLE, options=LoadOptions(backend="kserve", url=…))` asks:
+The graphs of a bundle for a Triton Inference Server, which `LoadOptions(backend="kserve", url=…)` asks:
 
     groundwire export triton my-bundle --out model-repository
 """

@@ -39,7 +39,7 @@ LINES_BEFORE_COLUMN = 100
 """Lines that may come before the first one that has a field which ``needed`` or ``columns`` names."""
 
 UNREADABLE_LINES = 10
-"""Lines at the beginning that none can be read of, at least, for the file to be of another kind."""
+"""Number of unreadable first lines after which the file counts as another format."""
 
 
 class UntilError(Iterator[T]):

@@ -31,7 +31,7 @@ Limit = Annotated[int, typer.Option(help="Claims at most, drawn at random; 0 tak
 Threads = Annotated[int | None, typer.Option(help="Processor threads.")]
 
 
-@app.command()
+@app.command("fit")
 def fit_citations(
     claims: Claims, articles: Articles, bundle: Bundle = "compact", limit: Limit = 1500, threads: Threads = None
 ) -> None:

@@ -18,7 +18,7 @@ from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
 from groundwire.engine import Engine
 from groundwire.engine.schema.explanations import Q2Explanation
-from groundwire.runtime import _native
+from groundwire.engine.text.answers import match_answers
 from groundwire.runtime.calls import Answer, Answered, AnswerRule, BeamSearch, Classified, Classify, GenerateQuestions
 from groundwire.runtime.local import LocalRuntime
 
@@ -112,7 +112,7 @@ def measure_question_generation(runtime: LocalRuntime, data: Path, sample: int) 
         questions = [Answer(q.text, (text,)) for (_, text), beam in zip(part, beams, strict=True) for q in beam]
         answers = iter(run_calls(runtime, "qa", questions, Answered, _WINDOWS))
         for (answer, _), beam in zip(part, beams, strict=True):
-            valid = [_native.exact_match(next(answers).text, answer) for _ in beam]
+            valid = [match_answers(next(answers).text, answer, folded=False) for _ in beam]
             first.append(float(valid[0]))
             any_.append(float(any(valid)))
             length.append(len(beam[0].text.split()))

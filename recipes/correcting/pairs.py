@@ -1,6 +1,7 @@
-"""Pairs of a true response and the same with a small edit that makes it wrong, and what a correction makes of them.
+"""Pairs of a true response and the same with a small edit that makes it wrong, and how a correction changes them.
 
-Source of the rows: ``python -m groundwire.recipes development-rows --kind edits``, which writes both one after the other.
+Source of the rows: ``python -m groundwire.recipes development-rows --kind edits``, which writes one after the
+other.
 """
 
 from __future__ import annotations

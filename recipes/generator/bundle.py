@@ -40,8 +40,8 @@ def read_stages(checkpoints: Path) -> dict[str, dict[str, Any]]:
         report = checkpoints / name / "report.json"
         if not report.is_file():
             raise ValueError(
-                f"{checkpoints / name} is no finished checkpoint; train it with `python -m groundwire.recipes generator "
-                f"--out {checkpoints / name}`."
+                f"{checkpoints / name} is not a finished checkpoint; train it with `python -m groundwire.recipes "
+                f"generator --out {checkpoints / name}`."
             )
         stages[name] = json.loads(report.read_text(encoding="utf-8"))
         base = Path(stages[name]["base"])

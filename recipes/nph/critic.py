@@ -21,7 +21,7 @@ import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer, BertForTokenClassification, PreTrainedModel
 
 from groundwire.engine.schema.explanations import FlaggedToken
-from groundwire.engine.text.token_flags import flag_tokens
+from groundwire.engine.text.words import flag_tokens
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.triples import SEPARATOR, linearise

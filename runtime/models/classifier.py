@@ -1,4 +1,4 @@
-"""Sequence-pair classification over premises of any length."""
+"""Classification of texts and of their tokens, given premises of any length."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bundle import Bundle
-from ..calls import Classified, Classify, Read
+from ..calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError
-from ..manifest import ClassifierRole
+from ..manifest import ClassifierRole, TokenClassifierRole
 from ..numerics import softmax
 from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
@@ -115,3 +115,88 @@ class Classifier:
         if template.second is None and not alone:
             length += max(map(len, call.premises))  # both are in one text
         return SplitCall(windows, read_pair(response, length, knowledge, sum(map(len, call.premises)), len(windows)))
+
+
+class TokenClassifier:
+    """A token classifier with its tokenizer and label map."""
+
+    def __init__(self, role: TokenClassifierRole, session: Graph, encoder: TextEncoder, profile: DeviceProfile) -> None:
+        if role.supported not in role.labels:
+            raise BundleError(f"supported is {role.supported!r}, a label the role lacks; it has {role.labels}.")
+        self._role = role
+        self._session = session
+        self._encoder = encoder
+        self._profile = profile
+        self.output = find_output(session.outputs, role.output, role.graph)
+
+    @classmethod
+    def load(
+        cls, bundle: Bundle, role: TokenClassifierRole, profile: DeviceProfile, session: Graph | None = None
+    ) -> TokenClassifier:
+        """Open the role's tokenizer, and its graph unless another role has opened it."""
+        session = session or load_graph(bundle, role, profile)
+        return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
+
+    @property
+    def pad_id(self) -> int:
+        """From the role."""
+        return self._role.pad_id
+
+    def prepare(self) -> None:
+        """Capture the graph at every shape, on a GPU."""
+        prepare_graph(self._session)
+
+    def run(self, calls: Sequence[ClassifyTokens], max_windows: int) -> list[Outcome]:
+        """The labelled tokens of each call's text; a call whose texts cannot be read gets its error instead."""
+        return run_heads(self._session, [(self, call) for call in calls], max_windows, self._profile)
+
+    def conclude(self, call: ClassifyTokens, split: SplitCall, logits: Sequence[NDArray[Any]]) -> Outcome:
+        """``choose_labels`` of the probabilities in all windows."""
+        tables = [
+            (window, softmax(table[: len(window.ids)])) for window, table in zip(split.windows, logits, strict=True)
+        ]
+        return self.choose_labels(call, tables, split.read)
+
+    def choose_labels(
+        self, call: ClassifyTokens, windows: Sequence[tuple[Window, NDArray[np.float64]]], read: Read
+    ) -> ClassifiedTokens | GroundwireError:
+        """The probabilities of each token in the window that supports it most: one supporting passage is enough.
+
+        ``windows`` are the call's windows with their probabilities [tokens, labels].
+        """
+        tables, offsets = [], None
+        for window, table in windows:
+            first, last = window.tokens_of(1)
+            tables.append(table[first : last + 1])
+            offsets = window.offsets[first : last + 1]
+        if offsets is None or not offsets:
+            return ModelError(f"The text {call.text[:40]!r} makes no tokens for {call.role!r}; pass a text with words.")
+        stacked = np.stack(tables)
+        if not np.isfinite(stacked).all():
+            return ModelError(
+                f"The token classifier of {call.role!r} gave numbers that are not finite; its graph is broken."
+            )
+        best = stacked[:, :, self._role.labels.index(self._role.supported)].argmax(axis=0)
+        chosen = stacked[best, np.arange(stacked.shape[1])]
+        tokens = tuple(
+            ClassifiedToken(start, end, tuple(row.tolist())) for (start, end), row in zip(offsets, chosen, strict=True)
+        )
+        return ClassifiedTokens(self._role.labels, tokens, read)
+
+    def split(self, call: ClassifyTokens, max_windows: int) -> SplitCall:
+        """One window or more for each premise; TooLong when they are more than ``max_windows``."""
+        windows: list[Window] = []
+        response = knowledge = NOTHING
+        for premise in call.premises:
+            fields = {"premise": premise, "hypothesis": call.text}
+            first, second = self._encoder.render(self._role.template, fields)
+            if second != call.text:
+                raise BundleError(
+                    f"The template of {call.role!r} must have the classified text alone as its second text: "
+                    "{hypothesis}."
+                )
+            encoded = self._encoder.encode_windows(first, second, 0, self._role.stride, max_windows, len(windows))
+            windows += encoded
+            response, knowledge = encoded[0].unread[1], knowledge.join(encoded[0].unread[0])
+        length = sum(map(len, call.premises))
+        return SplitCall(windows, read_pair(response, len(call.text), knowledge, length, len(windows)))

@@ -44,7 +44,7 @@ from ..manifest import (
 from ..ort.session import DeviceProfile
 from ..protocol import Outcome
 from ..triples import Triple
-from .classifier import Classifier
+from .classifier import Classifier, TokenClassifier
 from .embedder import Embedder
 from .extractive_qa import ExtractiveQA
 from .language_model import LanguageModel
@@ -52,7 +52,6 @@ from .question_generator import QuestionGenerator, decoding_width
 from .response_generator import ResponseGenerator
 from .retriever import Retriever
 from .span_finder import SpanFinder
-from .token_classifier import TokenClassifier
 
 _TEXT = "Groundwire was warmed up in 2026."
 

@@ -8,11 +8,10 @@ from ..bundle import Bundle
 from ..errors import BundleError, GroundwireError
 from ..manifest import ClassifierRole, Role, TokenClassifierRole
 from ..ort.session import DeviceProfile, Graph
-from .classifier import Classifier
+from .classifier import Classifier, TokenClassifier
 from .graphs import load_graph
 from .kinds import Model, kind_of
 from .shared_graph import GraphHead, SharedGraph
-from .token_classifier import TokenClassifier
 
 
 def group_roles(roles: Mapping[str, tuple[Role, Bundle]]) -> list[tuple[str, ...]]:

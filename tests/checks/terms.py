@@ -1,6 +1,6 @@
 """Checks the words of the project: one name per thing, and plain technical English.
 
-``python tests/checks/terms.py`` checks every tracked file; ``python tests/checks/terms.py engine docs`` only what lies below.
+``python tests/checks/terms.py`` checks every tracked file; with ``engine docs`` only the files of these folders.
 The glossary (docs/glossary.md) says which words to use. What is literal, a quotation or data, is exempt: add the file
 to ``LITERAL``, or end the line with the comment ``terms: literal``.
 """

@@ -60,7 +60,6 @@ NUMBERS = [0, -1, 7, 2**31, 2**40, 2**63 - 1, -(2**63), 2**63, 2**200, 0.5, floa
 OTHERS = [None, "", "x\ud800", b"x", [], [1, 1], [2**70], ["x"], (1,), {}, object(), memoryview(b"12345678"), range(3)]
 ODD = [*ARRAYS, *NUMBERS, *OTHERS]
 
-TEXT = "The \u0130 in our \U0001f600"
 LOGITS = np.zeros((2, 3), np.float32)
 ROWS = np.ones(2, np.int64)
 
@@ -80,9 +79,6 @@ CALLS: dict[str, tuple[Callable[..., object], tuple[Any, ...]]] = {
     "pad_rows": (_native.pad_rows, (np.arange(3), np.array([0, 1, 3]), np.array([1, 0]), 8, 0)),
     "argmax_spans": (_native.argmax_spans, (LOGITS, LOGITS, ROWS)),
     "best_spans": (_native.best_spans, (LOGITS, LOGITS, ROWS, ROWS, 2, 2)),
-    "clean": (_native.clean, (TEXT,)),
-    "exact_match": (_native.exact_match, (TEXT, TEXT)),
-    "token_f1": (_native.token_f1, (TEXT, TEXT)),
     "BeamSearch": (_native.BeamSearch, BEAM_SEARCH),
     "BeamSearch.advance": (advance, (np.zeros((1, 1, 4), np.float32), np.arange(4).reshape(1, 1, 4))),
 }

@@ -20,13 +20,12 @@ from transformers import (
 from groundwire.export import RoleOptions, export_role
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.manifest import Template
-from groundwire.runtime.models.classifier import Classifier
+from groundwire.runtime.models.classifier import Classifier, TokenClassifier
 from groundwire.runtime.models.embedder import Embedder
 from groundwire.runtime.models.extractive_qa import ExtractiveQA
 from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.models.response_generator import ResponseGenerator
-from groundwire.runtime.models.token_classifier import TokenClassifier
 from groundwire.runtime.ort.session import DeviceProfile
 
 from . import models

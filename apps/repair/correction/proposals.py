@@ -23,7 +23,7 @@ from groundwire.engine.schema.explanations import (
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.sentences import Sentence
 from groundwire.engine.text.words import words
-from groundwire.engine.values.quantities import stem
+from groundwire.engine.values.numbers import stem
 from groundwire.engine.values.records import Name
 
 from ..records import EditSource

@@ -15,8 +15,8 @@ from groundwire.engine.metrics.mentions import find_all_mentions, find_mentions
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
 from groundwire.engine.schema.options import Options
-from groundwire.engine.text.token_flags import flag_tokens
 from groundwire.engine.text.wording import Replacement, replace_names
+from groundwire.engine.text.words import flag_tokens
 from groundwire.runtime.calls import Retrieve, Retrieved
 from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.triples import Triple

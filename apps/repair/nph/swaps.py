@@ -15,10 +15,9 @@ from groundwire.engine.metrics.critic import critic_call
 from groundwire.engine.metrics.mentions import max_probabilities
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
-from groundwire.engine.text.overlaps import find_overlaps
 from groundwire.engine.text.sentences import sentences
-from groundwire.engine.text.token_flags import flag_tokens
 from groundwire.engine.text.wording import Replacement, replace_names
+from groundwire.engine.text.words import find_overlaps, flag_tokens
 from groundwire.runtime.protocol import RoleInfo
 
 from ..kg import Linked

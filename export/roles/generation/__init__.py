@@ -1,7 +1,7 @@
 """Generating models as two graphs: the source encoded once, and one decoding step of all beams.
 
 ``split_model`` knows the families; ``build_generation_graphs`` traces both halves and gives them the signatures of
-docs/architecture.md.
+docs/reference/graphs.md.
 """
 
 from .family import Halves, split_model

@@ -1,4 +1,4 @@
-"""The two ONNX graphs of a generating model, with the signatures of docs/architecture.md."""
+"""The two ONNX graphs of a generating model, with the signatures of docs/reference/graphs.md."""
 
 from __future__ import annotations
 

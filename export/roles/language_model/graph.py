@@ -1,4 +1,4 @@
-"""The one graph of a language model, with the signature of docs/architecture.md."""
+"""The one graph of a language model, with the signature of docs/reference/graphs.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three graphs of an entity retriever, with the signatures of docs/architecture.md."""
+"""The three graphs of an entity retriever, with the signatures of docs/reference/graphs.md."""
 
 from __future__ import annotations
 

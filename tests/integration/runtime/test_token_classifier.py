@@ -10,7 +10,7 @@ import torch
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens, Read
 from groundwire.runtime.errors import BundleError, ModelError, TooLong
 from groundwire.runtime.manifest import Template, TokenClassifierRole
-from groundwire.runtime.models.token_classifier import TokenClassifier
+from groundwire.runtime.models.classifier import TokenClassifier
 from groundwire.runtime.tokenization import Window
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo

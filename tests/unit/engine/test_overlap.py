@@ -16,9 +16,9 @@ from groundwire.engine.schema.explanations import OverlapExplanation
 from groundwire.engine.schema.results import Request
 from groundwire.engine.text.words import words
 from groundwire.runtime import memory_zone
-from groundwire.runtime.blank import is_blank
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
+from groundwire.runtime.unread import is_blank
 from tests.reference import overlap as reference
 from tests.support.texts import sentences
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.text.overlaps import find_overlaps
+from groundwire.engine.text.words import find_overlaps
 from groundwire.runtime.calls import TextSpan
 from tests.support.work import count_steps
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Engine
 from groundwire.engine.schema.explanations import ValuesExplanation
+from groundwire.engine.values.comparing import normalize
 from groundwire.engine.values.names import find_names
-from groundwire.engine.values.normal_form import normalize
 from groundwire.engine.values.records import Statement
 from groundwire.engine.values.statements import _OPPOSITES, _VERBS, list_mentions, read_statements
 from groundwire.engine.values.support import check_values

@@ -12,7 +12,7 @@ from groundwire.engine import Engine, MetricResult
 from groundwire.engine.metrics import values
 from groundwire.engine.schema.explanations import PassageRange, StatedValue, ValuesExplanation
 from groundwire.engine.values import support
-from groundwire.engine.values.finding import find_values
+from groundwire.engine.values.knowledge import find_values
 from groundwire.engine.values.support import check_in_steps, check_values
 from groundwire.engine.values.tokens import tokenize
 from groundwire.runtime.fake import FakeRuntime

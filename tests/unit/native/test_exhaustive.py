@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from groundwire.runtime import _native
-from tests.reference import beam_search, packing, spans, text_match
+from tests.reference import beam_search, packing, spans
 from tests.support.beam_search import drive
 
 LARGE = os.environ.get("GROUNDWIRE_EXHAUSTIVE") == "1"
@@ -67,21 +67,6 @@ def test_best_spans_of_every_pattern(levels: tuple[float, ...], width: int) -> N
         for row, (s, e) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
             expected = spans.best_spans(s, e, first, last, max_tokens, n)
             assert list(zip(*(column[row] for column in columns), strict=True)) == expected
-
-
-@pytest.mark.parametrize("length", range(8 if LARGE else 7))
-def test_clean_of_every_text(length: int) -> None:
-    for text in map("".join, product("anthe ._"[: 8 if length < 6 or LARGE else 6], repeat=length)):
-        assert _native.clean(text) == text_match.clean(text)
-
-
-@pytest.mark.parametrize("alphabet", ["ax ", "a\u0301\u0130 ", "Σσ. ", "in\n-"], ids=ascii)
-def test_matches_of_every_pair_of_texts(alphabet: str) -> None:
-    longest = 4 if LARGE else 3
-    texts = ["".join(text) for length in range(longest + 1) for text in product(alphabet, repeat=length)]
-    for a, b in product(texts, texts):
-        assert _native.exact_match(a, b) == text_match.exact_match(a, b)
-        assert _native.token_f1(a, b) == text_match.token_f1(a, b)
 
 
 MODELS = [

@@ -10,7 +10,7 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Timings
 from groundwire.engine.schema.validation import make_request
 from groundwire.engine.verdict.score import build_score, warn_of_language
-from groundwire.runtime.language import ENGLISH, MAX_CHARACTERS, OTHERS, looks_foreign
+from groundwire.runtime.unread import ENGLISH, MAX_CHARACTERS, OTHERS, looks_foreign
 from tests.support.offline import ROOT
 
 FOREIGN_TEXTS = [
