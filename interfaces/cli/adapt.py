@@ -95,7 +95,7 @@ def adapt(
             flags = flag_unshared_knowledge(examples, tests)
             sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
             common.print_dropped(name, len(examples), len(sets[name]))
-    with common.show_progress() as watch, options.refuse_absent_bundles(bundle, None):
+    with common.show_scoring() as watch, options.refuse_absent_bundles(bundle, None):
         report = adapt_bundle(
             sets,
             out,

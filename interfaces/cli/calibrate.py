@@ -95,7 +95,7 @@ def calibrate(
             flags = flag_unshared_knowledge(examples, tests)
             sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
             common.print_dropped(name, len(examples), len(sets[name]))
-    with common.show_progress() as watch:
+    with common.show_scoring() as watch:
         settings = ScoringSettings(bundle, choice, threads, names, workers=workers, extra=tuple(extra or ()))
         with options.refuse_absent_bundles(bundle, extra):
             scored = score_sets(sets, directory, settings, watch)

@@ -104,7 +104,7 @@ def evaluate(
         raise typer.BadParameter(f"{label}: use consistency or hallucination.", param_hint="--label")
     if random_knowledge:
         sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
-    with common.show_progress() as watch:
+    with common.show_scoring() as watch:
         with options.refuse_absent_bundles(bundle, extra):
             scored = score_sets(sets, out, settings, watch)
         development = None

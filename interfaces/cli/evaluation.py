@@ -129,7 +129,7 @@ def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
 
 
 @contextmanager
-def show_progress() -> Iterator[Watch]:
+def show_scoring() -> Iterator[Watch]:
     """Show a bar for the set that is being scored, on a terminal only; it disappears at the end."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not sys.stderr.isatty()
