@@ -19,7 +19,7 @@ import msgspec
 import typer
 from sklearn.metrics import roc_auc_score
 
-from groundwire.cli.evaluation import show_progress
+from groundwire.cli.evaluation import show_scoring
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.features import collect_features
 from groundwire.evaluate.calibration.fusion import LabelledFeatures
@@ -118,7 +118,7 @@ def main(
     settings = ScoringSettings(
         bundle, metrics=tuple(metrics.split(",")), threads=threads, workers=workers or threads or usable_cores()
     )
-    with show_progress() as watch:
+    with show_scoring() as watch:
         scored = score_sets(sets, out, settings, watch)
         tuning = Development("begin_wow_dev", sets["begin_wow_dev"], scored.sets["begin_wow_dev"])
         figures = {}
