@@ -36,7 +36,7 @@ def test_a_data_package_brings_its_bundle(bundle: str) -> None:
     assert project["project"]["name"] == f"groundwire-{bundle}"
     assert project["project"]["entry-points"]["groundwire.bundles"] == {bundle: f"groundwire_{bundle}.{bundle}"}
     packages = project["tool"]["scikit-build"]["wheel"]["packages"]
-    assert packages[f"groundwire_{bundle}/{bundle}"] == f"../../bundles/{bundle}"
+    assert packages[f"groundwire_{bundle}/{bundle}"] == f"../../{bundle}"
     assert bundle in SHIPPED
 
 
