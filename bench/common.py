@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from groundwire.evaluate.speed.records import Machine as Machine
+from groundwire.evaluate.speed.records import PerformanceTarget as PerformanceTarget
 from groundwire.evaluate.speed.records import Report as Report
-from groundwire.evaluate.speed.records import Target as Target
 from groundwire.evaluate.speed.records import Timing as Timing
 from groundwire.evaluate.speed.records import make_report
 
@@ -98,7 +98,7 @@ def finish(
     benchmark: str,
     settings: dict[str, int | float | str | None],
     results: T,
-    targets: Sequence[Target],
+    targets: Sequence[PerformanceTarget],
     out: Path | None,
 ) -> Report[T]:
     """Print the targets and write the JSON file, unless ``out`` is None."""

@@ -35,7 +35,7 @@ from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
 
 from . import common, growth, pytorch_comparison
-from .common import Target, Timing, check
+from .common import PerformanceTarget, Timing, check
 from .dialogues import Dialogue, distinct, examples
 from .fresh import Start
 from .observed import Observed, Stage
@@ -203,21 +203,23 @@ FULL_CACHE = 5_000
 """Requests after which the cache of calls has long been full, so that growth over their second half is the engine's."""
 
 
-def targets(results: Results, metrics: str) -> Iterator[Target]:
+def targets(results: Results, metrics: str) -> Iterator[PerformanceTarget]:
     """Yield the targets for the embedded bundle on two CPU cores, for Q² and for all metrics."""
     loads = Timing.of(start.load_ms for start in results.start)
-    yield Target.at_most("load", loads.p50_ms / 1000, 2.0, "s")
-    yield Target.at_most("peak memory of a fresh process", max(start.peak_mb for start in results.start), 700, "MB")
+    yield PerformanceTarget.at_most("load", loads.p50_ms / 1000, 2.0, "s")
+    yield PerformanceTarget.at_most(
+        "peak memory of a fresh process", max(start.peak_mb for start in results.start), 700, "MB"
+    )
     bound = {"q2": 150, "all": 250}.get(metrics)
     if bound is not None:
-        yield Target.at_most("latency p50", results.latency.total.p50_ms, bound, "ms")
+        yield PerformanceTarget.at_most("latency p50", results.latency.total.p50_ms, bound, "ms")
     if metrics == "all":
         many = next(way for way in results.throughput if way.way == "score_many")
-        yield Target.at_least("score_many over one at a time", many.ratio, 3.0, "x")
+        yield PerformanceTarget.at_least("score_many over one at a time", many.ratio, 3.0, "x")
     if results.pytorch is not None:
-        yield Target.at_least("responses with PyTorch's value", results.pytorch.same_values, 0.9, "")
+        yield PerformanceTarget.at_least("responses with PyTorch's value", results.pytorch.same_values, 0.9, "")
     if results.growth.requests >= FULL_CACHE:
-        yield Target.at_most("memory growth per 1,000 requests", results.growth.in_use_slope_mb, 0.1, "MB")
+        yield PerformanceTarget.at_most("memory growth per 1,000 requests", results.growth.in_use_slope_mb, 0.1, "MB")
 
 
 def show(results: Results) -> None:

@@ -37,7 +37,7 @@ from groundwire.runtime.models.response_generator import ResponseGenerator
 from groundwire.runtime.ort.session import DeviceProfile
 
 from . import common, models
-from .common import Target, Timing, check, interleaved
+from .common import PerformanceTarget, Timing, check, interleaved
 
 BEAMS = 4
 Runs = dict[str, Callable[[], object]]
@@ -222,11 +222,11 @@ def throughput(
     return Throughput(len(calls), sides, speed["pmi"] / speed["plain"], speed["pmi"] / speed["bare"])
 
 
-def targets(results: Results) -> Iterator[Target]:
+def targets(results: Results) -> Iterator[PerformanceTarget]:
     """Yield the target; the paper predicts a half."""
     for throughput in results.throughput:
         name = f"PMI-Decode over plain decoding, {throughput.dialogues} at once"
-        yield Target.at_least(name, throughput.to_plain, 0.45, "×")
+        yield PerformanceTarget.at_least(name, throughput.to_plain, 0.45, "×")
 
 
 def show(results: Results) -> None:

@@ -24,7 +24,7 @@ from groundwire.engine import Engine, LoadOptions, Options, Pending, Score
 from groundwire.engine.schema.validation import make_request
 
 from . import common
-from .common import Target, check
+from .common import PerformanceTarget, check
 from .dialogues import Dialogue, distinct
 
 BURST = 4
@@ -122,8 +122,10 @@ def main(
     results = Goodput(sorted(spent)[len(spent) // 2], deadline_ms, bursts[1:], overload)  # the first burst warms up
     middle = sorted(load.ratio for load in results.bursts)[repeats // 2]
     targets = (
-        Target.at_least("burst of four times the capacity, in time", middle, 0.8, "of one at a time"),
-        Target.at_least("two and a half times the capacity, in time", overload.ratio, 0.8, "of one at a time"),
+        PerformanceTarget.at_least("burst of four times the capacity, in time", middle, 0.8, "of one at a time"),
+        PerformanceTarget.at_least(
+            "two and a half times the capacity, in time", overload.ratio, 0.8, "of one at a time"
+        ),
     )
     rows = [
         [name, str(load.sent), str(load.in_time), f"{load.capacity:.1f}", f"{load.ratio:.2f}", f"{load.dropped_ms:.0f}"]

@@ -31,7 +31,7 @@ from groundwire.repair.kg import KnowledgeGraph
 from groundwire.runtime.triples import Triple
 
 from . import common, fresh_graph
-from .common import Target, Timing, check
+from .common import PerformanceTarget, Timing, check
 
 SEED = 20_150
 TRIPLES, ENTITIES, RELATIONS = 310_116, 14_541, 237
@@ -224,16 +224,16 @@ class Scipy:
         return triples
 
 
-def targets(measured: Measured) -> list[Target]:
+def targets(measured: Measured) -> list[PerformanceTarget]:
     """The bounds that the project set for a graph of this size."""
     return [
-        Target.at_most(f"{measured.name}: load p50", measured.load.p50_ms, 5000, "ms"),
-        Target.at_most(f"{measured.name}: peak", measured.peak_mb, 500, "MB"),
-        Target.at_most(f"{measured.name}: two hops p50", measured.two_hops.p50_ms, 5, "ms"),
-        Target.at_most(
+        PerformanceTarget.at_most(f"{measured.name}: load p50", measured.load.p50_ms, 5000, "ms"),
+        PerformanceTarget.at_most(f"{measured.name}: peak", measured.peak_mb, 500, "MB"),
+        PerformanceTarget.at_most(f"{measured.name}: two hops p50", measured.two_hops.p50_ms, 5, "ms"),
+        PerformanceTarget.at_most(
             f"{measured.name}: two hops of hubs, {LIMIT} triples, p50", measured.two_hops_of_hubs.p50_ms, 5, "ms"
         ),
-        Target.at_most(f"{measured.name}: link p50", measured.link.p50_ms, 1, "ms"),
+        PerformanceTarget.at_most(f"{measured.name}: link p50", measured.link.p50_ms, 1, "ms"),
     ]
 
 

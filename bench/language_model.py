@@ -35,7 +35,7 @@ from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
 
 from . import common, models
-from .common import Target, Timing, check, interleaved
+from .common import PerformanceTarget, Timing, check, interleaved
 from .fresh_pmi import Peer, Sample, Texts, Words, texts
 
 EXACT = 1e-3
@@ -196,11 +196,11 @@ def rank(bundle: Path, given: Texts, threads: int, repeats: int) -> Rank:
     return Rank(len(given.responses), timings["single"], timings["all"], ratio)
 
 
-def targets(results: Results) -> Iterator[Target]:
+def targets(results: Results) -> Iterator[PerformanceTarget]:
     """Yield the targets for this model on a CPU."""
-    yield Target.at_least("peak memory of PyTorch's process over ours", results.memory_ratio, 5.0, "×")
-    yield Target.at_least("one response over PyTorch", results.score.ratio, 3.0, "×")
-    yield Target.at_most(f"ranking {results.rank.candidates} over scoring one", results.rank.ratio, 4.0, "×")
+    yield PerformanceTarget.at_least("peak memory of PyTorch's process over ours", results.memory_ratio, 5.0, "×")
+    yield PerformanceTarget.at_least("one response over PyTorch", results.score.ratio, 3.0, "×")
+    yield PerformanceTarget.at_most(f"ranking {results.rank.candidates} over scoring one", results.rank.ratio, 4.0, "×")
 
 
 def show(results: Results) -> None:

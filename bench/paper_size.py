@@ -31,7 +31,7 @@ from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.session import DeviceProfile
 
 from . import common, every_call, models, pieces
-from .common import Target
+from .common import PerformanceTarget
 from .dialogues import Dialogue, examples
 from .every_call import EveryCall, Exactness, Request
 from .peer import Torch
@@ -113,15 +113,15 @@ def build_request(dialogue: Dialogue, spans: int) -> Request:
     return Request(dialogue.response, longest, " ".join(dialogue.knowledge))
 
 
-def targets(results: Results) -> Iterator[Target]:
+def targets(results: Results) -> Iterator[PerformanceTarget]:
     """Yield the targets for these models on a CPU."""
     least = {"qa": 4.0, "nli": 3.0, "qg": 2.5}
     for piece in results.pieces:
         if piece.role == "qa":
-            yield Target.at_most(f"{piece.model} int8 size", piece.int8_mb, 70, "MB")
-        yield Target.at_least(f"{piece.model} int8 over PyTorch", piece.ratio, least[piece.role], "×")
+            yield PerformanceTarget.at_most(f"{piece.model} int8 size", piece.int8_mb, 70, "MB")
+        yield PerformanceTarget.at_least(f"{piece.model} int8 over PyTorch", piece.ratio, least[piece.role], "×")
     if results.q2 is not None:
-        yield Target.at_least("whole Q² over PyTorch", results.q2.ratio, 15.0, "×")
+        yield PerformanceTarget.at_least("whole Q² over PyTorch", results.q2.ratio, 15.0, "×")
 
 
 def show(results: Results) -> None:

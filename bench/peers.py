@@ -33,7 +33,7 @@ from groundwire.runtime.ort.session import Array, DeviceProfile, Session
 from groundwire.runtime.tokenization import Window
 
 from . import common, models
-from .common import Target, Timing, check
+from .common import PerformanceTarget, Timing, check
 from .peer import Torch
 from .pieces import EXACT, QUESTION, make_ids
 
@@ -113,14 +113,18 @@ def main(
     common.finish("peers", settings, rows, targets, out or (common.RESULTS / "peers.json" if whole else None))
 
 
-def list_targets(rows: list[Measured], wanted: list[str]) -> Iterator[Target]:
+def list_targets(rows: list[Measured], wanted: list[str]) -> Iterator[PerformanceTarget]:
     """What int8 should be ahead by."""
     for role in wanted:
         peers = {row.side: row.wall.p50_ms for row in rows if row.role == role and row.side not in ("int8", "float32")}
         ours = find(rows, role, "int8")
         fastest = min(peers, key=lambda side: peers[side])
-        yield Target.at_least(f"{role}: over the fastest peer ({fastest})", peers[fastest] / ours, TARGETS[role], "×")
-        yield Target.at_least(f"{role}: over PyTorch float32", peers["PyTorch float32"] / ours, OVER_PYTORCH, "×")
+        yield PerformanceTarget.at_least(
+            f"{role}: over the fastest peer ({fastest})", peers[fastest] / ours, TARGETS[role], "×"
+        )
+        yield PerformanceTarget.at_least(
+            f"{role}: over PyTorch float32", peers["PyTorch float32"] / ours, OVER_PYTORCH, "×"
+        )
 
 
 def find(rows: list[Measured], role: str, side: str) -> float:

@@ -24,7 +24,7 @@ import typer
 from groundwire.engine import Engine
 
 from . import common
-from .common import Target, check
+from .common import PerformanceTarget, check
 from .dialogues import Dialogue, distinct
 
 PARTS = 50
@@ -61,7 +61,7 @@ def run_job(source: Path, out: Path, rows: int) -> tuple[float, int]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from groundwire.adapters.ray import Report, score_files
+    from groundwire.adapters.ray import RunReport, score_files
 
     os.environ["PYTHONPATH"] = str(common.ROOT)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -70,7 +70,7 @@ def run_job(source: Path, out: Path, rows: int) -> tuple[float, int]:
     victim = cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
     ray.init(address=cluster.address, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    reports: list[Report] = []
+    reports: list[RunReport] = []
 
     def score() -> None:
         reports.append(
@@ -97,7 +97,7 @@ def run_job(source: Path, out: Path, rows: int) -> tuple[float, int]:
     cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
     thread.join(SECONDS)
     spent = time.perf_counter() - started
-    check(reports == [Report(rows, PARTS, 0, 0)], f"the job reports {reports}")
+    check(reports == [RunReport(rows, PARTS, 0, 0)], f"the job reports {reports}")
     ray.shutdown()
     cluster.shutdown()
     return spent, before
@@ -131,7 +131,11 @@ def main(
         )
     job = Job(rows, PARTS, before, rows / spent, len(scores) * 1000 / engine_ms)
     common.console().print(job)
-    targets = (Target.at_least("rows a second, of one process", job.job_per_second / job.engine_per_second, 0.5, "×"),)
+    targets = (
+        PerformanceTarget.at_least(
+            "rows a second, of one process", job.job_per_second / job.engine_per_second, 0.5, "×"
+        ),
+    )
     settings: dict[str, int | float | str | None] = {"rows": rows, "metrics": "fast"}
     path = out or (None if tiny else common.RESULTS / "ray_job.json")
     common.finish("ray_job", settings, job, () if tiny else targets, path)

@@ -76,7 +76,10 @@ def main(
             ],
         )
     )
-    targets = [common.Target.at_most(f"exponent, {growth.name}", growth.exponent, EXPONENT, "") for growth in results]
+    targets = [
+        common.PerformanceTarget.at_most(f"exponent, {growth.name}", growth.exponent, EXPONENT, "")
+        for growth in results
+    ]
     common.finish(
         "scaling",
         {"bundle": bundle, "repeats": repeats},

@@ -33,7 +33,7 @@ from groundwire.engine import Engine, Options
 from tests.support.server import start_server
 
 from . import common
-from .common import Target, Timing, check
+from .common import PerformanceTarget, Timing, check
 from .dialogues import Dialogue, distinct
 
 Names: TypeAlias = Sequence[str]
@@ -232,14 +232,16 @@ def main(
         overload = measure_overload(port, requests, names, 1000 / best, best, 8 * alone.p50_ms + 50)
     results = Serving(callers, overload)
     targets = (
-        Target.at_most("service over engine, one caller, p50", callers[0].added_ms, 2.0, "ms"),
-        Target.at_least(
+        PerformanceTarget.at_most("service over engine, one caller, p50", callers[0].added_ms, 2.0, "ms"),
+        PerformanceTarget.at_least(
             "throughput of the service, most callers",
             callers[-1].service_per_second / callers[-1].engine_per_second,
             0.85,
             "of the engine's",
         ),
-        Target.at_least("two and a half times the capacity, in time", overload.in_time_ratio, 0.9, "of the capacity"),
+        PerformanceTarget.at_least(
+            "two and a half times the capacity, in time", overload.in_time_ratio, 0.9, "of the capacity"
+        ),
     )
     rows = [
         [

@@ -26,7 +26,7 @@ from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Runtime
 
 from . import common
-from .common import Target, check
+from .common import PerformanceTarget, check
 from .dialogues import Dialogue, distinct
 from .memory import in_use_mb, resident_mb
 
@@ -173,9 +173,11 @@ def main(
         soak = measure(engine, requests, METRIC_SETS if fake else BUNDLE_METRIC_SETS)
     first, last = soak.points[len(soak.points) // 2], soak.points[-1]
     targets = (
-        Target.at_most("memory in use, growth per 1,000 requests", soak.slope_mb, 0.05 if fake else 2.0, "MB"),
-        Target.at_most("threads at the end", last.threads - first.threads, 0, "more"),
-        Target.at_most("open files at the end", last.files - first.files, 0, "more"),
+        PerformanceTarget.at_most(
+            "memory in use, growth per 1,000 requests", soak.slope_mb, 0.05 if fake else 2.0, "MB"
+        ),
+        PerformanceTarget.at_most("threads at the end", last.threads - first.threads, 0, "more"),
+        PerformanceTarget.at_most("open files at the end", last.files - first.files, 0, "more"),
     )
     rows = [
         [f"{p.requests:,}", f"{p.in_use_mb:.1f}", f"{p.resident_mb:.0f}", str(p.threads), str(p.files)]

@@ -27,7 +27,7 @@ import typer
 from tests.support.server import Server, start_server
 
 from . import common
-from .common import Target, check
+from .common import PerformanceTarget, check
 from .dialogues import distinct
 
 POINTS = 40
@@ -236,9 +236,9 @@ def main(
     check(code == 0, f"the server ended with {code}")
     first, last = soak.points[len(soak.points) // 2], soak.points[-1]
     targets = (
-        Target.at_most("resident memory, growth per 1,000 requests", soak.slope_mb, 0.05, "MB"),
-        Target.at_most("threads at the end", last.threads - first.threads, 0, "more"),
-        Target.at_most("open files at the end", last.files - first.files, 2, "more"),
+        PerformanceTarget.at_most("resident memory, growth per 1,000 requests", soak.slope_mb, 0.05, "MB"),
+        PerformanceTarget.at_most("threads at the end", last.threads - first.threads, 0, "more"),
+        PerformanceTarget.at_most("open files at the end", last.files - first.files, 2, "more"),
     )
     rows = [
         [f"{point.requests:,}", f"{point.resident_mb:.1f}", str(point.threads), str(point.files)]

@@ -92,8 +92,8 @@ def main(
         ()
         if tiny
         else (
-            common.Target.at_most("fast verdict, p50", by_name["fast"].wall.p50_ms, FAST_MS, "ms"),
-            common.Target.at_most("default verdict, p50", by_name["default"].wall.p50_ms, DEFAULT_MS, "ms"),
+            common.PerformanceTarget.at_most("fast verdict, p50", by_name["fast"].wall.p50_ms, FAST_MS, "ms"),
+            common.PerformanceTarget.at_most("default verdict, p50", by_name["default"].wall.p50_ms, DEFAULT_MS, "ms"),
         )
     )
     settings: dict[str, int | float | str | None] = {

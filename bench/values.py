@@ -87,7 +87,9 @@ def main(
         )
     )
     targets = (
-        () if tiny else (common.Target.at_most("values, the examples, p50", rows[0].values.p50_ms, LIMIT_MS, "ms"),)
+        ()
+        if tiny
+        else (common.PerformanceTarget.at_most("values, the examples, p50", rows[0].values.p50_ms, LIMIT_MS, "ms"),)
     )
     settings: dict[str, int | float | str | None] = {"responses": responses, "tiny": tiny}
     common.finish("values", settings, rows, targets, out or (None if tiny else common.RESULTS / "values.json"))

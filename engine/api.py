@@ -18,7 +18,7 @@ from groundwire.runtime.triples import Triple
 
 from .core import Core
 from .load_options import LoadOptions, check_load_options
-from .many import Item, Window, ascore_in_order, check_items, score_window, to_request
+from .many import Item, RequestWindow, ascore_in_order, check_items, score_window, to_request
 from .pending import Pending
 from .plan import Plan
 from .ranking import start_ranking
@@ -344,6 +344,6 @@ class Engine:
             "Load one in every process, for example at the first use of groundwire.score()."
         )
 
-    def _open_window(self, plan: Plan) -> Window:
+    def _open_window(self, plan: Plan) -> RequestWindow:
         size = min(self._max_in_flight, 8 * self._core.runtime.concurrent_requests)
-        return Window(lambda request: self._core.score(request, plan, is_bulk=True), plan, size)
+        return RequestWindow(lambda request: self._core.score(request, plan, is_bulk=True), plan, size)

@@ -24,7 +24,7 @@ RETRY_SECONDS = 0.02
 """Between two attempts when other callers fill the engine's queue."""
 
 
-class Window:
+class RequestWindow:
     """The requests of one caller in flight, oldest first."""
 
     def __init__(self, start: Start, plan: Plan, size: int) -> None:
@@ -74,7 +74,9 @@ def check_items(items: Any) -> Iterable[Any]:
     return check_iterable("items", items, allowed)
 
 
-def score_window(items: Iterable[Any], window: Window, progress: Callable[[int], None] | None) -> Iterator[Score]:
+def score_window(
+    items: Iterable[Any], window: RequestWindow, progress: Callable[[int], None] | None
+) -> Iterator[Score]:
     """Score items in order and report progress; what is in flight is given up when the caller stops."""
     try:
         for done, score in enumerate(score_in_order(items, window), 1):
@@ -85,7 +87,7 @@ def score_window(items: Iterable[Any], window: Window, progress: Callable[[int],
         window.cancel()
 
 
-def score_in_order(items: Iterable[Any], window: Window) -> Iterator[Score]:
+def score_in_order(items: Iterable[Any], window: RequestWindow) -> Iterator[Score]:
     """One score per item, in order; waits while the engine is full."""
     for item in items:
         while not window.add(item):
@@ -99,7 +101,7 @@ def score_in_order(items: Iterable[Any], window: Window) -> Iterator[Score]:
         yield _wait_for_oldest(window)
 
 
-async def ascore_in_order(items: Iterable[Any] | AsyncIterable[Any], window: Window) -> AsyncIterator[Score]:
+async def ascore_in_order(items: Iterable[Any] | AsyncIterable[Any], window: RequestWindow) -> AsyncIterator[Score]:
     """``score_in_order`` for asyncio."""
     async for item in _iterate(items):
         while not window.add(item):
@@ -122,14 +124,14 @@ async def _iterate(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
             yield item
 
 
-def _wait_for_oldest(window: Window) -> Score:
+def _wait_for_oldest(window: RequestWindow) -> Score:
     pending = window.oldest
     score = pending if isinstance(pending, Score) else pending.result()
     window.drop_oldest()
     return score
 
 
-async def _await_oldest(window: Window) -> Score:
+async def _await_oldest(window: RequestWindow) -> Score:
     pending = window.oldest
     score = pending if isinstance(pending, Score) else await pending
     window.drop_oldest()

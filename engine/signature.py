@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from groundwire import __version__
 from groundwire.runtime.protocol import Identity
+from groundwire.runtime.version import VERSION
 
 from .schema.options import Options
 
@@ -39,7 +39,7 @@ def signature(
     changed = [f"{name}={value}" for name, value in _changes(msgspec.to_builtins(options), _DEFAULTS)]
     return "|".join(
         (
-            f"groundwire:{__version__}",
+            f"groundwire:{VERSION}",
             f"bundle:{identity.bundle}@{identity.digest}{'' if identity.verified else '(unverified)'}",
             f"precision:{identity.precision}",
             f"device:{identity.device}{f'/{identity.kernel}' if identity.kernel else ''}",

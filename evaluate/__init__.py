@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .datasets.examples import Example
     from .statistics.analysis import Development, analyse
-    from .statistics.compare import Comparison, Run, compare_runs
+    from .statistics.compare import Run, RunComparison, compare_runs
     from .statistics.results import Results
 
-__all__ = ["Comparison", "Development", "Example", "Results", "Run", "analyse", "compare_runs"]
+__all__ = ["Development", "Example", "Results", "Run", "RunComparison", "analyse", "compare_runs"]
 
 _MODULES = {
-    "Comparison": "statistics.compare",
+    "RunComparison": "statistics.compare",
     "Development": "statistics.analysis",
     "Example": "datasets.examples",
     "Results": "statistics.results",

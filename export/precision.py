@@ -13,7 +13,7 @@ from groundwire.runtime.manifest import Parity, Precision, Ranges
 
 from .options import Gate, RoleOptions
 from .passes import add_quantization, quantize, round_to_half, to_half
-from .verify import Reference
+from .verify import ReferenceOutputs
 from .verify.ranges import HALF_LIMIT, STATES, Magnitudes, measure_magnitudes
 from .verify.sensitivity import rank_by_sensitivity
 
@@ -32,7 +32,7 @@ class Lowered:
 
 def lower(
     graphs: Sequence[ir.Model],
-    reference: Reference,
+    reference: ReferenceOutputs,
     options: RoleOptions,
     *,
     keep_in_half: Sequence[tuple[str, ...]] = (),
@@ -128,7 +128,7 @@ def _find_large(magnitudes: Magnitudes) -> Magnitudes:
 
 def _search_mixed(
     graphs: Sequence[ir.Model],
-    reference: Reference,
+    reference: ReferenceOutputs,
     attempt: Callable[[tuple[ir.Model, ...], Sequence[str]], Lowered | None],
 ) -> Lowered | None:
     """Return int8 graphs with as few weights in float as the gate needs, up to half of them; None when that fails.

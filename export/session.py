@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 Arrays = Mapping[str, Array]
 
 
-class Session:
+class CpuSession:
     """A graph on the CPU provider with all graph optimizations of ONNX Runtime, as the runtime loads it."""
 
     def __init__(self, model: ir.Model) -> None:

@@ -32,7 +32,7 @@ from .precision import Lowered
 from .roles.names import TARGET_KINDS, find_kind_name
 from .store import RoleFiles
 from .verify.encoder import EncoderReference
-from .verify.outcome import Reference
+from .verify.outcome import ReferenceOutputs
 
 PRECISIONS: dict[TargetName, tuple[RequestedPrecision, ...]] = {
     "cuda": ("fp32", "fp16"),
@@ -117,7 +117,7 @@ def describe_target(
     return target, {target.graph: graph}
 
 
-def check_same_checkpoint(role: str, bundle: Bundle, reference: Reference) -> None:
+def check_same_checkpoint(role: str, bundle: Bundle, reference: ReferenceOutputs) -> None:
     """Raise ExportError unless a bundle's role is of the checkpoint of ``reference``: by the logits that the bundle
     keeps, or of a question generator by what its own graphs give."""
     advice = f"Export {role!r} again with --force and without --target, then add the target."
@@ -137,7 +137,7 @@ def check_same_checkpoint(role: str, bundle: Bundle, reference: Reference) -> No
         )
 
 
-def _agrees(record: QuestionGeneratorRole, bundle: Bundle, reference: Reference) -> bool:
+def _agrees(record: QuestionGeneratorRole, bundle: Bundle, reference: ReferenceOutputs) -> bool:
     """Whether a generator's own graphs pass the gate of their precision."""
     try:
         parity = reference.compare([ir.load(bundle.file(name)) for name in record.graph_files])

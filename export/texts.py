@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Example:
+class ExampleTexts:
     """One passage with the question, answer and claim that the models get with it."""
 
     passage: str
@@ -21,7 +21,7 @@ class Example:
     claim: str
 
 
-EXAMPLES: tuple[Example, ...] = tuple(
-    Example(*line.split("\t"))
+EXAMPLES: tuple[ExampleTexts, ...] = tuple(
+    ExampleTexts(*line.split("\t"))
     for line in Path(__file__).with_name("texts.tsv").read_text(encoding="utf-8").splitlines()
 )

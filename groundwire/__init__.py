@@ -10,8 +10,9 @@ type checkers resolve ``groundwire.engine`` and the others without an installati
 from __future__ import annotations
 
 import os
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
+
+from groundwire.runtime.version import VERSION
 
 if TYPE_CHECKING:
     from groundwire.engine import (
@@ -59,14 +60,11 @@ __all__ = [
     "score",
 ]
 
+__version__ = VERSION
+
 # ONNX Runtime's packages for Linux measure their use and send it to Microsoft from the moment of their import, unless
 # this is set before. Python runs this file before any module of the package, so it holds for all that import it.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-
-try:
-    __version__ = version("groundwire")
-except PackageNotFoundError:  # a checkout that is not installed
-    __version__ = "0+checkout"
 
 
 def __getattr__(name: str) -> Any:

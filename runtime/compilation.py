@@ -16,7 +16,7 @@ from .models.graphs import check_plan, place_role
 from .ort.device import Device
 from .ort.session import DeviceProfile
 from .tensorrt.build import build_engine
-from .tensorrt.engine import Engine
+from .tensorrt.engine import TensorRTEngine
 from .tensorrt.library import name_key, start_tensorrt
 from .tensorrt.records import FILE, FOLDER, EngineRecord, Engines, digest_target, read_engines
 
@@ -84,7 +84,7 @@ def _build(
     placed, profile = place_role(name, role, DeviceProfile.of(device, None))
     assert isinstance(placed, EncoderRole)
     try:
-        report = certify_graph(bundle, placed, Engine.open(tensorrt, partial, target, device), profile)
+        report = certify_graph(bundle, placed, TensorRTEngine.open(tensorrt, partial, target, device), profile)
         if not report.failures:
             partial.replace(path)
     finally:

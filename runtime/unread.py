@@ -1,4 +1,4 @@
-"""What a model cannot read of a text: a blank text, another language, unknown words and letters of other scripts.
+"""What a model cannot read of a text: an empty text, another language, unknown words and letters of other scripts.
 
 A model answers all the same, from what is left. The embedded models were trained on English and give a number for a
 German sentence too, because they know its letters and some of its words. WordPiece makes one unknown token of a word of

@@ -26,7 +26,7 @@ from groundwire.runtime.protocol import Runtime
 from . import candidates
 from .options import GenerationOptions
 from .records import GeneratedResponse, GeneratedToken, Generation, GenerationStatus
-from .settings import Settings, format_settings, make_settings
+from .settings import GenerationSettings, format_settings, make_settings
 
 ROLE = "generator"
 EMBEDDED = "generator"
@@ -144,7 +144,7 @@ class Generator:
         plan = self._core.plan(metrics, limits) if is_checked else None
         return self._core.drive(self._generate(settings, plan, limits))
 
-    def _generate(self, settings: Settings, plan: Plan | None, limits: Options) -> Procedure[Generation]:
+    def _generate(self, settings: GenerationSettings, plan: Plan | None, limits: Options) -> Procedure[Generation]:
         signed = signature(self._core.runtime.identity, (), limits) if plan is None else plan.signature
         names, sign = () if plan is None else plan.names, f"{signed}|{format_settings(settings)}"
         finished = yield self._core.run([_generate(settings)], limits, size=_count_tokens(settings))
@@ -167,13 +167,13 @@ class Generator:
         return _make_generation("generated", best, settings, names, timings, sign)
 
 
-def _count_tokens(settings: Settings) -> int:
+def _count_tokens(settings: GenerationSettings) -> int:
     """About how many tokens the model reads and generates."""
     call, sequences = settings.call, settings.n_candidates
     return estimate_tokens((*call.knowledge, *call.history), sequences) + sequences * call.decoding.max_new_tokens
 
 
-def _generate(settings: Settings) -> Steps[tuple[GeneratedSequence, ...] | InvalidRequest]:
+def _generate(settings: GenerationSettings) -> Steps[tuple[GeneratedSequence, ...] | InvalidRequest]:
     try:
         (sequences,) = yield [settings.call]
     except InvalidRequest as error:
@@ -191,7 +191,9 @@ class GenerationStream(Iterator[str]):
     status ``deadline`` and no response.
     """
 
-    def __init__(self, runtime: Runtime, settings: Settings, sign: str, deadline_ms: float | None = None) -> None:
+    def __init__(
+        self, runtime: Runtime, settings: GenerationSettings, sign: str, deadline_ms: float | None = None
+    ) -> None:
         self._settings = settings
         self._sign = sign
         self._deadline_ms = math.inf if deadline_ms is None else deadline_ms
@@ -231,7 +233,7 @@ class GenerationStream(Iterator[str]):
 def _make_generation(
     status: GenerationStatus,
     responses: tuple[GeneratedResponse, ...],
-    settings: Settings,
+    settings: GenerationSettings,
     metrics: Sequence[str],
     timings: Timings,
     signature: str,

@@ -26,7 +26,7 @@ from groundwire.runtime.unread import is_blank
 from .options import MAX_NEW_TOKENS, MAX_RESPONSES, METHODS, NUCLEUS_TOP_P, GenerationOptions
 
 
-class Settings(NamedTuple):
+class GenerationSettings(NamedTuple):
     """A checked request: the model call, and the options it was made from."""
 
     call: Generate
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
 
 def make_settings(
     knowledge: Any, history: Any, generation: Any, options: Options, *, has_metrics: bool = False
-) -> Settings:
+) -> GenerationSettings:
     """Check all arguments; InvalidRequest says what was given, what is allowed and what to do.
 
     ``generation`` are the options of the call, None for the defaults.
@@ -61,7 +61,7 @@ def make_settings(
     if (has_metrics or generation.n_candidates is not None) and not passages:
         raise InvalidRequest("knowledge is empty; pass the text that metrics should check responses against.")
     call = Generate(passages, turns, decoding, float(alpha), float(generation.pmi_top_p))
-    return Settings(call, generation, n_candidates)
+    return GenerationSettings(call, generation, n_candidates)
 
 
 def resolve_decoding(generation: GenerationOptions) -> tuple[Decoding, int]:
@@ -120,7 +120,7 @@ def make_decoding(method: Any, n_candidates: int, seed: int, max_new_tokens: int
     raise InvalidRequest(f"method={method!r} is unknown; use {', '.join(METHODS)}, or a decoding record.")
 
 
-def format_settings(settings: Settings) -> str:
+def format_settings(settings: GenerationSettings) -> str:
     """The settings that determine the responses, as a part of a signature."""
     call = settings.call
     decoding = ",".join(f"{name}={value}" for name, value in msgspec.to_builtins(call.decoding).items())

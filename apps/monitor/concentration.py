@@ -15,11 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import false_discovery_control, fisher_exact
 
-from groundwire.evaluate.statistics.results import Estimate
-from groundwire.monitor.prevalence import share
-
 from .observations import Observation
-from .records import Factor, Group
+from .prevalence import share
+from .records import Estimate, Factor, Group
 
 SIGNIFICANT = 0.05
 MIN_RESPONSES = 10

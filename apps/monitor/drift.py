@@ -16,12 +16,10 @@ from statistics import NormalDist
 import numpy as np
 from scipy.stats import fisher_exact
 
-from groundwire.evaluate.statistics.results import Estimate
-from groundwire.evaluate.statistics.shift import describe_values, find_band, measure_shift
-from groundwire.monitor.prevalence import Interval, share
-
 from .observations import Observation
-from .records import Drift, Look, QuantityShift, ShareChange
+from .prevalence import Interval, share
+from .records import Drift, Estimate, Look, QuantityShift, ShareChange
+from .shift import describe_values, find_band, measure_shift
 
 QUANTITIES: dict[str, Callable[[Observation], float | None]] = {
     "probability": lambda row: row.probability,

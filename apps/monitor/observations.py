@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from groundwire.engine.schema.results import Request, Score
 from groundwire.engine.text.words import words
-from groundwire.evaluate.statistics.shift import describe_texts
 from groundwire.runtime.errors import InvalidRequest
 
 from .records import WorstResponse
+from .shift import describe_texts
 
 _TERM = re.compile(r"(?=.*\w)(?![A-Za-z]{1,2}$).+")
 """Not what is left of "they 've" or "don t"."""

@@ -6,15 +6,39 @@ from typing import Literal, TypeAlias
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation, UnsupportedSpan
-from groundwire.evaluate.statistics.results import Band, Estimate
+from groundwire.runtime.calibration import Quantity
 
 SCHEMA = 1
 Factor: TypeAlias = Literal["term", "response length", "knowledge length", "system", "source", "time"]
 """By what responses are grouped."""
 
 
+class Estimate(Record, frozen=True):
+    """A number and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+Band: TypeAlias = Literal["alike", "shifted", "different"]
+"""``alike``: an index below 0.1, or no more than by chance; ``different``: above 0.25."""
+
+
+class Shift(Record, frozen=True):
+    """How far consistent responses are from those of the calibration, in one quantity (``monitor.shift``)."""
+
+    quantity: Quantity
+    examples: int
+    index: float
+    """Population stability index."""
+    by_chance: float
+    """What the index is at most in 95 of 100 samples of this size without any shift."""
+    band: Band
+
+
 class CorrectedShare(Record, frozen=True):
-    """The share of inconsistent responses, corrected for the verdict's errors (``engine.prevalence``)."""
+    """The share of inconsistent responses, corrected for the verdict's errors (``monitor.prevalence``)."""
 
     share: Estimate
     """0–1. The interval counts the uncertainty of the traffic and of both error rates."""
@@ -46,7 +70,7 @@ class Group(Record, frozen=True):
 
 
 class QuantityShift(Record, frozen=True):
-    """How far responses are from others in one quantity: the population stability index (``statistics.shift``)."""
+    """How far responses are from others in one quantity: the population stability index (``monitor.shift``)."""
 
     quantity: str
     responses: int

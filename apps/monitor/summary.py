@@ -8,16 +8,15 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from groundwire.engine.schema.results import Label
-from groundwire.evaluate.statistics.results import Estimate
-from groundwire.evaluate.statistics.shift import QUANTITIES, find_band, measure_shift
-from groundwire.monitor.prevalence import correct_share, count_errors, share
 from groundwire.runtime.calibration import Calibration, Distribution, Fusion
 from groundwire.runtime.errors import InvalidRequest
 
 from .concentration import find_groups
 from .drift import compare_with_reference
 from .observations import Observation, Observations, to_iso
-from .records import SCHEMA, CorrectedShare, Drift, ProbabilityCounts, QuantityShift, TrafficReport
+from .prevalence import correct_share, count_errors, share
+from .records import SCHEMA, CorrectedShare, Drift, Estimate, ProbabilityCounts, QuantityShift, TrafficReport
+from .shift import QUANTITIES, find_band, measure_shift
 
 BINS = 20
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .correction.pipeline import CorrectOptions, Corrector
-from .kg import KnowledgeGraph, Linked, Problem, Subgraph
+from .kg import GraphProblem, KnowledgeGraph, Linked, Subgraph
 from .nph.options import CritiqueOptions, RefineOptions
 from .nph.pipeline import Critic, Refiner
 from .records import Alternative, Change, Correction, CorrectionEdit, Critique, Edit, Refinement
@@ -19,9 +19,9 @@ __all__ = [
     "Critique",
     "CritiqueOptions",
     "Edit",
+    "GraphProblem",
     "KnowledgeGraph",
     "Linked",
-    "Problem",
     "RefineOptions",
     "Refinement",
     "Refiner",

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from .. import common
-from ..common import Target
+from ..common import PerformanceTarget
 from .stages import Record
 from .work import Efficiency, rate_work
 
@@ -67,20 +67,20 @@ def make_results(records: Sequence[Record], *, computes: bool) -> Results:
     return Results(computes, list(records), rows)
 
 
-def list_targets(records: Sequence[Record]) -> Iterator[Target]:
+def list_targets(records: Sequence[Record]) -> Iterator[PerformanceTarget]:
     """The targets for one H200 with models of the papers' size, as far as they were measured."""
     for row in find_stage(records, "latency") or ():
         if row["metrics"] == "full":
-            yield Target.at_most("full set, p50", row["timing"]["p50_ms"], 25, "ms")
-            yield Target.at_most("full set, p99", row["timing"]["p99_ms"], 40, "ms")
+            yield PerformanceTarget.at_most("full set, p50", row["timing"]["p50_ms"], 25, "ms")
+            yield PerformanceTarget.at_most("full set, p99", row["timing"]["p99_ms"], 40, "ms")
     rates = [row["rate"]["per_second"] for row in find_stage(records, "load") or () if row["metrics"] == "full"]
     if rates:
-        yield Target.at_least("full set, saturated", max(rates), 120, "/s")
+        yield PerformanceTarget.at_least("full set, saturated", max(rates), 120, "/s")
     for row in list_comparisons(records):
         if row["ratios"]:
             least = 10.0 if row["role"] == "qg" else 2.0 if row["full"] else 3.0
             name = f"{row['role']}, {'full batch' if row['full'] else 'one response'}, over PyTorch"
-            yield Target.at_least(name, min(row["ratios"].values()), least, "×")
+            yield PerformanceTarget.at_least(name, min(row["ratios"].values()), least, "×")
 
 
 def show(results: Results) -> None:

@@ -19,7 +19,7 @@ from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.schema.options import Q2Options
 from groundwire.engine.schema.results import Request
 from groundwire.evaluate.speed.measure import Stage, observe_stages
-from groundwire.evaluate.speed.rates import Rate, measure_rate
+from groundwire.evaluate.speed.rates import Throughput, measure_rate
 from groundwire.generation import BeamSearch
 
 from .. import common, every_call, models, paper_size
@@ -214,7 +214,7 @@ class Load(msgspec.Struct, frozen=True):
     """A rate under load, by a set of metrics."""
 
     metrics: str
-    rate: Rate
+    rate: Throughput
     processor_ms: float
     """Processor time of this process for each response, all threads."""
 

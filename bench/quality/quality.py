@@ -19,7 +19,7 @@ import msgspec
 import typer
 from sklearn.metrics import roc_auc_score
 
-from groundwire.cli.evaluation import show_progress
+from groundwire.cli.evaluation import show_scoring
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.features import collect_features
 from groundwire.evaluate.calibration.fusion import LabelledFeatures
@@ -27,7 +27,7 @@ from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.datasets.examples import Example, flag_unshared_knowledge, sample_examples
 from groundwire.evaluate.report.page import write_report
 from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
-from groundwire.evaluate.scores.scoring import Scored, Settings, score_sets
+from groundwire.evaluate.scores.scoring import Scored, ScoringSettings, score_sets
 from groundwire.evaluate.statistics.analysis import Development, analyse
 from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
 from groundwire.runtime.cores import usable_cores
@@ -115,10 +115,10 @@ def main(
         sets["edits"] = [example for example, kept in zip(sets["edits"], unshared, strict=True) if kept][:EDITS]
     if "q2_wow" in sets:
         sets["q2_wow"] = add_labels(sets["q2_wow"])
-    settings = Settings(
+    settings = ScoringSettings(
         bundle, metrics=tuple(metrics.split(",")), threads=threads, workers=workers or threads or usable_cores()
     )
-    with show_progress() as watch:
+    with show_scoring() as watch:
         scored = score_sets(sets, out, settings, watch)
         tuning = Development("begin_wow_dev", sets["begin_wow_dev"], scored.sets["begin_wow_dev"])
         figures = {}

@@ -17,7 +17,8 @@ from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.features import features
 from groundwire.engine.verdict.sentences import decide_response
 from groundwire.evaluate.datasets.examples import Example
-from groundwire.evaluate.statistics.results import Estimate, MetricFigures, SetFigures
+from groundwire.evaluate.statistics.results import MetricFigures, SetFigures
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.calibration import Calibration
 
 LABELS = Path(__file__).resolve().parent / "labels" / "q2_wow_unsupported.jsonl"

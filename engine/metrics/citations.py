@@ -191,6 +191,7 @@ METRICS = (
         compute=citations,
         roles=frozenset({"embedder", "nli"}),
         order=14,
+        cites=True,
         details=_details,
     ),
 )

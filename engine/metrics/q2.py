@@ -53,7 +53,7 @@ DISCARDED = {
 }
 
 
-class Question(NamedTuple):
+class SpanQuestion(NamedTuple):
     """A generated question about a span, and why it was discarded ("" when it was kept)."""
 
     span: TextSpan
@@ -115,7 +115,7 @@ def generate_questions(
 
 def ask_response(
     request: Request, spans: Sequence[TextSpan], beams: Sequence[tuple[GeneratedQuestion, ...]], settings: Q2Options
-) -> Steps[list[Question]]:
+) -> Steps[list[SpanQuestion]]:
     """Ask the response its own questions; a question is valid when the answer is the span it was made for.
 
     With ``single``, questions of a span are asked in beam order until one is valid, ``questions_at_once`` per
@@ -123,7 +123,7 @@ def ask_response(
     """
     most = max(map(len, beams), default=1)
     step = settings.questions_at_once or 1 if settings.questions == "single" else most
-    questions: list[list[Question]] = [[] for _ in spans]
+    questions: list[list[SpanQuestion]] = [[] for _ in spans]
     waiting = [i for i, generated in enumerate(beams) if generated]
     while waiting:
         batch = [
@@ -137,7 +137,7 @@ def ask_response(
         answers, personal = results[: len(batch)], results[len(batch) :] or [False] * len(batch)
         for (i, rank, text), answer, about_speakers in zip(batch, answers, personal, strict=True):
             reason = discard_reason(spans[i], answer, about_speakers, settings.fold_accents)
-            questions[i].append(Question(spans[i], rank, text, answer.text, reason))
+            questions[i].append(SpanQuestion(spans[i], rank, text, answer.text, reason))
         waiting = [i for i in waiting if len(questions[i]) < len(beams[i]) and not _is_settled(questions[i], settings)]
     if settings.questions == "single":
         questions = [_cut_after_valid(of_span) for of_span in questions]
@@ -154,7 +154,7 @@ def discard_reason(span: TextSpan, answer: Answered, personal: bool, fold_accent
 
 
 def compare_answers(
-    kept: Sequence[Question], answers: Sequence[Answered], f1s: Sequence[float], nli: bool
+    kept: Sequence[SpanQuestion], answers: Sequence[Answered], f1s: Sequence[float], nli: bool
 ) -> Steps[list[Classified | None]]:
     """Inference labels for the answers that are there but are not word for word the span; None where not needed."""
     unequal = [nli and answer.text != "" and f1 < 1 for answer, f1 in zip(answers, f1s, strict=True)]
@@ -170,7 +170,7 @@ def compare_answers(
 def build_result(
     name: str,
     spans: Sequence[TextSpan],
-    questions: Sequence[Question],
+    questions: Sequence[SpanQuestion],
     answers: Sequence[Answered],
     f1s: Sequence[float],
     labels: Sequence[Classified | None],
@@ -218,7 +218,7 @@ def classify_response(
     settings: Q2Options,
     name: str,
     spans: Sequence[TextSpan],
-    questions: Sequence[Question],
+    questions: Sequence[SpanQuestion],
 ) -> Steps[MetricResult]:
     """Without a valid question: classify the whole ``text`` against the knowledge, both lower-cased."""
     comparisons = tuple(map(_describe_discarded, questions))
@@ -238,21 +238,21 @@ def classify_response(
     )
 
 
-def _is_settled(questions: Sequence[Question], settings: Q2Options) -> bool:
+def _is_settled(questions: Sequence[SpanQuestion], settings: Q2Options) -> bool:
     return settings.questions == "single" and any(not question.discarded for question in questions)
 
 
-def _cut_after_valid(questions: list[Question]) -> list[Question]:
+def _cut_after_valid(questions: list[SpanQuestion]) -> list[SpanQuestion]:
     # Asking several at once must not change what is kept or explained.
     valid = next((i for i, question in enumerate(questions) if not question.discarded), len(questions))
     return questions[: valid + 1]
 
 
-def _describe_discarded(question: Question) -> Comparison:
+def _describe_discarded(question: SpanQuestion) -> Comparison:
     return Comparison(question.span, question.text, question.rank, False, question.discarded, question.response_answer)
 
 
-def _compare(question: Question, answer: Answered, f1: float, label: Classified | None) -> Comparison:
+def _compare(question: SpanQuestion, answer: Answered, f1: float, label: Classified | None) -> Comparison:
     decided = {"entailment": 1.0, "contradiction": 0.0}
     return Comparison(
         question.span,

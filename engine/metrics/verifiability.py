@@ -48,6 +48,7 @@ METRICS = (
         groups=frozenset({"paper", "fast"}),
         order=5,
         uninformative=("",),
+        rates_verifiability=True,
         part=_part,
     ),
 )

@@ -17,7 +17,7 @@ from .demonyms import COUNTRY_OF
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
 from .records import Date, Measure, Name, Value
-from .statements import Read, list_mentions, read_statements
+from .statements import ReadStatement, list_mentions, read_statements
 from .tokens import Token, read_table, text_at
 from .units import CURRENCY_SIGNS
 
@@ -191,7 +191,7 @@ class Knowledge:
         ]
 
     @cached_property
-    def statements(self) -> list[tuple[Read, Location]]:
+    def statements(self) -> list[tuple[ReadStatement, Location]]:
         """What is said of two names, and where."""
         return [
             (read, Location(passage, read.start, read.end, read.sentence))

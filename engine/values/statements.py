@@ -99,7 +99,7 @@ class Mention(NamedTuple):
     end: int
 
 
-class Read(NamedTuple):
+class ReadStatement(NamedTuple):
     """A statement and where it is: characters ``start`` to ``end``."""
 
     statement: Statement
@@ -155,7 +155,7 @@ def find_mentioned(tokens: Sequence[Token], names: Iterable[Sequence[str]]) -> l
     return mentions
 
 
-def read_statements(tokens: Sequence[Token], mentions: Sequence[Mention]) -> Iterator[Read]:
+def read_statements(tokens: Sequence[Token], mentions: Sequence[Mention]) -> Iterator[ReadStatement]:
     """The statements that a text makes of two names that follow each other, in order.
 
     >>> from .names import find_names
@@ -186,7 +186,7 @@ def read_statements(tokens: Sequence[Token], mentions: Sequence[Mention]) -> Ite
         named = {*left.words, *right.words}
         keys = [(token, fold_name(token.text)) for token in sentences[number] if token.text[0].isalnum()]
         qualifiers = [key for token, key in keys if key not in named and not _is_understood(token.lower, statement)]
-        yield Read(
+        yield ReadStatement(
             statement,
             start,
             end,

@@ -16,7 +16,7 @@ from .demonyms import REGIONS
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import split_by_case
 from .records import Measure, Name, Value
-from .statements import Read, exchanges, find_mentioned, may_state, read_statements
+from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
 from .tokens import Token, iterate_tokens, read_table, tokenize
 
 MAX_COMPARISONS = 500_000
@@ -94,7 +94,7 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
     return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
 
 
-def _list_statements(tokens: Sequence[Token], knowledge: Knowledge) -> list[Read]:
+def _list_statements(tokens: Sequence[Token], knowledge: Knowledge) -> list[ReadStatement]:
     """What the response says of two names, where the knowledge makes such statements too."""
     if not may_state(tokens):
         return []
@@ -102,7 +102,7 @@ def _list_statements(tokens: Sequence[Token], knowledge: Knowledge) -> list[Read
     return list(read_statements(tokens, find_mentioned(tokens, names)))
 
 
-def _check_statement(ours: Read, knowledge: Knowledge) -> CheckedValue | None:
+def _check_statement(ours: ReadStatement, knowledge: Knowledge) -> CheckedValue | None:
     """The statement as a contradicted value if the knowledge has it with the sides exchanged, else None."""
     for theirs, location in knowledge.statements:
         one_event = ours.qualifiers <= theirs.words and theirs.is_single

@@ -1,9 +1,10 @@
-"""The citations of a score: those of its metric ``citations``, but for sentences that state nothing."""
+"""The citations of a score: those that a metric with ``cites`` found, but for sentences that state nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..metrics import find
 from ..schema.explanations import CitationsExplanation, PassageRange
 from ..schema.results import Citation, MetricResult, SentenceVerdict
 
@@ -13,7 +14,7 @@ def list_citations(results: Mapping[str, MetricResult], decided: Sequence[Senten
 
     ``decided`` are the sentences with their verdicts, as far as there are any.
     """
-    result = results.get("citations")
+    result = find_citing(results)
     if result is None or result.status != "scored" or not isinstance(result.explanation, CitationsExplanation):
         return ()
     silent = {(part.start, part.end) for part in decided if part.verdict.label == "unverifiable"}
@@ -24,6 +25,11 @@ def list_citations(results: Mapping[str, MetricResult], decided: Sequence[Senten
         for candidate in sentence.candidates
         if candidate.support >= result.explanation.min_support
     )
+
+
+def find_citing(results: Mapping[str, MetricResult]) -> MetricResult | None:
+    """The result of the metric that cites (``Metric.cites``); None without one."""
+    return next((result for name, result in results.items() if (metric := find(name)) and metric.cites), None)
 
 
 def number_evidence(citations: Iterable[Citation]) -> dict[PassageRange, int]:

@@ -15,7 +15,7 @@ from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..operating_point import find_operating_point
 from ..schema.results import Label, MetricResult, Status, Verdict
-from .features import features, name_metric
+from .features import features, find_verifiability, name_metric
 from .fusions import choose_fusion
 from .threshold import is_consistent
 
@@ -49,7 +49,7 @@ def decide(
         fusion=fusion.name,
         absent=absent,
     )
-    checkable = numbers.get("verifiability")
+    checkable = find_verifiability(numbers)
     unverifiable = calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable
     missing = {
         name_metric(feature.name): None for feature in fusion.features if feature.needed and feature.name in absent
@@ -125,7 +125,7 @@ def decide_sentence(
         max_false_positive_rate=None,
         absent=absent,
     )
-    checkable = numbers.get("verifiability") if check_verifiable else None
+    checkable = find_verifiability(numbers) if check_verifiable else None
     if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
         return replace(unknown, label="unverifiable")
     if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in fusion.features):

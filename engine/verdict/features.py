@@ -48,6 +48,17 @@ def find_feature(name: str) -> tuple[Metric, str] | None:
     return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
 
 
+def rates_verifiability(name: str) -> bool:
+    """Whether a metric's value says if there is anything to check (``Metric.rates_verifiability``)."""
+    metric = find(name)
+    return metric is not None and metric.rates_verifiability
+
+
+def find_verifiability(numbers: Mapping[str, float]) -> float | None:
+    """How verifiable the text of these features is, 0–1; None where no metric says so."""
+    return next((number for name, number in numbers.items() if rates_verifiability(name)), None)
+
+
 def is_probability(feature: str) -> bool:
     """Whether a feature is a model's probability, so that its logit counts."""
     known = find_feature(feature)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from groundwire.engine.metrics.detector import detector
+from groundwire.engine.metrics.detector import detector, is_detector
 from groundwire.engine.schema.explanations import DetectorExplanation
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
@@ -153,12 +153,12 @@ class DetectorAnswers:
 def find_detector(bundle: Bundle, role: str) -> ClassifierRole:
     """The record of a detector; InvalidRequest when the bundle has none of that name, or it cannot be tuned."""
     record = bundle.manifest.roles.get(role)
-    if isinstance(record, ClassifierRole) and role.startswith("detector.") and record.template.second is not None:
+    if isinstance(record, ClassifierRole) and is_detector(role) and record.template.second is not None:
         return record
     known = [
         name
         for name, other in bundle.manifest.roles.items()
-        if name.startswith("detector.") and isinstance(other, ClassifierRole) and other.template.second is not None
+        if is_detector(name) and isinstance(other, ClassifierRole) and other.template.second is not None
     ]
     raise InvalidRequest(
         f"{bundle.directory} has no detector {role!r} that reads knowledge and response; it has "

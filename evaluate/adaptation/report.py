@@ -11,11 +11,11 @@ import numpy as np
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Verdict
 from groundwire.engine.verdict.sentences import decide_response
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.calibration import ProfileName
 
 from ..statistics.estimates import Bools, Floats, roc_auc, share
 from ..statistics.resampling import Resamples, estimate
-from ..statistics.results import Estimate
 from .fitting import CANDIDATES, Candidate, Fit, Material, Rows, fit_candidates
 from .rows import FOLDS, RowCounts
 

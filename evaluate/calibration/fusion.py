@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from groundwire.engine.verdict.features import find_feature, is_probability
+from groundwire.engine.verdict.features import find_feature, find_verifiability, is_probability
 from groundwire.engine.verdict.refutation import find_refutation, logit
 from groundwire.runtime.calibration import Quantity, bounded_logit
 from groundwire.runtime.errors import InvalidRequest
@@ -55,7 +55,7 @@ class LabelledFeatures(NamedTuple):
     sentences: tuple[Mapping[str, float], ...] = ()
     """The features of each sentence (``features_of_part``) of a response of several; else empty."""
     quantities: Mapping[Quantity, float] = {}
-    """How the response looks (``statistics.shift.describe_texts``)."""
+    """How the response looks (``groundwire.monitor.shift.describe_texts``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,8 @@ class FusionModel:
             numbers
             for numbers in sentences
             if verifiable is None
-            or numbers.get("verifiability", 1.0) >= verifiable
+            or (rate := find_verifiability(numbers)) is None
+            or rate >= verifiable
             or find_refutation(numbers) is not None
         ]
         known = ~np.isnan(tabulate_features(stated, self.names)) if stated else np.zeros((0, len(self.names)))

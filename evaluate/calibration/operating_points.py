@@ -13,8 +13,9 @@ import numpy as np
 
 from groundwire.engine.metrics import find
 from groundwire.engine.operating_point import find_threshold, smallest_level
-from groundwire.engine.verdict.features import is_probability, name_metric
+from groundwire.engine.verdict.features import is_probability, name_metric, rates_verifiability
 from groundwire.engine.verdict.threshold import normalized
+from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.calibration import (
     Calibration,
     Feature,
@@ -28,7 +29,6 @@ from groundwire.runtime.calibration import (
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.estimates import Bools, Floats, best_f1_threshold
-from ..statistics.shift import describe_distributions
 from .fusion import (
     FusionModel,
     FusionOptions,
@@ -72,7 +72,7 @@ def fit_calibration(
     if not set(full.metrics) <= set(fast) and wanted:
         fitted = fit_fusion("fast", quick, fast, replace(options, features=wanted))
         fusions += [fitted] if fitted is not None else []
-    checks = any(name.endswith("verifiability") for name in metrics)
+    checks = any(map(rates_verifiability, metrics))
     return Calibration(
         fitted_on=tuple(dict.fromkeys(example.set for example in examples)),
         rows=len(examples),
@@ -116,7 +116,7 @@ def fit_fusion(
         for i in used
     )
     read = tuple(name for name in metrics if any(name_metric(feature.name) == name for feature in features))
-    checks = [name for name in metrics if name.endswith("verifiability") or _refutes(name)]
+    checks = [name for name in metrics if rates_verifiability(name) or _refutes(name)]
     # A response without a needed feature gets no probability, so it says nothing about those that do.
     decided: Bools = np.asarray(known[:, [i for i in used if model.names[i] in needed]].all(1), dtype=bool)
     consistent = np.asarray(labels_of(examples) == 1)

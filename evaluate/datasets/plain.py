@@ -26,14 +26,14 @@ JOINT = " + "
 """Separates the names of several systems that gave the same response, which is one example."""
 
 
-class Range(msgspec.Struct, frozen=True):
+class CharacterRange(msgspec.Struct, frozen=True):
     """Characters of the response; other fields are ignored."""
 
     start: int
     end: int
 
 
-class Line(msgspec.Struct, frozen=True):
+class ExampleLine(msgspec.Struct, frozen=True):
     """One line of JSON; ``build_examples`` says which fields are required."""
 
     id: str | int | None = None
@@ -51,7 +51,7 @@ class Line(msgspec.Struct, frozen=True):
     verifiable: bool | None = None
     hallucination: bool | None = None
     """Whether it says what the knowledge does not, right or wrong."""
-    unsupported: list[Range] | None = None
+    unsupported: list[CharacterRange] | None = None
     """Of ``response``; an empty list says that all of it is supported."""
     evidence: list[PassageRange] | None = None
     """Of ``knowledge``; an empty list says that none of it supports the response."""
@@ -68,7 +68,7 @@ class Line(msgspec.Struct, frozen=True):
     subsets: list[str] | None = None
 
 
-def build_examples(number: int, line: Line) -> Iterator[Example]:
+def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
     """One example, or two of a pair; ExampleError when a field is missing or its value is not allowed."""
     if line.knowledge is None:
         raise ExampleError("no knowledge")
@@ -105,7 +105,7 @@ def build_examples(number: int, line: Line) -> Iterator[Example]:
         raise ExampleError("no response, and no pair of consistent and inconsistent")
 
 
-def _read_ranges(ranges: list[Range] | None, response: str) -> tuple[tuple[int, int], ...] | None:
+def _read_ranges(ranges: list[CharacterRange] | None, response: str) -> tuple[tuple[int, int], ...] | None:
     if ranges is None:
         return None
     for part in ranges:
@@ -172,7 +172,7 @@ def read_json(source: Source) -> Items:
 
     def convert(number: int, entry: Any) -> Iterator[Example]:
         row = _rename(entry, source) if isinstance(entry, dict) else entry
-        return build_examples(number, convert_record(Line, row))
+        return build_examples(number, convert_record(ExampleLine, row))
 
     return convert_entries(source.entries(), convert)
 
@@ -223,7 +223,7 @@ def _read_cells(number: int, cells: dict[str, Any]) -> Iterator[Example]:
     fields["history"] = [
         turn for turn in (history.splitlines() if isinstance(history, str) else history) if turn.strip()
     ]
-    return build_examples(number, convert_record(Line, fields))
+    return build_examples(number, convert_record(ExampleLine, fields))
 
 
 JSONL = Format("JSON Lines with response, knowledge and perhaps label, grade, history, …", _sniff_json, read_json)

@@ -20,9 +20,10 @@ from markupsafe import Markup
 
 from groundwire.engine.metrics import find
 from groundwire.engine.schema.explanations import REASONS
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
-from ..statistics.results import ErrorCase, Estimate, MetricFigures, Results
+from ..statistics.results import ErrorCase, MetricFigures, Results
 from . import tables, text
 from .tables import Value
 from .views import SetView, build_views

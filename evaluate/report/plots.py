@@ -15,7 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from ..statistics.results import Curve, Decision, Estimate, Histogram, MetricFigures, Reliability
+from groundwire.monitor.records import Estimate
+
+from ..statistics.results import Curve, Decision, Histogram, MetricFigures, Reliability
 from .drawing import (
     CARD,
     CONSISTENT,

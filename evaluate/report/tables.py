@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..statistics.results import Decision, Estimate, MetricFigures, SetFigures, Shift, VerdictFigures
-from ..statistics.shift import QUANTITIES
+from groundwire.monitor.records import Estimate, Shift
+from groundwire.monitor.shift import QUANTITIES
+
+from ..statistics.results import Decision, MetricFigures, SetFigures, VerdictFigures
 
 Kind: TypeAlias = Literal["number", "share", "count", "range", "heat"]
 """How a value is shown: with three decimals, in per cent, as a count, always with its interval (the intervals of other

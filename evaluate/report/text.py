@@ -16,7 +16,7 @@ from groundwire.engine.verdict.citations import number_evidence
 _BREAK = re.compile(r"(?<=[_./\-])(?=\w)")
 
 
-class Piece(NamedTuple):
+class CoveredPart(NamedTuple):
     """A part of a response that the same spans cover."""
 
     text: str
@@ -38,7 +38,7 @@ class PassagePiece(NamedTuple):
 
 def split_into_pieces(
     response: str, unsupported: Sequence[UnsupportedSpan], citations: Sequence[Citation] = ()
-) -> tuple[Piece, ...]:
+) -> tuple[CoveredPart, ...]:
     """``response``, split wherever a span begins or ends, or a sentence with a citation ends; the pieces in order are
     the whole response.
 
@@ -58,7 +58,7 @@ def split_into_pieces(
             if _range(response, span)[0] <= start and end <= _range(response, span)[1]
         ]
         out.append(
-            Piece(
+            CoveredPart(
                 response[start:end],
                 tuple(number for number, _ in covering),
                 tuple(number for number, span in covering if _range(response, span)[1] == end),

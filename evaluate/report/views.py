@@ -37,7 +37,7 @@ class Tick(NamedTuple):
     high: float
 
 
-class Scale(NamedTuple):
+class ChartScale(NamedTuple):
     """ROC-AUC of all metrics on one line, best first."""
 
     start: float
@@ -53,7 +53,7 @@ class SetView(NamedTuple):
     """The prefix of its ids and file names, unique in the page."""
     ranked: tuple[MetricFigures, ...]
     lead: MetricFigures | None
-    scale: Scale | None
+    scale: ChartScale | None
     curves: tuple[Plot, ...]
     histograms: tuple[Plot, ...]
     reliability: tuple[Plot, ...]
@@ -136,7 +136,7 @@ def _name_limit(metrics: int) -> str:
     return f" of {plots.MAX_CURVES} of {metrics} metrics, the best ones" if metrics > plots.MAX_CURVES else ""
 
 
-def _build_scale(ranked: Sequence[MetricFigures]) -> Scale | None:
+def _build_scale(ranked: Sequence[MetricFigures]) -> ChartScale | None:
     areas = [
         (metric.metric, metric.roc_auc)
         for metric in ranked
@@ -153,7 +153,7 @@ def _build_scale(ranked: Sequence[MetricFigures]) -> Scale | None:
         Tick(name, area.value, position_of(area.value), position_of(area.low), position_of(area.high))
         for name, area in areas
     )
-    return Scale(start, tuple(ticks))
+    return ChartScale(start, tuple(ticks))
 
 
 def _make_slug(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Score
@@ -21,7 +22,6 @@ from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example
-from ..statistics.estimates import Floats
 from .scoring import request_key
 
 FUSED = "fused"
@@ -47,7 +47,7 @@ class ExampleValues(Record, frozen=True):
 class MetricValues(NamedTuple):
     """One metric on all examples of a set."""
 
-    values: Floats
+    values: NDArray[np.float64]
     """[examples]; NaN where the metric did not score, which no figure counts as a number."""
     statuses: dict[str, int]
     """How often each status occurred, the most frequent first."""

@@ -30,7 +30,7 @@ from groundwire.runtime.local import identify, merge_roles
 from groundwire.runtime.ort.device import DeviceChoice, choose_device
 
 from ..datasets.examples import Example
-from .workers import RequestScorer, Workers
+from .workers import RequestScorer, ScoringProcesses
 
 SCORES = "scores"
 CALIBRATION = "calibration.json"
@@ -54,7 +54,7 @@ class Stored(msgspec.Struct, frozen=True):
         return is_final((self.score.status, *(result.status for result in self.score.metrics.values())))
 
 
-class Settings(NamedTuple):
+class ScoringSettings(NamedTuple):
     """How examples are scored. A setting that is left out is that of stored scores, else the engine's default."""
 
     bundle: str | Path | None = None
@@ -97,7 +97,7 @@ class Settings(NamedTuple):
             return self.load()
         self.plan()
         threads = max(1, (self.threads or usable_cores()) // self.workers)
-        return Workers(self._replace(threads=threads, workers=1).load, self.workers)
+        return ScoringProcesses(self._replace(threads=threads, workers=1).load, self.workers)
 
 
 class Scored(NamedTuple):
@@ -120,6 +120,36 @@ def request_key(example: Example) -> str:
     return digest_request(_build_request(example))
 
 
+class ScoreStore:
+    """The scores of one set: those in its file, and those that are added to it."""
+
+    def __init__(self, name: str, folder: Path, examples: Sequence[Example]) -> None:
+        """Open ``folder/NAME.jsonl``, which is locked until ``file.close``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name = name
+        self._keys = [request_key(example) for example in examples]
+        self.requests = {key: _build_request(example) for key, example in zip(self._keys, examples, strict=True)}
+        """By key: examples that differ in their labels only have one request."""
+        self.file = ResultsFile(folder / f"{name}.jsonl", Stored)
+        self._scores = {entry.key: entry.score for entry in self.file.entries if entry.is_final}
+        self.missing = {key: None for key in self.requests if key not in self._scores}
+        """Keys of the requests without a score, in order."""
+
+    def get(self, key: str) -> Score | None:
+        """Return the stored score of a request; it need not be one of the set."""
+        return self._scores.get(key)
+
+    def put(self, key: str, score: Score) -> None:
+        """Add the score of a request to the file."""
+        self.file.append(Stored(key, score))
+        self._scores[key] = score
+        self.missing.pop(key, None)
+
+    def list_scores(self) -> list[Score]:
+        """Return the scores in the order of the examples; every request must have one."""
+        return [self._scores[key] for key in self._keys]
+
+
 Watch = Callable[[str, int, int], None]
 """Called with the set's name, how many of its requests are scored, and how many it has."""
 
@@ -127,7 +157,7 @@ Watch = Callable[[str, int, int], None]
 def score_sets(
     sets: Mapping[str, Sequence[Example]],
     directory: Path,
-    settings: Settings | None = None,
+    settings: ScoringSettings | None = None,
     watch: Watch = lambda name, done, total: None,
 ) -> Scored:
     """The scores of all examples: those stored in ``directory``, else the engine's, which are then stored there.
@@ -137,60 +167,41 @@ def score_sets(
     anything is scored, when stored scores were made with other settings than those requested now, or with settings that
     differ among them.
     """
-    settings = settings or Settings()
+    settings = settings or ScoringSettings()
     if empty := [name for name, examples in sets.items() if not examples]:
         raise InvalidRequest(f"{', '.join(empty)} holds no examples to score.")
-    folder = directory / SCORES
-    folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        files: dict[str, ResultsFile[Stored]] = {}
-        for name in sets:
-            files[name] = ResultsFile(folder / f"{name}.jsonl", Stored)
-            stack.callback(files[name].close)
-        keyed = {name: {request_key(example): example for example in examples} for name, examples in sets.items()}
-        scores = {
-            name: {entry.key: entry.score for entry in file.entries if entry.is_final} for name, file in files.items()
-        }
-        lacking: dict[str, list[str]] = {}  # by request key, the sets that have no score for it yet
-        done = {name: len(scores[name].keys() & keyed[name].keys()) for name in sets}
-        for name, by_key in keyed.items():
-            for key in by_key:
-                if key not in scores[name]:
-                    lacking.setdefault(key, []).append(name)
+        stores: list[ScoreStore] = []
+        for name, examples in sets.items():
+            stores.append(ScoreStore(name, directory / SCORES, examples))
+            stack.callback(stores[-1].file.close)
+        lacking: dict[str, list[ScoreStore]] = {}
+        for store in stores:
+            for key in store.missing:
+                lacking.setdefault(key, []).append(store)
         given = None if settings.calibration is None else Calibration.load(settings.calibration)
         plan = settings.plan(given) if settings.can_contradict() or lacking else None
-        made_with = (
-            _strip_calibration(plan.signature)
-            if plan
-            else next(e.made_with for file in files.values() for e in file.entries)
-        )
-        for file in files.values():
-            file.check(made_with)
-
-        def keep(key: str, score: Score) -> None:
-            for name in lacking[key]:
-                files[name].append(Stored(key, score))
-                scores[name][key] = score
-                done[name] += 1
-
+        made_with = _strip_calibration(plan.signature) if plan else stores[0].file.entries[0].made_with
+        for store in stores:
+            store.file.check(made_with)
         # A request that another set has a score for needs no new one. All others go in one stream, so that no process
         # waits at the end of a set.
-        known = {key: score for by_key in scores.values() for key, score in by_key.items()}
-        for key in lacking:
-            if key in known:
-                keep(key, known[key])
-        todo = [key for key in lacking if key not in known]
-        if plan is not None and todo:
+        for key in list(lacking):
+            score = next((score for store in stores if (score := store.get(key)) is not None), None)
+            if score is not None:
+                for store in lacking.pop(key):
+                    store.put(key, score)
+        if plan is not None and lacking:
             engine = stack.enter_context(settings.scorer())
-            requests = (_build_request(keyed[lacking[key][0]][key]) for key in todo)
+            requests = (lacking_in[0].requests[key] for key, lacking_in in lacking.items())
             scored = engine.score_many(requests, metrics=plan.names, options=plan.options)
-            for key, score in zip(todo, scored, strict=True):
-                keep(key, score)
-                name = lacking[key][0]
-                watch(name, done[name], len(keyed[name]))
+            for (key, lacking_in), score in zip(lacking.items(), scored, strict=True):
+                for store in lacking_in:
+                    store.put(key, score)
+                first = lacking_in[0]
+                watch(first.name, len(first.requests) - len(first.missing), len(first.requests))
         calibration = _choose_calibration(directory / CALIBRATION, given, plan)
-    ordered = {name: [scores[name][request_key(example)] for example in examples] for name, examples in sets.items()}
-    return Scored(ordered, made_with, calibration)
+    return Scored({store.name: store.list_scores() for store in stores}, made_with, calibration)
 
 
 def _choose_calibration(path: Path, given: Calibration | None, plan: Plan | None) -> Calibration | None:

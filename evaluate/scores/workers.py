@@ -28,14 +28,14 @@ AHEAD = 4
 
 
 class RequestScorer(Protocol):
-    """Scores requests: an ``Engine``, or ``Workers``."""
+    """Scores requests: an ``Engine``, or ``ScoringProcesses``."""
 
     def score_many(self, items: Iterable[Request], *, metrics: tuple[str, ...], options: Options) -> Iterator[Score]:
         """Yield one Score per request, in order."""
         ...
 
 
-class Workers:
+class ScoringProcesses:
     """``count`` processes that each load an engine with ``load``, a picklable function without arguments."""
 
     def __init__(self, load: Callable[[], Engine], count: int) -> None:
@@ -44,7 +44,7 @@ class Workers:
         self._count = count
         self._pool = ProcessPoolExecutor(count, context, _load_engine, (load,))
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> ScoringProcesses:
         return self
 
     def __exit__(

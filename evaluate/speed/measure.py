@@ -16,7 +16,7 @@ from groundwire.engine.schema.results import Request, Score
 
 from .dialogues import vary_requests
 from .memory import peak_mb, resident_mb, used_gpu_mb
-from .rates import Rate, measure_rate
+from .rates import Throughput, measure_rate
 from .records import Timing
 
 WARM_UP = 2
@@ -49,7 +49,7 @@ class GroupRate(msgspec.Struct, frozen=True):
     """Responses per second by a group of metrics."""
 
     group: str
-    rate: Rate
+    rate: Throughput
 
 
 class Memory(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from groundwire.engine.schema.results import Request
 from .records import Timing
 
 
-class Rate(msgspec.Struct, frozen=True):
+class Throughput(msgspec.Struct, frozen=True):
     """Callers that each ask one request after another."""
 
     in_flight: int
@@ -49,7 +49,7 @@ def measure_rate(
     metrics: Sequence[str] | str | None = None,
     options: Options | None = None,
     at_least: int = 1,
-) -> Rate:
+) -> Throughput:
     """Score ``requests`` with ``in_flight`` callers until they end, or ``seconds`` have passed and ``at_least`` have
     finished; give the rest up.
 
@@ -76,7 +76,7 @@ async def _measure(
     in_flight: int,
     seconds: float,
     at_least: int,
-) -> Rate:
+) -> Throughput:
     done = _Finished()
     started = time.perf_counter()
     stopped: list[float] = []
@@ -115,7 +115,7 @@ async def _wait(seconds: float, enough: asyncio.Event) -> None:
     await enough.wait()
 
 
-def _count(done: _Finished, started: float, end: float, in_flight: int) -> Rate:
+def _count(done: _Finished, started: float, end: float, in_flight: int) -> Throughput:
     busy = [index for index, moment in enumerate(done.ends) if moment <= end]
     if len(busy) > 2 * in_flight:
         chosen, since = busy[in_flight:], done.ends[busy[in_flight - 1]]
@@ -126,4 +126,4 @@ def _count(done: _Finished, started: float, end: float, in_flight: int) -> Rate:
     spent = max(until - since, 1e-9)
     latency = Timing.of(done.spent_ms[index] for index in chosen) if chosen else None
     statuses = Counter(done.statuses[index] for index in chosen)
-    return Rate(in_flight, len(chosen), spent, len(chosen) / spent, latency, dict(statuses))
+    return Throughput(in_flight, len(chosen), spent, len(chosen) / spent, latency, dict(statuses))

@@ -48,7 +48,7 @@ class Timing(msgspec.Struct, frozen=True):
         return cls(median, ordered[ranks[0]], ordered[ranks[1]], len(ordered))
 
 
-class Target(msgspec.Struct, frozen=True):
+class PerformanceTarget(msgspec.Struct, frozen=True):
     """A performance target of the project, and whether this run meets it."""
 
     name: str
@@ -59,12 +59,12 @@ class Target(msgspec.Struct, frozen=True):
     passed: bool
 
     @classmethod
-    def at_most(cls, name: str, measured: float, limit: float, unit: str) -> Target:
+    def at_most(cls, name: str, measured: float, limit: float, unit: str) -> PerformanceTarget:
         """``measured`` should not exceed ``limit``."""
         return cls(name, measured, "<=", limit, unit, measured <= limit)
 
     @classmethod
-    def at_least(cls, name: str, measured: float, limit: float, unit: str) -> Target:
+    def at_least(cls, name: str, measured: float, limit: float, unit: str) -> PerformanceTarget:
         """``measured`` should reach ``limit``."""
         return cls(name, measured, ">=", limit, unit, measured >= limit)
 
@@ -111,7 +111,7 @@ class Report(msgspec.Struct, Generic[T], frozen=True):
     machine: Machine
     settings: dict[str, int | float | str | None]
     results: T
-    targets: tuple[Target, ...] = ()
+    targets: tuple[PerformanceTarget, ...] = ()
 
     def write(self, path: Path) -> None:
         """Write the file, in whole or not at all: a run that is cut keeps what it wrote before."""
@@ -125,7 +125,7 @@ def make_report(
     benchmark: str,
     settings: dict[str, int | float | str | None],
     results: T,
-    targets: Iterable[Target] = (),
+    targets: Iterable[PerformanceTarget] = (),
 ) -> Report[T]:
     """The report of a benchmark that ends now on this machine."""
     when = datetime.now(UTC).isoformat(timespec="seconds")

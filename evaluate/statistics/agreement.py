@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from groundwire.engine.metrics import find
+from groundwire.engine.verdict.features import is_probability as has_probability
 from groundwire.engine.verdict.threshold import are_consistent
 
 from ..scores.metric_values import FUSED, MetricValues
@@ -40,7 +41,7 @@ def is_bounded(metric: str) -> bool:
 
 def is_probability(metric: str) -> bool:
     """Whether the metric's value claims to be the probability of "consistent"."""
-    return metric == FUSED or metric.startswith("detector.")
+    return metric == FUSED or has_probability(metric)
 
 
 def measure_agreement(

@@ -10,6 +10,7 @@ import numpy as np
 
 from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.results import Score, Verdict
+from groundwire.engine.verdict.features import rates_verifiability
 from groundwire.engine.verdict.sentences import decide_response
 from groundwire.engine.verdict.threshold import HALF
 from groundwire.runtime.calibration import Calibration, ProfileName
@@ -25,8 +26,6 @@ from .marking import measure_marking
 from .results import MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
 from .shift import compare_with_calibration, explain_shift
 
-VERIFIABILITY = "verifiability"
-"""The metric that scores whether there is anything to check, and not consistency."""
 MAX_PARTS = 30
 """Most sources, or systems, with figures of their own; with more, each would have a few examples only."""
 
@@ -72,7 +71,7 @@ def analyse(
     metrics = {
         metric: measure_agreement(metric, column, human, _list_thresholds(metric, tuned), parts)
         for metric, column in columns.items()
-        if metric != VERIFIABILITY
+        if not rates_verifiability(metric)
     }
     leading = _choose_leading(metrics)
     shifts = compare_with_calibration(examples, scores, calibration)
@@ -99,7 +98,7 @@ def analyse(
         questions=_measure_questions(scores, human),
         errors=find_errors(examples, scores, columns, leading, human) if leading else (),
         leading=leading,
-        verifiability=_measure_verifiability(examples, columns.get(VERIFIABILITY), human),
+        verifiability=_measure_verifiability(examples, _find_verifiability(columns), human),
         notes=tuple(notes),
         marking=measure_marking(examples, scores, human),
         citing=measure_citing(examples, scores, human),
@@ -178,10 +177,14 @@ def _measure_verdicts(
     )
 
 
+def _find_verifiability(columns: Mapping[str, MetricValues]) -> MetricValues | None:
+    return next((column for metric, column in columns.items() if rates_verifiability(metric)), None)
+
+
 def _measure_verifiability(
     examples: Sequence[Example], column: MetricValues | None, human: HumanLabels
 ) -> VerifiabilityFigures | None:
-    """The metric ``verifiability`` against the human labels of the same question."""
+    """The metric that rates verifiability against the human labels of the same question."""
     if column is None:
         return None
     labelled: Bools = np.array([example.verifiable is not None for example in examples], dtype=bool)

@@ -9,6 +9,7 @@ import numpy as np
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.sentences import sentences
+from groundwire.engine.verdict.citations import find_citing
 
 from ..datasets.examples import Example
 from .human_labels import HumanLabels
@@ -21,12 +22,12 @@ def measure_citing(examples: Sequence[Example], scores: Sequence[Score], human: 
 
     Counted are sentences of the knowledge, over all responses together. Precision is the share of the cited ones that
     touch the evidence, recall the share of those that touch it which are cited. A response that states nothing cites
-    nothing; one of which the metric ``citations`` says nothing is left out.
+    nothing; one without the result of a metric that cites is left out.
     """
     counts = np.zeros((3, len(examples)))
     known = 0
     for index, (example, score) in enumerate(zip(examples, scores, strict=True)):
-        result = score.metrics.get("citations")
+        result = find_citing(score.metrics)
         if example.evidence is None or result is None or result.status not in ("scored", "nothing_to_verify"):
             continue
         known += 1

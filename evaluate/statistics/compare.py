@@ -15,13 +15,14 @@ import msgspec
 import numpy as np
 
 from groundwire.engine.schema.base import Record
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
 from ..scores.metric_values import VALUES, ExampleValues, load_values
 from .estimates import Floats
 from .human_labels import HumanLabels
 from .resampling import adjust_p_values, p_value
-from .results import Estimate, Results
+from .results import Results
 
 FigureName: TypeAlias = Literal["roc_auc", "ranking", "spearman"]
 FIGURES: dict[FigureName, Callable[[HumanLabels, Floats], Floats | None]] = {
@@ -52,7 +53,7 @@ class Run(NamedTuple):
         return cls(results, {figures.name: load_values(folder / f"{figures.name}.jsonl") for figures in results.sets})
 
 
-class Difference(Record, frozen=True):
+class FigureDifference(Record, frozen=True):
     """One figure of one metric on one set, in both runs, on the examples that have a value in both."""
 
     set: str
@@ -75,7 +76,7 @@ class Difference(Record, frozen=True):
         return -self.difference.value * 100 > points and self.adjusted_p < SIGNIFICANT
 
 
-class Comparison(Record, frozen=True):
+class RunComparison(Record, frozen=True):
     """Every difference of two runs, and what only one of them has."""
 
     a: str
@@ -84,7 +85,7 @@ class Comparison(Record, frozen=True):
     repeats: int
     """Bootstrap samples: those asked for, or as many as the correction of all the p values needs."""
     seed: int
-    differences: tuple[Difference, ...]
+    differences: tuple[FigureDifference, ...]
     missing: tuple[str, ...]
     """What A has and B lacks: sets, metrics, examples with a value. A gate must not take these for "no worse"."""
     notes: tuple[str, ...] = ()
@@ -93,7 +94,7 @@ class Comparison(Record, frozen=True):
 
 def compare_runs(
     a: Run, b: Run, *, metrics: Sequence[str] | None = None, repeats: int = 1000, seed: int = 0
-) -> Comparison:
+) -> RunComparison:
     """The differences of ``b`` from ``a``, of all their common metrics or of ``metrics``.
 
     ``repeats`` is the least number of bootstrap samples. More are drawn for many figures, since the smallest p, of
@@ -113,7 +114,7 @@ def compare_runs(
     notes = [f"Only B has the set {name}." for name in b.sets if name not in a.sets]
     all_shared = [_Shared.of(name, a.sets[name], b.sets[name], metrics) for name in common]
     repeats = max(repeats, math.ceil(2 / SIGNIFICANT) * sum(shared.count_figures() for shared in all_shared))
-    differences: list[Difference] = []
+    differences: list[FigureDifference] = []
     for shared in all_shared:
         differences += shared.differences(repeats, seed)
         missing += shared.missing
@@ -122,7 +123,7 @@ def compare_runs(
     differences = [
         msgspec.structs.replace(difference, adjusted_p=p) for difference, p in zip(differences, adjusted, strict=True)
     ]
-    return Comparison(
+    return RunComparison(
         a.results.signature, b.results.signature, repeats, seed, tuple(differences), tuple(missing), tuple(notes)
     )
 
@@ -169,7 +170,7 @@ class _Shared(NamedTuple):
         kinds = len(set(labels.consistent[labels.labelled].tolist())) == 2, labels.pairs.contexts, labels.has_grades
         return len(self.metrics) * sum(map(bool, kinds))
 
-    def differences(self, repeats: int, seed: int) -> Iterator[Difference]:
+    def differences(self, repeats: int, seed: int) -> Iterator[FigureDifference]:
         """Every figure that is defined in both runs; a figure that only A has is added to ``missing``."""
         labels = HumanLabels([example for example, _ in self.pairs], repeats, seed)
         for metric in self.metrics:
@@ -187,7 +188,7 @@ class _Shared(NamedTuple):
                 if after is None or difference is None:
                     self.missing.append(f"{figure} of {metric} on {self.name}, undefined there")
                 else:
-                    yield Difference(
+                    yield FigureDifference(
                         set=self.name,
                         metric=metric,
                         figure=figure,

@@ -11,9 +11,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from groundwire.monitor.records import Estimate
+
 from .estimates import Bools, Floats, roc_auc, share, spearman
 from .resampling import Resamples, estimate
-from .results import Estimate
 
 
 class LabelledExample(Protocol):

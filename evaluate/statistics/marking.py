@@ -8,11 +8,12 @@ import numpy as np
 
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.words import WORD
+from groundwire.monitor.records import Estimate
 
 from ..datasets.examples import Example
 from .estimates import Floats
 from .human_labels import HumanLabels
-from .results import ClassFigures, Estimate, MarkingFigures
+from .results import ClassFigures, MarkingFigures
 
 
 def measure_marking(examples: Sequence[Example], scores: Sequence[Score], human: HumanLabels) -> MarkingFigures | None:

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from groundwire.monitor.records import Estimate
+
 from .estimates import Bools, Floats, Statistic
-from .results import Estimate
 
 MAX_BLOCKS = 200
 """Blocks of contexts that the jackknife leaves out one at a time: single contexts where there are no more."""

@@ -7,26 +7,18 @@ A metric is compared with human labels only on the examples where it has a value
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation, UnsupportedSpan
-from groundwire.runtime.calibration import Quantity
+from groundwire.monitor.records import Estimate, Shift
 from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 SCHEMA = 2
 """Version of ``results.json``. Schema 1 had other names for the same figures and is still read."""
-
-
-class Estimate(Record, frozen=True):
-    """A number and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 class Curve(Record, frozen=True):
@@ -116,25 +108,9 @@ class MetricFigures(Record, frozen=True):
     """The same of "consistent"."""
     histogram: Histogram | None = None
     reliability: Reliability | None = None
-    """Only for probabilities: ``fused``, detectors."""
+    """Only for probabilities: ``fused``, and metrics whose value is one (``Metric.probabilities``)."""
     by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
     """ROC-AUC by ``Example.source`` and, where there are several systems, by ``Example.system`` (``system=NAME``)."""
-
-
-Band: TypeAlias = Literal["alike", "shifted", "different"]
-"""``alike``: an index below 0.1, or no more than by chance; ``different``: above 0.25."""
-
-
-class Shift(Record, frozen=True):
-    """How far the consistent responses of a set are from those of the calibration, in one quantity (``shift``)."""
-
-    quantity: Quantity
-    examples: int
-    index: float
-    """Population stability index."""
-    by_chance: float
-    """What the index is at most in 95 of 100 samples of this size without any shift."""
-    band: Band
 
 
 class VerdictFigures(Record, frozen=True):

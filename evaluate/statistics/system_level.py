@@ -14,8 +14,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import rankdata
 
+from groundwire.monitor.records import Estimate
+
 from .estimates import Floats
-from .results import Estimate, SystemLevel
+from .results import SystemLevel
 
 SHARES = (5, 10, 15, 20, 25)
 """Per cent of a system's responses that are inconsistent."""

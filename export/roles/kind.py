@@ -15,7 +15,7 @@ from ..checkpoint import Checkpoint
 from ..options import RoleOptions
 from ..store import RoleFiles
 from ..trace import quiet
-from ..verify.outcome import Reference
+from ..verify.outcome import ReferenceOutputs
 
 
 class CommonFields(TypedDict):
@@ -40,7 +40,7 @@ class Conversion:
     """A checkpoint as float32 graphs, and what its role's record will say."""
 
     graphs: Mapping[str, ir.Model]
-    """By file name, in the order in which ``Reference.compare`` takes them."""
+    """By file name, in the order in which ``ReferenceOutputs.compare`` takes them."""
     template: Template
     """How the fixed texts of the parity check become model inputs."""
     record: Callable[[CommonFields], Role]
@@ -67,10 +67,10 @@ class ExportKind(Kind):
     """Loads a checkpoint; ExportError when it is missing or of another kind."""
     convert: Callable[[str, Checkpoint, RoleOptions], Conversion]
     """Converts the checkpoint of a role; ExportError when the options or the labels do not fit it."""
-    build_reference: Callable[[Checkpoint, Template], Reference]
+    build_reference: Callable[[Checkpoint, Template], ReferenceOutputs]
     """Runs the checkpoint on the fixed texts, in inference mode."""
 
-    def reference(self, checkpoint: Checkpoint, template: Template) -> Reference:
+    def reference(self, checkpoint: Checkpoint, template: Template) -> ReferenceOutputs:
         """Run the checkpoint on the fixed texts, filled into ``template`` by the kinds that use one."""
         with torch.inference_mode(), quiet():
             return self.build_reference(checkpoint, template)

@@ -18,7 +18,7 @@ from groundwire.runtime.models.embedder import unit
 from groundwire.runtime.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
-from ..session import Arrays, Session
+from ..session import Arrays, CpuSession
 from ..texts import EXAMPLES
 from ..tokens import Batch
 from .encoder import tensors
@@ -43,18 +43,18 @@ class EmbedderReference:
             )
         )
 
-    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
         session = open_session(graph)
         return self._outcome.parity(self._run(session, self._claims, self._passages, {}), len(EXAMPLES))
 
-    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> Vectors:
+    def probe(self, sessions: Sequence[CpuSession], extra: Sequence[Arrays]) -> Vectors:
         """As ``Reference.probe``: one batch of claims and one of passages."""
         return self._run(sessions[0], self._claims[:1], self._passages[:1], extra[0]).logits
 
     @staticmethod
-    def _run(session: Session, claims: list[Batch], passages: list[Batch], extra: Arrays) -> ModelOutputs:
+    def _run(session: CpuSession, claims: list[Batch], passages: list[Batch], extra: Arrays) -> ModelOutputs:
         (output,) = session.outputs
         return compare_tokens(
             *(

@@ -19,7 +19,7 @@ from groundwire.runtime.reference import ReferenceLogits
 from groundwire.runtime.tokenization import Window
 
 from ..checkpoint import Checkpoint
-from ..session import Array, Arrays, Session
+from ..session import Array, Arrays, CpuSession
 from ..tokens import Batch
 from .outcome import SessionOpener
 
@@ -41,14 +41,14 @@ class EncoderReference:
         self._texts = self._split(answers, batches)
         self._outcome = collect_outputs(compared, self._texts)
 
-    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
         session = open_session(graph)
         answers = [list(session(batch).values()) for batch in self._batches]
         return self._outcome.parity(self._collect(answers, self._batches), len(self._texts))
 
-    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+    def probe(self, sessions: Sequence[CpuSession], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``."""
         batches = self._batches[:: len(self._batches) // PROBED]
         answers = [list(sessions[0]({**batch, **extra[0]}).values()) for batch in batches]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from groundwire.runtime.manifest import Template
 
 from ..checkpoint import Checkpoint
-from ..texts import EXAMPLES, Example
+from ..texts import EXAMPLES, ExampleTexts
 from ..tokens import Batch, Batcher
 
 ROWS = 8
@@ -31,7 +31,7 @@ def batch_texts(
     return [batcher(ordered[start : start + ROWS]) for start in range(0, len(ordered), ROWS)]
 
 
-def fill_template(template: Template, example: Example) -> tuple[str, str | None]:
+def fill_template(template: Template, example: ExampleTexts) -> tuple[str, str | None]:
     """Return the model input of an example under ``template``, whichever fields the role uses."""
     fields = {
         "answer": example.answer,

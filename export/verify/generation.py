@@ -21,7 +21,7 @@ from groundwire.runtime.manifest import Parity
 from groundwire.runtime.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
-from ..session import Arrays, Session
+from ..session import Arrays, CpuSession
 from ..texts import EXAMPLES
 from ..tokens import Batch, Ids
 from .encoder import tensors
@@ -63,7 +63,7 @@ class GenerationReference:
         self._outcome = ModelOutputs(np.concatenate(numbers).ravel(), np.concatenate(choices))
         self._vocabulary = logits.shape[-1]
 
-    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         """As ``Reference.compare``."""
         encoder, decoder = (open_session(graph) for graph in graphs)
         numbers, choices = [], []
@@ -75,7 +75,7 @@ class GenerationReference:
         outputs = ModelOutputs(np.concatenate(numbers).ravel(), np.concatenate(choices))
         return self._outcome.parity(outputs, len(EXAMPLES))
 
-    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+    def probe(self, sessions: Sequence[CpuSession], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``: the first batch."""
         encoder, decoder = sessions
         batch, path, seen = self._batches[0], self._paths[0], self._seen[0]
@@ -85,7 +85,7 @@ class GenerationReference:
         return probed
 
     def _walk(
-        self, encoder: Session, decoder: Session, batch: Arrays, path: Ids, extra: Arrays = MappingProxyType({})
+        self, encoder: CpuSession, decoder: CpuSession, batch: Arrays, path: Ids, extra: Arrays = MappingProxyType({})
     ) -> Iterator[Arrays]:
         """Yield the outputs of every decoding step along ``path`` [B, S], whose unused tail is -1."""
         sources, steps = path.shape

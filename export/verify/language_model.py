@@ -21,7 +21,7 @@ from groundwire.runtime.manifest import Parity
 from groundwire.runtime.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
-from ..session import Arrays, Session
+from ..session import Arrays, CpuSession
 from ..texts import EXAMPLES
 from ..tokens import Ids
 from .outcome import SessionOpener
@@ -58,14 +58,14 @@ class LanguageModelReference:
                 scores.append(logits.log_softmax(-1).gather(1, torch.tensor(claim)[:, None])[:, 0].numpy())
         self._outcome = self._collect(scores)
 
-    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         """As ``Reference.compare``."""
         (graph,) = graphs
         session = open_session(graph)
         scores = [score for batch in self._batches for score in score_all(session, batch)]
         return self._outcome.parity(self._collect(scores), len(EXAMPLES))
 
-    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+    def probe(self, sessions: Sequence[CpuSession], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``: the first batch."""
         return np.concatenate(score_all(sessions[0], self._batches[0], extra[0]))
 
@@ -78,7 +78,7 @@ class LanguageModelReference:
         return ModelOutputs(np.concatenate(scores), (given_own > given_other).astype(np.int64))
 
 
-def score_all(session: Session, batch: Sequence[PassageTokens], extra: Arrays = MappingProxyType({})) -> Scores:
+def score_all(session: CpuSession, batch: Sequence[PassageTokens], extra: Arrays = MappingProxyType({})) -> Scores:
     """Return the log-probabilities of a batch's claims by a graph with cached keys and values, or one without."""
     texts = [claim for source in batch for claim in source.claims]
     if "past_mask" in session.inputs:
@@ -133,7 +133,7 @@ def _pad(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
     return ids, mask
 
 
-def _empty(session: Session, sources: int) -> Mapping[str, npt.NDArray[Any]]:
+def _empty(session: CpuSession, sources: int) -> Mapping[str, npt.NDArray[Any]]:
     """Return a past of one masked position."""
     past = {}
     for name in session.inputs:

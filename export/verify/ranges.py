@@ -12,8 +12,8 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from ..session import Array, Arrays, Session
-from .outcome import Reference
+from ..session import Array, Arrays, CpuSession
+from .outcome import ReferenceOutputs
 
 HEADROOM = 8
 """Other texts have larger values than the fixed ones; a value may become this many times as large."""
@@ -34,7 +34,7 @@ Magnitudes = dict[str, float]
 """The largest absolute number of each float32 value of a graph, by name; what a mask closes does not count."""
 
 
-def measure_magnitudes(graphs: Sequence[ir.Model], reference: Reference) -> list[Magnitudes]:
+def measure_magnitudes(graphs: Sequence[ir.Model], reference: ReferenceOutputs) -> list[Magnitudes]:
     """Return what the values of float32 ``graphs`` reach on the fixed texts.
 
     Numbers that masks add (-3.4e38, or -65504 and other single constants beyond 10,000) do not count: they become the
@@ -43,7 +43,7 @@ def measure_magnitudes(graphs: Sequence[ir.Model], reference: Reference) -> list
     measured = [_measure_outputs(graph) for graph in graphs]
     recorders: list[_Recorder] = []
 
-    def open_session(graph: ir.Model) -> Session:
+    def open_session(graph: ir.Model) -> CpuSession:
         recorders.append(_Recorder(graph))
         return recorders[-1]
 
@@ -52,7 +52,7 @@ def measure_magnitudes(graphs: Sequence[ir.Model], reference: Reference) -> list
     return [_follow_moves(graph, of_graph) for graph, of_graph in zip(graphs, peaks, strict=True)]
 
 
-class _Recorder(Session):
+class _Recorder(CpuSession):
     """A session that keeps the largest of each measured number, and gives the graph's own outputs."""
 
     def __init__(self, model: ir.Model) -> None:

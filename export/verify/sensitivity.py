@@ -16,22 +16,22 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from ..passes.int8 import DEFAULT, Quantizer, Scheme, list_quantizable
-from ..session import Session
-from .outcome import Reference
+from ..session import CpuSession
+from .outcome import ReferenceOutputs
 
 SWITCHES = "int8.switches"
 """Input of a switching graph: for each weight, whether it is int8; bool [N]."""
 
 
 def rank_by_sensitivity(
-    graphs: Sequence[ir.Model], reference: Reference, scheme: Scheme = DEFAULT
+    graphs: Sequence[ir.Model], reference: ReferenceOutputs, scheme: Scheme = DEFAULT
 ) -> list[tuple[float, str]]:
     """Return (effect, weight name) of every weight of the float ``graphs`` that int8 takes, largest effect first.
 
     The effect is the root mean square change of the logits on a few of the fixed texts.
     """
     switched = [add_switches(graph, scheme) for graph in graphs]
-    sessions = [Session(graph) for graph, _ in switched]
+    sessions = [CpuSession(graph) for graph, _ in switched]
     names = [weights for _, weights in switched]
 
     def logits(chosen: str | None) -> npt.NDArray[np.float32]:

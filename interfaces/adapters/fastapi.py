@@ -2,10 +2,10 @@
 
 Needs the extra: ``pip install 'groundwire[fastapi]'``.
 
->>> from groundwire.adapters.fastapi import Guard                                           # doctest: +SKIP
->>> guard = Guard()                                                                             # doctest: +SKIP
+>>> from groundwire.adapters.fastapi import ResponseGuard                                   # doctest: +SKIP
+>>> guard = ResponseGuard()                                                                     # doctest: +SKIP
 >>> @app.get("/answer")                                                                         # doctest: +SKIP
-... async def answer(question: str, guard: Annotated[Guard, Depends(guard)]) -> str:
+... async def answer(question: str, guard: Annotated[ResponseGuard, Depends(guard)]) -> str:
 ...     draft = write(question)
 ...     await guard.require(draft, find_documents(question), [question])
 ...     return draft
@@ -25,10 +25,10 @@ from .extras import needs
 with needs("fastapi"):
     from fastapi import HTTPException
 
-__all__ = ["Guard"]
+__all__ = ["ResponseGuard"]
 
 
-class Guard:
+class ResponseGuard:
     """Checks what an endpoint is about to answer. As a dependency it gives itself, ready to be asked."""
 
     def __init__(

@@ -35,7 +35,7 @@ with needs("ray"):
     from starlette.requests import Request
     from starlette.responses import JSONResponse
 
-__all__ = ["Report", "ScoreBatch", "load_compact", "make_deployment", "score_files"]
+__all__ = ["RunReport", "ScoreBatch", "load_compact", "make_deployment", "score_files"]
 
 LoadEngine: TypeAlias = Callable[[], Engine]
 Format: TypeAlias = Literal["parquet", "jsonl"]
@@ -141,7 +141,7 @@ class Part(NamedTuple):
         return f"part-{self.number:06d}"
 
 
-class Plan(msgspec.Struct, frozen=True):
+class FolderPlan(msgspec.Struct, frozen=True):
     """What a folder of results is of: an interrupted run is continued with the same plan alone."""
 
     signature: str
@@ -151,7 +151,7 @@ class Plan(msgspec.Struct, frozen=True):
     format: Format
 
 
-class Report(NamedTuple):
+class RunReport(NamedTuple):
     """What came of a run."""
 
     rows: int
@@ -176,7 +176,7 @@ def score_files(
     concurrency: int | tuple[int, int] = 1,
     num_cpus: float = 1,
     num_gpus: float = 0,
-) -> Report:
+) -> RunReport:
     """Score Parquet and JSON Lines files part by part on a pool of actors, one engine each; return what was done.
 
     ``sources`` are files, or folders of such; ``out`` is a folder that gets one file for each part. Both must have the
@@ -202,12 +202,12 @@ def score_files(
             raise error.cause from error
         raise
     _check_plan(
-        folder, Plan(signature, tuple((str(path), path.stat().st_size) for path in files), rows_per_part, format)
+        folder, FolderPlan(signature, tuple((str(path), path.stat().st_size) for path in files), rows_per_part, format)
     )
     parts = list(_plan_parts(files, rows_per_part))
     pending = [part for part in parts if not (folder / f"{part.name}.{format}").is_file()]
     if not pending:
-        return Report(0, len(parts), len(parts), 0)
+        return RunReport(0, len(parts), len(parts), 0)
     scored = ray.data.from_items([part._asdict() for part in pending], override_num_blocks=len(pending)).map_batches(
         ScorePart,
         fn_constructor_args=(str(folder), load, metrics, options, dict(columns), format),
@@ -220,7 +220,7 @@ def score_files(
     counts = {row["number"]: (row["rows"], row["unfinished"]) for row in scored.iter_rows()}
     if lost := [part.name for part in pending if part.number not in counts]:
         raise ray.exceptions.RayError(f"Ray returned without {lost[0]} and {len(lost) - 1} others; run it again.")
-    return Report(
+    return RunReport(
         sum(rows for rows, _ in counts.values()),
         len(parts),
         len(parts) - len(pending),
@@ -409,12 +409,12 @@ def _find_offsets(path: Path, lines_per_part: int) -> tuple[list[int], int]:
     return offsets, total
 
 
-def _check_plan(folder: Path, plan: Plan) -> None:
+def _check_plan(folder: Path, plan: FolderPlan) -> None:
     """Write the plan of a new folder; InvalidRequest if the folder has another one."""
     path = folder / PLAN
     if path.is_file():
-        before = msgspec.json.decode(path.read_bytes(), type=Plan)
-        for field in Plan.__struct_fields__:
+        before = msgspec.json.decode(path.read_bytes(), type=FolderPlan)
+        for field in FolderPlan.__struct_fields__:
             old, new = getattr(before, field), getattr(plan, field)
             if old != new:
                 raise InvalidRequest(

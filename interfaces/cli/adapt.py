@@ -19,7 +19,7 @@ from . import evaluation as common
 
 if TYPE_CHECKING:
     from groundwire.evaluate.adaptation.report import AdaptationReport, CandidateFigures
-    from groundwire.evaluate.statistics.results import Estimate
+    from groundwire.monitor.records import Estimate
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def adapt(
 
     names = options.parse_metrics(metrics) or ("fast",)
     sets = fit.read_sets(data, summary.columns)
-    with common.show_progress() as watch, options.refuse_absent_bundles(bundle, None):
+    with common.show_scoring() as watch, options.refuse_absent_bundles(bundle, None):
         report = adapt_bundle(
             sets,
             out,

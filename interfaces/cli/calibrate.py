@@ -73,7 +73,7 @@ def calibrate(
     from groundwire.evaluate.calibration.features import collect_features
     from groundwire.evaluate.calibration.fusion import FusionOptions, leave_one_out
     from groundwire.evaluate.calibration.operating_points import fit_calibration
-    from groundwire.evaluate.scores.scoring import Settings, score_sets
+    from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
     from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
 
     if out is None and not save:
@@ -84,8 +84,10 @@ def calibrate(
     choice, names = options.parse_device(engine_options.device), options.parse_metrics(metrics) or ("all",)
     sets = fit.read_sets(list(data), summary.columns)
     bundle, extra = engine_options.bundle, engine_options.extra
-    with common.show_progress() as watch:
-        settings = Settings(bundle, choice, engine_options.threads, names, workers=workers, extra=tuple(extra or ()))
+    with common.show_scoring() as watch:
+        settings = ScoringSettings(
+            bundle, choice, engine_options.threads, names, workers=workers, extra=tuple(extra or ())
+        )
         with options.refuse_absent_bundles(bundle, extra):
             scored = score_sets(sets, directory, settings, watch)
         watch("fitting", 0, 0)

@@ -15,7 +15,7 @@ from groundwire.cli.groups import expand_groups
 from . import evaluation as common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.statistics.compare import Comparison, Difference
+    from groundwire.evaluate.statistics.compare import FigureDifference, RunComparison
 
 WORSE = 4
 """Exit code of a comparison that --fail-below rejects."""
@@ -78,7 +78,7 @@ def compare(
         raise typer.Exit(WORSE)
 
 
-def _print_comparison(comparison: Comparison) -> None:
+def _print_comparison(comparison: RunComparison) -> None:
     console = output_console()
     table = Table()
     for title in ("set", "metric", "figure"):
@@ -105,7 +105,7 @@ def _print_comparison(comparison: Comparison) -> None:
         console.print(f"[dim]{escape_markup(note)}[/]", soft_wrap=True)
 
 
-def _format_difference(difference: Difference) -> str:
+def _format_difference(difference: FigureDifference) -> str:
     """The difference and its interval, coloured where it is more than chance."""
     from groundwire.evaluate.statistics.compare import SIGNIFICANT
 

@@ -20,7 +20,8 @@ from groundwire.files.results_file import translate_write_errors
 from . import evaluation as common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
+    from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
+    from groundwire.monitor.records import Estimate
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,13 @@ def evaluate(
     from groundwire.evaluate.datasets.examples import label_by_hallucination, sample_examples, shuffle_knowledge
     from groundwire.evaluate.report.page import write_report
     from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
-    from groundwire.evaluate.scores.scoring import Settings, score_sets
+    from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
     from groundwire.evaluate.statistics.analysis import Development, analyse
     from groundwire.evaluate.statistics.results import SCHEMA, Results
 
     request_options = None if questions == options.QuestionOptions() else Options(q2=questions.make_options())
     device, extra = engine_options.device, engine_options.extra
-    settings = Settings(
+    settings = ScoringSettings(
         bundle=engine_options.bundle,
         device=None if device is None else options.parse_device(device),
         threads=engine_options.threads,
@@ -104,7 +105,7 @@ def evaluate(
         raise typer.BadParameter(f"{label}: use consistency or hallucination.", param_hint="--label")
     if sample_options.random_knowledge:
         sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
-    with common.show_progress() as watch:
+    with common.show_scoring() as watch:
         with options.refuse_absent_bundles(engine_options.bundle, extra):
             scored = score_sets(sets, out, settings, watch)
         development = None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from groundwire.engine.schema.results import Score
     from groundwire.evaluate.datasets.examples import Example
     from groundwire.evaluate.scores.scoring import Watch
-    from groundwire.evaluate.statistics.results import Shift
+    from groundwire.monitor.records import Shift
 
 RESULTS = "results.json"
 LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source")
@@ -169,7 +169,7 @@ def print_unscored(scored: Mapping[str, Sequence[Score]]) -> None:
 
 def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
     """One line for each quantity that is compared with the calibration's."""
-    from groundwire.evaluate.statistics.shift import QUANTITIES
+    from groundwire.monitor.shift import QUANTITIES
 
     table = Table(title="consistent responses, compared with those of the calibration", title_justify="left")
     table.add_column("quantity")
@@ -185,7 +185,7 @@ def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
 
 
 @contextmanager
-def show_progress() -> Iterator[Watch]:
+def show_scoring() -> Iterator[Watch]:
     """Show a bar for the set that is being scored, on a terminal only; it disappears at the end."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not sys.stderr.isatty()

@@ -83,7 +83,8 @@ def explain(
 def _add_citations(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
     """The metrics to compute; where none are named, with citations if the bundle has the models for them."""
     chosen = options.choose_metrics(engine, names)
-    return (*chosen, "citations") if names is None and "citations" in engine.plan("all").names else chosen
+    citing = [metric.name for metric in engine.plan("all").metrics if metric.cites] if names is None else []
+    return (*chosen, *citing)
 
 
 def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_verdict: bool) -> None:

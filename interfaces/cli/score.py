@@ -61,7 +61,7 @@ class ScoreEntry(msgspec.Struct, frozen=True):
         return is_final((self.score.status, *(metric.status for metric in self.score.metrics.values())))
 
 
-class ScoreLine(msgspec.Struct, frozen=True):
+class ResultLine(msgspec.Struct, frozen=True):
     """A line of the results file."""
 
     line: int
@@ -150,7 +150,7 @@ def score_file(
                 advance(line.number)
                 counts[score.status] += 1
                 if output is not None:
-                    output.append(ScoreLine(line.number, key, (line.row or {}).get("id"), score))
+                    output.append(ResultLine(line.number, key, (line.row or {}).get("id"), score))
                 else:
                     table.add_row(line, score)
         requests.raise_error()

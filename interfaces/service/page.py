@@ -23,7 +23,6 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _TYPES = {"css": "text/css", "js": "text/javascript"}
-CITATIONS = "citations"
 
 
 def show_page(service: Service, name: str) -> Response:
@@ -48,7 +47,7 @@ def choose_metrics(engine: Engine, usual: Metrics | None) -> Mapping[str, tuple[
             names = engine.plan(metrics).names
         except InvalidRequest:
             continue
-        more = (CITATIONS,) if name == "default" and CITATIONS in engine.plan("all").names else ()
+        more = [metric.name for metric in engine.plan("all").metrics if metric.cites] if name == "default" else ()
         offers[name] = tuple(dict.fromkeys((*names, *more)))
     return offers
 

@@ -14,9 +14,9 @@ from groundwire.engine.schema.results import Score
 from groundwire.evaluate.datasets.examples import Example, sample_examples
 from groundwire.evaluate.statistics.citing import measure_citing
 from groundwire.evaluate.statistics.human_labels import HumanLabels
-from groundwire.evaluate.statistics.results import Estimate
+from groundwire.monitor.records import Estimate
 
-from .fever import read_claims
+from .fever import read_fever_claims
 from .fitting import collect_rated, fit_support, measure_reach
 
 ALL_SENTENCES = 1000
@@ -31,12 +31,12 @@ Limit = Annotated[int, typer.Option(help="Claims at most, drawn at random; 0 tak
 Threads = Annotated[int | None, typer.Option(help="Processor threads.")]
 
 
-@app.command()
-def fit(
+@app.command("fit")
+def fit_citations(
     claims: Claims, articles: Articles, bundle: Bundle = "compact", limit: Limit = 1500, threads: Threads = None
 ) -> None:
     """Print the model of ``engine/metrics/support.py`` that is fitted to the half of the articles for fitting."""
-    examples = sample_examples(read_claims(claims, articles, "fit"), limit, seed=0)
+    examples = sample_examples(read_fever_claims(claims, articles, "fit"), limit, seed=0)
     rated = collect_rated(examples, _score(examples, bundle, threads, CitationOptions(candidates=ALL_SENTENCES)))
     candidates = CitationOptions().candidates
     model = fit_support(rated, candidates)
@@ -52,7 +52,7 @@ def measure(
     claims: Claims, articles: Articles, bundle: Bundle = "compact", limit: Limit = 0, threads: Threads = None
 ) -> None:
     """Print precision and recall of the citations on the other half of the articles."""
-    examples = sample_examples(read_claims(claims, articles, "held_out"), limit, seed=0)
+    examples = sample_examples(read_fever_claims(claims, articles, "held_out"), limit, seed=0)
     scores = _score(examples, bundle, threads, CitationOptions())
     figures = measure_citing(examples, scores, HumanLabels(examples, 1000, 0))
     typer.echo(f"{len(examples)} claims about {len({example.knowledge for example in examples})} articles")

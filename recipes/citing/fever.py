@@ -42,7 +42,7 @@ class Article(msgspec.Struct, frozen=True):
     text: str
 
 
-def read_claims(claims: Path, articles: Path, part: Part) -> list[Example]:
+def read_fever_claims(claims: Path, articles: Path, part: Part) -> list[Example]:
     """The claims whose evidence is in the article of their title; all claims about one article are in one ``part``.
 
     What contradicts a claim does not support it, so such a claim has no evidence. InvalidRequest for a file that cannot

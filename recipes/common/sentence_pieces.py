@@ -10,7 +10,7 @@ import msgspec
 from groundwire.runtime.triples import Triple
 
 
-class Mention(msgspec.Struct, frozen=True):
+class EntityMention(msgspec.Struct, frozen=True):
     """An entity in a response: ``response[start:end]`` names ``entity``, perhaps in other words than the graph."""
 
     start: int
@@ -53,7 +53,7 @@ def fill_template(template: str, slots: Mapping[str, Sequence[str | EntityPiece]
     return out
 
 
-def join_pieces(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
+def join_pieces(pieces: Pieces) -> tuple[str, tuple[EntityMention, ...]]:
     """The text of some pieces, capitalised, and the mentions in it."""
     text, mentions = "", []
     for piece in pieces:
@@ -61,6 +61,6 @@ def join_pieces(pieces: Pieces) -> tuple[str, tuple[Mention, ...]]:
             text += piece
             continue
         if piece.entity:
-            mentions.append(Mention(len(text), len(text) + len(piece.surface), piece.entity, piece.triples))
+            mentions.append(EntityMention(len(text), len(text) + len(piece.surface), piece.entity, piece.triples))
         text += piece.surface
     return text[:1].upper() + text[1:], tuple(mentions)

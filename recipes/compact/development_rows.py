@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..synthesis import pairs
-from .multitask_examples import CLAIM_TOKENS, MAX_TOKENS, WORDS_PER_TOKEN, Example, MultitaskExamples
+from .multitask_examples import CLAIM_TOKENS, MAX_TOKENS, WORDS_PER_TOKEN, MultitaskExample, MultitaskExamples
 
 WORDS = int((MAX_TOKENS - CLAIM_TOKENS) * WORDS_PER_TOKEN)
 """Of the knowledge, at most."""
-Draw: TypeAlias = Callable[[MultitaskExamples, random.Random], tuple[Example, ...]]
+Draw: TypeAlias = Callable[[MultitaskExamples, random.Random], tuple[MultitaskExample, ...]]
 
 
-def _draw_made(examples: MultitaskExamples, rng: random.Random) -> tuple[Example, ...]:
+def _draw_made(examples: MultitaskExamples, rng: random.Random) -> tuple[MultitaskExample, ...]:
     return (examples.draw_made(rng),)
 
 
-def _draw_contrast(source: str, examples: MultitaskExamples, rng: random.Random) -> tuple[Example, ...]:
+def _draw_contrast(source: str, examples: MultitaskExamples, rng: random.Random) -> tuple[MultitaskExample, ...]:
     return examples.contrasts[source](WORDS, rng) if source in examples.contrasts else ()
 
 

@@ -25,7 +25,7 @@ from ..synthesis.minimal_pairs import GroundedPair, MinimalPairs
 from ..synthesis.opposite_facts import OppositeFacts
 from ..synthesis.pairs import NEAR, ConsistencyPair, ConsistencyPairs
 from ..synthesis.question_pairs import QuestionPair, QuestionPairs
-from ..synthesis.structured_edits import UnsupportedSpan
+from ..synthesis.structured_edits import EditedSpan
 from ..synthesis.typed_names import read_names
 from ..synthesis.verifiability import VerifiabilitySentences
 from .multitask_model import HEADS, IGNORED, NOT_ENTAILMENT, TOKEN_HEAD, TOKEN_LABELS
@@ -57,7 +57,7 @@ FILL = {
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class MultitaskExample:
     """A text or pair and its labels; a head whose label is None is not trained."""
 
     first: str
@@ -66,11 +66,11 @@ class Example:
     """How it was made."""
     labels: Mapping[str, str]
     """By head for whole pairs."""
-    spans: tuple[UnsupportedSpan, ...] | None = None
+    spans: tuple[EditedSpan, ...] | None = None
     """Unsupported characters of the second text; None leaves its tokens without a label."""
 
 
-Draw: TypeAlias = Callable[[int, random.Random], tuple[Example, Example]]
+Draw: TypeAlias = Callable[[int, random.Random], tuple[MultitaskExample, MultitaskExample]]
 """Draws two examples with a knowledge of so many words at most."""
 
 
@@ -154,7 +154,7 @@ class MultitaskExamples:
                 return first, second
         raise AssertionError("the last attempt is cut to the window")
 
-    def encode(self, example: Example, limit: int = LONG_TOKENS, *, cut: bool = True) -> Row | None:
+    def encode(self, example: MultitaskExample, limit: int = LONG_TOKENS, *, cut: bool = True) -> Row | None:
         """The row of an example; None for more than ``limit`` tokens, unless the longer text may be ``cut``."""
         truncation = {"truncation": "longest_first", "max_length": limit} if cut else {}
         encoded = self._tokens(example.first, example.second, return_offsets_mapping=True, **truncation)
@@ -171,30 +171,30 @@ class MultitaskExamples:
         ]
         return row
 
-    def draw_made(self, rng: random.Random) -> Example:
+    def draw_made(self, rng: random.Random) -> MultitaskExample:
         """Draw a pair of ``synthesis.pairs``."""
         pair: ConsistencyPair = self.consistency.draw(rng)
         labels = {"consistency": pair.label}
         if pair.kind in INFERENCE_LABELS:
             labels["nli"] = INFERENCE_LABELS[pair.kind]
         spans = () if pair.kind == "consistent" else None
-        return Example(pair.knowledge, pair.response, pair.kind, labels, spans)
+        return MultitaskExample(pair.knowledge, pair.response, pair.kind, labels, spans)
 
-    def draw_sentence(self, rng: random.Random) -> Example:
+    def draw_sentence(self, rng: random.Random) -> MultitaskExample:
         """Draw a sentence for the head verifiability."""
         text, label = self._sentences.draw(rng)
-        return Example(text, None, "sentence", {"verifiability": label})
+        return MultitaskExample(text, None, "sentence", {"verifiability": label})
 
-    def _draw_public(self, _: int, rng: random.Random) -> tuple[Example, Example]:
+    def _draw_public(self, _: int, rng: random.Random) -> tuple[MultitaskExample, MultitaskExample]:
         name, (first, second) = self.public.draw(rng)
         return make_public_example(name, first), make_public_example(name, second)
 
-    def _draw_comparison(self, rng: random.Random) -> Example:
+    def _draw_comparison(self, rng: random.Random) -> MultitaskExample:
         assert self._comparisons is not None
         premise, hypothesis, label = self._comparisons.draw(rng)
-        return Example(premise, hypothesis, "comparison", {"nli": label})
+        return MultitaskExample(premise, hypothesis, "comparison", {"nli": label})
 
-    def _draw_harmless(self, words: int, rng: random.Random) -> tuple[Example, Example]:
+    def _draw_harmless(self, words: int, rng: random.Random) -> tuple[MultitaskExample, MultitaskExample]:
         """A response that claims nothing, and the same without knowledge, or a fact of a chat that the knowledge lacks.
 
         Whether it is consistent, people see differently: BEGIN calls it not attributable, others find nothing wrong. So
@@ -203,38 +203,42 @@ class MultitaskExamples:
         """
         knowledge, topic = self._minimal.draw_knowledge(words, rng)
         text, kind = self._harmless.draw(topic, rng)
-        first = Example(knowledge, text, kind, {}, ())
-        alone = Example(text, None, kind, {"verifiability": weak_labels.LABELS[1]})
+        first = MultitaskExample(knowledge, text, kind, {}, ())
+        alone = MultitaskExample(text, None, kind, {"verifiability": weak_labels.LABELS[1]})
         if rng.random() < 0.5:
             return first, alone
         fact = rng.choice(self._sentences.verifiable)
         if word_coverage(fact, knowledge) >= NEAR:
             return first, alone
-        return first, Example(knowledge, fact, "chat_fact", {"consistency": pairs.LABELS[1], "nli": "neutral"})
+        return first, MultitaskExample(knowledge, fact, "chat_fact", {"consistency": pairs.LABELS[1], "nli": "neutral"})
 
 
-def _draw_grounded(pairs_of: MinimalPairs | FactPairs, words: int, rng: random.Random) -> tuple[Example, Example]:
+def _draw_grounded(
+    pairs_of: MinimalPairs | FactPairs, words: int, rng: random.Random
+) -> tuple[MultitaskExample, MultitaskExample]:
     supported, unsupported = pairs_of.draw(words, rng)
     return make_grounded_example(supported), make_grounded_example(unsupported)
 
 
-def _draw_questions(questions: QuestionPairs, words: int, rng: random.Random) -> tuple[Example, Example]:
+def _draw_questions(
+    questions: QuestionPairs, words: int, rng: random.Random
+) -> tuple[MultitaskExample, MultitaskExample]:
     return make_question_examples(questions.draw(words, rng))
 
 
-def make_grounded_example(pair: GroundedPair) -> Example:
+def make_grounded_example(pair: GroundedPair) -> MultitaskExample:
     """The example of one half of a minimal pair."""
     labels = {"consistency": pairs.LABELS[not pair.supported]}
     if pair.inference is not None:
         labels["nli"] = pair.inference
-    return Example(pair.knowledge, pair.response, pair.kind, labels, pair.spans)
+    return MultitaskExample(pair.knowledge, pair.response, pair.kind, labels, pair.spans)
 
 
-def make_question_examples(pair: QuestionPair) -> tuple[Example, Example]:
+def make_question_examples(pair: QuestionPair) -> tuple[MultitaskExample, MultitaskExample]:
     """The examples of both halves of a pair of statements."""
     halves = ((ENTAILMENT, pair.supported, ()), (UNSPECIFIED, pair.unsupported, pair.spans))
     first, second = (
-        Example(
+        MultitaskExample(
             pair.knowledge,
             response,
             pair.kind,
@@ -246,16 +250,16 @@ def make_question_examples(pair: QuestionPair) -> tuple[Example, Example]:
     return first, second
 
 
-def make_public_example(name: str, pair: LabelledPair) -> Example:
+def make_public_example(name: str, pair: LabelledPair) -> MultitaskExample:
     """The example of a pair of a public set, with the labels of the heads that the set trains."""
     entailed = pair.label == ENTAILMENT
     labels = {"nli": pair.label}
     if SETS[name].consistency:
         labels["consistency"] = pairs.LABELS[not entailed]
-    return Example(pair.premise, pair.hypothesis, name, labels, () if entailed and SETS[name].tokens else None)
+    return MultitaskExample(pair.premise, pair.hypothesis, name, labels, () if entailed and SETS[name].tokens else None)
 
 
-def _find_token_label(spans: tuple[UnsupportedSpan, ...], start: int, end: int) -> int:
+def _find_token_label(spans: tuple[EditedSpan, ...], start: int, end: int) -> int:
     """The label of the token of characters ``start`` to ``end``: the reason of the span that it is in."""
     reason = next((span.reason for span in spans if span.start < end and start < span.end), TOKEN_LABELS[0])
     return TOKEN_LABELS.index(reason)

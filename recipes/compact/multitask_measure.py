@@ -19,7 +19,7 @@ from .multitask_examples import (
     FILL,
     MAX_TOKENS,
     WORDS_PER_TOKEN,
-    Example,
+    MultitaskExample,
     MultitaskExamples,
     make_public_example,
 )
@@ -75,7 +75,7 @@ def measure_heads(model: MultitaskNLI, examples: MultitaskExamples, count: int, 
 
 
 def measure_pairs(
-    model: MultitaskNLI, examples: MultitaskExamples, drawn: Sequence[tuple[Example, Example]]
+    model: MultitaskNLI, examples: MultitaskExamples, drawn: Sequence[tuple[MultitaskExample, MultitaskExample]]
 ) -> dict[str, Any]:
     """How well pairs of a supported and an unsupported response are distinguished, and unsupported words marked.
 
@@ -134,7 +134,7 @@ def measure_development_sets(model: MultitaskNLI, examples: MultitaskExamples, b
         if name.startswith("begin"):
             known = {_normalize(row["knowledge"]) for row in read_rows(test)}
             data = [row for row in data if _normalize(row["knowledge"]) not in known]
-        rows = _encode(examples, (Example(row["knowledge"], row["response"], name, {}, ()) for row in data))
+        rows = _encode(examples, (MultitaskExample(row["knowledge"], row["response"], name, {}, ()) for row in data))
         logits = compute_logits(model, rows)
         labels = [row["label"] for row in data]
         scores = {
@@ -173,7 +173,7 @@ def _normalize(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _encode(examples: MultitaskExamples, chosen: Iterable[Example]) -> list[Row]:
+def _encode(examples: MultitaskExamples, chosen: Iterable[MultitaskExample]) -> list[Row]:
     rows = [examples.encode(example) for example in chosen]
     return [row for row in rows if row is not None]
 

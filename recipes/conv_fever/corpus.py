@@ -42,7 +42,7 @@ EntityFinder: TypeAlias = Callable[[str], Iterable[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CorpusRecord:
     """A response, the knowledge it should rest on, and the turns before it."""
 
     context: tuple[str, ...]
@@ -56,7 +56,7 @@ class Record:
 class ConvFeverExample:
     """A record of the corpus and its kind."""
 
-    record: Record
+    record: CorpusRecord
     kind: RecordKind
 
     @property
@@ -66,7 +66,7 @@ class ConvFeverExample:
 
 
 def make_examples(
-    records: Sequence[Record], entities: EntityFinder, seed: int = 13, kinds: Sequence[RecordKind] = KINDS
+    records: Sequence[CorpusRecord], entities: EntityFinder, seed: int = 13, kinds: Sequence[RecordKind] = KINDS
 ) -> Iterator[ConvFeverExample]:
     """Yield every record and its corruptions of ``kinds``, record by record; the same for the same seed.
 
@@ -95,32 +95,32 @@ def count_kinds(examples: Iterable[ConvFeverExample]) -> Counter[RecordKind]:
     return Counter(example.kind for example in examples)
 
 
-def pair_response(record: Record, others: Sequence[Record], rng: random.Random) -> ConvFeverExample | None:
+def pair_response(record: CorpusRecord, others: Sequence[CorpusRecord], rng: random.Random) -> ConvFeverExample | None:
     """The record with the response of another conversation; None when there is no other with another response."""
     other = _draw_other(record, others, rng, lambda r: r.response)
     return ConvFeverExample(replace(record, response=other.response), "pair_response") if other else None
 
 
-def pair_knowledge(record: Record, others: Sequence[Record], rng: random.Random) -> ConvFeverExample | None:
+def pair_knowledge(record: CorpusRecord, others: Sequence[CorpusRecord], rng: random.Random) -> ConvFeverExample | None:
     """The record with the knowledge of another conversation; None when there is no other with other knowledge."""
     other = _draw_other(record, others, rng, lambda r: r.knowledge)
     return ConvFeverExample(replace(record, knowledge=other.knowledge), "pair_knowledge") if other else None
 
 
-def negate_response(record: Record, rng: random.Random) -> ConvFeverExample | None:
+def negate_response(record: CorpusRecord, rng: random.Random) -> ConvFeverExample | None:
     """The record with a negated response; None when no verb of ``VERBS`` allows it."""
     text = negate(record.response, rng)
     return ConvFeverExample(replace(record, response=text), "negate_response") if text is not None else None
 
 
-def negate_knowledge(record: Record, rng: random.Random) -> ConvFeverExample | None:
+def negate_knowledge(record: CorpusRecord, rng: random.Random) -> ConvFeverExample | None:
     """The record with negated knowledge; None when no verb of ``VERBS`` allows it."""
     text = negate(record.knowledge, rng)
     return ConvFeverExample(replace(record, knowledge=text), "negate_knowledge") if text is not None else None
 
 
 def swap_context(
-    record: Record, entities: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
+    record: CorpusRecord, entities: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
 ) -> ConvFeverExample | None:
     """The record with an entity of its context that the response mentions replaced everywhere in the context.
 
@@ -135,7 +135,7 @@ def swap_context(
 
 
 def swap_knowledge(
-    record: Record, entities: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
+    record: CorpusRecord, entities: Iterable[tuple[str, str]], index: EntityIndex, rng: random.Random
 ) -> ConvFeverExample | None:
     """The record with an entity of its knowledge that the response mentions replaced everywhere in the knowledge."""
     chosen = _choose_swap(record.response, entities, index, rng)
@@ -197,8 +197,8 @@ def _choose_swap(
 
 
 def _draw_other(
-    record: Record, others: Sequence[Record], rng: random.Random, field: Callable[[Record], str]
-) -> Record | None:
+    record: CorpusRecord, others: Sequence[CorpusRecord], rng: random.Random, field: Callable[[CorpusRecord], str]
+) -> CorpusRecord | None:
     for _ in range(_ATTEMPTS if others else 0):
         other = rng.choice(others)
         same = other is record or (record.dialogue and other.dialogue == record.dialogue)

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..common.corpus import read_rows
-from .corpus import Record
+from .corpus import CorpusRecord
 
 LabelledPair: TypeAlias = tuple[str, str, str]
 """Knowledge, response, label."""
 NO_KNOWLEDGE = "no_passages_used"
 
 
-def read_dialogues(path: Path) -> tuple[list[Record], list[LabelledPair]]:
+def read_dialogues(path: Path) -> tuple[list[CorpusRecord], list[LabelledPair]]:
     """The consistent records of a file in either form, and its inconsistent pairs (none in Wizard of Wikipedia's).
 
     Raises ValueError for a file of another form and for a label that is neither consistent nor inconsistent.
@@ -37,7 +37,7 @@ def read_dialogues(path: Path) -> tuple[list[Record], list[LabelledPair]]:
     return read_labelled_dialogues(path)
 
 
-def read_wizard_of_wikipedia(path: Path) -> Iterator[Record]:
+def read_wizard_of_wikipedia(path: Path) -> Iterator[CorpusRecord]:
     """One record per turn of a wizard who used a sentence; the context is all turns before it."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:
@@ -49,13 +49,13 @@ def read_wizard_of_wikipedia(path: Path) -> Iterator[Record]:
         for turn in dialogue["dialog"]:
             sentence = " ".join(turn.get("checked_sentence", {}).values()).strip()
             if "wizard" in turn["speaker"].lower() and sentence and sentence != NO_KNOWLEDGE:
-                yield Record(tuple(turns), sentence, turn["text"], f"{dialogue.get('chosen_topic', '')} {number}")
+                yield CorpusRecord(tuple(turns), sentence, turn["text"], f"{dialogue.get('chosen_topic', '')} {number}")
             turns.append(turn["text"])
 
 
-def read_labelled_dialogues(path: Path) -> tuple[list[Record], list[LabelledPair]]:
+def read_labelled_dialogues(path: Path) -> tuple[list[CorpusRecord], list[LabelledPair]]:
     """The consistent rows as records and the inconsistent ones as pairs; ValueError for a label that is neither."""
-    records: list[Record] = []
+    records: list[CorpusRecord] = []
     pairs: list[LabelledPair] = []
     for number, row in enumerate(read_rows(path), 1):
         absent = [name for name in ("knowledge", "response") if name not in row]
@@ -65,7 +65,7 @@ def read_labelled_dialogues(path: Path) -> tuple[list[Record], list[LabelledPair
         match row.get("label", 1):
             case 1 | "consistent":
                 turns = (history,) if isinstance(history, str) else tuple(history)
-                records.append(Record(turns, knowledge, row["response"], row.get("dialogue", "")))
+                records.append(CorpusRecord(turns, knowledge, row["response"], row.get("dialogue", "")))
             case 0 | "inconsistent":
                 pairs.append((knowledge, row["response"], "inconsistent"))
             case other:

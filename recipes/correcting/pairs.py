@@ -24,7 +24,7 @@ which may still be true ("in 1930" for "in the 20th century"). ``no better``: no
 another."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class PairRow(msgspec.Struct, frozen=True):
     """A line of the rows; other fields are ignored."""
 
     id: str
@@ -38,14 +38,14 @@ class Row(msgspec.Struct, frozen=True):
 class Pair(NamedTuple):
     """A true response, and the same with an edit."""
 
-    true: Row
-    edited: Row
+    true: PairRow
+    edited: PairRow
 
 
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a file, in order; rows without a partner are left out. InvalidRequest if there is none."""
     try:
-        rows = [msgspec.json.decode(line, type=Row) for line in path.read_bytes().splitlines() if line.strip()]
+        rows = [msgspec.json.decode(line, type=PairRow) for line in path.read_bytes().splitlines() if line.strip()]
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidRequest(f"{path} cannot be read as lines with response, knowledge and label: {error}.") from error
     pairs = [

@@ -15,7 +15,7 @@ from groundwire.evaluate.datasets.examples import Example
 
 from .cmu_dog import read_cmu_dog
 from .multidoc2dial import read_multidoc2dial
-from .topical_chat import read_topical_chat
+from .topical_chat import read_document_chats
 from .wizard import read_wizard
 
 
@@ -33,7 +33,7 @@ DIALOGUES: Mapping[str, DialogueSet] = MappingProxyType(
         "wow": DialogueSet("Wizard of Wikipedia: train.json, valid_random_split.json, …", read_wizard),
         "topical-chat": DialogueSet(
             "Topical-Chat: conversations/train.json, …, with reading_sets/post-build beside the folder",
-            read_topical_chat,
+            read_document_chats,
         ),
         "cmu-dog": DialogueSet("CMU-DoG: the folder Conversations/train, …, with WikiData two levels up", read_cmu_dog),
         "multidoc2dial": DialogueSet(

@@ -12,7 +12,7 @@ import typer
 from groundwire.cli import evaluation as common
 from groundwire.cli.output import JsonStream
 from groundwire.engine.schema.explanations import PassageRange
-from groundwire.evaluate.datasets.plain import Range
+from groundwire.evaluate.datasets.plain import CharacterRange
 from groundwire.files.results_file import Entry
 from groundwire.runtime.errors import InvalidRequest
 
@@ -31,7 +31,7 @@ class ConvertedLine(msgspec.Struct, frozen=True, omit_defaults=True):
     grade: float | None = None
     verifiable: bool | None = None
     hallucination: bool | None = None
-    unsupported: tuple[Range, ...] | None = None
+    unsupported: tuple[CharacterRange, ...] | None = None
     evidence: tuple[PassageRange, ...] | None = None
     system: str = ""
     context: str = ""
@@ -92,5 +92,5 @@ def make_line(example: Example) -> ConvertedLine:
         if name in ConvertedLine.__struct_fields__
     }
     marked = example.unsupported
-    values["unsupported"] = None if marked is None else tuple(Range(*part) for part in marked)
+    values["unsupported"] = None if marked is None else tuple(CharacterRange(*part) for part in marked)
     return ConvertedLine(**values, hallucination=example.hallucinated)

@@ -31,7 +31,7 @@ class _Conversation(msgspec.Struct, frozen=True):
     content: list[_Message]
 
 
-def read_topical_chat(path: Path) -> Iterator[Example]:
+def read_document_chats(path: Path) -> Iterator[Example]:
     """The messages that name a source, in order."""
     conversations = read_records(path, dict[str, _Conversation], "a file of Topical-Chat's conversations")
     sets = path.parent.parent / "reading_sets" / "post-build" / path.name

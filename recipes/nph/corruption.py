@@ -25,7 +25,7 @@ import msgspec
 from groundwire.runtime.triples import Triple, linearise
 
 from ..common.phrases import list_originals
-from ..common.sentence_pieces import Mention
+from ..common.sentence_pieces import EntityMention
 from ..common.triple_index import TripleIndex
 from .templates import GraphDialogue
 
@@ -250,7 +250,7 @@ def _replace_mentions(
 ) -> CorruptedDialogue:
     """The dialogue with the mentions of the numbers in ``new`` replaced."""
     response, at = "", 0
-    mentions: list[Mention] = []
+    mentions: list[EntityMention] = []
     flagged: list[Span] = []
     for number, mention in enumerate(dialogue.mentions):
         response += dialogue.response[at : mention.start]
@@ -259,15 +259,15 @@ def _replace_mentions(
         at = mention.end
         if replacement:
             flagged.append((start, len(response)))
-            mentions.append(Mention(start, len(response), replacement.entity))
+            mentions.append(EntityMention(start, len(response), replacement.entity))
         else:
-            mentions.append(Mention(start, len(response), mention.entity, mention.triples))
+            mentions.append(EntityMention(start, len(response), mention.entity, mention.triples))
     response += dialogue.response[at:]
     changed = msgspec.structs.replace(dialogue, response=response, mentions=tuple(mentions))
     return CorruptedDialogue(changed, kind, tuple(flagged), dialogue)
 
 
-def _match_case(entity: str, dialogue: GraphDialogue, mention: Mention) -> _Replacement:
+def _match_case(entity: str, dialogue: GraphDialogue, mention: EntityMention) -> _Replacement:
     """The replacement of a mention by ``entity``, lower-cased where the mention was."""
     old = dialogue.response[mention.start : mention.end]
     return _Replacement(entity, entity.lower() if old.islower() else entity)

@@ -101,7 +101,7 @@ class CriticOutcome(NamedTuple):
     """Those of each entity that the critic flags."""
 
 
-class Critic(Protocol):
+class CriticModel(Protocol):
     """Flags each response's tokens."""
 
     def __call__(self, cases: Sequence[CorruptedDialogue]) -> list[Sequence[FlaggedToken]]:
@@ -240,7 +240,7 @@ def encode_case(tokens: Any, case: CorruptedDialogue) -> Row:
     return {name: list(encoded[name]) for name in tokens.model_input_names} | {"labels": token_labels}
 
 
-def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> Critic:
+def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> CriticModel:
     """A critic that runs a PyTorch model."""
 
     @torch.inference_mode()
@@ -275,7 +275,7 @@ def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> C
     return criticise
 
 
-def load_critic(bundle: Path, windows: int = 64) -> Critic:
+def load_critic(bundle: Path, windows: int = 64) -> CriticModel:
     """The critic of a bundle's role ``critic``; it raises the runtime's error for a response that it cannot read."""
     runtime = LocalRuntime.load(bundle)
     info = runtime.role_info(ROLE)
@@ -322,7 +322,9 @@ def flag_unknown_words(cases: Sequence[CorruptedDialogue]) -> list[Sequence[Flag
     return scored
 
 
-def measure_critic(critic: Critic, cases: Sequence[CorruptedDialogue], threshold: float = THRESHOLD) -> dict[str, Any]:
+def measure_critic(
+    critic: CriticModel, cases: Sequence[CorruptedDialogue], threshold: float = THRESHOLD
+) -> dict[str, Any]:
     """Precision, recall and F1 of a critic, 0–1; see ``score_outcomes``."""
     outcomes = []
     for case, tokens in zip(cases, critic(cases), strict=True):

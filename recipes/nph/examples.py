@@ -13,7 +13,7 @@ from typing import NamedTuple
 from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.triples import Triple, upright
 
-from ..common.sentence_pieces import Mention
+from ..common.sentence_pieces import EntityMention
 from ..common.triple_index import TripleIndex
 from .templates import GraphDialogue
 
@@ -49,7 +49,7 @@ class RetrievalExamples:
         )
 
     def mask_mentions(
-        self, dialogue: GraphDialogue, chosen: Sequence[Mention], names: Sequence[str], rng: random.Random
+        self, dialogue: GraphDialogue, chosen: Sequence[EntityMention], names: Sequence[str], rng: random.Random
     ) -> RetrievalExample:
         """The call that asks for the mentions ``chosen``, with ``names`` in their places."""
         context = self._list_context(dialogue, chosen)
@@ -69,7 +69,7 @@ class RetrievalExamples:
         call = Retrieve(dialogue.history, tuple(triples), response, spans, tuple(candidates))
         return RetrievalExample(call, tuple(mention.entity for mention in chosen), tuple(gold))
 
-    def _list_context(self, dialogue: GraphDialogue, chosen: Sequence[Mention]) -> tuple[str, ...]:
+    def _list_context(self, dialogue: GraphDialogue, chosen: Sequence[EntityMention]) -> tuple[str, ...]:
         """The entities of the triples that the history or the rest of the response names."""
         history = " ".join(dialogue.history).casefold()
         named = dict.fromkeys(mention.entity for mention in dialogue.mentions if mention not in chosen)
@@ -77,7 +77,7 @@ class RetrievalExamples:
         return tuple(end for end in ends if end in named or end.casefold() in history)
 
     def _draw_candidates(
-        self, mention: Mention, context: Sequence[str], triples: Sequence[Triple], rng: random.Random
+        self, mention: EntityMention, context: Sequence[str], triples: Sequence[Triple], rng: random.Random
     ) -> list[Candidate]:
         anchors = set(_list_anchors(mention, context))
         candidates = dict.fromkeys(
@@ -92,7 +92,7 @@ class RetrievalExamples:
         rng.shuffle(kept)
         return kept
 
-    def _draw_more(self, anchor: str, mention: Mention, rng: random.Random) -> list[Triple]:
+    def _draw_more(self, anchor: str, mention: EntityMention, rng: random.Random) -> list[Triple]:
         """Draw other triples of an anchor, none of which makes another entity right."""
         parts = {(triple.predicate, triple.object == mention.entity) for triple in mention.triples}
         near = list(self._index.triples_of(anchor))
@@ -104,14 +104,14 @@ class RetrievalExamples:
             and mention.entity not in (triple.subject, triple.object)
         ][: rng.randrange(self._sans // 2 + 1)]
 
-    def _draw_stranger(self, dialogue: GraphDialogue, mention: Mention, rng: random.Random) -> str:
+    def _draw_stranger(self, dialogue: GraphDialogue, mention: EntityMention, rng: random.Random) -> str:
         """Draw another name, mostly of the same type, as a hallucination would be."""
         peer = self._index.draw_peer(mention.entity, {mention.entity}, rng)
         triple = rng.choice(dialogue.triples)
         return peer if peer is not None and rng.random() < 0.8 else rng.choice((triple.subject, triple.object))
 
 
-def select_answerable(dialogue: GraphDialogue) -> list[Mention]:
+def select_answerable(dialogue: GraphDialogue) -> list[EntityMention]:
     """The mentions whose entity a triple holds that the response states."""
     return [
         mention
@@ -120,7 +120,7 @@ def select_answerable(dialogue: GraphDialogue) -> list[Mention]:
     ]
 
 
-def _list_anchors(mention: Mention, context: Sequence[str]) -> tuple[str, ...]:
+def _list_anchors(mention: EntityMention, context: Sequence[str]) -> tuple[str, ...]:
     """The context nodes, and the other end of the stated triple if it is none of them."""
     pairs = [(triple.subject, triple.object) for triple in mention.triples]
     ends = {end for pair in pairs if mention.entity in pair for end in pair} - {mention.entity}
@@ -129,7 +129,7 @@ def _list_anchors(mention: Mention, context: Sequence[str]) -> tuple[str, ...]:
 
 
 def _insert_names(
-    response: str, chosen: Sequence[Mention], names: Sequence[str]
+    response: str, chosen: Sequence[EntityMention], names: Sequence[str]
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The response with other names at the mentions, and their character ranges."""
     text, at, spans = "", 0, []

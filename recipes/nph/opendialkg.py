@@ -20,7 +20,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
 from ..common.corpus import read_rows, read_triple_rows
-from ..common.sentence_pieces import Mention
+from ..common.sentence_pieces import EntityMention
 from ..common.triple_index import TripleIndex
 from ..synthesis import perturbations
 from .templates import DISTRACTORS, GraphDialogue
@@ -115,14 +115,14 @@ def _link_names(text: str, graph: KnowledgeGraph) -> list[Linked]:
     ]
 
 
-def _make_mentions(links: Sequence[Linked], known: set[str], graph: KnowledgeGraph) -> tuple[Mention, ...]:
+def _make_mentions(links: Sequence[Linked], known: set[str], graph: KnowledgeGraph) -> tuple[EntityMention, ...]:
     """Each link with the triples that join it to another entity of the response or of the history."""
     linked_entities = {linked.entity for linked in links}
     mentions = []
     for linked in links:
         others = sorted((linked_entities | (known & set(graph.entities))) - {linked.entity})
         joined = [triple for other in others for triple in graph.triples_between(linked.entity, other)]
-        mentions.append(Mention(linked.start, linked.end, linked.entity, tuple(dict.fromkeys(joined))))
+        mentions.append(EntityMention(linked.start, linked.end, linked.entity, tuple(dict.fromkeys(joined))))
     return tuple(mentions)
 
 

@@ -23,7 +23,7 @@ import msgspec
 from groundwire.runtime.triples import Triple, readable, upright
 
 from ..common.phrases import RelationPhrases, read_phrases
-from ..common.sentence_pieces import EntityPiece, Mention, Pieces, fill_template, join_pieces
+from ..common.sentence_pieces import EntityMention, EntityPiece, Pieces, fill_template, join_pieces
 from ..common.triple_index import YEAR, Split, TripleIndex, make_years, read_triples
 from . import small_talk
 
@@ -43,7 +43,7 @@ class GraphDialogue(msgspec.Struct, frozen=True):
     triples: tuple[Triple, ...]
     """The neighbourhood that is shown, in random order; it includes the stated triples."""
     response: str
-    mentions: tuple[Mention, ...]
+    mentions: tuple[EntityMention, ...]
     """Disjoint, in the order of the text."""
 
     def stated_triples(self) -> tuple[Triple, ...]:

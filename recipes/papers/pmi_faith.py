@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from groundwire.engine.metrics.detector import is_detector
 from groundwire.engine.verdict.threshold import are_consistent
 
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
@@ -165,7 +166,7 @@ def _collect_values(sets: Sequence[ScoredSet], metric: str, measured: Measured, 
 
 def _value_of(scored_example: ScoredExample, metric: str) -> float | None:
     """The metric's value; of a detector its decision, as in the paper."""
-    return scored_example.decision(metric) if metric.startswith("detector.") else scored_example.value(metric)
+    return scored_example.decision(metric) if is_detector(metric) else scored_example.value(metric)
 
 
 def note_sources(runs: Sequence[ScoredRun], measured: Measured) -> Measured:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..common.corpus import find_sentence_bounds
-from ..synthesis.structured_edits import UnsupportedSpan
+from ..synthesis.structured_edits import EditedSpan
 from .model import NOTHING, SUPPORTED
 from .rows import Answer, LabelledRange
 
@@ -67,6 +67,6 @@ def _join(answer: Answer, extra: list[tuple[str, int]], before: int, space: str)
             continue
         ranges += [LabelledRange(r.start + start, r.end + start, r.label) for r in answer.ranges]
         if spans is not None:
-            spans = tuple(UnsupportedSpan(s.start + start, s.end + start, s.reason) for s in spans)
+            spans = tuple(EditedSpan(s.start + start, s.end + start, s.reason) for s in spans)
     labels = {name: label for name, label in example.labels.items() if name != "nli"}
     return replace(answer, example=replace(example, second=text, labels=labels, spans=spans), ranges=tuple(ranges))

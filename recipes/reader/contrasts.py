@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.corpus import read_rows
-from ..compact.multitask_examples import Example
+from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS
 from ..compact.public_pairs import ENTAILMENT
 from .rows import Answer, label_ranges
@@ -76,7 +76,7 @@ class ContrastRows:
         return Answer(example, label_ranges(example), tuple(row.get("history", ()))[-1:])
 
 
-def make_example(row: Mapping[str, Any], titled: bool, tokens: bool) -> Example:
+def make_example(row: Mapping[str, Any], titled: bool, tokens: bool) -> MultitaskExample:
     """The example of a row of inference or of faithfulness; ``tokens`` labels the words of supported answers."""
     if "premise" in row:
         entailed, labels = row["label"] == ENTAILMENT, {"nli": row["label"]}
@@ -87,7 +87,7 @@ def make_example(row: Mapping[str, Any], titled: bool, tokens: bool) -> Example:
     if titled and (title := clean_title(row.get("title", ""))):
         first = f"{title}: {first}"
     labels["consistency"] = HEADS["consistency"][not entailed]
-    return Example(first, second, row.get("source", ""), labels, () if tokens and entailed else None)
+    return MultitaskExample(first, second, row.get("source", ""), labels, () if tokens and entailed else None)
 
 
 def clean_title(title: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..common.corpus import word_coverage
 from ..common.loop import Row
-from ..compact.multitask_examples import ATTEMPTS, CLAIM_TOKENS, WORDS_PER_TOKEN, Example, MultitaskExamples
+from ..compact.multitask_examples import ATTEMPTS, CLAIM_TOKENS, WORDS_PER_TOKEN, MultitaskExample, MultitaskExamples
 from ..synthesis.pairs import NEAR
 from ..worlds import Worlds
 from .composition import surround
@@ -102,7 +102,7 @@ class ReaderExamples(MultitaskExamples):
             group = self._add_passage(group, words, rng)
         return surround(group, self._draw_aside, rng) if surrounded else group
 
-    def make_answer(self, example: Example) -> Answer:
+    def make_answer(self, example: MultitaskExample) -> Answer:
         """The answer of an example, with the sentence labels that follow from its own."""
         return Answer(example, label_ranges(example, self._sources.asides))
 

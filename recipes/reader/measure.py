@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 from ..common import backbone
 from ..common.corpus import read_rows
 from ..common.loop import Row, collate
-from ..compact.multitask_examples import Example
+from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS, IGNORED, TOKEN_HEAD
 from ..worlds import Worlds
 from .feed import FILL
@@ -117,7 +117,7 @@ def choose_rows(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 def make_bench_answer(row: dict[str, Any]) -> Answer:
     """The answer of a row of a labelled set, read without its history."""
     labels = {"consistency": HEADS["consistency"][not row["label"]]}
-    return Answer(Example(row["knowledge"], row["response"], "", labels), ())
+    return Answer(MultitaskExample(row["knowledge"], row["response"], "", labels), ())
 
 
 @torch.inference_mode()

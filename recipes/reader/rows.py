@@ -15,7 +15,7 @@ from groundwire.engine.text.sentences import Sentence, sentences
 
 from ..common import backbone
 from ..common.loop import Row
-from ..compact.multitask_examples import Example
+from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS, IGNORED, NOT_ENTAILMENT, TOKEN_HEAD, TOKEN_LABELS
 from ..compact.public_pairs import NOT_ENTAILMENT as UNSPECIFIED
 from .model import NOTHING, SENTENCE_HEAD, SENTENCE_IDS, SUPPORTED, UNSUPPORTED
@@ -39,12 +39,12 @@ class LabelledRange:
 class Answer:
     """An example with its history and the labels of its sentences."""
 
-    example: Example
+    example: MultitaskExample
     ranges: tuple[LabelledRange, ...]
     history: tuple[str, ...] = ()
 
 
-def label_ranges(example: Example, asides: frozenset[str] = frozenset()) -> tuple[LabelledRange, ...]:
+def label_ranges(example: MultitaskExample, asides: frozenset[str] = frozenset()) -> tuple[LabelledRange, ...]:
     """The sentence labels that follow from the labels of an example.
 
     The only sentence of an answer has the label of the answer. Of several, those that overlap an unsupported span are
@@ -108,7 +108,7 @@ def encode_answer(tokens: PreTrainedTokenizerFast, answer: Answer, limit: int, *
     return row
 
 
-def _label_token(example: Example, start: int, end: int) -> int:
+def _label_token(example: MultitaskExample, start: int, end: int) -> int:
     if example.spans is None:
         return IGNORED
     reasons = (span.reason for span in example.spans if span.start < end and start < span.end)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from ..compact.multitask_examples import Example
+from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS
 from ..compact.public_pairs import ENTAILMENT, NOT_ENTAILMENT
-from ..synthesis.structured_edits import UnsupportedSpan
+from ..synthesis.structured_edits import EditedSpan
 from ..worlds import WorldRow, Worlds
 from .model import NOTHING, SUPPORTED, UNSUPPORTED
 from .rows import Answer, LabelledRange
@@ -34,8 +34,8 @@ def make_world_answer(row: WorldRow) -> Answer:
     labels = {"consistency": HEADS["consistency"][not row.label]}
     if all(part.label is not None for part in row.sentences):
         labels["nli"] = ENTAILMENT if row.label else NOT_ENTAILMENT
-    spans = tuple(UnsupportedSpan(span.start, span.end, span.reason) for span in row.spans)
+    spans = tuple(EditedSpan(span.start, span.end, span.reason) for span in row.spans)
     kinds: dict[int | None, int] = {1: SUPPORTED, 0: UNSUPPORTED, None: NOTHING}
     ranges = tuple(LabelledRange(part.start, part.end, kinds[part.label]) for part in row.sentences)
-    example = Example(" ".join(row.knowledge), row.response, f"world:{row.change}", labels, spans)
+    example = MultitaskExample(" ".join(row.knowledge), row.response, f"world:{row.change}", labels, spans)
     return Answer(example, ranges, tuple(turn for turn in row.history if turn.strip())[-TURNS:])

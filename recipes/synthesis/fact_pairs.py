@@ -10,7 +10,7 @@ from typing import TypeAlias
 from .chat_style import ChatStyle, StyledClaim
 from .minimal_pairs import GroundedPair, MinimalPair
 from .opposite_facts import OppositeFacts, Side
-from .structured_edits import UnsupportedSpan
+from .structured_edits import EditedSpan
 
 PLAIN = 0.4
 """Share of the responses that are not in chat style."""
@@ -60,7 +60,7 @@ class FactPairs:
         passage = self._draw_passage(words, rng).strip()
         return (f"{passage} ", "") if rng.random() < 0.5 else ("", f" {passage}")
 
-    def _word(self, claim: str, reason: str, rng: random.Random) -> tuple[StyledClaim, tuple[UnsupportedSpan, ...]]:
+    def _word(self, claim: str, reason: str, rng: random.Random) -> tuple[StyledClaim, tuple[EditedSpan, ...]]:
         """The claim as a response, and where the marked words are in it."""
         text = _clean(claim)
         styled = StyledClaim("", text, "") if rng.random() < PLAIN else self._style.style_claim(text, rng)
@@ -70,10 +70,10 @@ class FactPairs:
             if match is not None:
                 done = match.end()
                 shift = len(styled.before)
-                spans.append(UnsupportedSpan(match.start() + shift, match.end() + shift, reason))
+                spans.append(EditedSpan(match.start() + shift, match.end() + shift, reason))
         if not spans:
             # The style has changed the marked words ("does n't").
-            spans = [UnsupportedSpan(len(styled.before), len(styled.before) + len(styled.claim), reason)]
+            spans = [EditedSpan(len(styled.before), len(styled.before) + len(styled.claim), reason)]
         return styled, tuple(spans)
 
 

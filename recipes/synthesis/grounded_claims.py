@@ -22,7 +22,7 @@ from groundwire.runtime.triples import Triple
 
 from ..common.corpus import Question, Squad
 from ..common.phrases import read_phrases
-from ..common.sentence_pieces import EntityPiece, Mention, Pieces, fill_template, join_pieces
+from ..common.sentence_pieces import EntityMention, EntityPiece, Pieces, fill_template, join_pieces
 from ..common.triple_index import TripleIndex, read_triples
 from .answer_pairs import answer_kind
 from .articles import Articles
@@ -221,7 +221,9 @@ class FactClaims:
             t for t in near if t.predicate in phrases and (phrases[t.predicate].forward or phrases[t.predicate].inverse)
         ]
 
-    def _word_claim(self, facts: Sequence[Triple], bridge: bool, rng: random.Random) -> tuple[str, tuple[Mention, ...]]:
+    def _word_claim(
+        self, facts: Sequence[Triple], bridge: bool, rng: random.Random
+    ) -> tuple[str, tuple[EntityMention, ...]]:
         if len(facts) == 1:
             return _make_sentence(facts[0], rng)
         first, second = facts
@@ -338,7 +340,7 @@ def _make_predicate(triple: Triple, rng: random.Random) -> Pieces:
     return fill_template(rng.choice(read_phrases()[triple.predicate].forward), _make_slots(triple))
 
 
-def _make_sentence(triple: Triple, rng: random.Random) -> tuple[str, tuple[Mention, ...]]:
+def _make_sentence(triple: Triple, rng: random.Random) -> tuple[str, tuple[EntityMention, ...]]:
     """The triple in words, and its entities in them."""
     phrases, slots = read_phrases()[triple.predicate], _make_slots(triple)
     forms = [form for form in ("forward", "inverse", "whole") if getattr(phrases, form)]

@@ -27,7 +27,7 @@ from .chat_style import ChatStyle, StyledClaim
 from .grounded_claims import ArticleClaims, FactClaims, GroundedClaim, GroundedClaims, StatementClaims
 from .pairs import NEAR
 from .rewordings import RewordingContext, reword
-from .structured_edits import Edit, EditContext, UnsupportedSpan, draw_editor, edit_claim, edit_knowledge
+from .structured_edits import ClaimEdit, EditContext, EditedSpan, draw_editor, edit_claim, edit_knowledge
 from .typed_names import NameTypes
 
 ARTICLE_SHARES = {"squad": 0.3, "text_wikipedia": 0.4, "text_fever_intros": 0.15, "text_wikitext_openings": 0.15}
@@ -50,7 +50,7 @@ class GroundedPair:
 
     knowledge: str
     response: str
-    spans: tuple[UnsupportedSpan, ...]
+    spans: tuple[EditedSpan, ...]
     kind: str
     """How the response was edited; of both pairs."""
     inference: str | None
@@ -160,13 +160,13 @@ class _Corner(NamedTuple):
     knowledge: str
     response: StyledClaim
 
-    def make_pair(self, spans: Sequence[UnsupportedSpan], kind: str, inference: str) -> GroundedPair:
+    def make_pair(self, spans: Sequence[EditedSpan], kind: str, inference: str) -> GroundedPair:
         shift = len(self.response.before)
-        moved = tuple(UnsupportedSpan(span.start + shift, span.end + shift, span.reason) for span in spans)
+        moved = tuple(EditedSpan(span.start + shift, span.end + shift, span.reason) for span in spans)
         return GroundedPair(self.knowledge, self.response.text, moved, kind, None if self.response.aside else inference)
 
 
-def _find_inference(edit: Edit) -> str:
+def _find_inference(edit: ClaimEdit) -> str:
     if edit.reason == "addition":
         return "neutral"
     return "contradiction" if edit.reason in _OUTRIGHT else "not_entailment"
@@ -206,11 +206,11 @@ def _drop_support(
     knowledge = " ".join(kept)
     if not kept or word_coverage(styled.claim, knowledge) >= NEAR:
         return None
-    spans: tuple[UnsupportedSpan, ...] = (UnsupportedSpan(0, len(styled.claim), "addition"),)
+    spans: tuple[EditedSpan, ...] = (EditedSpan(0, len(styled.claim), "addition"),)
     if claim.kind == "two":
         pieces = [text for text in claim.claim.split(". ") if word_coverage(text, knowledge) < NEAR]
         starts = [(styled.claim.find(text), text) for text in pieces]
-        spans = tuple(UnsupportedSpan(at, at + len(text), "addition") for at, text in starts if at >= 0)
+        spans = tuple(EditedSpan(at, at + len(text), "addition") for at, text in starts if at >= 0)
     if not spans or claim.kind in ("bridge", "facts", "pronoun"):
         return None
     return MinimalPair(

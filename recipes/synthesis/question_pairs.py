@@ -25,7 +25,7 @@ from ..common.corpus import Squad, find_sentence_bounds, is_held_out, read_rows,
 from .answer_pairs import answer_kind
 from .chat_style import ChatStyle
 from .qa_to_statement import declare, find_preposition
-from .structured_edits import UnsupportedSpan
+from .structured_edits import EditedSpan
 
 SHARES = {"unanswerable": 0.64, "argument": 0.2, "polar": 0.16}
 REASONS = {"E": "entity", "#": "number", "N": "negation", "A": "relation", "X": "relation", "I": "addition"}
@@ -72,7 +72,7 @@ class QuestionPair:
     knowledge: str
     supported: str
     unsupported: str
-    spans: tuple[UnsupportedSpan, ...] | None
+    spans: tuple[EditedSpan, ...] | None
     """Of the unsupported response; None where they are not known."""
     kind: str
     aside: bool
@@ -130,7 +130,7 @@ class QuestionPairs:
             if spans is not None:
                 texts = [chosen.unsupported[start:end] for start, end in spans]
                 spans = _find_in_order(second.claim, texts, len(second.before))
-        marked = None if spans is None else tuple(UnsupportedSpan(*span, chosen.reason) for span in spans)
+        marked = None if spans is None else tuple(EditedSpan(*span, chosen.reason) for span in spans)
         return QuestionPair(knowledge, supported, unsupported, marked, chosen.kind, aside)
 
 

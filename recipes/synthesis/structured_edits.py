@@ -28,7 +28,7 @@ Replacement: TypeAlias = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class UnsupportedSpan:
+class EditedSpan:
     """Characters of a response that its knowledge does not support, and why."""
 
     start: int
@@ -37,7 +37,7 @@ class UnsupportedSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class ClaimEdit:
     """An edit of a claim."""
 
     kind: str
@@ -56,19 +56,19 @@ class Edit:
             done = end
         return out + claim[done:]
 
-    def find_spans(self) -> tuple[UnsupportedSpan, ...]:
+    def find_spans(self) -> tuple[EditedSpan, ...]:
         """What the edit wrote, in the edited claim."""
         shift, spans = 0, []
         for start, end, new in self.replacements:
             text = new.strip(" ,;")
             begin = start + shift + new.find(text)
-            spans.append(UnsupportedSpan(begin, begin + len(text), self.reason))
+            spans.append(EditedSpan(begin, begin + len(text), self.reason))
             shift += len(new) - (end - start)
         return tuple(spans)
 
-    def find_replaced_spans(self) -> tuple[UnsupportedSpan, ...]:
+    def find_replaced_spans(self) -> tuple[EditedSpan, ...]:
         """What the edit took away, in the claim before."""
-        return tuple(UnsupportedSpan(start, end, self.reason) for start, end, _ in self.replacements if end > start)
+        return tuple(EditedSpan(start, end, self.reason) for start, end, _ in self.replacements if end > start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ class EditContext:
         ]
 
 
-Editor: TypeAlias = Callable[[str, EditContext, random.Random], Edit | None]
+Editor: TypeAlias = Callable[[str, EditContext, random.Random], ClaimEdit | None]
 """Edits a claim; None where it does not apply."""
 
 
-def edit_name(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
+def edit_name(claim: str, context: EditContext, rng: random.Random) -> ClaimEdit | None:
     """Another name of the same type, mostly one of the knowledge where it has any."""
     names = context.names.find(claim)
     for name in rng.sample(names, min(3, len(names))):
@@ -109,11 +109,11 @@ def edit_name(claim: str, context: EditContext, rng: random.Random) -> Edit | No
         pool = inside if inside and (rng.random() < 0.8 or not outside) else outside
         if pool:
             kind = "name_inside" if pool is inside else "name_outside"
-            return Edit(kind, "entity", _replace_all(claim, name.text, rng.choice(pool)))
+            return ClaimEdit(kind, "entity", _replace_all(claim, name.text, rng.choice(pool)))
     return None
 
 
-def edit_answer(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
+def edit_answer(claim: str, context: EditContext, rng: random.Random) -> ClaimEdit | None:
     """Another answer of the same kind in place of the claim's."""
     rivals = [text for text in context.rivals if not _share_words(text, claim) and len(text.split()) <= 8]
     replacements = _replace_all(claim, context.answer, "") if context.answer else ()
@@ -122,7 +122,7 @@ def edit_answer(claim: str, context: EditContext, rng: random.Random) -> Edit | 
     inside = [text for text in rivals if text in context.knowledge]
     new = rng.choice(inside if inside and rng.random() < 0.5 else rivals)
     reason = find_value_reason(claim, replacements[0][0], replacements[0][1])
-    return Edit("answer", reason, tuple((start, end, new) for start, end, _ in replacements))
+    return ClaimEdit("answer", reason, tuple((start, end, new) for start, end, _ in replacements))
 
 
 def find_value_reason(claim: str, start: int, end: int) -> str:
@@ -133,7 +133,7 @@ def find_value_reason(claim: str, start: int, end: int) -> str:
     return "number" if re.search(r"\d", text) or word_sets.is_number_word(text) else "entity"
 
 
-def edit_number(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
+def edit_number(claim: str, context: EditContext, rng: random.Random) -> ClaimEdit | None:
     """Another number in digits, or another unit; sometimes a number that the knowledge has elsewhere."""
     dates = word_sets.find_dates(claim)
     numbers = [
@@ -144,7 +144,7 @@ def edit_number(claim: str, context: EditContext, rng: random.Random) -> Edit | 
     units = list(word_sets.UNIT.finditer(claim))
     if units and (not numbers or rng.random() < 0.2):
         unit = rng.choice(units)
-        return Edit("unit", "number", ((*unit.span(), word_sets.replace_unit(unit.group(), rng)),))
+        return ClaimEdit("unit", "number", ((*unit.span(), word_sets.replace_unit(unit.group(), rng)),))
     if not numbers:
         return None
     number = rng.choice(numbers)
@@ -155,11 +155,11 @@ def edit_number(claim: str, context: EditContext, rng: random.Random) -> Edit | 
         if match.group() not in claim and abs(len(re.findall(r"\d", match.group())) - shape) <= 1
     }
     if others and rng.random() < 0.4:
-        return Edit("number_inside", "number", ((*number.span(), rng.choice(sorted(others))),))
-    return Edit("number", "number", ((*number.span(), perturbations.vary_number(number.group(), rng)),))
+        return ClaimEdit("number_inside", "number", ((*number.span(), rng.choice(sorted(others))),))
+    return ClaimEdit("number", "number", ((*number.span(), perturbations.vary_number(number.group(), rng)),))
 
 
-def edit_date(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
+def edit_date(claim: str, context: EditContext, rng: random.Random) -> ClaimEdit | None:
     """Another year, decade, century, month or day of the week; sometimes a year of the knowledge."""
     dates = word_sets.find_dates(claim)
     if not dates:
@@ -169,21 +169,21 @@ def edit_date(claim: str, context: EditContext, rng: random.Random) -> Edit | No
         years = {match.group() for match in word_sets.find_dates(context.knowledge) if match.group().isdigit()}
         others = sorted(year for year in years if year not in claim)
         if others and rng.random() < 0.4:
-            return Edit("date_inside", "date", ((*date.span(), rng.choice(others)),))
-    return Edit("date", "date", ((*date.span(), word_sets.vary_date(date.group(), rng)),))
+            return ClaimEdit("date_inside", "date", ((*date.span(), rng.choice(others)),))
+    return ClaimEdit("date", "date", ((*date.span(), word_sets.vary_date(date.group(), rng)),))
 
 
-def edit_word(claim: str, _: EditContext, rng: random.Random) -> Edit | None:
+def edit_word(claim: str, _: EditContext, rng: random.Random) -> ClaimEdit | None:
     """A word of a set (opposites, verbs, professions, directions) replaced by another of its set."""
     matches = [match for match in word_sets.MEMBER.finditer(claim) if not word_sets.is_part_of_name(claim, match)]
     if not matches:
         return None
     chosen = rng.choice(matches)
     new, reason = word_sets.replace_member(chosen.group(), rng)
-    return Edit("word", reason, ((*chosen.span(), new),))
+    return ClaimEdit("word", reason, ((*chosen.span(), new),))
 
 
-def edit_by_negation(claim: str, _: EditContext, rng: random.Random) -> Edit | None:
+def edit_by_negation(claim: str, _: EditContext, rng: random.Random) -> ClaimEdit | None:
     """One negation more or less, at a verb of its first clause if there is one."""
     verbs = find_negatable_verbs(claim)
     if not verbs:
@@ -192,13 +192,15 @@ def edit_by_negation(claim: str, _: EditContext, rng: random.Random) -> Edit | N
     verb = rng.choice(negated or verbs[:2])
     # Only the verb and its negation differ, and the rest of the claim begins with the next word.
     text = negate_at(claim, verb, rng.random() < 0.5)
-    return Edit("negation", "negation", ((verb.start, verb.end, text[verb.start : len(text) - len(claim) + verb.end]),))
+    return ClaimEdit(
+        "negation", "negation", ((verb.start, verb.end, text[verb.start : len(text) - len(claim) + verb.end]),)
+    )
 
 
 _BETWEEN = re.compile(r"(?<!\w)(?:and|or|between|with|near|married|met|borders?|adjoins?|alongside)(?!\w)|^[,;\s]*$")
 
 
-def edit_roles(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
+def edit_roles(claim: str, context: EditContext, rng: random.Random) -> ClaimEdit | None:
     """Two names of the same known type exchanged, unless what is said of them holds both ways.
 
     Names of no known type are often parts of a longer one ("Youth in Revolt").
@@ -218,7 +220,9 @@ def edit_roles(claim: str, context: EditContext, rng: random.Random) -> Edit | N
     if not pairs:
         return None
     first, second = rng.choice(pairs)
-    return Edit("roles", "relation", ((first.start, first.end, second.text), (second.start, second.end, first.text)))
+    return ClaimEdit(
+        "roles", "relation", ((first.start, first.end, second.text), (second.start, second.end, first.text))
+    )
 
 
 _SUBJECT_AND_VERB = re.compile(
@@ -227,7 +231,7 @@ _SUBJECT_AND_VERB = re.compile(
 )
 
 
-def edit_by_splicing(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
+def edit_by_splicing(claim: str, context: EditContext, rng: random.Random) -> ClaimEdit | None:
     """The predicate of a sentence about something else after the claim's subject."""
     match = _SUBJECT_AND_VERB.match(claim)
     if match is None:
@@ -239,7 +243,7 @@ def edit_by_splicing(claim: str, context: EditContext, rng: random.Random) -> Ed
         if other and not _share_words(other[1], claim) and word_coverage(other[2], claim) < NEAR:
             predicate = _cut_clause(other[2], rng)
             stop = "." if claim.endswith(".") else ""
-            return Edit("splice", "relation", ((match.start(2), len(claim), predicate.rstrip(" .") + stop),))
+            return ClaimEdit("splice", "relation", ((match.start(2), len(claim), predicate.rstrip(" .") + stop),))
     return None
 
 
@@ -250,7 +254,7 @@ _ADVERBIAL = re.compile(
 )
 
 
-def edit_by_adding_clause(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
+def edit_by_adding_clause(claim: str, context: EditContext, rng: random.Random) -> ClaimEdit | None:
     """A relative clause or an adverbial of another sentence at the end of the claim."""
     for text in rng.sample(context.near, len(context.near)):
         pieces = [*_RELATIVE.findall(text), *_ADVERBIAL.findall(text)]
@@ -263,24 +267,26 @@ def edit_by_adding_clause(claim: str, context: EditContext, rng: random.Random) 
         ]
         if fitting:
             end = len(claim.rstrip(" .!"))
-            return Edit("clause", "addition", ((end, end, rng.choice(fitting)),), source=text)
+            return ClaimEdit("clause", "addition", ((end, end, rng.choice(fitting)),), source=text)
     return None
 
 
-def edit_by_adding_sentence(claim: str, context: EditContext, rng: random.Random) -> Edit | None:
+def edit_by_adding_sentence(claim: str, context: EditContext, rng: random.Random) -> ClaimEdit | None:
     """A sentence that the knowledge lacks, before or after the claim."""
     for text in rng.sample(context.near, len(context.near)):
         if len(text.split()) > 30 or word_coverage(text, context.knowledge) >= NEAR:
             continue
         sentence = shorten_sentence(text, text, rng)
         if rng.random() < 0.3:
-            return Edit("sentence", "addition", ((0, 0, f"{sentence} "),), source=text)
+            return ClaimEdit("sentence", "addition", ((0, 0, f"{sentence} "),), source=text)
         if claim.endswith((".", "!", "?")):
-            return Edit("sentence", "addition", ((len(claim), len(claim), f" {sentence}"),), source=text)
+            return ClaimEdit("sentence", "addition", ((len(claim), len(claim), f" {sentence}"),), source=text)
         joined = (
             f"{sentence[:1].lower()}{sentence[1:]}" if sentence.split()[0] in ("He", "She", "It", "The") else sentence
         )
-        return Edit("sentence", "addition", ((len(claim), len(claim), f", and {joined.rstrip('.')}"),), source=text)
+        return ClaimEdit(
+            "sentence", "addition", ((len(claim), len(claim), f", and {joined.rstrip('.')}"),), source=text
+        )
     return None
 
 
@@ -304,13 +310,13 @@ def draw_editor(rng: random.Random) -> str:
     return rng.choices(list(EDITORS), [share for _, share in EDITORS.values()])[0]
 
 
-def edit_claim(claim: str, context: EditContext, editor: str, rng: random.Random) -> Edit | None:
+def edit_claim(claim: str, context: EditContext, editor: str, rng: random.Random) -> ClaimEdit | None:
     """An edit by the editor of that name; None where it does not apply."""
     edit = EDITORS[editor][0](claim, context, rng)
     return edit if edit is not None and edit.apply(claim) != claim else None
 
 
-def edit_knowledge(knowledge: str, claim: str, edit: Edit, rng: random.Random) -> str | None:
+def edit_knowledge(knowledge: str, claim: str, edit: ClaimEdit, rng: random.Random) -> str | None:
     """The knowledge with the same edit, so that it supports the edited claim and no longer the original one.
 
     A value is exchanged wherever the knowledge has it, with the value that replaces it; another change is made where

@@ -25,7 +25,7 @@ HEADER_LENGTH = "Inference-Header-Content-Length"
 Array = NDArray[Any]
 
 
-class TensorMetadata(msgspec.Struct, frozen=True):
+class TensorDescription(msgspec.Struct, frozen=True):
     """An input or output that a server's model has; -1 is any size."""
 
     name: str
@@ -33,15 +33,15 @@ class TensorMetadata(msgspec.Struct, frozen=True):
     shape: tuple[int, ...] = ()
 
 
-class ModelMetadata(msgspec.Struct, frozen=True):
+class ModelMetadataResponse(msgspec.Struct, frozen=True):
     """What a server says of a model; servers may leave the tensors out."""
 
     name: str
-    inputs: tuple[TensorMetadata, ...] | None = None
-    outputs: tuple[TensorMetadata, ...] | None = None
+    inputs: tuple[TensorDescription, ...] | None = None
+    outputs: tuple[TensorDescription, ...] | None = None
 
 
-class ServerMetadata(msgspec.Struct, frozen=True):
+class ServerMetadataResponse(msgspec.Struct, frozen=True):
     """What a server says of itself."""
 
     name: str

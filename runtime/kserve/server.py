@@ -15,9 +15,9 @@ from .messages import (
     HEADER_LENGTH,
     Array,
     Failure,
-    ModelMetadata,
-    ServerMetadata,
-    TensorMetadata,
+    ModelMetadataResponse,
+    ServerMetadataResponse,
+    TensorDescription,
     decode_response,
     encode_request,
 )
@@ -61,7 +61,7 @@ class Server:
         self.device = device
         """The kind of device whose graphs of the bundle the server runs."""
         self._client = client
-        self._metadata = ServerMetadata("")
+        self._metadata = ServerMetadataResponse("")
         self._binary = False
 
     @classmethod
@@ -92,7 +92,7 @@ class Server:
             ) from error
         server = cls(endpoint, client, device)
         try:
-            server._metadata = server._get("/v2", ServerMetadata)
+            server._metadata = server._get("/v2", ServerMetadataResponse)
         except BaseException:
             server.close()
             raise
@@ -109,7 +109,7 @@ class Server:
         ServerUnavailable when it is not ready."""
         path = f"/v2/models/{quote(model, safe='')}"
         try:
-            metadata = self._get(path, ModelMetadata)
+            metadata = self._get(path, ModelMetadataResponse)
         except ServerUnavailable:
             raise
         except ServerError as error:
@@ -211,7 +211,7 @@ def check_backend(backend: str, url: str | Endpoint | None, **of_this_machine: o
 
 
 def _compare_tensors(
-    model: str, what: str, given: tuple[TensorMetadata, ...], expected: tuple[TensorSpec, ...]
+    model: str, what: str, given: tuple[TensorDescription, ...], expected: tuple[TensorSpec, ...]
 ) -> None:
     by_name = {tensor.name: tensor for tensor in given}
     names = {spec.name for spec in expected}

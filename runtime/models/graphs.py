@@ -15,7 +15,7 @@ from ..ort.device import Device
 from ..ort.remote import open_graph
 from ..ort.rungs import Rungs
 from ..ort.session import DeviceProfile, Graph
-from ..tensorrt.engine import Engine
+from ..tensorrt.engine import TensorRTEngine
 
 
 def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, DeviceProfile]:
@@ -47,12 +47,12 @@ def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, Dev
 def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Graph:
     """Open the graph of a role that ``place_role`` returned: an engine for TensorRT, else what ``open_graph`` opens.
 
-    Raises BundleError, or DeviceError when there is no engine that fits, as ``Engine.load`` does.
+    Raises BundleError, or DeviceError when there is no engine that fits, as ``TensorRTEngine.load`` does.
     """
     target = role.find_target("tensorrt")
     if profile.device.kind == "tensorrt" and target is not None:
         check_plan(bundle, role, target)
-        return Engine.load(bundle, target, profile.device)
+        return TensorRTEngine.load(bundle, target, profile.device)
     return load_encoder(bundle, role.graph, role.max_tokens, profile)
 
 

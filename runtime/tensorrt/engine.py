@@ -24,7 +24,7 @@ _TYPES = {"INT64": "tensor(int64)", "FLOAT": "tensor(float)"}
 """Of inputs and outputs, as TensorRT and ONNX name them."""
 
 
-class Engine:
+class TensorRTEngine:
     """An engine with a profile for each width of its plan; one batch runs at a time.
 
     Inputs and outputs are in device memory that ONNX Runtime allocates (``OrtValue``), so no other binding of CUDA is
@@ -52,7 +52,7 @@ class Engine:
         self._lock = threading.Lock()
 
     @classmethod
-    def load(cls, bundle: Bundle, target: Target, device: Device) -> Engine:
+    def load(cls, bundle: Bundle, target: Target, device: Device) -> TensorRTEngine:
         """Load the engine that ``compile_bundle`` built of a target here; none is built.
 
         Raises DeviceError, which names the command that builds it, when there is none for this version of TensorRT,
@@ -68,7 +68,7 @@ class Engine:
         return cls.open(tensorrt, path, target, device)
 
     @classmethod
-    def open(cls, tensorrt: Any, path: Path, target: Target, device: Device) -> Engine:
+    def open(cls, tensorrt: Any, path: Path, target: Target, device: Device) -> TensorRTEngine:
         """Load an engine from a file; DeviceError when TensorRT refuses it or its profiles are not the plan's."""
         assert target.plan is not None
         messages = Messages(tensorrt)

@@ -15,18 +15,18 @@ load("fastapi.testclient")
 from fastapi import Depends, FastAPI  # noqa: E402
 from fastapi.testclient import TestClient  # noqa: E402
 
-from groundwire.adapters.fastapi import Guard  # noqa: E402
+from groundwire.adapters.fastapi import ResponseGuard  # noqa: E402
 
 
 def get(engine: Engine, draft: str) -> Any:
     app = FastAPI()
-    make = Guard(engine)
+    make = ResponseGuard(engine)
 
     async def answer(draft: str, guard: Any) -> str:
         await guard.require(draft, KNOWLEDGE, ["What is honey like?"])
         return draft
 
-    answer.__annotations__["guard"] = Annotated[Guard, Depends(make)]
+    answer.__annotations__["guard"] = Annotated[ResponseGuard, Depends(make)]
     app.get("/answer")(answer)
     with TestClient(app) as client:
         return client.get("/answer", params={"draft": draft})

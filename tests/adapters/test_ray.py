@@ -25,7 +25,7 @@ load("pyarrow")
 import pyarrow  # noqa: E402
 from pyarrow import parquet  # noqa: E402
 
-from groundwire.adapters.ray import Report, ScoreBatch, make_deployment, score_files  # noqa: E402
+from groundwire.adapters.ray import RunReport, ScoreBatch, make_deployment, score_files  # noqa: E402
 from tests.support.ray_engines import load_broken, load_fast, load_noted  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,7 +112,7 @@ def test_a_killed_node_loses_nothing_and_doubles_nothing(cluster: Any, tmp_path:
     source, out, loads = write_rows(tmp_path / "rows.parquet", 300), tmp_path / "out", tmp_path / "loads"
     loads.mkdir()
     victim = cluster.add_node(num_cpus=2, object_store_memory=100_000_000)
-    reports: list[Report] = []
+    reports: list[RunReport] = []
 
     def run() -> None:
         load_engine = partial(load_noted, str(loads))
@@ -131,7 +131,7 @@ def test_a_killed_node_loses_nothing_and_doubles_nothing(cluster: Any, tmp_path:
     assert before < 30
     cluster.add_node(num_cpus=2, object_store_memory=100_000_000)
     thread.join(SECONDS)
-    assert reports == [Report(300, 30, 0, 0)]
+    assert reports == [RunReport(300, 30, 0, 0)]
     rows = read_results(out)
     assert Counter(row["row"] for row in rows) == Counter(range(300))
     assert [json.loads(row["id"]) for row in sorted(rows, key=lambda row: row["row"])] == list(range(300))
@@ -147,11 +147,11 @@ def test_a_run_is_continued_where_it_stopped(cluster: Any, tmp_path: Path) -> No
         file.write('\n{"response": 3\n')
     write_rows(files / "b.parquet", 13)
     given: Any = {"load": load_fast, "rows_per_part": 10}
-    assert score_files(files, out, **given) == Report(39, 5, 0, 0)
+    assert score_files(files, out, **given) == RunReport(39, 5, 0, 0)
     first = read_results(out)
-    assert score_files(files, out, **given) == Report(0, 5, 5, 0)
+    assert score_files(files, out, **given) == RunReport(0, 5, 5, 0)
     (out / "part-000001.parquet").unlink()
-    assert score_files(files, out, **given) == Report(10, 5, 4, 0)
+    assert score_files(files, out, **given) == RunReport(10, 5, 4, 0)
     assert read_results(out) == first
     (unread,) = [row for row in first if row["label"] == "unknown"]
     assert (Path(unread["source"]).name, unread["row"]) == ("a.jsonl", 26)
@@ -170,10 +170,10 @@ def test_rows_that_failed_are_scored_again(cluster: Any, tmp_path: Path) -> None
     source, out = write_rows(tmp_path / "rows.jsonl", 6), tmp_path / "out"
     (tmp_path / "broken").touch()
     load_engine = partial(load_broken, str(tmp_path))
-    assert score_files(source, out, load=load_engine, rows_per_part=4, format="jsonl") == Report(6, 2, 0, 6)
+    assert score_files(source, out, load=load_engine, rows_per_part=4, format="jsonl") == RunReport(6, 2, 0, 6)
     assert {row["label"] for row in read_results(out)} == {"unknown"}
     (tmp_path / "broken").unlink()
-    assert score_files(source, out, load=load_engine, rows_per_part=4, format="jsonl") == Report(6, 2, 0, 0)
+    assert score_files(source, out, load=load_engine, rows_per_part=4, format="jsonl") == RunReport(6, 2, 0, 0)
     assert Counter(row["label"] for row in read_results(out)) == {"consistent": 4, "inconsistent": 2}
 
 

@@ -100,16 +100,22 @@ def variables(path: Path) -> Iterator[str]:
 
 
 def duplicates(paths: list[Path]) -> Iterator[str]:
-    """Public classes and functions of a package that several of its modules define."""
+    """Public classes that several modules define, and public functions that several modules of one package define."""
     defined: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in paths:
         if path.suffix == ".py" and path.parts[0] in PACKAGES:
             for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
                 if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
-                    defined[path.parts[0], node.name].append(f"{path}:{node.lineno}")
-    for (package, name), places_defined in sorted(defined.items()):
-        if len(places_defined) > 1:
-            yield f"{package}: “{name}” is defined {len(places_defined)} times: {', '.join(places_defined)}"
+                    where = "class" if isinstance(node, ast.ClassDef) else _find_package(path)
+                    defined[where, node.name].append(f"{path}:{node.lineno}")
+    for (where, name), lines in sorted(defined.items()):
+        if len(lines) > 1:
+            yield f"{where}: “{name}” is defined {len(lines)} times: {', '.join(lines)}"
+
+
+def _find_package(path: Path) -> str:
+    """The package of a module: ``apps/guard``, but ``engine``."""
+    return "/".join(path.parts[: 2 if path.parts[0] in ("apps", "interfaces") else 1])
 
 
 def main(folders: list[str]) -> int:

@@ -17,7 +17,7 @@ from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import EncoderRole, Parity
 from groundwire.runtime.ort.device import Device, name_gpu
 from groundwire.runtime.tensorrt.build import build_engine
-from groundwire.runtime.tensorrt.engine import Engine
+from groundwire.runtime.tensorrt.engine import TensorRTEngine
 from tests.support import cuda_double, models, tensorrt_recorder
 from tests.support.tensorrt_recorder import Recorder
 
@@ -79,7 +79,7 @@ def test_an_engine_reads_what_was_copied_to_the_device(placed: Path, recorder: R
     assert target.plan is not None
     path = placed.parent / "qa.engine"
     path.write_bytes(build_engine(recorder, opened.file(target.graph), target.plan))
-    engine = Engine.open(recorder, path, target, Device("tensorrt"))
+    engine = TensorRTEngine.open(recorder, path, target, Device("tensorrt"))
     feeds = {name: np.full((2, 32), 5 if name == "input_ids" else 1, np.int64) for name in engine.inputs}
     start, end = engine.run(feeds)
     assert start.shape == end.shape == (2, 32)

@@ -19,7 +19,7 @@ from groundwire.evaluate.report.text import PassagePiece, split_into_pieces, spl
 from groundwire.evaluate.statistics.citing import measure_citing
 from groundwire.evaluate.statistics.human_labels import HumanLabels
 from groundwire.evaluate.statistics.results import CitingFigures
-from groundwire.recipes.citing.fever import assign_part, find_text, read_claims
+from groundwire.recipes.citing.fever import assign_part, find_text, read_fever_claims
 from groundwire.recipes.citing.fitting import RatedSentence, fit_support, measure_reach
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import make_example, score
@@ -102,17 +102,17 @@ def test_claims_are_read_with_the_evidence_in_their_article(tmp_path: Path) -> N
         {**claim, "title": "no article"},
     ]
     claims.write_bytes(gzip.compress(b"\n".join(map(msgspec.json.encode, rows))))
-    fitted = read_claims(claims, articles, "fit")
+    fitted = read_fever_claims(claims, articles, "fit")
     assert [(example.id, example.label, example.evidence) for example in fitted] == [
         ("1", 1, (PassageRange(0, 11, 21),)),
         ("2", 0, ()),
     ]
-    assert [example.id for example in read_claims(claims, articles, "held_out")] == ["3"]
+    assert [example.id for example in read_fever_claims(claims, articles, "held_out")] == ["3"]
     claims.write_bytes(gzip.compress(msgspec.json.encode({**claim, "title": "no article"})))
     with pytest.raises(InvalidRequest, match=r"No claim of .* has its evidence"):
-        read_claims(claims, articles, "fit")
+        read_fever_claims(claims, articles, "fit")
     with pytest.raises(InvalidRequest, match="cannot be read as lines of Claim"):
-        read_claims(tmp_path / "missing.jsonl", articles, "fit")
+        read_fever_claims(tmp_path / "missing.jsonl", articles, "fit")
 
 
 def test_text_is_found_by_its_letters_and_digits() -> None:

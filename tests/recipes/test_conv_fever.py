@@ -13,8 +13,8 @@ from groundwire.recipes.conv_fever import corpus
 from groundwire.recipes.conv_fever.corpus import (
     KINDS,
     ConvFeverExample,
+    CorpusRecord,
     EntityIndex,
-    Record,
     count_kinds,
     make_examples,
     negate_knowledge,
@@ -27,16 +27,16 @@ from groundwire.recipes.conv_fever.corpus import (
 )
 from groundwire.recipes.synthesis.negation import VERBS, find_negatable_verbs, negate, negate_at
 
-INTERNET = Record(
+INTERNET = CorpusRecord(
     ("I couldn't imagine living when internet access was rare", "Oh me either! I wonder when Internet was created?"),
     "Use by a wider audience only came in 1995 when restrictions on the use of the Internet were lifted.",
     "It used to be restricted but around 1995, the restrictions were lifted",
     "internet",
 )
-PIE = Record(
+PIE = CorpusRecord(
     ("i didnt know vanilla was added into it",), "Pecan pie is often served with vanilla.", "I love it!", "pie"
 )
-CITY = Record(
+CITY = CorpusRecord(
     ("Have you been to Paris?", "No, but to Rome."), "Paris had 2 million people in 2019.", "Paris is big.", "c"
 )
 
@@ -127,20 +127,24 @@ def test_the_negated_record_keeps_the_rest() -> None:
 
 
 def test_pairing_takes_another_conversation() -> None:
-    same = Record((), "Other knowledge.", "Another response.", "pie")
+    same = CorpusRecord((), "Other knowledge.", "Another response.", "pie")
     for seed in range(20):
         made = pair_response(PIE, [PIE, same, INTERNET], random.Random(seed))
-        assert made == ConvFeverExample(Record(PIE.context, PIE.knowledge, INTERNET.response, "pie"), "pair_response")
+        assert made == ConvFeverExample(
+            CorpusRecord(PIE.context, PIE.knowledge, INTERNET.response, "pie"), "pair_response"
+        )
         made = pair_knowledge(PIE, [PIE, same, INTERNET], random.Random(seed))
-        assert made == ConvFeverExample(Record(PIE.context, INTERNET.knowledge, PIE.response, "pie"), "pair_knowledge")
+        assert made == ConvFeverExample(
+            CorpusRecord(PIE.context, INTERNET.knowledge, PIE.response, "pie"), "pair_knowledge"
+        )
     assert pair_response(PIE, [PIE, same], random.Random(0)) is None
     assert pair_response(PIE, [], random.Random(0)) is None
     # The same words from elsewhere would make no other record.
-    assert pair_response(PIE, [Record((), "Else.", PIE.response, "x")], random.Random(0)) is None
+    assert pair_response(PIE, [CorpusRecord((), "Else.", PIE.response, "x")], random.Random(0)) is None
 
 
 def test_records_without_a_name_are_conversations_of_their_own() -> None:
-    first, second = Record((), "k", "one"), Record((), "k", "two")
+    first, second = CorpusRecord((), "k", "one"), CorpusRecord((), "k", "two")
     made = pair_response(first, [first, second], random.Random(0))
     assert made is not None
     assert made.record.response == "two"
@@ -159,7 +163,7 @@ def test_entities_are_swapped_for_others_of_their_label_in_the_source_only() -> 
         CITY, entities(" ".join(CITY.context)), EntityIndex.build([entities("Paris Rome")]), random.Random(0)
     )
     assert made == ConvFeverExample(
-        Record(("Have you been to Rome?", "No, but to Rome."), CITY.knowledge, CITY.response, "c"), "swap_context"
+        CorpusRecord(("Have you been to Rome?", "No, but to Rome."), CITY.knowledge, CITY.response, "c"), "swap_context"
     )
 
 
@@ -171,7 +175,7 @@ def test_entities_are_swapped_for_others_of_their_label_in_the_source_only() -> 
         (INTERNET, "Paris Rome"),  # only entities of another label
     ],
 )
-def test_no_swap(record: Record, index: str) -> None:
+def test_no_swap(record: CorpusRecord, index: str) -> None:
     dates = [entity for entity in entities(record.knowledge) if entity[1] == "DATE"]
     assert swap_knowledge(record, dates, EntityIndex.build([entities(index)]), random.Random(0)) is None
 

@@ -14,7 +14,7 @@ import spacy
 from typer.testing import CliRunner
 
 from groundwire.cli import app
-from groundwire.recipes.conv_fever.corpus import Record
+from groundwire.recipes.conv_fever.corpus import CorpusRecord
 from groundwire.recipes.conv_fever.dialogues import read_dialogues, read_wizard_of_wikipedia
 from groundwire.recipes.conv_fever.entities import load_entity_finder
 from groundwire.runtime.errors import BundleError
@@ -55,8 +55,8 @@ def test_the_wizards_turns_with_a_sentence_are_the_records(tmp_path: Path) -> No
     path = tmp_path / "train.json.gz"
     path.write_bytes(gzip.compress(json.dumps(WIZARD).encode()))
     expected = [
-        Record(("I love bowling.",), "Bowling was played in Egypt.", "It is an old game in Egypt.", "Bowling 0"),
-        Record((), "Paris has a cathedral of 1163.", "Paris was founded in 1163.", "Paris 1"),
+        CorpusRecord(("I love bowling.",), "Bowling was played in Egypt.", "It is an old game in Egypt.", "Bowling 0"),
+        CorpusRecord((), "Paris has a cathedral of 1163.", "Paris was founded in 1163.", "Paris 1"),
     ]
     assert list(read_wizard_of_wikipedia(path)) == expected
     assert read_dialogues(path) == (expected, [])

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoTokenizer, BertForSequenceClassification
 
 from groundwire.recipes.conv_fever import detector
-from groundwire.recipes.conv_fever.corpus import Record
+from groundwire.recipes.conv_fever.corpus import CorpusRecord
 from groundwire.recipes.conv_fever.detector import LABELS, DetectorPreset, read_fever
 from groundwire.recipes.conv_fever.dialogues import read_labelled_dialogues
 from tests.support.training_sets import DIALOGUES, write_jsonl
@@ -44,9 +44,9 @@ def test_fever_gives_supported_and_refuted_claims(tmp_path: Path) -> None:
 def test_dialogues_give_records_and_inconsistent_pairs(tmp_path: Path) -> None:
     records, pairs = read_labelled_dialogues(write_jsonl(tmp_path / "dialogues.jsonl", DIALOGUES))
     assert records == [
-        Record(("Hi.",), "The guitar is an instrument in Ohio.", "It is in Ohio.", "a"),
-        Record(("Food?",), "Pizza is from Naples. It was sold.", "From Naples!"),
-        Record((), "Huskies pull sleds.", "They were bred."),
+        CorpusRecord(("Hi.",), "The guitar is an instrument in Ohio.", "It is in Ohio.", "a"),
+        CorpusRecord(("Food?",), "Pizza is from Naples. It was sold.", "From Naples!"),
+        CorpusRecord((), "Huskies pull sleds.", "They were bred."),
     ]
     assert pairs == [
         ("Huskies pull sleds.", "They can swim.", "inconsistent"),

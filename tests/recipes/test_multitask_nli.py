@@ -14,7 +14,7 @@ from groundwire.export import Gate, RoleOptions, export_bundle
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule, collate
 from groundwire.recipes.compact import multitask_measure, multitask_nli, nli
-from groundwire.recipes.compact.multitask_examples import FILL, Example, MultitaskExamples
+from groundwire.recipes.compact.multitask_examples import FILL, MultitaskExample, MultitaskExamples
 from groundwire.recipes.compact.multitask_model import (
     HEADS,
     IGNORED,
@@ -30,7 +30,7 @@ from groundwire.recipes.compact.multitask_model import (
     multitask_loss,
 )
 from groundwire.recipes.compact.public_pairs import SETS, LabelledPair, PublicPairs
-from groundwire.recipes.synthesis.structured_edits import UnsupportedSpan
+from groundwire.recipes.synthesis.structured_edits import EditedSpan
 from groundwire.runtime.manifest import Template, TokenClassifierRole
 from tests.support.training_sets import write_gzipped, write_jsonl
 
@@ -99,8 +99,8 @@ def test_every_label_of_every_head_occurs(sets: Path, small: Path) -> None:
 
 def test_tokens_in_a_span_have_its_reason_and_only_the_response_has_labels(sets: Path) -> None:
     examples = MultitaskExamples.read(sets)
-    span = UnsupportedSpan(19, 23, "date")
-    row = examples.encode(Example("It was 1935.", "He was born, say, 1936 again.", "x", {}, (span,)))
+    span = EditedSpan(19, 23, "date")
+    row = examples.encode(MultitaskExample("It was 1935.", "He was born, say, 1936 again.", "x", {}, (span,)))
     assert row is not None
     words = examples._tokens.convert_ids_to_tokens(row["input_ids"])
     labelled = {word: label for word, label in zip(words, row[TOKEN_HEAD], strict=True) if label != IGNORED}
@@ -109,7 +109,7 @@ def test_tokens_in_a_span_have_its_reason_and_only_the_response_has_labels(sets:
     first_end = words.index("[SEP]")
     assert set(row[TOKEN_HEAD][: first_end + 1]) == {IGNORED}
     assert row["nli"] == row["consistency"] == [IGNORED]
-    assert examples.encode(Example("a " * 400, "b", "x", {}, ()), 64, cut=False) is None
+    assert examples.encode(MultitaskExample("a " * 400, "b", "x", {}, ()), 64, cut=False) is None
 
 
 def test_two_rows_of_a_public_set_have_one_premise_and_two_labels() -> None:

@@ -22,7 +22,7 @@ from groundwire.export import Gate, RoleOptions, export_role
 from groundwire.recipes.cli import app
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule
-from groundwire.recipes.common.sentence_pieces import Mention
+from groundwire.recipes.common.sentence_pieces import EntityMention
 from groundwire.recipes.nph import critic, small_talk
 from groundwire.recipes.nph.bundle import collect_nph_roles
 from groundwire.recipes.nph.corruption import LABELS, CorruptedDialogue, keep_clean
@@ -48,7 +48,7 @@ DIALOGUE = GraphDialogue(
     ("Hello!", "Who made Red River?"),
     FACTS,
     "Bob Dunn directed it in 1994.",
-    (Mention(0, 8, "Bob Dunn"), Mention(24, 28, "1994", FACTS[1:])),
+    (EntityMention(0, 8, "Bob Dunn"), EntityMention(24, 28, "1994", FACTS[1:])),
 )
 CASE = CorruptedDialogue(DIALOGUE, "extrinsic", ((0, 8),), DIALOGUE)
 

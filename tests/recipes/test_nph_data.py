@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("groundwire.recipes", reason="needs the train extra", exc_type=ImportError)
 
 from groundwire.recipes.common.phrases import list_originals
-from groundwire.recipes.common.sentence_pieces import EntityPiece, Mention, fill_template, join_pieces
+from groundwire.recipes.common.sentence_pieces import EntityMention, EntityPiece, fill_template, join_pieces
 from groundwire.recipes.common.triple_index import YEAR, TripleIndex, make_years, read_triples
 from groundwire.recipes.nph import opendialkg
 from groundwire.recipes.nph.corruption import (
@@ -267,7 +267,7 @@ def test_the_papers_recipes_change_every_mention_and_pair(made: list[GraphDialog
 
     facts = [Triple("a", "likes", "b"), Triple("c", "likes", "d")]
     mentions = tuple(
-        Mention(at, at + 1, name, (facts[at > 10],)) for at, name in ((0, "a"), (8, "b"), (12, "c"), (20, "d"))
+        EntityMention(at, at + 1, name, (facts[at > 10],)) for at, name in ((0, "a"), (8, "b"), (12, "c"), (20, "d"))
     )
     two_pairs = GraphDialogue((), tuple(facts), "a likes b & c likes d", mentions)
     small = Corruptor(TripleIndex(facts))
@@ -285,13 +285,15 @@ def test_nothing_is_swapped_where_both_directions_hold(templates: TemplateDialog
     spouse = next(t for t in templates.index.triples if t.predicate == SPOUSE)
     said = f"{spouse.subject} married {spouse.object}."
     mentions = (
-        Mention(0, len(spouse.subject), spouse.subject, (spouse,)),
-        Mention(len(said) - 1 - len(spouse.object), len(said) - 1, spouse.object, (spouse,)),
+        EntityMention(0, len(spouse.subject), spouse.subject, (spouse,)),
+        EntityMention(len(said) - 1 - len(spouse.object), len(said) - 1, spouse.object, (spouse,)),
     )
     dialogue = GraphDialogue(("Hi.",), (spouse,), said, mentions)
     assert corruptor.make_swapped(dialogue, random.Random(0)) is None
     both = (Triple("a", "likes", "b"), Triple("b", "likes", "a"))
-    dialogue = GraphDialogue((), both, "a likes b", (Mention(0, 1, "a", both[:1]), Mention(8, 9, "b", both[:1])))
+    dialogue = GraphDialogue(
+        (), both, "a likes b", (EntityMention(0, 1, "a", both[:1]), EntityMention(8, 9, "b", both[:1]))
+    )
     assert Corruptor(TripleIndex([Triple("x", "y", "z")])).make_swapped(dialogue, random.Random(0)) is None
 
 
@@ -367,7 +369,7 @@ def test_labels(offsets: list[tuple[int, int]], flagged: list[tuple[int, int]], 
     assert "".join(LABELS[label] for label in label_tokens(offsets, flagged)) == expected
 
 
-def changed(case: CorruptedDialogue) -> list[tuple[Mention, Mention]]:
+def changed(case: CorruptedDialogue) -> list[tuple[EntityMention, EntityMention]]:
     """The mentions that were replaced, old and new, after a check that nothing else was and that offsets are exact."""
     old, new = case.original, case.dialogue
     assert len(old.mentions) == len(new.mentions)

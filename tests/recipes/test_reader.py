@@ -16,7 +16,7 @@ from transformers import MPNetConfig, MPNetModel, PreTrainedTokenizerFast
 
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule, collate
-from groundwire.recipes.compact.multitask_examples import Example
+from groundwire.recipes.compact.multitask_examples import MultitaskExample
 from groundwire.recipes.compact.multitask_model import IGNORED, TOKEN_HEAD, TOKEN_LABELS
 from groundwire.recipes.reader import composition, contrasts, measure, recipe
 from groundwire.recipes.reader.examples import ReaderExamples
@@ -37,14 +37,14 @@ from groundwire.recipes.reader.model import (
 )
 from groundwire.recipes.reader.rows import HISTORY_MARK, Answer, LabelledRange, encode_answer, label_ranges
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
-from groundwire.recipes.synthesis.structured_edits import UnsupportedSpan
+from groundwire.recipes.synthesis.structured_edits import EditedSpan
 from tests.support.training_sets import write_gzipped, write_jsonl
 
 SCHEDULE = Schedule(steps=3, batch=4, seed=2, autocast="off")
 KNOWLEDGE = "The shop opens at nine. It is in Leeds."
 RESPONSE = "Hello! It opens at ten. It is in Leeds."
-SPAN = UnsupportedSpan(RESPONSE.index("ten"), RESPONSE.index("ten") + 3, "number")
-INCONSISTENT = Example(KNOWLEDGE, RESPONSE, "x", {"consistency": "inconsistent"}, (SPAN,))
+SPAN = EditedSpan(RESPONSE.index("ten"), RESPONSE.index("ten") + 3, "number")
+INCONSISTENT = MultitaskExample(KNOWLEDGE, RESPONSE, "x", {"consistency": "inconsistent"}, (SPAN,))
 
 
 def make_tiny(layers: int = 2, vocabulary: int = 30527) -> Reader:
@@ -99,22 +99,22 @@ def test_sentences_and_spans_line_up_with_tokens(tokens: PreTrainedTokenizerFast
 @pytest.mark.parametrize(
     ("example", "labels"),
     [
-        (Example("k", "One. Two.", "x", {"consistency": "consistent"}), [SUPPORTED, SUPPORTED]),
-        (Example("k", "One. Is it?", "x", {"consistency": "consistent"}), [SUPPORTED, NOTHING]),
-        (Example("k", "One. Two.", "x", {"consistency": "inconsistent"}), [IGNORED, IGNORED]),
-        (Example("k", "Is it?", "x", {"consistency": "inconsistent"}), [UNSUPPORTED]),
-        (Example("k", "Hello there!", "chat", {}, ()), [NOTHING]),
-        (Example("k", "One.", "x", {"nli": "entailment"}), []),
-        (Example("k", None, "x", {"verifiability": "verifiable"}), []),
+        (MultitaskExample("k", "One. Two.", "x", {"consistency": "consistent"}), [SUPPORTED, SUPPORTED]),
+        (MultitaskExample("k", "One. Is it?", "x", {"consistency": "consistent"}), [SUPPORTED, NOTHING]),
+        (MultitaskExample("k", "One. Two.", "x", {"consistency": "inconsistent"}), [IGNORED, IGNORED]),
+        (MultitaskExample("k", "Is it?", "x", {"consistency": "inconsistent"}), [UNSUPPORTED]),
+        (MultitaskExample("k", "Hello there!", "chat", {}, ()), [NOTHING]),
+        (MultitaskExample("k", "One.", "x", {"nli": "entailment"}), []),
+        (MultitaskExample("k", None, "x", {"verifiability": "verifiable"}), []),
     ],
 )
-def test_sentence_labels_follow_from_the_labels_of_the_answer(example: Example, labels: list[int]) -> None:
+def test_sentence_labels_follow_from_the_labels_of_the_answer(example: MultitaskExample, labels: list[int]) -> None:
     assert [part.label for part in label_ranges(example)] == labels
 
 
 def test_a_cut_sentence_and_the_number_of_a_list_item(tokens: PreTrainedTokenizerFast) -> None:
     text = "1. It opens at nine.\n2. It is in Leeds, which is a large town in the north."
-    example = Example("k", text, "x", {"consistency": "consistent"})
+    example = MultitaskExample("k", text, "x", {"consistency": "consistent"})
     first, second = text.index("It"), text.index("It is")
     answer = Answer(example, (LabelledRange(first, 20, SUPPORTED), LabelledRange(second, len(text), SUPPORTED)))
     whole, cut = (encode_answer(tokens, answer, limit, cut=True) for limit in (64, 20))
@@ -174,8 +174,10 @@ def test_sentences_around_an_answer_keep_its_labels() -> None:
     answers = [
         Answer(example, label_ranges(example))
         for example in (
-            Example(knowledge, "It opens at nine", "x", {"consistency": "consistent", "nli": "entailment"}, ()),
-            Example(
+            MultitaskExample(
+                knowledge, "It opens at nine", "x", {"consistency": "consistent", "nli": "entailment"}, ()
+            ),
+            MultitaskExample(
                 knowledge, "It opens at ten", "x", {"consistency": "inconsistent"}, (replace(SPAN, start=12, end=15),)
             ),
         )

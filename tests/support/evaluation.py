@@ -9,7 +9,7 @@ from groundwire.engine import Engine, MetricResult, Score, Verdict
 from groundwire.engine.plan import Plan, make_plan
 from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
-from groundwire.evaluate.scores.scoring import Settings
+from groundwire.evaluate.scores.scoring import ScoringSettings
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 
 from .fakes import world
@@ -72,15 +72,15 @@ CALIBRATION = Calibration(
 """The probability is above 0.5 where Q² is, and above 0.8 where it is above about 0.85."""
 
 
-def plan_for_fakes(settings: Settings, calibration: Calibration | None = None) -> Plan:
-    """What ``Settings.plan`` returns for the fake world."""
+def plan_for_fakes(settings: ScoringSettings, calibration: Calibration | None = None) -> Plan:
+    """What ``ScoringSettings.plan`` returns for the fake world."""
     runtime = world()
     return make_plan(
         runtime.roles, runtime.identity, calibration or runtime.calibration, settings.metrics, settings.options
     )
 
 
-class Fake(Settings):
+class Fake(ScoringSettings):
     """Settings whose bundle is the fake world."""
 
     def plan(self, calibration: Calibration | None = None) -> Plan:

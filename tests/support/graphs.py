@@ -12,7 +12,7 @@ import onnx_ir as ir
 from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.passes import fold_transposes
 from groundwire.export.roles import generation
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.runtime.decoding.beam_cache import BeamCache
 
 Array = npt.NDArray[Any]
@@ -38,10 +38,10 @@ class Stepper:
     """Drives the graphs as a beam search would, and keeps each beam's whole sequence."""
 
     def __init__(self, pair: tuple[ir.Model, ir.Model], batch: dict[str, Array], start: int) -> None:
-        self._decoder = Session(pair[1])
+        self._decoder = CpuSession(pair[1])
         self._batch = batch
         sources = len(batch["input_ids"])
-        self._states: dict[str, Array] = dict(Session(pair[0])(batch))
+        self._states: dict[str, Array] = dict(CpuSession(pair[0])(batch))
         for name in self._decoder.inputs:
             if name.startswith("past."):
                 heads, width = self._decoder.shape(name)[2::2]
@@ -75,10 +75,10 @@ class FusedStepper:
     def __init__(
         self, pair: tuple[ir.Model, ir.Model], batch: dict[str, Array], start: int, beams: int, positions: int
     ) -> None:
-        self._decoder = Session(pair[1])
+        self._decoder = CpuSession(pair[1])
         self._batch = batch
         sources = len(batch["input_ids"])
-        self._states: dict[str, Array] = dict(Session(pair[0])(batch))
+        self._states: dict[str, Array] = dict(CpuSession(pair[0])(batch))
         for name in self._decoder.inputs:
             if name.startswith("past."):
                 heads, width = self._decoder.shape(name)[1::2]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from groundwire.engine.schema.explanations import DetectorExplanation, Explanation
 from groundwire.engine.schema.results import MetricResult, Score, Timings, Verdict
 from groundwire.evaluate.datasets.examples import Example
-from groundwire.evaluate.statistics.results import SCHEMA, Estimate, MetricFigures, Results, SetFigures, SystemLevel
+from groundwire.evaluate.statistics.results import SCHEMA, MetricFigures, Results, SetFigures, SystemLevel
+from groundwire.monitor.records import Estimate
 from groundwire.recipes.papers import PaperTable
 
 

@@ -14,7 +14,6 @@ from groundwire.evaluate.statistics.results import (
     Curve,
     Decision,
     ErrorCase,
-    Estimate,
     Histogram,
     MarkingFigures,
     MetricFigures,
@@ -22,11 +21,11 @@ from groundwire.evaluate.statistics.results import (
     Reliability,
     Results,
     SetFigures,
-    Shift,
     SystemLevel,
     VerdictFigures,
     VerifiabilityFigures,
 )
+from groundwire.monitor.records import Estimate, Shift
 
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Ints = np.ndarray[tuple[int, ...], np.dtype[np.int64]]

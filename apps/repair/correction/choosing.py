@@ -25,16 +25,16 @@ TRUST = 0.5
 """What it counts, as a probability, that a draft was trusted before the check."""
 
 
-class Checked(NamedTuple):
+class ScoredDraft(NamedTuple):
     """A draft and its score by the metrics that drafts are compared by."""
 
     draft: Draft
     score: Score
 
 
-def choose_drafts(before: Score, checked: Iterable[Checked]) -> list[Checked]:
+def choose_drafts(before: Score, checked: Iterable[ScoredDraft]) -> list[ScoredDraft]:
     """The best draft of each sentence that has one which is better than the sentence, in the order of the response."""
-    best: dict[int, tuple[float, Checked]] = {}
+    best: dict[int, tuple[float, ScoredDraft]] = {}
     for item in checked:
         worth = _rate(before, item)
         start = item.draft.sentence.start
@@ -50,7 +50,7 @@ def is_better(before: Score, after: Score) -> bool:
     return _sum_doubt(after) <= _sum_doubt(before) - MIN_GAIN
 
 
-def _rate(before: Score, item: Checked) -> float | None:
+def _rate(before: Score, item: ScoredDraft) -> float | None:
     """How good a draft is; None if it is not better than the response."""
     draft, after = item
     if draft.removes_sentence:

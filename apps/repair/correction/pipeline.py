@@ -29,7 +29,7 @@ from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.calibration import Fusion
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
-from .choosing import Checked, choose_drafts, is_better
+from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .proposals import list_values, propose
 from .sources import Sources
@@ -142,7 +142,7 @@ class Corrector:
             chosen = [whole] if is_better(compared, whole.score) else chosen[:1]
         return work.change(*chosen[0], compared) if chosen else work.refuse(checked)
 
-    def _check(self, drafts: Sequence[Draft], work: Work, plan: Plan) -> Procedure[tuple[list[Checked], Work]]:
+    def _check(self, drafts: Sequence[Draft], work: Work, plan: Plan) -> Procedure[tuple[list[ScoredDraft], Work]]:
         """The drafts with their scores, and the work with the time that these took."""
         requests = [replace(work.request, response=draft.response) for draft in drafts]
         deadline_ms = plan.options.deadline_ms
@@ -153,7 +153,7 @@ class Corrector:
             fold_outcomes(request, finished.outcomes[index * size : (index + 1) * size], finished.timings, plan)
             for index, request in enumerate(requests)
         ]
-        checked = [Checked(draft, score) for draft, score in zip(drafts, scores, strict=True)]
+        checked = [ScoredDraft(draft, score) for draft, score in zip(drafts, scores, strict=True)]
         return checked, work._replace(timings=add_timings(work.timings, finished.timings))
 
     def _make_quick_plan(self, plan: Plan) -> Plan:
@@ -183,7 +183,7 @@ class Work(NamedTuple):
         stopped = _find_stopped([self.before])
         return self.leave(stopped or "unknown", NO_VERDICT.format(self.before.verdict.message))
 
-    def refuse(self, checked: Sequence[Checked]) -> Correction:
+    def refuse(self, checked: Sequence[ScoredDraft]) -> Correction:
         """The result for a response of which no draft is better; or why they could not be checked."""
         stopped = _find_stopped(item.score for item in checked)
         return self.leave(stopped or "refused", UNCHECKED if stopped else NOT_BETTER)

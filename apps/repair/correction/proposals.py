@@ -28,7 +28,7 @@ from groundwire.engine.values.records import Name
 
 from ..records import EditSource
 from .alignment import align_words
-from .sources import Part, Source, Sources, find_free_parts
+from .sources import Sources, SourceSentence, TypedValue, find_free_parts
 
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
 """How far a proposal is trusted before it is checked, 0–1, by its source. ``LIKELY_VALUE``: a name, or a number or date
@@ -60,7 +60,7 @@ class Proposal(NamedTuple):
     weight: float
     """How far it is trusted before it is checked, 0–1."""
     evidence: PassageRange
-    known: Source
+    known: SourceSentence
     """The sentence that the words are from."""
 
 
@@ -119,7 +119,7 @@ class _Doubted(NamedTuple):
 
     response: str
     sentence: Sentence
-    parts: list[Part]
+    parts: list[TypedValue]
     """The numbers, dates and names that it states, by their place in the response."""
     doubts: list[UnsupportedSpan]
 
@@ -180,7 +180,7 @@ def _list_failed(score: Score, doubted: _Doubted) -> Iterator[Comparison]:
                 yield question
 
 
-def _propose_wordings(doubted: _Doubted, nearest: Iterable[Source]) -> Iterator[Proposal]:
+def _propose_wordings(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> Iterator[Proposal]:
     """What an otherwise similar sentence says where the response has unsupported words, or a negation more or less.
 
     A value is put in the place of a value of its type, else one word or two in the place of as many.
@@ -205,7 +205,7 @@ def _propose_wordings(doubted: _Doubted, nearest: Iterable[Source]) -> Iterator[
                 yield Proposal(*ours, difference.text, "wording", weight, evidence, source)
 
 
-def _propose_candidates(doubted: _Doubted, nearest: Iterable[Source]) -> Iterator[Proposal]:
+def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> Iterator[Proposal]:
     """For an unsupported value, the only one of a similar sentence that is of its type and not in the response."""
     stated = doubted.sentence.text.casefold()
     for ours in doubted.parts:
@@ -226,21 +226,21 @@ def _propose_candidates(doubted: _Doubted, nearest: Iterable[Source]) -> Iterato
                 yield _fit(doubted.response, *ranges, "candidate", CANDIDATE - rank * NEXT_SENTENCE)
 
 
-def _is_mentioned(ours: Part, source: Source) -> bool:
+def _is_mentioned(ours: TypedValue, source: SourceSentence) -> bool:
     """Whether a sentence of the knowledge has a word of a name of the response: it may speak of the same one."""
     if not isinstance(ours.value.content, Name):
         return False
     return any(stem(word.lower) in map(stem, ours.value.content.words) for word in words(source.text))
 
 
-def _is_common(text: str, part: Part) -> bool:
+def _is_common(text: str, part: TypedValue) -> bool:
     """Whether a name follows "a" or "an", as a common noun with a capital does: "works as a Priest"."""
     before = _BEFORE.search(text, 0, part.start)
     article = _leading_determiner(text[part.start : part.end]) or ("" if before is None else before[0])
     return part.range.type == "entity" and article.strip().lower() in ("a", "an")
 
 
-def _share_neighbour(response: str, ours: Part, source: Source, theirs: Part) -> bool:
+def _share_neighbour(response: str, ours: TypedValue, source: SourceSentence, theirs: TypedValue) -> bool:
     """Whether the content word before or after a value of the response is that of a value of the knowledge too."""
     return any(
         mine is not None and mine == known
@@ -259,7 +259,12 @@ def _find_content(text: str, index: int) -> str | None:
 
 
 def _fit(
-    response: str, ours: tuple[int, int], source: Source, theirs: tuple[int, int], kind: EditSource, weight: float
+    response: str,
+    ours: tuple[int, int],
+    source: SourceSentence,
+    theirs: tuple[int, int],
+    kind: EditSource,
+    weight: float,
 ) -> Proposal:
     """The words ``theirs`` of a source for ``ours``, both with or without their article and the noun after a number."""
     (start, end), (known_start, known_end) = ours, theirs
@@ -300,11 +305,11 @@ def _is_definite(article: re.Match[str] | None) -> bool:
     return article is not None and article[1].lower() == "the"
 
 
-def _shift(parts: Iterable[Part], offset: int) -> list[Part]:
+def _shift(parts: Iterable[TypedValue], offset: int) -> list[TypedValue]:
     return [part._replace(start=part.start + offset, end=part.end + offset) for part in parts]
 
 
-def _choose_part(parts: Iterable[Part], start: int, end: int) -> Part | None:
+def _choose_part(parts: Iterable[TypedValue], start: int, end: int) -> TypedValue | None:
     """The value that most of a range is; None without one."""
     best = max(parts, key=lambda part: min(part.end, end) - max(part.start, start), default=None)
     if best is None:
@@ -313,7 +318,7 @@ def _choose_part(parts: Iterable[Part], start: int, end: int) -> Part | None:
     return best if covered >= COVERED * (end - start) else None
 
 
-def are_alike(ours: Part, theirs: Part) -> bool:
+def are_alike(ours: TypedValue, theirs: TypedValue) -> bool:
     """Whether one value may replace another: of one type, and not a person for a place.
 
     What may be a nationality gives way to one, or to what follows the same words ("in Rome", "in Oslo").

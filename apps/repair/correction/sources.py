@@ -22,7 +22,7 @@ NEAREST = 3
 """Sentences of the knowledge, most similar first, whose words are compared with those of a sentence."""
 
 
-class Part(NamedTuple):
+class TypedValue(NamedTuple):
     """A value of a text with its type: ``text[start:end]``."""
 
     start: int
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     value: Value
 
 
-class Source:
+class SourceSentence:
     """A sentence of the knowledge."""
 
     def __init__(self, passage: int, text: str, start: int) -> None:
@@ -41,7 +41,7 @@ class Source:
         self.start = start
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[TypedValue]:
         """The numbers, dates and names that it states, in order."""
         return find_free_parts(self.text)
 
@@ -50,16 +50,18 @@ class Source:
         return PassageRange(self.passage, self.start + start, self.start + end)
 
 
-def find_parts(text: str) -> list[Part]:
+def find_parts(text: str) -> list[TypedValue]:
     """The numbers, dates and names that a text states, in order."""
     tokens = tokenize(text)
     return [
-        Part(value.start, value.end, TypedRange(value.start, value.end, VALUE_TYPES.get(value.kind, "number")), value)
+        TypedValue(
+            value.start, value.end, TypedRange(value.start, value.end, VALUE_TYPES.get(value.kind, "number")), value
+        )
         for value in find_values(tokens, *split_by_case(tokens))
     ]
 
 
-def find_free_parts(text: str) -> list[Part]:
+def find_free_parts(text: str) -> list[TypedValue]:
     """``find_parts`` without numbers that belong to a name, as in "Super Bowl 50"."""
     parts = find_parts(text)
     ends = {part.end for part in parts if isinstance(part.value.content, Name)}
@@ -71,18 +73,18 @@ class Sources:
 
     def __init__(self, passages: Sequence[str]) -> None:
         self._passages = passages
-        self._known: dict[PassageSentence, Source] = {}
+        self._known: dict[PassageSentence, SourceSentence] = {}
 
     @cached_property
     def _sentences(self) -> list[PassageSentence]:
         return list(islice(read_passages(self._passages), MAX_SENTENCES))
 
-    def find_nearest(self, text: str) -> list[Source]:
+    def find_nearest(self, text: str) -> list[SourceSentence]:
         """The sentences that share the most content words with ``text``, most first; none that shares no word."""
         counted = [item for item in count_shared_in(self._sentences, text) if item.shared]
         return [self._get(candidate) for candidate in rank_by_overlap(counted)[:NEAREST]]
 
-    def find_around(self, evidence: PassageRange) -> Source | None:
+    def find_around(self, evidence: PassageRange) -> SourceSentence | None:
         """The sentence that has these characters; None if no single one has them, or they are not in the knowledge."""
         if not evidence.start < evidence.end:
             return None
@@ -92,7 +94,9 @@ class Sources:
             return None
         return self._get(self._sentences[at]) if evidence.end <= self._sentences[at].sentence.end else None
 
-    def _get(self, candidate: PassageSentence) -> Source:
+    def _get(self, candidate: PassageSentence) -> SourceSentence:
         if candidate not in self._known:
-            self._known[candidate] = Source(candidate.passage, candidate.sentence.text, candidate.sentence.start)
+            self._known[candidate] = SourceSentence(
+                candidate.passage, candidate.sentence.text, candidate.sentence.start
+            )
         return self._known[candidate]

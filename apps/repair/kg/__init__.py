@@ -28,7 +28,7 @@ Blade-Runner = Blade Runner normalised
 from __future__ import annotations
 
 from .graph import KnowledgeGraph
-from .records import Linked, Problem, Subgraph
+from .records import GraphProblem, Linked, Subgraph
 from .table import MAX_NAME, MAX_PROBLEMS
 
-__all__ = ["MAX_NAME", "MAX_PROBLEMS", "KnowledgeGraph", "Linked", "Problem", "Subgraph"]
+__all__ = ["MAX_NAME", "MAX_PROBLEMS", "GraphProblem", "KnowledgeGraph", "Linked", "Subgraph"]

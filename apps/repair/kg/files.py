@@ -31,7 +31,7 @@ class MalformedLine(ValueError):
 Fields: TypeAlias = tuple[str, str, str]
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """The triples of a part of a file."""
 
     lines: Sequence[int]
@@ -41,7 +41,7 @@ class Block(NamedTuple):
     """Lines without a triple: line number and problem."""
 
 
-TripleReader: TypeAlias = Callable[[Path], Iterator[Block]]
+TripleReader: TypeAlias = Callable[[Path], Iterator[RowBlock]]
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class _Turn(msgspec.Struct, frozen=True):
     metadata: _Metadata | None = None
 
 
-def read_tsv(path: Path) -> Iterator[Block]:
+def read_tsv(path: Path) -> Iterator[RowBlock]:
     """Read lines of ``subject TAB predicate TAB object``.
 
     A first line of column names, empty lines and ``# …`` without tabs are skipped. OpenDialKG's
@@ -68,7 +68,7 @@ def read_tsv(path: Path) -> Iterator[Block]:
     return _read_blocks(path, _parse_tsv_block, _parse_tsv_line)
 
 
-def read_jsonl(path: Path) -> Iterator[Block]:
+def read_jsonl(path: Path) -> Iterator[RowBlock]:
     """Read lines of ``["subject", "predicate", "object"]`` or ``{"subject": …, "predicate": …, "object": …}``.
 
     An object may be a whole number, such as a year. Empty lines are skipped.
@@ -76,7 +76,7 @@ def read_jsonl(path: Path) -> Iterator[Block]:
     return _read_blocks(path, _parse_jsonl_block, _parse_jsonl_line)
 
 
-def read_opendialkg_csv(path: Path) -> Iterator[Block]:
+def read_opendialkg_csv(path: Path) -> Iterator[RowBlock]:
     """Read the triples of the paths that the speakers in ``opendialkg.csv`` chose, in the order of the dialogues."""
     with _open(path) as stream:
         table = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline=""))
@@ -157,7 +157,7 @@ def _parse_jsonl_line(line: str, number: int) -> Fields | None:
 
 def _read_blocks(
     path: Path, parse_block: Callable[[bytes], list[Fields] | None], parse_line: Callable[[str, int], Fields | None]
-) -> Iterator[Block]:
+) -> Iterator[RowBlock]:
     """The triples of a file of lines, a megabyte at a time.
 
     A block is parsed at once, which takes a third of the time; if that fails, it is parsed line by line.
@@ -166,7 +166,7 @@ def _read_blocks(
     for block, too_long in _split_file(path):
         count = block.count(b"\n") + (not block.endswith(b"\n"))
         if too_long:
-            yield Block((), (), [(number, f"the line is longer than {MAX_LINE:,} bytes")])
+            yield RowBlock((), (), [(number, f"the line is longer than {MAX_LINE:,} bytes")])
             number += 1
             continue
         rows = None
@@ -176,13 +176,13 @@ def _read_blocks(
             except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
                 rows = None
         if rows is not None and len(rows) == count:
-            yield Block(range(number, number + count), rows, ())
+            yield RowBlock(range(number, number + count), rows, ())
         else:
             yield _parse_lines(block, number, parse_line)
         number += count
 
 
-def _parse_lines(block: bytes, first: int, parse_line: Callable[[str, int], Fields | None]) -> Block:
+def _parse_lines(block: bytes, first: int, parse_line: Callable[[str, int], Fields | None]) -> RowBlock:
     lines: list[int] = []
     rows: list[Fields] = []
     broken: list[tuple[int, str]] = []
@@ -197,7 +197,7 @@ def _parse_lines(block: bytes, first: int, parse_line: Callable[[str, int], Fiel
             if row is not None:
                 lines.append(number)
                 rows.append(row)
-    return Block(lines, rows, broken)
+    return RowBlock(lines, rows, broken)
 
 
 def _split_file(path: Path) -> Iterator[tuple[bytes, bool]]:
@@ -229,7 +229,7 @@ def _split_file(path: Path) -> Iterator[tuple[bytes, bool]]:
             yield rest, False
 
 
-def _read_dialogue(table: Iterator[list[str]], column: int) -> Block | None:
+def _read_dialogue(table: Iterator[list[str]], column: int) -> RowBlock | None:
     """The triples of the next row of ``opendialkg.csv``; None at the end."""
     rows: list[Fields] = []
     broken: list[str] = []
@@ -250,7 +250,7 @@ def _read_dialogue(table: Iterator[list[str]], column: int) -> Block | None:
             except msgspec.ValidationError as error:
                 broken.append(f"a path without a list of triples as its second element: {error}")
     line: int = table.line_num  # type: ignore[attr-defined]
-    return Block([line] * len(rows), rows, [(line, what) for what in broken])
+    return RowBlock([line] * len(rows), rows, [(line, what) for what in broken])
 
 
 def _say_messages(reason: str) -> MalformedLine:

@@ -16,7 +16,7 @@ from .adjacency import Adjacency, Ints
 from .entity_roles import EntityRoles
 from .files import TripleReader, choose_reader, read_jsonl, read_opendialkg_csv, read_tsv
 from .linking import EntityLinker
-from .records import Linked, Problem, Subgraph
+from .records import GraphProblem, Linked, Subgraph
 from .table import TripleTable
 
 Aliases = Mapping[str, Sequence[str]]
@@ -31,7 +31,7 @@ class KnowledgeGraph:
     A method that takes an entity raises InvalidRequest if the graph does not have it; check with ``entity in graph``.
     """
 
-    problems: tuple[Problem, ...]
+    problems: tuple[GraphProblem, ...]
     """The lines of the file that were left out: the first ``MAX_PROBLEMS``. All other lines are in the graph."""
     problem_count: int
     """Number of lines that were left out."""

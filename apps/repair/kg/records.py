@@ -11,7 +11,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
 
-class Problem(msgspec.Struct, frozen=True):
+class GraphProblem(msgspec.Struct, frozen=True):
     """A line of a graph's file, or an alias, that was left out."""
 
     line: int | None

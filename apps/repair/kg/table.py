@@ -11,7 +11,7 @@ import numpy as np
 
 from .adjacency import Ints
 from .files import Fields, MalformedLine
-from .records import Problem
+from .records import GraphProblem
 
 MAX_PROBLEMS = 100
 """Problems that are kept, at most; ``problem_count`` counts the others too."""
@@ -29,7 +29,7 @@ class TripleTable:
         self._predicates: dict[str, int] = {}
         """Predicates as written: twice the index of the relation, plus one for an inverse (``~``)."""
         self._columns = (array("q"), array("q"), array("q"))
-        self.problems: list[Problem] = []
+        self.problems: list[GraphProblem] = []
         self.problem_count = 0
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class TripleTable:
         """Count a problem, and keep it unless there are ``MAX_PROBLEMS`` already."""
         self.problem_count += 1
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(line, what))
+            self.problems.append(GraphProblem(line, what))
 
     def arrays(self) -> tuple[Ints, Ints]:
         """Return subjects and objects [2, N] and relations [N]: every triple once, in the order of first occurrence."""

@@ -45,7 +45,7 @@ def split_model(model: Any) -> Halves:
             step = bert.build_bert_step(model)
         case "gpt2" if not config.add_cross_attention:
             step = gpt2.build_gpt2_step(model)
-            return Halves(gpt2.Prompt(step).eval(), step.eval(), token_types=False)
+            return Halves(gpt2.PromptPass(step).eval(), step.eval(), token_types=False)
         case other:
             raise ExportError(
                 f"No decoding step is written for the model type {other!r} ({type(model).__name__}). "

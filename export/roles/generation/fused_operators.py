@@ -20,7 +20,7 @@ _ALL = (1 << 31) - 1
 """More than the elements of any table."""
 
 
-class Cache(NamedTuple):
+class CacheInputs(NamedTuple):
     """What self-attention reads of the past besides its keys and values."""
 
     length: Tensor
@@ -36,7 +36,7 @@ def attend_beams(
     bias: Tensor | None,
     positions: Tensor | None,
     past: tuple[Tensor, Tensor],
-    cache: Cache,
+    cache: CacheInputs,
     heads: int,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:

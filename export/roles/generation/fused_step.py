@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from .fused_operators import (
-    Cache,
+    CacheInputs,
     add_and_norm,
     attend_beams,
     attend_source,
@@ -45,7 +45,7 @@ class _JointAttention(nn.Module):
         self.heads_width = joint // 3
 
     def forward(
-        self, x: Tensor, positions: Tensor | None, past: tuple[Tensor, Tensor], cache: Cache
+        self, x: Tensor, positions: Tensor | None, past: tuple[Tensor, Tensor], cache: CacheInputs
     ) -> tuple[Tensor, Tensor, Tensor]:
         """[A·K, 1, d] → [A·K, 1, H·D], and keys and values [A·K, H, M, D]."""
         return attend_beams(x @ self.joint, self.bias, positions, past, cache, self.heads, self.scale)
@@ -98,7 +98,7 @@ class _FusedLayer(nn.Module):
         tokens: Tensor,
         past: tuple[Tensor, Tensor],
         positions: Tensor | None,
-        cache: Cache,
+        cache: CacheInputs,
         source: tuple[Tensor, Tensor],
         mask: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -150,7 +150,7 @@ class FusedStep(nn.Module):
         ``states`` are, layer by layer, past keys, past values [A·K, H, M, D], cross keys, cross values [A, H, T, D].
         The first ``past_sequence_length`` positions are read, those of each beam where ``cache_indirection`` says.
         """
-        cache = Cache(past_sequence_length, count_beams(tokens), cache_indirection)
+        cache = CacheInputs(past_sequence_length, count_beams(tokens), cache_indirection)
         mask = nn.functional.embedding(cross_mask, self.mask).squeeze(-1)[:, None, None, :]
         mask = expand_mask(mask, tokens)
         positions = None

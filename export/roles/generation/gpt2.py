@@ -36,7 +36,7 @@ def build_gpt2_step(model: Any) -> Step:
     )
 
 
-class Prompt(nn.Module):
+class PromptPass(nn.Module):
     """The pass over a prompt but its last token, up to every layer's keys and values."""
 
     def __init__(self, step: Step) -> None:

@@ -14,7 +14,7 @@ from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import Array, DeviceProfile
 from groundwire.runtime.tokenization import TextEncoder
 
-from ...session import Arrays, Session
+from ...session import Arrays, CpuSession
 from .graphs import modules
 from .model import EntityRetriever
 
@@ -43,7 +43,7 @@ def retriever_of(
     model: EntityRetriever,
     role: RetrieverRole,
     tokenizer: str,
-    sessions: Sequence[Session] = (),
+    sessions: Sequence[CpuSession] = (),
     extra: Sequence[Arrays] = (),
 ) -> Retriever:
     """Return the runtime's retriever over ``model``, or over ``sessions`` of its graphs, each fed its ``extra`` inputs
@@ -90,7 +90,7 @@ def record(model: EntityRetriever, tokenizer: str, max_tokens: int | None = None
     )
 
 
-def _wrap_session(session: Session, extra: Arrays) -> Runs:
+def _wrap_session(session: CpuSession, extra: Arrays) -> Runs:
     def run(feeds: Mapping[str, Array]) -> list[Array]:
         outputs = session({**feeds, **extra})
         return [outputs[name] for name in session.outputs]

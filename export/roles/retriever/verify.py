@@ -19,7 +19,7 @@ from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.parity import ModelOutputs
 
 from ...checkpoint import Checkpoint
-from ...session import Arrays, Session
+from ...session import Arrays, CpuSession
 from ...texts import EXAMPLES
 from ...verify.outcome import SessionOpener
 from .calls import calls
@@ -37,15 +37,15 @@ class RetrieverReference:
         self._role = record(checkpoint.model, checkpoint.tokenizer, checkpoint.max_tokens)
         self._outcome = _collect(retriever_of(self._model, self._role, self._tokenizer), calls())
 
-    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         """As ``Reference.compare``: encoder, query and memory."""
         return self._outcome.parity(self._run([open_session(graph) for graph in graphs], calls(), ()), len(EXAMPLES))
 
-    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+    def probe(self, sessions: Sequence[CpuSession], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         """As ``Reference.probe``."""
         return self._run(sessions, calls()[:PROBED], extra).logits
 
-    def _run(self, sessions: Sequence[Session], requests: list[Retrieve], extra: Sequence[Arrays]) -> ModelOutputs:
+    def _run(self, sessions: Sequence[CpuSession], requests: list[Retrieve], extra: Sequence[Arrays]) -> ModelOutputs:
         return _collect(retriever_of(self._model, self._role, self._tokenizer, sessions, extra), requests)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.evaluate.datasets import read_dataset
-from groundwire.evaluate.scores.scoring import Settings, score_sets
+from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
 from groundwire.evaluate.statistics.analysis import analyse
 from groundwire.runtime.bundle import Bundle, embedded
 
@@ -25,7 +25,7 @@ FLOORS = {"q2": 0.90, "nli": 0.85, "overlap_precision": 0.93}
 @pytest.mark.slow
 def test_no_metric_is_below_its_floor(tmp_path: Path) -> None:
     examples = read_dataset(SET)
-    settings = Settings("compact", "cpu", threads=1, metrics=tuple(FLOORS))
+    settings = ScoringSettings("compact", "cpu", threads=1, metrics=tuple(FLOORS))
     scored = score_sets({"general": examples}, tmp_path, settings)
     measured = analyse("general", examples, scored.sets["general"], repeats=20)
     for name, floor in FLOORS.items():
@@ -38,7 +38,7 @@ def test_no_metric_is_below_its_floor(tmp_path: Path) -> None:
 
 
 def test_a_plan_needs_no_models() -> None:
-    plan = Settings(device="cpu").plan()
+    plan = ScoringSettings(device="cpu").plan()
     manifest = Bundle.open("compact").manifest
     assert manifest.calibration is not None
     assert plan.names == manifest.calibration.metrics

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from groundwire.evaluate.scores.scoring import Settings, score_sets
+from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
 from groundwire.evaluate.scores.workers import CHUNK
 from groundwire.runtime.errors import BundleError, ModelError
 from tests.support.evaluation import Fake, make_example
@@ -48,4 +48,4 @@ def test_a_process_that_ends_is_reported_and_what_was_scored_is_kept(tmp_path: P
 
 def test_a_bundle_that_is_not_there_is_reported_before_a_process_starts(tmp_path: Path) -> None:
     with pytest.raises(BundleError):
-        Settings(bundle=tmp_path / "nothing", workers=2).scorer()
+        ScoringSettings(bundle=tmp_path / "nothing", workers=2).scorer()

@@ -13,7 +13,7 @@ from groundwire.export import RoleOptions, export_bundle
 from groundwire.export.passes.attention import fuse_attention
 from groundwire.export.passes.inputs import fuse_inputs
 from groundwire.export.roles.encoder import build_encoder_graph
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.runtime.manifest import EncoderRole
 from tests.support import models
 
@@ -46,7 +46,7 @@ def test_a_fused_encoder_gives_the_same_logits(family: str, tmp_path: Path) -> N
     feeds["attention_mask"][1, 5:] = 0
     feeds["token_type_ids"] = np.zeros((3, 9), np.int64)
     feeds = {value.name: feeds[value.name] for value in graph.graph.inputs}
-    expected, computed = (list(Session(model)(feeds).values()) for model in (graph, fused))
+    expected, computed = (list(CpuSession(model)(feeds).values()) for model in (graph, fused))
     for left, right in zip(expected, computed, strict=True):
         left, right = (array[:, :5] if array.ndim == 2 and array.shape[1] == 9 else array for array in (left, right))
         assert np.abs(left - right).max() < 1e-4 < left.std()
@@ -72,7 +72,7 @@ def test_fused_inputs_give_the_same_logits(family: str, attention: str, tmp_path
     ids = np.where(mask == 1, rng.integers(5, 200, mask.shape), 1)
     feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": (np.arange(width) > 3) * mask}
     feeds = {str(value.name): feeds[str(value.name)] for value in graph.graph.inputs}
-    expected, computed = (list(Session(model)(feeds).values()) for model in (graph, fused))
+    expected, computed = (list(CpuSession(model)(feeds).values()) for model in (graph, fused))
     for left, right in zip(expected, computed, strict=True):
         if left.shape[1:] == mask.shape[1:]:
             left, right = left[mask == 1], right[mask == 1]

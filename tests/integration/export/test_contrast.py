@@ -10,7 +10,7 @@ import onnx_ir as ir
 import pytest
 
 from groundwire.export.roles.generation.contrast import FLOOR, NUCLEUS, add_contrast
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from tests.reference.pmi_decode import contrast
 
 Array = npt.NDArray[Any]
@@ -20,28 +20,28 @@ NONE = -np.inf
 PEAKED = [0.5, 0.3, 0.15, 0.05]
 
 
-def rule(vocabulary: int) -> Session:
+def rule(vocabulary: int) -> CpuSession:
     """A graph of nothing but the rule."""
     given = ir.Value(name="given", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape(["n", "k", vocabulary]))
     node = ir.node("Identity", [given])
     logits = node.outputs[0]
     logits.type, logits.shape = given.type, given.shape
     graph = ir.Graph([given], [logits], nodes=[node], opset_imports={"": 20}, name="rule")
-    return Session(add_contrast(ir.Model(graph, ir_version=10), vocabulary))
+    return CpuSession(add_contrast(ir.Model(graph, ir_version=10), vocabulary))
 
 
 @pytest.fixture(scope="module")
-def large() -> Session:
+def large() -> CpuSession:
     return rule(VOCABULARY)
 
 
 @pytest.fixture(scope="module")
-def small() -> Session:
+def small() -> CpuSession:
     return rule(4)
 
 
 def score_tokens(
-    session: Session, contexts: list[Array], alpha: list[float], top_p: list[float], banned: Array | None = None
+    session: CpuSession, contexts: list[Array], alpha: list[float], top_p: list[float], banned: Array | None = None
 ) -> dict[str, Array]:
     """The graph's outputs in the order of the vocabulary, [B, K, V] each; ``contexts`` are logits [B, K, V]."""
     sources, beams, vocabulary = contexts[0].shape
@@ -67,7 +67,7 @@ def log_softmax(logits: Array) -> Array:
 
 
 @pytest.mark.parametrize("spread", [0.5, 3.0], ids=["flat", "peaked"])
-def test_the_formula(large: Session, spread: float) -> None:
+def test_the_formula(large: CpuSession, spread: float) -> None:
     """Flat logits have top-p sets beyond the first few hundred tokens, peaked ones within."""
     rng = np.random.default_rng(3)
     pairs = [(alpha, mass) for alpha in ALPHAS for mass in MASSES]
@@ -88,7 +88,7 @@ def test_the_formula(large: Session, spread: float) -> None:
     assert (kept < NUCLEUS).any()
 
 
-def test_plain_decoding_is_exact(large: Session) -> None:
+def test_plain_decoding_is_exact(large: CpuSession) -> None:
     """alpha 0 and top_p 1: the same numbers with one context, and whatever a second one says."""
     rng = np.random.default_rng(4)
     given, alone = rng.standard_normal((2, 3, 2, VOCABULARY))
@@ -118,7 +118,7 @@ def test_plain_decoding_is_exact(large: Session) -> None:
     ],
 )  # fmt: skip
 def test_by_hand(
-    small: Session,
+    small: CpuSession,
     given: list[float],
     alone: list[float],
     alpha: float,
@@ -134,7 +134,7 @@ def test_by_hand(
     np.testing.assert_allclose(outputs["cpmi"][0, 0], cpmi, atol=1e-3, rtol=1e-4)
 
 
-def test_banned_tokens_leave_room_for_others(small: Session) -> None:
+def test_banned_tokens_leave_room_for_others(small: CpuSession) -> None:
     """What is banned is out before the top-p set is taken, so that something is left."""
     given = np.log(np.array([[[0.7, 0.2, 0.07, 0.03], [0.7, 0.2, 0.07, 0.03]]]))
     banned = np.array([[[0, -1], [0, 1]]])
@@ -144,7 +144,7 @@ def test_banned_tokens_leave_room_for_others(small: Session) -> None:
 
 
 @pytest.mark.parametrize("context", [0, 1])
-def test_what_is_not_a_number_is_seen(small: Session, context: int) -> None:
+def test_what_is_not_a_number_is_seen(small: CpuSession, context: int) -> None:
     """Whatever the tokens that are looked at, one of their numbers is NaN or above all."""
     logits = [np.zeros((2, 1, 4)), np.zeros((2, 1, 4))]
     logits[context][0, 0, 2] = np.nan
@@ -154,7 +154,7 @@ def test_what_is_not_a_number_is_seen(small: Session, context: int) -> None:
     assert all(np.isfinite(values[1]).all() for values in outputs.values())
 
 
-def test_sources_do_not_see_each_other(large: Session) -> None:
+def test_sources_do_not_see_each_other(large: CpuSession) -> None:
     """One of them needs the whole vocabulary sorted, the other does not: the same numbers together and alone."""
     rng = np.random.default_rng(5)
     given, alone = rng.standard_normal((2, 2, 3, VOCABULARY))

@@ -28,7 +28,7 @@ from groundwire.export import Gate, RoleOptions, checkpoint, export_role, overri
 from groundwire.export.passes import fold_transposes, quantize, to_half
 from groundwire.export.roles import embedder
 from groundwire.export.roles.registry import KINDS, find_kind
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.export.texts import EXAMPLES
 from groundwire.export.verify.embedder import compare_tokens
 from groundwire.runtime.bundle import Bundle
@@ -62,7 +62,7 @@ def fresh(folder: Folder, family: str) -> checkpoint.Checkpoint:
 def test_a_cut_graph_gives_that_layers_states(folder: Folder, load: Loader, family: str, layer: int) -> None:
     cut = fresh(folder, family)
     embedder.keep_layers(cut.model, layer)
-    session = Session(embedder.build_embedder_graph(cut.model))
+    session = CpuSession(embedder.build_embedder_graph(cut.model))
     assert session.outputs == ["hidden"]
     for rows, width in ((4, 13), (2, 9)):
         batch = inputs(rows, width, pad=cut.pad_id)
@@ -84,7 +84,7 @@ def test_a_family_whose_layers_have_another_name() -> None:
         ids, mask = (torch.from_numpy(batch[name]) for name in ("input_ids", "attention_mask"))
         expected = model(ids, attention_mask=mask, output_hidden_states=True).hidden_states[2].numpy()
     embedder.keep_layers(model, 2)
-    hidden, real = Session(embedder.build_embedder_graph(model))(batch)["hidden"], batch["attention_mask"] == 1
+    hidden, real = CpuSession(embedder.build_embedder_graph(model))(batch)["hidden"], batch["attention_mask"] == 1
     np.testing.assert_allclose(hidden[real], expected[real], atol=1e-5)
 
 
@@ -107,10 +107,10 @@ def test_what_cannot_be_cut_is_refused() -> None:
 def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None:
     graph = embedder.build_embedder_graph(load("embedder", family).model)
     fold_transposes(graph)
-    exact, batch = Session(graph.clone())(inputs(9))["hidden"], inputs(9)
+    exact, batch = CpuSession(graph.clone())(inputs(9))["hidden"], inputs(9)
     quantize(graph)
     assert sum(node.op_type == "MatMulIntegerToFloat" for node in graph.graph) >= 12
-    session = Session(graph)
+    session = CpuSession(graph)
     together = session(batch)["hidden"]
     for rows in (slice(0, 1), slice(3, 8)):
         alone = session({name: values[rows] for name, values in batch.items()})["hidden"]
@@ -122,11 +122,11 @@ def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None
 def test_half_is_near(load: Loader, family: str) -> None:
     graph = embedder.build_embedder_graph(load("embedder", family).model)
     fold_transposes(graph)
-    exact = Session(graph.clone())(inputs())["hidden"]
+    exact = CpuSession(graph.clone())(inputs())["hidden"]
     to_half(graph)
     weights = [value.const_value for value in graph.graph.initializers.values() if value.const_value is not None]
     assert {weight.dtype for weight in weights if weight.size > 500} == {ir.DataType.FLOAT16}
-    hidden = Session(graph)(inputs())["hidden"]
+    hidden = CpuSession(graph)(inputs())["hidden"]
     assert hidden.dtype == np.float32
     assert np.sqrt(np.square(hidden - exact).mean()) < 0.01 * exact.std()
 

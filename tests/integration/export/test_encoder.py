@@ -14,7 +14,7 @@ from transformers import DistilBertConfig, DistilBertForQuestionAnswering
 
 from groundwire.export.passes import fold_transposes, quantize, to_half
 from groundwire.export.roles import encoder
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.runtime.errors import ExportError
 from tests.support.graphs import Loader, inputs
 
@@ -36,7 +36,7 @@ def graph_of(load: Loader, kind: str, family: str) -> ir.Model:
     return _GRAPHS[kind, family].clone()
 
 
-def expected(model: Any, session: Session, batch: dict[str, Array]) -> list[Array]:
+def expected(model: Any, session: CpuSession, batch: dict[str, Array]) -> list[Array]:
     with torch.inference_mode():
         output = model(**{name: torch.from_numpy(batch[name]) for name in session.inputs})
     logits = (output.start_logits, output.end_logits) if hasattr(output, "start_logits") else (output.logits,)
@@ -45,7 +45,7 @@ def expected(model: Any, session: Session, batch: dict[str, Array]) -> list[Arra
 
 @pytest.mark.parametrize(("kind", "family"), CASES)
 def test_fp32_equals_the_checkpoint(load: Loader, kind: str, family: str) -> None:
-    session = Session(graph_of(load, kind, family))
+    session = CpuSession(graph_of(load, kind, family))
     assert tuple(session.outputs) == encoder.OUTPUTS[TASKS[kind]]
     for rows, width in ((4, 13), (1, 5), (2, 1)):
         batch = inputs(max(rows, 2), width)
@@ -62,7 +62,7 @@ def test_int8_is_near_and_ignores_batch_mates(load: Loader, kind: str, family: s
     graph = graph_of(load, kind, family)
     quantize(graph)
     assert sum(node.op_type == "MatMulIntegerToFloat" for node in graph.graph) >= 12
-    session = Session(graph)
+    session = CpuSession(graph)
     batch = inputs(9)
     together = session(batch)
     for rows in (slice(0, 1), slice(1, 2), slice(3, 8), slice(8, 9)):
@@ -84,7 +84,7 @@ def test_half_is_near(load: Loader, kind: str, family: str) -> None:
     to_half(graph)
     weights = [value.const_value for value in graph.graph.initializers.values() if value.const_value is not None]
     assert {weight.dtype for weight in weights if weight.size > 500} == {ir.DataType.FLOAT16}
-    session = Session(graph)
+    session = CpuSession(graph)
     batch = inputs()
     for actual, want in zip(session(batch).values(), expected(load(kind, family).model, session, batch), strict=True):
         assert actual.dtype == np.float32
@@ -101,7 +101,7 @@ def distilbert() -> DistilBertForQuestionAnswering:
 
 def check(graph: ir.Model, model: Any) -> None:
     """Compare a float graph with its model."""
-    session = Session(graph)
+    session = CpuSession(graph)
     for rows, width in ((4, 13), (3, 7), (2, 1)):
         batch = inputs(rows, width)
         for actual, want in zip(session(batch).values(), expected(model, session, batch), strict=True):
@@ -144,7 +144,7 @@ def test_both_ways_quantize_to_the_same_values(load: Loader, kind: str, family: 
         assert graph is not None
         fold_transposes(graph)
         quantize(graph)
-        sessions.append(Session(graph))
+        sessions.append(CpuSession(graph))
     traced, exported = (session(inputs()) for session in sessions)
     for name, values in traced.items():
         np.testing.assert_allclose(values, exported[name], atol=1e-5)

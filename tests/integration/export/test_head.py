@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.export.passes import Scheme, head, quantize
 from groundwire.export.passes.chunked_head import TABLE, split_head
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.runtime.ort.chunked_head import combine_parts
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.ort.session import Session as RuntimeSession
@@ -25,13 +25,13 @@ def test_heads_equal_a_whole_softmax(vocabulary: int, bias: bool) -> None:
     given = lone(vocabulary, bias=bias)
     feeds = {"hidden": given.states, "targets": given.targets}
     for streamed in (True, False):
-        log_probs = Session(given.graph(streamed=streamed))(feeds)["log_probs"]
+        log_probs = CpuSession(given.graph(streamed=streamed))(feeds)["log_probs"]
         np.testing.assert_allclose(log_probs, given.expected(), atol=2e-5)
     graph = given.graph(streamed=True)
     assert_alone_as_together(graph, given)
     quantize(graph, scheme=Scheme(min_table=1))
     assert [node.op_type for node in graph.graph][-1] == ("BiasedInt8Head" if bias else "Int8Head")
-    log_probs = Session(graph)(feeds)["log_probs"]
+    log_probs = CpuSession(graph)(feeds)["log_probs"]
     np.testing.assert_allclose(log_probs, given.expected(), atol=0.3)
     assert_alone_as_together(graph, given)
 
@@ -65,7 +65,7 @@ def test_a_large_head_becomes_a_graph_of_its_own(vocabulary: int, bias: bool, mo
         ["hidden"],
     ]
     assert not [name for name, value in body.graph.initializers.items() if value.const_value.size >= vocabulary]
-    hidden = Session(body)({"states": given.states})["hidden"]
+    hidden = CpuSession(body)({"states": given.states})["hidden"]
     asked = {"hidden": hidden, "targets": given.targets}
     with tempfile.TemporaryDirectory() as folder:
         ir.save(alone, Path(folder, "head.onnx"))
@@ -77,7 +77,7 @@ def test_a_large_head_becomes_a_graph_of_its_own(vocabulary: int, bias: bool, mo
             chunk = {TABLE: table[block : block + 1], "blocks": np.array([block])}
             assert np.array_equal(session.run({**asked, **chunk})[0], parts[block : block + 1])
     assert parts.shape == (len(table), 2, 640)
-    expected = Session(single)({"states": given.states, "targets": given.targets})["log_probs"]
+    expected = CpuSession(single)({"states": given.states, "targets": given.targets})["log_probs"]
     np.testing.assert_allclose(combine_parts(parts), expected, atol=1e-5)
 
 
@@ -90,7 +90,7 @@ def test_the_head_of_a_small_table_stays() -> None:
 
 def test_a_head_survives_logits_that_exp_does_not() -> None:
     given = lone(4 * 2048, bias=False, loud=300.0)
-    log_probs = Session(given.graph(streamed=True))({"hidden": given.states, "targets": given.targets})["log_probs"]
+    log_probs = CpuSession(given.graph(streamed=True))({"hidden": given.states, "targets": given.targets})["log_probs"]
     assert given.expected().min() < -1000
     np.testing.assert_allclose(log_probs, given.expected(), rtol=1e-5, atol=1e-3)
 
@@ -99,7 +99,7 @@ def test_a_head_without_targets_reads_no_table() -> None:
     """States that would make every number NaN do not."""
     given = lone(4 * 2048, bias=False)
     states = np.full((2, 16), np.nan, np.float32)
-    log_probs = Session(given.graph(streamed=True))({"hidden": states, "targets": np.array([-1, -1])})["log_probs"]
+    log_probs = CpuSession(given.graph(streamed=True))({"hidden": states, "targets": np.array([-1, -1])})["log_probs"]
     assert log_probs.tolist() == [0.0, 0.0]
 
 
@@ -108,7 +108,7 @@ def test_a_nan_reaches_the_log_probabilities() -> None:
     graph = given.graph(streamed=True)
     quantize(graph, scheme=Scheme(min_table=1))
     given.states[1, 3] = np.nan
-    log_probs = Session(graph)({"hidden": given.states, "targets": given.targets})["log_probs"]
+    log_probs = CpuSession(graph)({"hidden": given.states, "targets": given.targets})["log_probs"]
     assert np.isnan(log_probs).tolist() == [False, True, *[False] * 638]
 
 

@@ -18,7 +18,7 @@ from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.passes import fold_transposes, head, list_quantizable, quantize, to_half
 from groundwire.export.roles import language_model
 from groundwire.export.roles.registry import KINDS
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.manifest import LanguageModelRole, Template
 from tests.support import models
@@ -71,7 +71,7 @@ def scored(graph: ir.Model, given: Case, *, spare: int = 5) -> Array:
     Padding is token 9, not zeros, and the past in front of a prefix is noise: neither may be seen. As in the runtime,
     the scored positions are filled up to a multiple of 8.
     """
-    session = Session(graph)
+    session = CpuSession(graph)
     sources, width = len(given.prefixes), len(given.texts[0][0])
     new = np.array([[[prefix[-1], *text[:-1]] for text in texts] for prefix, texts in zip(*given, strict=True)])
     tokens = np.full((*new.shape[:2], width + spare), 9)

@@ -14,7 +14,7 @@ from onnx import helper
 
 from groundwire.export.passes import Scheme, fold_transposes, list_quantizable, quantize
 from groundwire.export.passes.int8 import rows_to_int8
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.export.trace import tidy
 from tests.reference import int8 as reference
 
@@ -96,14 +96,14 @@ def tied() -> ir.Model:
 
 def test_a_tied_table_is_stored_once() -> None:
     graph = tied()
-    before = Session(graph)({"x": np.arange(5)})["y"]
+    before = CpuSession(graph)({"x": np.arange(5)})["y"]
     fold_transposes(graph)
     assert list(graph.graph.initializers) == ["table"]
     quantize(graph, scheme=Scheme(min_table=1))
     integers = [value for value in graph.graph.initializers.values() if value.dtype == ir.DataType.INT8]
     assert [value.name for value in integers] == ["table.int8"]
     assert "table" not in graph.graph.initializers
-    after = Session(graph)({"x": np.arange(5)})["y"]
+    after = CpuSession(graph)({"x": np.arange(5)})["y"]
     assert np.abs(after - before).max() < 0.03 * np.abs(before).max()
 
 
@@ -148,9 +148,9 @@ def test_products_equal_the_reference_implementation(activation: str | None, zer
     middle = x
     if activation:
         tap = model([node(activation, "x", "y")], {}, columns=16)
-        middle = Session(tap)({"x": x})["y"]
+        middle = CpuSession(tap)({"x": x})["y"]
     quantize(graph)
-    outputs = Session(graph)({"x": x})["y"]
+    outputs = CpuSession(graph)({"x": x})["y"]
     expected = np.array([reference.product(row, weight.T.tolist(), zero) for row in middle.tolist()])
     expected += bias if form == "Gemm" else 0
     # A value on the edge of two levels may fall either way in float32: allow one level of one token.
@@ -164,7 +164,7 @@ def test_products_equal_the_reference_implementation(activation: str | None, zer
 def test_a_row_of_zeros_gives_zero() -> None:
     graph = model([node("MatMul", "x w", "y")], {"w": random(16, 24)})
     quantize(graph)
-    outputs = Session(graph)({"x": np.zeros((2, 16), np.float32)})["y"]
+    outputs = CpuSession(graph)({"x": np.zeros((2, 16), np.float32)})["y"]
     assert np.array_equal(outputs, np.zeros((2, 24)))
 
 
@@ -179,11 +179,13 @@ def test_heads_and_activations_stay_float() -> None:
 def test_zero_points_spend_the_range_on_values_that_occur() -> None:
     """After a GELU the asymmetric zero point halves the error of the symmetric one."""
     weight, x = random(64, 24), random(200, 64)
-    exact = Session(model([node("Gelu", "x", "a"), node("MatMul", "a w", "y")], {"w": weight}, width=64))({"x": x})["y"]
+    exact = CpuSession(model([node("Gelu", "x", "a"), node("MatMul", "a w", "y")], {"w": weight}, width=64))({"x": x})[
+        "y"
+    ]
 
     def error(scheme: Scheme) -> float:
         graph = model([node("Gelu", "x", "a"), node("MatMul", "a w", "y")], {"w": weight}, width=64)
         quantize(graph, scheme=scheme)
-        return float(np.square(Session(graph)({"x": x})["y"] - exact).mean() ** 0.5)
+        return float(np.square(CpuSession(graph)({"x": x})["y"] - exact).mean() ** 0.5)
 
     assert error(Scheme()) < 0.8 * error(Scheme(gelu_zero=128))

@@ -14,7 +14,7 @@ from groundwire.export.passes import fold_transposes, list_quantizable, quantize
 from groundwire.export.precision import lower
 from groundwire.export.roles import encoder, generation
 from groundwire.export.roles.registry import KINDS
-from groundwire.export.session import Arrays, Session
+from groundwire.export.session import Arrays, CpuSession
 from groundwire.export.verify.outcome import SessionOpener
 from groundwire.export.verify.sensitivity import SWITCHES, add_switches, rank_by_sensitivity
 from groundwire.runtime.errors import ParityError
@@ -30,7 +30,7 @@ class FragileReference:
         self._broken = broken
         self.compared = 0
 
-    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         self.compared += 1
         weights = {name for graph in graphs for name in graph.graph.initializers}
         bad = self._broken or any(name not in weights for name in self._fragile)
@@ -38,7 +38,7 @@ class FragileReference:
             texts=64, max_logit_error=0.001, logit_std=1.0, decision_agreement=0.5 if bad else 1.0, span_agreement=1.0
         )
 
-    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+    def probe(self, sessions: Sequence[CpuSession], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         return np.concatenate(list(sessions[0]({**inputs(), **extra[0]}).values()))
 
 
@@ -125,11 +125,11 @@ def test_sensitivity_is_the_effect_of_one_weight(graph: ir.Model) -> None:
     names = [name for _, name in ranked]
     assert sorted(names) == sorted(list_quantizable(graph))
     assert [effect for effect, _ in ranked] == sorted((effect for effect, _ in ranked), reverse=True)
-    exact = Session(graph)(inputs())
+    exact = CpuSession(graph)(inputs())
     for effect, name in (ranked[0], ranked[4], ranked[-1]):
         alone = graph.clone()
         quantize(alone, frozenset(names) - {name})
-        outputs = Session(alone)(inputs())
+        outputs = CpuSession(alone)(inputs())
         error = np.concatenate([outputs[output] - exact[output] for output in exact])
         assert effect == pytest.approx(np.sqrt(np.square(error).mean()), rel=0.02)
 
@@ -138,8 +138,8 @@ def test_switches_leave_the_float_graph_as_it_was(graph: ir.Model) -> None:
     before = graph.graph.num_nodes()
     made, names = add_switches(graph)
     assert graph.graph.num_nodes() == before
-    off = Session(made)({**inputs(), SWITCHES: np.zeros(len(names), bool)})
-    for name, values in Session(graph)(inputs()).items():
+    off = CpuSession(made)({**inputs(), SWITCHES: np.zeros(len(names), bool)})
+    for name, values in CpuSession(graph)(inputs()).items():
         np.testing.assert_allclose(off[name], values, atol=1e-5)
 
 

@@ -19,7 +19,7 @@ from groundwire.export.passes import fold_transposes, round_to_half, to_half
 from groundwire.export.precision import lower
 from groundwire.export.roles import encoder, generation
 from groundwire.export.roles.registry import KINDS
-from groundwire.export.session import Arrays, Session
+from groundwire.export.session import Arrays, CpuSession
 from groundwire.export.verify.outcome import SessionOpener
 from groundwire.export.verify.ranges import HALF_LIMIT, measure_magnitudes
 from groundwire.runtime.manifest import Parity, Ranges, Template
@@ -36,7 +36,7 @@ class Runs:
         self._feeds = feeds
         self._expected = expected
 
-    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         (graph,) = graphs
         output = next(iter(open_session(graph)(self._feeds).values()))
         error = 0.0 if self._expected is None else float(np.abs(output - self._expected).max())
@@ -44,7 +44,7 @@ class Runs:
             texts=1, max_logit_error=error, logit_std=1.0, decision_agreement=1.0 if np.isfinite(error) else 0.0
         )
 
-    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+    def probe(self, sessions: Sequence[CpuSession], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         raise NotImplementedError
 
 
@@ -75,20 +75,20 @@ def test_the_cpu_does_not_see_an_overflow_and_a_rounding_graph_does() -> None:
     """Why ranges are measured: 102,400 is infinite in float16."""
     graph = two_products(102.4, 1e-3)
     to_half(graph)
-    np.testing.assert_allclose(Session(graph)(FEEDS)["y"][0, 0], 102.4, rtol=1e-2)
-    assert np.isinf(Session(round_to_half(graph))(FEEDS)["y"][0, 0])
+    np.testing.assert_allclose(CpuSession(graph)(FEEDS)["y"][0, 0], 102.4, rtol=1e-2)
+    assert np.isinf(CpuSession(round_to_half(graph))(FEEDS)["y"][0, 0])
 
 
 def test_what_does_not_fit_float16_stays_float32() -> None:
     graph = two_products(102.4, 1e-3)
-    expected = Session(graph)(FEEDS)["y"]
+    expected = CpuSession(graph)(FEEDS)["y"]
     lowered = lower([graph], Runs(FEEDS, expected), RoleOptions("x", precision="fp16"))
     ranges = lowered.parity.ranges
     assert isinstance(ranges, Ranges)
     assert (lowered.precision, lowered.parity.gate, ranges.limit) == ("fp16", "passed", HALF_LIMIT)
     assert ranges.kept_float == pytest.approx(dict.fromkeys(("back", "hidden", "moved"), 102400))
     assert ranges.largest == pytest.approx(102.4)
-    rounded = Session(round_to_half(lowered.graphs[0]))(FEEDS)["y"]
+    rounded = CpuSession(round_to_half(lowered.graphs[0]))(FEEDS)["y"]
     np.testing.assert_allclose(rounded, expected, rtol=1e-2)
 
 
@@ -103,7 +103,7 @@ def test_a_float16_graph_that_overflows_all_the_same_is_not_saved(monkeypatch: p
     """The parity report sees what the ranges would miss, an operation that adds up inside say."""
     monkeypatch.setattr("groundwire.export.precision.measure_magnitudes", lambda graphs, reference: [{}])
     graph = two_products(102.4, 1e-3)
-    expected = Session(graph)(FEEDS)["y"]
+    expected = CpuSession(graph)(FEEDS)["y"]
     assert lower([graph], Runs(FEEDS, expected), RoleOptions("x", precision="fp16")).precision == "fp32"
 
 
@@ -155,8 +155,8 @@ def test_an_encoder_with_a_large_layer(load: Loader, family: str) -> None:
     assert isinstance(loud.parity.ranges, Ranges)
     assert loud.precision == "fp16"
     assert gelu.outputs[0].name in loud.parity.ranges.kept_float
-    outputs = Session(round_to_half(loud.graphs[0]))(inputs())
-    for name, values in Session(graph)(inputs()).items():
+    outputs = CpuSession(round_to_half(loud.graphs[0]))(inputs())
+    for name, values in CpuSession(graph)(inputs()).items():
         assert np.isfinite(outputs[name]).all()
         np.testing.assert_allclose(outputs[name], values, atol=0.05 * max(1.0, values.std()))
 
@@ -168,7 +168,7 @@ class Loud:
         self._reference = reference
         self._graph = graph
 
-    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = Session) -> Parity:
+    def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         right = self._reference.compare([self._graph])
         parity = self._reference.compare(graphs, open_session)
         return msgspec.structs.replace(
@@ -176,7 +176,7 @@ class Loud:
             span_agreement=1.0,
         )  # fmt: skip
 
-    def probe(self, sessions: Sequence[Session], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
+    def probe(self, sessions: Sequence[CpuSession], extra: Sequence[Arrays]) -> npt.NDArray[np.float32]:
         raise NotImplementedError
 
 

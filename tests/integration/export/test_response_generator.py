@@ -16,7 +16,7 @@ from groundwire.export.options import PROMPT, Gate
 from groundwire.export.passes import fold_transposes, to_half
 from groundwire.export.roles import generation
 from groundwire.export.roles.registry import KINDS, find_kind
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import ResponseGeneratorRole, Template
@@ -98,7 +98,7 @@ def test_half_keeps_the_rule_in_float32(gpt2: Path, folder: Folder, family: str)
             fold_transposes(graph)
             if half:
                 to_half(graph, loaded.float_modules)
-        reads, step = Session(encoder), Session(decoder)
+        reads, step = CpuSession(encoder), CpuSession(decoder)
         kind = step.dtype("past.key.0")
         assert kind == (np.float16 if half else np.float32)
         assert step.dtype("alpha") == step.dtype("top_p") == np.float32

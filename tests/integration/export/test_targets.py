@@ -23,7 +23,7 @@ from groundwire.cli import export as commands
 from groundwire.export import RoleOptions, export_bundle, export_role, pipeline
 from groundwire.export.passes import add_quantization, to_half
 from groundwire.export.passes.operators import OPERATORS, adapt_operators, find_unsupported
-from groundwire.export.session import Session
+from groundwire.export.session import CpuSession
 from groundwire.export.targets import make_plan
 from groundwire.runtime import _native
 from groundwire.runtime.bundle import Bundle
@@ -92,7 +92,7 @@ def test_a_new_role_gets_its_own_graph_and_the_targets(export: Export, role: str
     assert isinstance(target.parity.ranges, Ranges)
     assert bundle.manifest.precisions_on("tensorrt") == {role: "fp16"}
     feeds = inputs(5, 16)
-    runs = [Session(ir.load(bundle.file(name))) for name in (record.graph, target.graph)]
+    runs = [CpuSession(ir.load(bundle.file(name))) for name in (record.graph, target.graph)]
     outputs = [list(run(feeds).values()) for run in runs]
     for left, right in zip(*outputs, strict=True):
         np.testing.assert_allclose(left, right, atol=1e-3)
@@ -115,12 +115,12 @@ def test_a_role_keeps_its_own_graph_when_a_target_is_added(
     folder = tmp_path / "b"
     export_bundle({"nli": options, "qa": RoleOptions(str(checkpoint("qa", "albert")), precision="fp32")}, folder)
     before = Bundle.open(folder).calibrate(CALIBRATION)
-    old = Session(ir.load(before.file("nli.onnx")))(inputs())
+    old = CpuSession(ir.load(before.file("nli.onnx")))(inputs())
     for target in ("tensorrt", "cuda"):
         export_role("nli", RoleOptions(source, precision="fp16", target=target), folder)  # type: ignore[arg-type]
     after = Bundle.open(folder)
     after.verify()
-    for name, values in Session(ir.load(after.file("nli.onnx")))(inputs()).items():
+    for name, values in CpuSession(ir.load(after.file("nli.onnx")))(inputs()).items():
         np.testing.assert_array_equal(values, old[name])
     assert after.manifest.calibration == CALIBRATION
     assert after.manifest.canaries == before.manifest.canaries
@@ -244,8 +244,8 @@ def test_positions_are_counted_in_float(export: Export) -> None:
     adapt_operators(made)
     assert find_unsupported(made) == []
     feeds = inputs(6, 48)
-    for name, values in Session(graph)(feeds).items():
-        np.testing.assert_array_equal(Session(made)(feeds)[name], values)
+    for name, values in CpuSession(graph)(feeds).items():
+        np.testing.assert_array_equal(CpuSession(made)(feeds)[name], values)
 
 
 def graph_of(node: onnx.NodeProto, kind: int = onnx.TensorProto.FLOAT, **constants: Any) -> ir.Model:
@@ -442,7 +442,7 @@ def test_pairs_compute_what_numpy_computes(kind: Any, dtype: Any, largest: int, 
     scale = np.float32(np.float16(peak / largest))
     scales = np.where(np.arange(24) == 3, 1, np.abs(weight).max(axis=0) / largest).astype(np.float16).astype(np.float32)
     expected = quantize(states, scale) @ quantize(weight, scales)
-    (actual,) = Session(graph)({"x": states}).values()
+    (actual,) = CpuSession(graph)({"x": states}).values()
     error = np.abs(actual - expected).max()
     assert error < (0.1 if half else 1e-4), "an input rounded to float16 may be another step"
     assert np.abs(expected - states @ weight).max() < 0.5, "quantized, and near"

@@ -28,7 +28,7 @@ from groundwire.runtime.ort import device as device_module
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.tensorrt import library
-from groundwire.runtime.tensorrt.engine import Engine
+from groundwire.runtime.tensorrt.engine import TensorRTEngine
 from groundwire.runtime.tensorrt.records import Engines, list_shapes, read_engines
 from tests.support import models, tensorrt_recorder
 from tests.support.shared import make_once, shared_root
@@ -104,8 +104,8 @@ def engines_of(folder: Path) -> Engines:
     return engines
 
 
-def load(folder: Path, role: str) -> Engine:
-    return Engine.load(Bundle.open(folder), target_of(folder, role), GPU)
+def load(folder: Path, role: str) -> TensorRTEngine:
+    return TensorRTEngine.load(Bundle.open(folder), target_of(folder, role), GPU)
 
 
 def test_engines_are_built_strongly_typed_with_a_profile_for_each_width(folder: Path, recorder: Recorder) -> None:
@@ -318,7 +318,7 @@ def test_profiles_that_are_not_the_plans_are_refused(compiled: Path, recorder: R
     target = target_of(compiled, "nli")
     other = msgspec.structs.replace(target, plan=msgspec.structs.replace(target.plan, max_rows=7))  # type: ignore[type-var]
     with pytest.raises(DeviceError, match="has other shape profiles than the plan"):
-        Engine.open(recorder, compiled / "engines" / KEY / "nli.tensorrt.engine", other, GPU)
+        TensorRTEngine.open(recorder, compiled / "engines" / KEY / "nli.tensorrt.engine", other, GPU)
 
 
 def test_an_encoder_without_a_target_is_refused_with_the_command(tiny_bundle: Path, recorder: Recorder) -> None:
@@ -345,7 +345,7 @@ def test_certify_runs_engines(compiled: Path, recorder: Recorder) -> None:
     assert all(report is not None and report.failures == () for report in reports.values())
     record = Bundle.open(compiled).manifest.roles["nli"]
     placed, profile = place_role("nli", record, DeviceProfile.of(GPU, 1))
-    assert isinstance(load_graph(Bundle.open(compiled), placed, profile), Engine)  # type: ignore[arg-type]
+    assert isinstance(load_graph(Bundle.open(compiled), placed, profile), TensorRTEngine)  # type: ignore[arg-type]
 
 
 def test_the_command_compiles_and_reports(folder: Path, recorder: Recorder) -> None:

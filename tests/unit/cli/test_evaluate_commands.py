@@ -18,10 +18,11 @@ from groundwire.cli import app
 from groundwire.cli.calibrate import warn_of_few_examples
 from groundwire.cli.evaluate import _tabulate_metrics
 from groundwire.engine import Engine
-from groundwire.evaluate.scores.scoring import Settings
-from groundwire.evaluate.statistics.compare import Comparison
-from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
-from groundwire.evaluate.statistics.shift import describe_distributions
+from groundwire.evaluate.scores.scoring import ScoringSettings
+from groundwire.evaluate.statistics.compare import RunComparison
+from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
+from groundwire.monitor.records import Estimate
+from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.calibration import Calibration, ProfileName
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
@@ -59,7 +60,7 @@ def examples(count: int, wrong: int = 0, first: int = 0) -> list[dict[str, Any]]
 @pytest.fixture(autouse=True)
 def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
-    monkeypatch.setattr(Settings, "plan", plan_for_fakes)
+    monkeypatch.setattr(ScoringSettings, "plan", plan_for_fakes)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Resul
     write(root / "dev.jsonl", examples(8, first=8))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
-        patch.setattr(Settings, "plan", plan_for_fakes)
+        patch.setattr(ScoringSettings, "plan", plan_for_fakes)
         sets = (root / "years.jsonl", root / "few.v1.jsonl", "--dev", root / "dev.jsonl")
         yield root, run("evaluate", *sets, "--metrics", "q2,nli", "--repeats", 50, "--out", root / "run")
 
@@ -135,7 +136,7 @@ def test_figures_again_without_a_model(
         raise AssertionError("a model was loaded")
 
     monkeypatch.setattr(Engine, "load", fails)
-    monkeypatch.setattr(Settings, "plan", fails)
+    monkeypatch.setattr(ScoringSettings, "plan", fails)
     CALIBRATION.save(tmp_path / "mine.json")
     given = (root / "years.jsonl", "--calibration", tmp_path / "mine.json", "--repeats", 20)
     result = run("evaluate", *given, "--out", tmp_path / "run")
@@ -238,7 +239,7 @@ def test_responses_unlike_those_of_the_calibration_are_reported(
     assert "Stability index" in page
 
     monkeypatch.setattr(
-        Settings, "plan", lambda self, given=None: plan_for_fakes(self, given or calibration), raising=True
+        ScoringSettings, "plan", lambda self, given=None: plan_for_fakes(self, given or calibration), raising=True
     )
     fitted = run("calibrate", data, "--out", tmp_path / "new.json", "--metrics", "q2,nli")
     assert fitted.exit_code == 0, fitted.output
@@ -325,7 +326,7 @@ def test_a_regression_closes_the_gate(made: tuple[Path, Result], tmp_path: Path)
     assert "worse: nli" not in result.output
     differences = {
         (difference.set, difference.metric, difference.figure): difference
-        for difference in Comparison.from_json(out.read_text()).differences
+        for difference in RunComparison.from_json(out.read_text()).differences
     }
     assert differences["years", "q2", "roc_auc"].p < 0.05
     assert differences["few", "q2", "roc_auc"].difference.value == 0

@@ -23,7 +23,7 @@ from groundwire.evaluate.adaptation.rows import (
     split_folds,
 )
 from groundwire.evaluate.datasets.examples import Example
-from groundwire.evaluate.statistics.results import Estimate
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import score
 

@@ -18,7 +18,8 @@ from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.agreement import measure_reliability
 from groundwire.evaluate.statistics.analysis import Development, analyse
-from groundwire.evaluate.statistics.results import SCHEMA, Estimate, Results, SetFigures
+from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import CALIBRATION, make_example, score

@@ -11,8 +11,9 @@ from sklearn.metrics import roc_auc_score
 
 from groundwire.evaluate.scores import metric_values
 from groundwire.evaluate.scores.metric_values import ExampleValues
-from groundwire.evaluate.statistics.compare import Difference, Run, compare_runs
-from groundwire.evaluate.statistics.results import SCHEMA, Estimate, Results, SetFigures
+from groundwire.evaluate.statistics.compare import FigureDifference, Run, compare_runs
+from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
 EXAMPLES = 200
@@ -44,7 +45,7 @@ def build_values(**metrics: Sequence[float]) -> list[ExampleValues]:
     ]
 
 
-def compare_by_metric(a: Run, b: Run, figure: str = "roc_auc") -> dict[str, Difference]:
+def compare_by_metric(a: Run, b: Run, figure: str = "roc_auc") -> dict[str, FigureDifference]:
     return {
         difference.metric: difference
         for difference in compare_runs(a, b, repeats=400).differences

@@ -17,7 +17,8 @@ from groundwire.engine.schema.results import UnsupportedSpan
 from groundwire.evaluate.report import plots
 from groundwire.evaluate.report.page import write_report
 from groundwire.evaluate.report.text import break_name, escape_text, replace_unshowable, sort_spans, split_into_pieces
-from groundwire.evaluate.statistics.results import ErrorCase, Estimate, MetricFigures, Results, SetFigures
+from groundwire.evaluate.statistics.results import ErrorCase, MetricFigures, Results, SetFigures
+from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.report_results import TEXT, build_errors, labelled, results
 

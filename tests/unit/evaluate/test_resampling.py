@@ -12,7 +12,7 @@ from sklearn import metrics as reference
 
 from groundwire.evaluate.statistics.estimates import Floats, Statistic, pearson, roc_auc, share, spearman
 from groundwire.evaluate.statistics.resampling import MAX_BLOCKS, Resamples, adjust_p_values, estimate, p_value
-from groundwire.evaluate.statistics.results import Estimate
+from groundwire.monitor.records import Estimate
 
 
 def read_counts(resamples: Resamples, examples: int) -> Floats:

@@ -10,7 +10,7 @@ import pytest
 from groundwire.engine import LoadOptions, Options
 from groundwire.engine.schema.options import Q2Options
 from groundwire.evaluate.datasets.examples import Example, sample_examples
-from groundwire.evaluate.scores.scoring import Settings, Stored, request_key, score_sets
+from groundwire.evaluate.scores.scoring import ScoringSettings, Stored, request_key, score_sets
 from groundwire.runtime.errors import BundleError, InvalidRequest
 from tests.support.evaluation import CALIBRATION, Fake, NoModels, make_example
 
@@ -54,9 +54,9 @@ def test_what_is_there_needs_no_engine(tmp_path: Path) -> None:
 
 def test_stored_scores_need_not_even_the_bundle(tmp_path: Path) -> None:
     score_sets({"set": EXAMPLES}, tmp_path, Q2)
-    score_sets({"set": EXAMPLES}, tmp_path, Settings())
+    score_sets({"set": EXAMPLES}, tmp_path, ScoringSettings())
     with pytest.raises(BundleError):
-        score_sets({"set": EXAMPLES}, tmp_path, Settings(bundle=tmp_path))
+        score_sets({"set": EXAMPLES}, tmp_path, ScoringSettings(bundle=tmp_path))
 
 
 def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_did_not_score_is_scored_again(tmp_path: Path, level: str, status: 
         NoModels(options=Options(q2=Q2Options(questions="all"))),
     ],
 )
-def test_scores_of_other_settings_are_refused_and_kept(tmp_path: Path, settings: Settings) -> None:
+def test_scores_of_other_settings_are_refused_and_kept(tmp_path: Path, settings: ScoringSettings) -> None:
     score_sets({"set": EXAMPLES}, tmp_path, Q2)
     before = (tmp_path / "scores" / "set.jsonl").read_bytes()
     with pytest.raises(InvalidRequest, match="made with other settings") as refused:

@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from groundwire.engine import InvalidRequest
-from groundwire.evaluate.statistics.shift import describe_distributions
 from groundwire.monitor.concentration import MIN_RESPONSES, find_groups
 from groundwire.monitor.drift import compare_shares, compare_with_reference, take_looks
 from groundwire.monitor.observations import Observations, read_time
 from groundwire.monitor.prevalence import ErrorRates, correct_share
 from groundwire.monitor.records import TrafficReport
+from groundwire.monitor.shift import describe_distributions
 from groundwire.monitor.summary import Reference, build_report
 from groundwire.runtime.calibration import Calibration
 from tests.support.evaluation import CALIBRATION

@@ -9,11 +9,11 @@ from groundwire.engine.schema.explanations import Comparison, PassageRange, Q2Ex
 from groundwire.engine.schema.results import SentenceVerdict, Timings
 from groundwire.engine.text.sentences import Sentence, sentences
 from groundwire.repair.correction.alignment import MAX_LENGTH, align_words
-from groundwire.repair.correction.choosing import Checked, choose_drafts, find_sentence, is_better, sum_model_shares
+from groundwire.repair.correction.choosing import ScoredDraft, choose_drafts, find_sentence, is_better, sum_model_shares
 from groundwire.repair.correction.drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from groundwire.repair.correction.proposals import Proposal, propose
 from groundwire.repair.correction.removal import MAX_CHARS, find_removals
-from groundwire.repair.correction.sources import Source, Sources
+from groundwire.repair.correction.sources import Sources, SourceSentence
 from groundwire.runtime.calls import TextSpan
 
 
@@ -95,7 +95,7 @@ def test_evidence_outside_the_knowledge_is_none() -> None:
 def make_proposal(response: str, old: str, known: str, new: str) -> Proposal:
     start, at = response.index(old), known.index(new)
     where = PassageRange(0, at, at + len(new))
-    return Proposal(start, start + len(old), new, "value", 1.0, where, Source(0, known, 0))
+    return Proposal(start, start + len(old), new, "value", 1.0, where, SourceSentence(0, known, 0))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ WRONG = make_score(("inconsistent", 0.2))
     ],
 )
 def test_a_draft_is_chosen_if_its_sentence_is_better(after: Score, trust: float, chosen: bool) -> None:
-    assert bool(choose_drafts(WRONG, [Checked(make_draft(trust), after)])) is chosen
+    assert bool(choose_drafts(WRONG, [ScoredDraft(make_draft(trust), after)])) is chosen
 
 
 def test_what_a_rule_refuted_is_not_won_by_an_edit_alone() -> None:
@@ -205,20 +205,20 @@ def test_what_a_rule_refuted_is_not_won_by_an_edit_alone() -> None:
         for share in (-1.0, 0.0)
     )
     assert (sum_model_shares(old.sentences[0].verdict), sum_model_shares(shared.sentences[0].verdict)) == (-1.0, -1.0)
-    assert choose_drafts(old, [Checked(make_draft(1.0), shared)])
-    assert not choose_drafts(old, [Checked(make_draft(0.7), shared)])
-    assert choose_drafts(old, [Checked(make_draft(0.7), learned)])
+    assert choose_drafts(old, [ScoredDraft(make_draft(1.0), shared)])
+    assert not choose_drafts(old, [ScoredDraft(make_draft(0.7), shared)])
+    assert choose_drafts(old, [ScoredDraft(make_draft(0.7), learned)])
     assert sum_model_shares(Verdict("unknown")) == 0.0
 
 
 def test_the_best_of_several_drafts_is_chosen_for_each_sentence() -> None:
-    good, better = (Checked(make_draft(), make_score(("consistent", share))) for share in (0.6, 0.9))
+    good, better = (ScoredDraft(make_draft(), make_score(("consistent", share))) for share in (0.6, 0.9))
     assert choose_drafts(WRONG, [good, better]) == [better]
     assert find_sentence(WRONG.sentences, 99) is None
     stopped = Score(
         **{**_fields(make_score(("consistent", 0.9))), "metrics": {"nli": MetricResult("nli", "failed", message="x")}}
     )
-    assert choose_drafts(WRONG, [Checked(make_draft(), stopped)]) == []
+    assert choose_drafts(WRONG, [ScoredDraft(make_draft(), stopped)]) == []
     assert not is_better(WRONG, stopped)
 
 

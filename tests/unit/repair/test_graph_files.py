@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import InvalidRequest, Triple
-from groundwire.repair import KnowledgeGraph, Problem
+from groundwire.repair import GraphProblem, KnowledgeGraph
 from groundwire.repair.kg import MAX_PROBLEMS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -175,7 +175,7 @@ def test_many_triples_with_a_broken_line(write: Write) -> None:
     graph = KnowledgeGraph.load(write("big.tsv", "\n".join(rows)))
     assert len(graph) == count - 1
     assert graph.problems == (
-        Problem(at, "1 field; a triple is subject, predicate and object, with tabs between them"),
+        GraphProblem(at, "1 field; a triple is subject, predicate and object, with tabs between them"),
     )
     assert len(graph.entities) == 997 + 20011
     ends = rows[-1].split("\t")
