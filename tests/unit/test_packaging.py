@@ -105,7 +105,14 @@ def test_the_recipes_have_the_version_of_groundwire() -> None:
     version, dependencies = recipes["tool"]["dynamic-metadata"]
     assert (version["field"], version["input"]) == ("version", "../../../pyproject.toml")
     assert dependencies["result"] == ["groundwire[cli,evaluate,export]=={project[version]}"]
-    assert re.search(r'^version = "([^"]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
+
+
+def test_the_changelog_and_the_citation_name_the_version_with_one_date() -> None:
+    version = read_project()["project"]["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    (date,) = re.findall(r'^date-released: "(.+)"$', citation, re.M)
+    assert f"\nversion: {version}\n" in citation
+    assert f"\n## {version} - {date}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_the_image_installs_what_it_starts() -> None:
