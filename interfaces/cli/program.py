@@ -71,12 +71,12 @@ Generate a response that rests on its knowledge:
 
     groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
 
-Serve all of this over HTTP (`pip install 'groundwire[cli,serve]'`):
+Serve all of this over HTTP (`pip install 'groundwire[serve]'`):
 
     groundwire serve
     curl localhost:8000/score --json '{"response": "Honey is blue.", "knowledge": "Honey is golden."}'
 
-Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[cli,evaluate]'`):
+Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 
     groundwire evaluate examples/labelled.jsonl --out runs/labelled
     groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
