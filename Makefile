@@ -35,12 +35,12 @@ test-native: .venv/ready
 evaluate: .venv/ready
 	.venv/bin/python bench/quality/quality.py $(DATA) $(if $(wildcard $(DATA)/../train),--train $(DATA)/../train)
 
-# What scoring depends on, as a CycloneDX bill of materials: build/sbom.json
+# What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json
 sbom: .venv-sbom/ready
 	mkdir -p build
 	.venv-sbom/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o build/sbom.json
 
-# The wheels of groundwire and of its data packages, in dist/, tested in an environment of their own.
+# The wheels of groundwire, its models, its recipes and its dependencies, in dist/, tested in an environment of their own.
 wheels: .venv/ready
 	.venv/bin/python deploy/wheels.py
 

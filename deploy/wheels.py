@@ -1,29 +1,43 @@
-"""Builds the wheels of groundwire and of its data packages into ``dist/`` and tests them.
+"""Builds the wheels of groundwire, of its models and of its recipes into ``dist/`` and tests them.
 
     python deploy/wheels.py            what `make wheels` runs
     python deploy/wheels.py test       only the tests, of the wheels that are in dist/
 
-The tests look at the licences in each wheel, install the wheels into a new virtual environment, and score one example
-and generate one response there, outside the checkout. pip finds the other dependencies as it is configured to
-(``PIP_NO_INDEX=1`` with ``PIP_FIND_LINKS`` for a machine without network).
+The commands that build and install are read from ``deploy/Dockerfile``, with ``dist/`` in the place of ``/wheels``, so
+``dist/`` holds the wheels of the dependencies too. The tests look at the licences and files of each wheel, install the
+wheels into a new virtual environment, and there, outside the checkout, score an example, generate a response, and
+start the service. pip finds build tools and dependencies as it is configured to (``PIP_NO_INDEX=1`` with
+``PIP_FIND_LINKS`` for a machine without network). ``tests/integration/test_wheels.py`` runs the same.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
+import shlex
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import tomllib
+import urllib.error
+import urllib.request
 import venv
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
-PROJECTS = (*(ROOT / "bundles" / "packaging" / bundle for bundle in ("compact", "nph", "generator")), ROOT)
+DOCKERFILE = ROOT / "deploy" / "Dockerfile"
+RECIPES = ROOT / "bundles" / "packaging" / "recipes"
+MODELS = tuple(ROOT / "bundles" / "packaging" / bundle for bundle in ("compact", "nph", "generator"))
 TEXTS = {"Apache-2.0": "LICENSE", "BSD-3-Clause": "nanobind.txt", "MIT": "robin_map.txt"}
 """The files of groundwire's own wheel; those of the other wheels have the name of the licence."""
 
@@ -44,25 +58,57 @@ for name in SHIPPED:
     bundle.verify()
     assert bundle.directory.is_relative_to(sys.prefix), bundle.directory
 """
+READY_TIMEOUT_S = 120
 
 
-def build() -> None:
-    """Build every wheel into an empty ``dist/``, with the build tools of this environment."""
-    DIST.mkdir(exist_ok=True)
-    for wheel in DIST.glob("*.whl"):
+def read_pip_commands(verb: str) -> list[list[str]]:
+    """Return the arguments of each ``pip VERB`` in the Dockerfile."""
+    lines = DOCKERFILE.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    shell = "&&".join(line.removeprefix("RUN ") for line in lines if line.startswith("RUN "))
+    commands = [[word for word in shlex.split(part) if not word.startswith("--mount=")] for part in shell.split("&&")]
+    return [command[1:] for command in commands if command[:2] == ["pip", verb]]
+
+
+def read_start_command() -> list[str]:
+    """Return what a container runs."""
+    words = dict(re.findall(r"^(ENTRYPOINT|CMD) (\[.*\])$", DOCKERFILE.read_text(encoding="utf-8"), re.M))
+    return [*json.loads(words["ENTRYPOINT"]), *json.loads(words["CMD"])]
+
+
+def run_pip(python: str, arguments: list[str], wheels: Path) -> None:
+    """Run a pip command of the image with ``wheels`` for its folder, and with pip's cache."""
+    words = [str(wheels) if word == "/wheels" else word for word in arguments if word != "--no-cache-dir"]
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, *words], check=True, cwd=ROOT)
+
+
+def build(wheels: Path) -> None:
+    """Build every wheel in isolation, each with its own build tools, and fetch the wheels of the dependencies."""
+    wheels.mkdir(exist_ok=True, parents=True)
+    for wheel in wheels.glob("*.whl"):
         wheel.unlink()
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
-    options = ["--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", str(DIST)]
-    subprocess.run([*pip, *options, *map(str, PROJECTS)], check=True)
+    for command in read_pip_commands("wheel"):
+        run_pip(sys.executable, command, wheels)
+    run_pip(sys.executable, ["wheel", "--no-deps", "--wheel-dir", "/wheels", str(RECIPES)], wheels)
+
+
+def find_own(wheels: Path) -> list[Path]:
+    """Return the wheels of this project: groundwire, its models and its recipes."""
+    return sorted(wheels.glob("groundwire*.whl"))
+
+
+def read_metadata(wheel: Path) -> Message:
+    """Return the headers of a wheel's ``METADATA``."""
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return HeaderParser().parsestr(archive.read(metadata).decode())
 
 
 def check_licences(wheel: Path) -> list[str]:
     """Return what is wrong with the licences of a wheel: a text that its metadata names or its expression needs."""
+    headers = read_metadata(wheel)
     with zipfile.ZipFile(wheel) as archive:
-        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        headers = HeaderParser().parsestr(archive.read(metadata).decode())
-        folder = metadata.replace("METADATA", "licenses/")
-        files = {name.removeprefix(folder) for name in archive.namelist() if name.startswith(folder)}
+        files = {name.partition(".dist-info/licenses/")[2] for name in archive.namelist()} - {""}
     problems = [f"{wheel.name}: no {name}" for name in headers.get_all("License-File", []) if name not in files]
     names = {Path(name).name for name in files}
     for licence in re.findall(r"[\w.-]+", headers.get("License-Expression", "")):
@@ -73,38 +119,136 @@ def check_licences(wheel: Path) -> list[str]:
     return problems
 
 
-def test(wheels: list[Path]) -> int:
+def list_sources(project: Path) -> dict[str, Path]:
+    """Return the files that a project's wheel must have, by their path in it: code, and all data that code reads."""
+    settings = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["scikit-build"]["wheel"]
+    sources: dict[str, Path] = {}
+    for target, source in settings["packages"].items():
+        path = project / source
+        if path.is_file():
+            sources[target] = path
+        for file in path.rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts and file.suffix not in (".so", ".pyd"):
+                sources[f"{target}/{file.relative_to(path).as_posix()}"] = file
+    left_out = tuple(pattern.removesuffix("**") for pattern in settings.get("exclude", []))
+    return {name: file for name, file in sources.items() if not name.startswith(left_out)}
+
+
+def check_files(wheel: Path) -> list[str]:
+    """Return the files that a wheel of this project lacks, and those that it should not have."""
+    name = read_metadata(wheel)["Name"]
+    projects = {f"groundwire-{folder.name}": folder for folder in (*MODELS, RECIPES)}
+    expected = list_sources(projects.get(name, ROOT)).keys()
+    with zipfile.ZipFile(wheel) as archive:
+        present = {entry for entry in archive.namelist() if ".dist-info/" not in entry and not entry.endswith("/")}
+    present = {entry for entry in present if not entry.startswith("groundwire/runtime/_native.") or entry in expected}
+    missing = [f"{wheel.name}: lacks {entry}" for entry in sorted(expected - present)]
+    return missing + [f"{wheel.name}: has {entry}" for entry in sorted(present - expected)]
+
+
+class Installation:
+    """A new virtual environment with what the image installs; its commands run in ``folder``, outside the checkout."""
+
+    def __init__(self, folder: Path, wheels: Path) -> None:
+        self.folder = folder
+        self.wheels = wheels
+        venv.create(folder / "venv", with_pip=True)
+        self._binaries = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
+        for command in read_pip_commands("install"):
+            run_pip(self._find("python"), command, wheels)
+        (folder / "example.jsonl").write_text(json.dumps(EXAMPLE) + "\n", encoding="utf-8")
+
+    def _find(self, program: str) -> str:
+        return str(self._binaries / program)
+
+    def add_recipes(self) -> None:
+        """Install the recipes beside; what they need besides has gigabytes, and their commands start without it."""
+        install = ["install", "--no-deps", "--no-index", "--find-links", "/wheels", "groundwire-recipes"]
+        run_pip(self._find("python"), install, self.wheels)
+
+    def run(self, *command: str) -> str:
+        """Return what a program of the environment prints; it must end well."""
+        words = [self._find(command[0]), *command[1:]]
+        done = subprocess.run(words, check=True, cwd=self.folder, stdout=subprocess.PIPE, env=_environment())
+        return done.stdout.decode()
+
+    @contextmanager
+    def serve(self) -> Iterator[str]:
+        """Run what the container runs; the value is the address of the service. It must end well at SIGTERM."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        program, *arguments = read_start_command()
+        words = [self._find(program), *arguments, "--port", str(port)]
+        process = subprocess.Popen(words, cwd=self.folder, env=_environment())
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, words)
+
+
+def _environment() -> dict[str, str]:
+    """A user's environment: nothing of it leads back to the checkout."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GROUNDWIRE_", "COV"))}
+
+
+def ask(url: str, body: object = None) -> tuple[int, bytes]:
+    """Return the status and the body of an answer; an object is posted as JSON."""
+    request = urllib.request.Request(url, headers={"content-type": "application/json"})
+    if body is not None:
+        request.data = json.dumps(body).encode()
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=30) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read()
+
+
+def wait_until_ready(address: str) -> int:
+    """Return the last status of ``/readyz``: 200 once the models are warm."""
+    status = 0
+    end = time.monotonic() + READY_TIMEOUT_S
+    while status != 200 and time.monotonic() < end:
+        try:
+            status, _ = ask(f"{address}/readyz")
+        except OSError:
+            status = 0
+        time.sleep(0.2)
+    return status
+
+
+def test(wheels: Path) -> int:
     """Test the wheels; return 1 if anything is wrong with them."""
-    problems = [problem for wheel in wheels for problem in check_licences(wheel)]
-    print("\n".join(problems or [f"{wheel.name}: licences complete" for wheel in wheels]))
+    built = find_own(wheels)
+    problems = [problem for wheel in built for problem in (*check_licences(wheel), *check_files(wheel))]
+    print("\n".join(problems or [f"{wheel.name}: licences and files complete" for wheel in built]))
     if importlib.util.find_spec("twine"):
-        subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, wheels)], check=True)
+        subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, built)], check=True)
     with tempfile.TemporaryDirectory(prefix="groundwire-wheels-") as folder:
-        environment = Path(folder, "venv")
-        venv.create(environment, with_pip=True)
-        binaries = environment / ("Scripts" if sys.platform == "win32" else "bin")
-        python = str(binaries / "python")
-        installing = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *map(str, wheels)]
-        subprocess.run(installing, check=True, cwd=folder)
-        subprocess.run([python, "-I", "-c", PROBE], check=True, cwd=folder)
-        Path(folder, "example.jsonl").write_text(json.dumps(EXAMPLE) + "\n", encoding="utf-8")
-        scoring = [str(binaries / "groundwire"), "score", "example.jsonl"]
-        scored = subprocess.run(scoring, check=True, cwd=folder, stdout=subprocess.PIPE).stdout
-        generating = [str(binaries / "groundwire"), "generate", "example.jsonl"]
-        generated = subprocess.run(generating, check=True, cwd=folder, stdout=subprocess.PIPE).stdout
+        installation = Installation(Path(folder), wheels)
+        installation.run("python", "-I", "-c", PROBE)
+        scored = installation.run("groundwire", "score", "example.jsonl")
+        generated = installation.run("groundwire", "generate", "example.jsonl")
+        with installation.serve() as address:
+            ready = wait_until_ready(address)
     statuses = (
         json.loads(scored.splitlines()[0])["score"]["status"],
         json.loads(generated.splitlines()[0])["generation"]["status"],
+        ready,
     )
-    print(f"The example is {' and '.join(statuses)} in a new environment.")
-    return int(bool(problems) or statuses != ("scored", "generated"))
+    print(f"In a new environment the example is {statuses[0]} and {statuses[1]}; /readyz answers {ready}.")
+    return int(bool(problems) or statuses != ("scored", "generated", 200))
 
 
 def main(arguments: list[str]) -> int:
     """Build the wheels unless the argument is ``test``, and test them."""
     if arguments != ["test"]:
-        build()
-    return test(sorted(DIST.glob("*.whl")))
+        build(DIST)
+    return test(DIST)
 
 
 if __name__ == "__main__":

@@ -11,4 +11,4 @@ def check_libraries() -> None:
     """Raise ImportError with the install command when a library is missing."""
     missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
     if missing:
-        raise ImportError(f"groundwire adapt needs {', '.join(missing)}; run: pip install 'groundwire[train]'")
+        raise ImportError(f"groundwire adapt needs {', '.join(missing)}; run: pip install 'groundwire[adapt]'")

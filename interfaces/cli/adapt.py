@@ -69,7 +69,7 @@ def adapt(
     others, and rows that share a passage of knowledge stay together. Where the tuned head is not better within the
     fitted rows, the bundle keeps its own; where the calibration is not either, the copy is unchanged.
 
-    Needs `pip install 'groundwire[train]'`. To fit the calibration alone: `groundwire calibrate`.
+    Needs `pip install 'groundwire[adapt]'`. To fit the calibration alone: `groundwire calibrate`.
     """
     _require()
     from groundwire.evaluate.adaptation.bundles import adapt_bundle

@@ -32,8 +32,8 @@ def read_project(bundle: str | None = None) -> dict[str, Any]:
 
 def read_requirement(bundle: str) -> Requirement:
     """What a wheel of Groundwire asks of a bundle's package."""
-    (override,) = read_project()["tool"]["scikit-build"]["overrides"]
-    needed = map(Requirement, override["metadata"]["dependencies"]["result"])
+    (provider,) = read_project()["tool"]["dynamic-metadata"]
+    needed = map(Requirement, provider["models"])
     (requirement,) = (requirement for requirement in needed if requirement.name == f"groundwire-{bundle}")
     return requirement
 
@@ -45,7 +45,7 @@ def read_manifest(directory: Path) -> str:
 
 def read_version(bundle: str, manifest: str) -> str:
     """The version of a bundle's package, read from the text of the manifest as the build does."""
-    provider = read_project(bundle)["tool"]["scikit-build"]["metadata"]["version"]
+    (provider,) = read_project(bundle)["tool"]["dynamic-metadata"]
     match = re.search(provider["regex"], manifest, re.MULTILINE)
     assert match is not None
     return str(provider["result"].format(**match.groupdict()))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+from deploy import requires_models, wheels
 from groundwire.runtime.bundle import SHIPPED
 from tests.support.packaging import (
     BUNDLES,
@@ -49,13 +52,75 @@ def test_licence_and_version_are_those_of_the_manifest(bundle: str) -> None:
 
 
 @pytest.mark.parametrize("bundle", IN_CHECKOUT)
-def test_a_wheel_needs_the_data_packages_that_are_here(bundle: str) -> None:
+def test_a_wheel_requires_the_models_that_are_here(bundle: str) -> None:
     version = read_version(bundle, read_manifest(ROOT / "bundles" / bundle))
     assert version in read_requirement(bundle).specifier
-    build = read_project()["tool"]["scikit-build"]
-    (override,) = build["overrides"]
-    assert override["if"]["state"] == "^(wheel|metadata_wheel)$", "an editable installation reads bundles/"
-    assert all("bundles" not in source for source in build["wheel"]["packages"].values())
+    packages = read_project()["tool"]["scikit-build"]["wheel"]["packages"]
+    assert all("bundles" not in source for source in packages.values())
+
+
+@pytest.mark.parametrize(
+    ("state", "required"),
+    [("wheel", True), ("metadata_wheel", True), ("sdist", True), ("editable", False), ("metadata_editable", False)],
+)
+def test_all_but_an_editable_installation_require_the_models(
+    state: str, required: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = read_project()
+    (provider,) = project["tool"]["dynamic-metadata"]
+    assert provider["provider"] == {"path": "deploy", "module": requires_models.__name__.removeprefix("deploy.")}
+    assert "dependencies" in project["project"]["dynamic"]
+    monkeypatch.setattr(requires_models, "_state", "wheel")
+    requires_models.build_state(state)
+    added = requires_models.dynamic_metadata(provider, project["project"])
+    assert added == {"dependencies": provider["models"] if required else []}
+
+
+def test_what_users_install_has_at_most_46_000_lines() -> None:
+    """Lines that are not blank, in the modules of the wheel of groundwire; the recipes have a wheel of their own."""
+    files = wheels.list_sources(ROOT)
+    assert not any(name.startswith("groundwire/recipes") for name in files)
+    modules = [file.read_text(encoding="utf-8") for name, file in files.items() if name.endswith(".py")]
+    assert sum(bool(line.strip()) for module in modules for line in module.splitlines()) <= 46_000
+
+
+def test_every_package_is_in_one_of_the_wheels() -> None:
+    inside = {*wheels.list_sources(ROOT), *wheels.list_sources(wheels.RECIPES)}
+    packages = {link.name for link in (ROOT / "groundwire").iterdir() if link.is_symlink()}
+    assert {f"groundwire/{name}/__init__.py" for name in packages} <= inside
+    assert {
+        "groundwire/py.typed",
+        "groundwire/metrics.py",
+        "groundwire/__main__.py",
+        "groundwire/evaluate/report/templates/report.html",
+        "groundwire/export/texts.tsv",
+        "groundwire/recipes/common/phrases.tsv",
+        "groundwire/recipes/synthesis/facts.toml",
+        "groundwire/service/ui/page.html",
+    } <= inside
+
+
+def test_the_recipes_have_the_version_of_groundwire() -> None:
+    recipes = read_project("recipes")
+    version, dependencies = recipes["tool"]["dynamic-metadata"]
+    assert (version["field"], version["input"]) == ("version", "../../../pyproject.toml")
+    assert dependencies["result"] == ["groundwire[cli,evaluate,export]=={project[version]}"]
+
+
+def test_the_changelog_and_the_citation_name_the_version_with_one_date() -> None:
+    version = read_project()["project"]["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    (date,) = re.findall(r'^date-released: "(.+)"$', citation, re.M)
+    assert f"\nversion: {version}\n" in citation
+    assert f"\n## {version} - {date}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_image_installs_what_it_starts() -> None:
+    assert [command[-1] for command in wheels.read_pip_commands("install")] == ["groundwire[cli,serve]"]
+    models, (*_, project) = wheels.read_pip_commands("wheel")
+    assert [Path(word).name for word in models if word.startswith("./")] == list(BUNDLES)
+    assert project == ".[cli,serve]"
+    assert wheels.read_start_command() == ["groundwire", "serve"]
 
 
 def test_groundwires_wheel_has_the_licences_of_what_is_compiled_into_it() -> None:

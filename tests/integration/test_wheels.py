@@ -1,0 +1,108 @@
+"""The wheels as the image builds and installs them: what they require and hold, and that they work on their own."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from deploy import wheels
+from tests.support.packaging import BUNDLES, ROOT
+
+HERE = all((ROOT / "bundles" / bundle / "bundle.json").is_file() for bundle in BUNDLES)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not HERE, reason="this checkout does not hold every bundle"),
+    pytest.mark.skipif(sys.platform == "win32", reason="the service is stopped by SIGTERM"),
+]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all wheels, those of the dependencies included."""
+    folder = tmp_path_factory.mktemp("wheels")
+    wheels.build(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installation(built: Path, tmp_path_factory: pytest.TempPathFactory) -> wheels.Installation:
+    """A new environment with what the image installs."""
+    return wheels.Installation(tmp_path_factory.mktemp("installation"), built)
+
+
+def test_there_is_a_wheel_of_each_distribution(built: Path) -> None:
+    names = [wheels.read_metadata(wheel)["Name"] for wheel in wheels.find_own(built)]
+    assert sorted(names) == ["groundwire", *sorted(f"groundwire-{name}" for name in (*BUNDLES, "recipes"))]
+    assert len({wheels.read_metadata(wheel)["Version"] for wheel in built.glob("groundwire[-_][0r]*.whl")}) == 1
+
+
+def test_a_wheel_requires_its_models(built: Path) -> None:
+    headers = {wheels.read_metadata(wheel)["Name"]: wheels.read_metadata(wheel) for wheel in wheels.find_own(built)}
+    required = [Requirement(line) for line in headers["groundwire"].get_all("Requires-Dist", [])]
+    models = {model.name: model for model in required if model.name.startswith("groundwire-")}
+    assert models.keys() == {f"groundwire-{bundle}" for bundle in BUNDLES}
+    for name, requirement in models.items():
+        assert headers[name]["Version"] in requirement.specifier
+        assert requirement.marker is None
+
+
+def test_files_and_licences_are_complete(built: Path) -> None:
+    for wheel in wheels.find_own(built):
+        assert wheels.check_licences(wheel) == []
+        assert wheels.check_files(wheel) == []
+
+
+def test_the_installed_models_are_the_embedded_ones(installation: wheels.Installation) -> None:
+    installation.run("python", "-I", "-c", wheels.PROBE)
+
+
+def test_the_service_of_the_image_gets_ready_and_scores(installation: wheels.Installation) -> None:
+    with installation.serve() as address:
+        assert wheels.wait_until_ready(address) == 200
+        status, body = wheels.ask(f"{address}/score", wheels.EXAMPLE)
+    assert (status, json.loads(body)["status"]) == (200, "scored"), body
+
+
+def test_the_command_scores_a_line(installation: wheels.Installation) -> None:
+    (line,) = installation.run("groundwire", "score", "example.jsonl").splitlines()
+    assert json.loads(line)["score"]["status"] == "scored"
+
+
+def test_recipes_add_their_commands(installation: wheels.Installation) -> None:
+    def list_commands() -> set[str]:
+        return {*re.findall(r"^\W+([a-z]+) {2,}\S", installation.run("groundwire", "--help"), re.M)}  # rows of a table
+
+    added = {"tables", "convert", "corpus"}
+    assert not added & list_commands()
+    installation.add_recipes()
+    assert {"score", *added} <= list_commands()
+
+
+SDIST = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
+METADATA = "import sys; from scikit_build_core.build import prepare_metadata_for_build_wheel as prepare; "
+METADATA += "print(prepare(sys.argv[1]))"
+
+
+def test_a_source_distribution_has_what_its_wheel_is_built_from(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", SDIST, str(tmp_path)], check=True, cwd=ROOT)
+    (archive,) = tmp_path.glob("groundwire-*.tar.gz")
+    with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / archive.name.removesuffix(".tar.gz")
+    names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    assert {file.relative_to(ROOT).as_posix() for file in wheels.list_sources(ROOT).values()} <= names
+    assert {"cpp_ext/CMakeLists.txt", "README.md", "LICENSE", "deploy/requires_models.py"} <= names
+    assert not [name for name in names if name.startswith(("bundles/", "recipes/", "bench/results/"))]
+    command = [sys.executable, "-c", METADATA, str(tmp_path)]
+    subprocess.run(command, check=True, cwd=unpacked)
+    metadata = (tmp_path / f"{unpacked.name}.dist-info" / "METADATA").read_text(encoding="utf-8")
+    for text in (metadata, (unpacked / "PKG-INFO").read_text(encoding="utf-8")):
+        assert all(f"\nRequires-Dist: groundwire-{bundle}~=" in text for bundle in BUNDLES)
