@@ -17,7 +17,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import onnxruntime as ort
@@ -28,9 +28,9 @@ from ..decoding.beam_cache import BeamCache, StepRecord, pad_beams
 from ..decoding.fused_step import FusedStepGraph, is_fused
 from ..decoding.step_graph import TABLES, StepGraph, prepare_to_keep
 from ..manifest import QuestionGeneratorRole, ResponseGeneratorRole
-from ..ort.session import Array, DeviceProfile, Session
+from ..ort.session import Array, DeviceProfile
 from .encoder import CapturedEncoder
-from .graph import CapturedGraph, Layout, Place, Runnable
+from .graph import CapturedGraph, Place, Placement, Runnable
 from .memory import TYPES, Buffer, Sizes, Transfer, allocate, count_bytes, find_shape
 from .shapes import BEAM_ROWS, BatchShape, list_sizes, plan_sources
 
@@ -42,7 +42,8 @@ CANDIDATES, MAX_CANDIDATES = 32, 512
 """Candidates of each beam that a step gives, at least and at most."""
 BANNED = 8
 """Tokens that may not follow a beam in a captured step, at most."""
-NONE: Mapping[str, Array] = MappingProxyType({})
+_NO_INPUTS: Mapping[str, Array] = MappingProxyType({})
+GeneratorRole: TypeAlias = QuestionGeneratorRole | ResponseGeneratorRole
 
 
 class CapturedDecoder:
@@ -51,56 +52,48 @@ class CapturedDecoder:
     urgent = False
     """Whether its kernels go before those of other graphs."""
 
-    def __init__(
-        self, encoder: CapturedEncoder, runnable: Runnable, role: QuestionGeneratorRole | ResponseGeneratorRole
-    ) -> None:
+    def __init__(self, encoder: CapturedEncoder, runnable: Runnable, role: GeneratorRole) -> None:
         """KeyError for a graph with other axes or inputs than those of ``export/roles/generation``."""
         self.encoder = encoder
         self.runnable = runnable
-        self.graph = CapturedGraph(runnable, self._layout)
+        self.graph = CapturedGraph(runnable, self._place)
         self.role = role
         self.lock = threading.Lock()
         """Held while a batch decodes: the states have one place."""
         self.fused = is_fused(list(runnable.inputs))
         self.most = min(MAX_CANDIDATES, role.vocabulary)
-        inputs, device = runnable.inputs, runnable.device
+        inputs, device = runnable.inputs, runnable.profile.device
         rows = max(count_sources(beams) * self.pad(beams) for beams in range(1, MAX_BEAMS + 1))
         largest = self.name_axes(BatchShape(rows, 0, PAST_TOKENS, candidates=self.most))
         del largest["width"]  # nothing but what the encoder leaves has it
         past = [name for name in inputs if name.startswith("past.")]
         self.cross = [name for name in inputs if name == "cross_mask" or name.startswith(("cross.", "copied."))]
-        lengths = ("count", "past_sequence_length")
-        up = [node for name, node in inputs.items() if name not in (*past, *self.cross, *lengths)]
+        up = [node for name, node in inputs.items() if not name.startswith(("past", "cross", "copied", "count"))]
         kept = [name for name in TABLES if name in runnable.outputs]
-        down = [
-            node
-            for name, node in runnable.outputs.items()
-            if not name.startswith("present.") and name not in kept
-        ]  # fmt: skip
+        down = [node for name, node in runnable.outputs.items() if not name.startswith(("present.", *TABLES))]
         self.up, self.down = Transfer(up, largest, device), Transfer(down, largest, device)
         self.tables = {name: Buffer(runnable.outputs[name], device, [largest]) for name in kept}
         # Read from the first by steps with an even number of past tokens, from the second by the others.
         self._past = {name: [Buffer(inputs[name], device, [largest]) for _ in range(2 - self.fused)] for name in past}
         self._counts = {count: _on_host(count, np.int64) for count in list_counts(self.most)}
         self._lengths = [_on_host(length, np.int32) for length in range(PAST_TOKENS)]
+        self.states = [*past, *self.cross]
+        """Inputs that have a row for each source and context."""
         self._cross_places = {name: self.find_address(name, 0) for name in self.cross}
-        prepare_to_keep(self.rest)
+        prepare_to_keep(runnable.any_shape)
 
     @classmethod
-    def open_graphs(
-        cls, bundle: Bundle, role: QuestionGeneratorRole | ResponseGeneratorRole, profile: DeviceProfile
-    ) -> tuple[CapturedEncoder, Runnable] | None:
-        """Both graphs; None when ONNX Runtime does not capture the step. Raises as ``Session.load`` does."""
+    def load(cls, bundle: Bundle, role: GeneratorRole, profile: DeviceProfile) -> Self | None:
+        """Open both graphs; None when ONNX Runtime does not capture the step, or its axes are others than this module
+        knows. Raises as ``Session.load`` does."""
         step = Runnable.load(bundle.file(role.decoder), profile, urgent=cls.urgent)
         if not step.captures:
             return None
         encoder = Runnable.load(bundle.file(role.encoder), replace(profile, strict=False), step.stream)
-        return CapturedEncoder(encoder, plan_sources(role.max_tokens)), step
-
-    @property
-    def rest(self) -> Session:
-        """The same step for any shapes."""
-        return self.runnable.any_shape
+        try:
+            return cls(CapturedEncoder(encoder, plan_sources(role.max_tokens)), step, role)
+        except KeyError:
+            return None
 
     def list_sizes(self, beams: int, contexts: int, width: int) -> tuple[int, ...]:
         """The capture sizes of sources of a width that decode together; empty if not even one does."""
@@ -124,13 +117,10 @@ class CapturedDecoder:
             for width in self.encoder.plan.widths:
                 for rows in self.list_sizes(beams, contexts, width):
                     self.encoder.graph.run(BatchShape(contexts * rows, width))
+                    step = BatchShape(rows, width, contexts=contexts, candidates=self.count(1))
                     for past in range(PAST_TOKENS - 1):
                         before, now = (self.count_beams(beams, at) for at in (max(0, past - 1), past))
-                        self.graph.run(
-                            BatchShape(
-                                rows, width, past, contexts=contexts, beams=now, before=before, candidates=self.count(1)
-                            )
-                        )
+                        self.graph.run(step._replace(past=past, beams=now, before=before))
                     self.runnable.stream.synchronize()
 
     def pad(self, beams: int) -> int:
@@ -153,14 +143,10 @@ class CapturedDecoder:
             return buffers[(past + (part == "present")) % len(buffers)].address
         return self.encoder.addresses["attention_mask" if name == "cross_mask" else name]
 
-    def list_states(self) -> list[str]:
-        """All inputs that have a row for each source and context."""
-        return [*self._past, *self.cross]
-
     def copy_state(self, name: str, shape: BatchShape) -> ort.OrtValue:
         """A value of its own with what a state of a step has."""
         node, axes = self.runnable.inputs[name], self.name_axes(shape)
-        value = allocate(find_shape(node, axes), TYPES[node.type], self.runnable.device)
+        value = allocate(find_shape(node, axes), TYPES[node.type], self.runnable.profile.device)
         self.runnable.stream.move(value.data_ptr(), self.find_address(name, shape.past), count_bytes(node, axes))
         return value
 
@@ -175,7 +161,7 @@ class CapturedDecoder:
             "vocabulary": self.role.vocabulary,
         }  # fmt: skip
 
-    def _layout(self, shape: BatchShape) -> Layout:
+    def _place(self, shape: BatchShape) -> Placement:
         axes = self.name_axes(shape)
         places: dict[str, Place] = {**self.up.addresses(axes), **self.down.addresses(axes), **self._cross_places}
         places |= {name: table.address for name, table in self.tables.items()}
@@ -183,7 +169,7 @@ class CapturedDecoder:
             present = name.replace("past", "present", 1)
             places |= {state: self.find_address(state, shape.past) for state in (name, present)}
         places |= {"count": self._counts[shape.candidates], "past_sequence_length": self._lengths[shape.past]}
-        return Layout(axes, places)
+        return Placement(axes, places)
 
 
 class CapturedSteps:
@@ -206,7 +192,7 @@ class CapturedSteps:
     @property
     def outputs(self) -> tuple[str, ...]:
         """As ``StepGraph.outputs``."""
-        return self._decoder.rest.outputs
+        return self._decoder.runnable.any_shape.outputs
 
     def step(
         self,
@@ -214,7 +200,7 @@ class CapturedSteps:
         parents: Array,
         count: int,
         outputs: tuple[str, ...],
-        extra: Mapping[str, Array] = NONE,
+        extra: Mapping[str, Array] = _NO_INPUTS,
     ) -> list[Array]:
         """As ``StepGraph.step``; ModelError or DeviceError when the run fails."""
         decoder, banned = self._decoder, extra.get("banned")
@@ -250,19 +236,17 @@ class CapturedSteps:
         return [np.ascontiguousarray(down[name][self._open, : tokens.shape[1], :count]) for name in outputs]
 
     def value(self, array: Array) -> Array:
-        """As ``StepGraph.value``; here arrays go up with every step."""
+        """As ``StepGraph.value`` and ``host_value``; here arrays go up with every step."""
         return array
 
-    def host_value(self, array: Array) -> Array:
-        """As ``StepGraph.host_value``."""
-        return array
+    host_value = value
 
     def read_row(self, name: str, source: int) -> Array:
         """An output [K, V] of the last step for one source, in host memory."""
         if isinstance(self._rest, StepGraph):
             return self._rest.read_row(name, source)
-        row = int(self._open[source])
-        return self._decoder.tables[name].read_row(self._decoder.runnable.stream, {**self._last, "contrasted": 1}, row)
+        one, stream = {**self._last, "contrasted": 1}, self._decoder.runnable.stream
+        return self._decoder.tables[name].read_row(stream, one, int(self._open[source]))
 
     def repeat_for_contexts(self, rows: Array) -> Array:
         """As ``StepGraph.repeat_for_contexts``."""
@@ -291,16 +275,15 @@ class CapturedSteps:
     def _fill(self, array: Array, values: Array) -> None:
         """Write what the open sources have into an input of the step."""
         array[:] = 0  # a token, a beam and a rule that exist, in rows that are not read
-        contexts = len(array) // self._rows
-        inner = tuple(slice(0, size) for size in values.shape[1:])
-        padded = array.reshape(contexts, self._rows, *array.shape[1:])
-        padded[(slice(None), self._open, *inner)] = values.reshape(contexts, len(self._open), *values.shape[1:])
+        used: Any = (slice(None), self._open, *(slice(0, size) for size in values.shape[1:]))
+        padded = array.reshape(-1, self._rows, *array.shape[1:])
+        padded[used] = values.reshape(-1, len(self._open), *values.shape[1:])
 
     def _move_up(self, rows: int) -> None:
         """Move the open sources to the first rows of all states, so that ``rows`` are left in every context."""
         decoder = self._decoder
         one = decoder.name_axes(self._shape(1, self._beams, 0)._replace(contexts=1))
-        for name in decoder.list_states():
+        for name in decoder.states:
             address = decoder.find_address(name, self._past)
             size = count_bytes(decoder.runnable.inputs[name], one)
             for context in range(self._contexts):
@@ -318,15 +301,15 @@ class CapturedSteps:
         decoder, role = self._decoder, self._decoder.role
         self._move_up(len(self._open))
         shape = self._shape(self._rows, self._beams, 0)
-        values = {name: decoder.copy_state(name, shape) for name in decoder.list_states()}
+        values = {name: decoder.copy_state(name, shape) for name in decoder.states}
         decoder.runnable.stream.synchronize()
         values.pop("cross_mask")
         past = {name.removeprefix("past."): values.pop(name) for name in list(values) if name.startswith("past.")}
         mask = self._mask.reshape(-1, self._width)
         if isinstance(role, QuestionGeneratorRole) and self._cache is not None:
-            return FusedStepGraph(decoder.rest, values, mask, role, self._searched, self._record)
-        sizes: dict[str, Any] = {"layers": role.layers, "heads": role.heads, "head_dim": role.head_dim}
-        return StepGraph(decoder.rest, values, mask, **sizes, contexts=self._contexts, past=past)
+            return FusedStepGraph(decoder.runnable.any_shape, values, mask, role, self._searched, self._record)
+        sizes: dict[str, int] = {"layers": role.layers, "heads": role.heads, "head_dim": role.head_dim}
+        return StepGraph(decoder.runnable.any_shape, values, mask, **sizes, contexts=self._contexts, past=past)
 
     def _shape(self, rows: int, beams: int, candidates: int) -> BatchShape:
         return BatchShape(

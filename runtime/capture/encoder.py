@@ -11,13 +11,13 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..manifest import Plan
-from ..ort.session import Array, DeviceProfile, Session
-from .graph import CapturedGraph, Layout, Runnable
+from ..ort.session import Array, DeviceProfile
+from .graph import CapturedGraph, Placement, Runnable
 from .memory import Buffer, Sizes, find_shape
 from .shapes import BatchShape, Block, cut_rows, list_sizes, plan_encoder
 
@@ -32,7 +32,7 @@ class CapturedEncoder:
         """``plan`` is shortened when the buffers would be too large; ``fixed`` are the sizes of further axes. KeyError
         for a graph with other sizes than these, B and T, or other types than whole numbers and floats."""
         self.runnable = runnable
-        self.graph = CapturedGraph(runnable, self._layout)
+        self.graph = CapturedGraph(runnable, self._place)
         self._fixed = dict(fixed)
         self._lock = threading.Lock()
         inputs, outputs = list(runnable.inputs.values()), list(runnable.outputs.values())
@@ -40,13 +40,13 @@ class CapturedEncoder:
         self.inputs, self.outputs = tuple(runnable.inputs), tuple(runnable.outputs)
         self.input_types = {node.name: str(node.type) for node in inputs}
         strict = runnable.profile.strict
-        self.plan = _shorten(plan, [*inputs, *outputs], {**fixed, rows: 0, width: 1}, strict=strict)
+        self.plan = plan if strict else _shorten(plan, [*inputs, *outputs], {**fixed, rows: 0, width: 1})
         most = [(shape.max_rows, shape.width) for shape in self.plan.profiles]
         self.sizes = {width: list_sizes(rows, strict=strict) for rows, width in most}
         """Its capture sizes by width."""
         largest = [self._name_axes(*shape) for shape in most]
-        self._sources = [Buffer(node, runnable.device, largest) for node in inputs]
-        self._results = [Buffer(node, runnable.device, largest) for node in outputs]
+        self._sources = [Buffer(node, runnable.profile.device, largest) for node in inputs]
+        self._results = [Buffer(node, runnable.profile.device, largest) for node in outputs]
         self.addresses = {buffer.name: buffer.address for buffer in (*self._sources, *self._results)}
         """Where inputs and outputs are on the device, whatever the shape."""
         for source in self._sources:  # zeros, which are tokens of the vocabulary whatever rows are read
@@ -54,16 +54,9 @@ class CapturedEncoder:
         runnable.stream.synchronize()
 
     @classmethod
-    def load(
-        cls, path: Path, max_tokens: int, profile: DeviceProfile, fixed: Sizes = MappingProxyType({})
-    ) -> CapturedEncoder:
+    def load(cls, path: Path, max_tokens: int, profile: DeviceProfile, fixed: Sizes = MappingProxyType({})) -> Self:
         """Open a graph whose window has ``max_tokens``; raises as ``Session.load`` does."""
         return cls(Runnable.load(path, profile), plan_encoder(max_tokens, strict=profile.strict), fixed)
-
-    @property
-    def any_shape(self) -> Session:
-        """The same graph for any shapes, launched kernel by kernel."""
-        return self.runnable.any_shape
 
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
         """All outputs, as arrays in host memory, for ids of a width of the plan; ModelError when the run fails."""
@@ -90,9 +83,7 @@ class CapturedEncoder:
         """Capture every shape, so that no request waits for it; the largest first, which need the most memory."""
         shapes = [BatchShape(rows, width) for width, sizes in self.sizes.items() for rows in sizes]
         with self._lock, self.runnable.translating():
-            for shape in sorted(shapes, key=lambda shape: -shape.rows * shape.tokens):
-                self.graph.run(shape)
-                self.runnable.stream.synchronize()
+            self.graph.prepare(sorted(shapes, key=lambda shape: -shape.rows * shape.tokens))
 
     def _run_block(self, block: Block, axes: Sizes, width: int) -> None:
         rows = slice(block.first, block.first + block.used)
@@ -102,22 +93,19 @@ class CapturedEncoder:
         for result in self._results:
             self.runnable.stream.download(result.host_array(axes)[rows], result.address)
 
-    def _layout(self, shape: BatchShape) -> Layout:
-        return Layout(self._name_axes(shape.rows, shape.tokens), self.addresses)
+    def _place(self, shape: BatchShape) -> Placement:
+        return Placement(self._name_axes(shape.rows, shape.tokens), self.addresses)
 
     def _name_axes(self, rows: int, width: int) -> dict[str, int]:
         """The sizes of a run by the graph's names of its axes."""
         return {**self._fixed, **dict(zip(self._axes, (rows, width), strict=True))}
 
 
-def _shorten(plan: Plan, nodes: list[Any], sizes: Sizes, *, strict: bool) -> Plan:
+def _shorten(plan: Plan, nodes: list[Any], sizes: Sizes) -> Plan:
     """The plan with batches so small that inputs and outputs fit ``BUFFER_BYTES``, but for one row of a width.
 
     ``sizes`` are those of a token: its 0 rows are left out of the products.
     """
-    if strict:
-        return plan
-    shapes = [find_shape(node, sizes) for node in nodes]
-    by_token = sum(int(np.prod([size for size in shape if size])) for shape in shapes) * 8
+    by_token = 8 * sum(int(np.prod([size for size in find_shape(node, sizes) if size])) for node in nodes)
     most = max(plan.widths[-1], BUFFER_BYTES // by_token)
     return plan if plan.max_tokens <= most else Plan(plan.widths, most, plan.max_rows, plan.usual_rows)

@@ -8,17 +8,19 @@ captures for each thread, so one thread captures; others run the same bindings k
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
+from weakref import WeakMethod
 
 import onnxruntime as ort
 
 from ..ort.cuda import Stream
-from ..ort.device import Device
 from ..ort.gate import GATE
 from ..ort.session import DeviceProfile, Session, open_file, translate
 from .memory import TYPES, Sizes, find_shape
@@ -26,15 +28,16 @@ from .shapes import BatchShape
 
 MAX_CAPTURED = 4096
 """Shapes that are captured of one graph, at most: each takes memory of the GPU, some hundred bytes for each kernel."""
+TRIES = 1
+"""Captures of a shape, at most: what fails once runs kernel by kernel from then on."""
 _SKIP = -1
 """The number of runs that are not captured."""
 Place: TypeAlias = "int | ort.OrtValue"
 """An address on the device, or a value in host memory."""
 
 
-class Layout(NamedTuple):
-    """The sizes of a graph's axes for one shape, and where its inputs and outputs are; outputs without a place are not
-    kept."""
+class Placement(NamedTuple):
+    """The sizes of a graph's axes for one shape, and the places of inputs and outputs; other outputs are not kept."""
 
     axes: Sizes
     places: Mapping[str, Place]
@@ -52,30 +55,20 @@ class Runnable:
     """Whether ONNX Runtime captures it: not when it leaves a part of the graph to the CPU."""
 
     @classmethod
-    def load(
-        cls, path: Path, profile: DeviceProfile, stream: Stream | None = None, *, urgent: bool = False
-    ) -> Runnable:
+    def load(cls, path: Path, profile: DeviceProfile, stream: Stream | None = None, *, urgent: bool = False) -> Self:
         """Open a graph on ``stream``, or on a new one; raises BundleError or DeviceError as ``Session.load`` does.
 
         ``urgent`` gives the kernels of a new stream the GPU before those of others.
         """
         stream = stream or Stream(profile.device.index, urgent=urgent)
         # Every shape is captured, so the memory is that of the largest, and no more of it is needed later.
-        options = {
-            "user_compute_stream": str(stream.handle),
-            "arena_extend_strategy": "kSameAsRequested",
-            "sdpa_kernel": "2",
-        }
+        options = {"arena_extend_strategy": "kSameAsRequested", "sdpa_kernel": "2"}
+        options["user_compute_stream"] = str(stream.handle)
         try:
             session, captures = open_file(path, profile, {**options, "enable_cuda_graph": "1"}), True
         except Exception:  # ONNX Runtime's exceptions share no public base; what is broken fails again
             session, captures = open_file(path, profile, options), False
         return cls(session, profile, path.name, stream, captures)
-
-    @property
-    def device(self) -> Device:
-        """The GPU that it is on."""
-        return self.profile.device
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
@@ -98,48 +91,55 @@ class Runnable:
         try:
             yield
         except Exception as error:  # ONNX Runtime's exceptions share no public base
-            raise translate(error, self.name, self.device) from error
+            raise translate(error, self.name, self.profile.device) from error
 
 
 class CapturedGraph:
-    """Runs of one graph by their shapes. Its user holds memory at fixed addresses, and lets one thread at a time run
-    it."""
+    """Runs of one graph by their shapes. Its user holds memory at fixed addresses and runs it in one thread at once."""
 
-    def __init__(self, runnable: Runnable, layout: Callable[[BatchShape], Layout]) -> None:
-        """``layout`` says for a shape, always in the same way, where the inputs and outputs of a run are."""
+    def __init__(self, runnable: Runnable, place: Callable[[BatchShape], Placement]) -> None:
+        """``place`` says for a shape, always in the same way, where the inputs and outputs of a run are."""
         self.runnable = runnable
-        self._layout = layout
-        self._captures = runnable.captures
-        self.uncaptured = self.failed = 0
-        """Runs that were launched kernel by kernel, and captures that failed."""
+        self._place = WeakMethod(place)  # its user has the graph: without a cycle all memory is freed at once
+        self.uncaptured = 0
+        """Runs that were launched kernel by kernel."""
+        self.failures: Counter[BatchShape] = Counter()
+        """Captures that failed."""
         self._bindings: dict[BatchShape, ort.IOBinding] = {}
-        self._captured: dict[BatchShape, ort.RunOptions] = {}
+        self.captured: dict[BatchShape, ort.RunOptions] = {}
+        """What captured shapes run with."""
+        self._most = MAX_CAPTURED if runnable.captures else 0
+        self._numbers = count(1)
         self._owner: int | None = None
         self._eager = _make_options(_SKIP)
-
-    @property
-    def captured(self) -> int:
-        """Shapes that are captured."""
-        return len(self._captured)
 
     def run(self, shape: BatchShape) -> None:
         """Queue a run of a padded batch of this shape; the first one captures it. Nothing waits for the device."""
         binding = self._bindings.get(shape)
         if binding is None:
             binding = self._bindings[shape] = self._bind(shape)
-        options, mine = self._captured.get(shape), self._owner in (None, threading.get_ident())
-        if options is None and self._captures and mine and len(self._captured) < MAX_CAPTURED:
+        options = self.captured.get(shape)
+        if self._owner not in (None, threading.get_ident()):
+            options = None
+        elif options is None and len(self.captured) < self._most and self.failures[shape] < TRIES:
             self._capture(shape, binding)
             return
-        if options is None or not mine:
-            self.uncaptured += 1
-            options = self._eager
+        self.uncaptured += options is None
         with GATE.run():
-            self.runnable.session.run_with_iobinding(binding, options)
+            self.runnable.session.run_with_iobinding(binding, options or self._eager)
+
+    def prepare(self, shapes: Iterable[BatchShape]) -> None:
+        """Capture shapes one after another, so that no request waits for it."""
+        for shape in shapes:
+            self.run(shape)
+            self.runnable.stream.synchronize()
 
     def _bind(self, shape: BatchShape) -> ort.IOBinding:
-        binding, (axes, places) = self.runnable.session.io_binding(), self._layout(shape)
-        memory = self.runnable.device.memory, self.runnable.device.index
+        find_places = self._place()
+        assert find_places is not None
+        axes, places = find_places(shape)
+        binding: Any = self.runnable.session.io_binding()
+        memory = self.runnable.profile.device.memory, self.runnable.profile.device.index
         for name, node in self.runnable.inputs.items():
             place = places[name]
             if isinstance(place, int):
@@ -152,17 +152,16 @@ class CapturedGraph:
         return binding
 
     def _capture(self, shape: BatchShape, binding: ort.IOBinding) -> None:
-        options = _make_options(len(self._captured) + 1)
+        options = _make_options(next(self._numbers))
         with GATE.capture():
             try:
                 self.runnable.session.run_with_iobinding(binding, options)
             except Exception:
-                self._captures = False
-                self.failed += 1
+                self.failures[shape] += 1
                 self.runnable.stream.abandon_capture()
                 raise
         self._owner = threading.get_ident()
-        self._captured[shape] = options
+        self.captured[shape] = options
 
 
 def _make_options(number: int, *, wait: bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, TypeAlias
@@ -26,7 +26,7 @@ TYPES: Mapping[str, Any] = {
 }
 """NumPy's types by ONNX Runtime's names."""
 ALIGNMENT = 256
-"""A value of a ``Transfer`` begins at a multiple of so many bytes, as memory does that CUDA allocates."""
+"""Values begin at multiples of so many bytes, as memory does that CUDA allocates."""
 
 
 def find_shape(node: Any, sizes: Sizes) -> tuple[int, ...]:
@@ -39,9 +39,14 @@ def count_bytes(node: Any, sizes: Sizes) -> int:
     return int(np.prod(find_shape(node, sizes))) * int(np.dtype(TYPES[node.type]).itemsize)
 
 
-def allocate(node_shape: tuple[int, ...], dtype: Any, device: Device) -> ort.OrtValue:
+def count_aligned(nodes: Sequence[Any], sizes: Sizes) -> int:
+    """The bytes of several, side by side."""
+    return sum(-(-count_bytes(node, sizes) // ALIGNMENT) * ALIGNMENT for node in nodes)
+
+
+def allocate(shape: tuple[int, ...], dtype: Any, device: Device) -> ort.OrtValue:
     """Memory on a device."""
-    return ort.OrtValue.ortvalue_from_shape_and_type(node_shape, dtype, device.memory, device.index)
+    return ort.OrtValue.ortvalue_from_shape_and_type(shape, dtype, device.memory, device.index)
 
 
 class Buffer:
@@ -73,7 +78,8 @@ class Buffer:
     def read_row(self, stream: Stream, sizes: Sizes, row: int) -> Array:
         """Wait for the row of a batch whose one row has these sizes, without its first axis."""
         size = count_bytes(self.node, sizes)
-        array = PinnedMemory(self._device.index, size).array(find_shape(self.node, sizes)[1:], self._dtype)
+        memory = PinnedMemory(self._device.index, size)  # it is freed with this name
+        array = memory.array(find_shape(self.node, sizes)[1:], self._dtype)
         stream.download(array, self.address + row * size)
         stream.synchronize()
         return array.copy()
@@ -84,35 +90,32 @@ class Transfer:
 
     def __init__(self, nodes: Sequence[Any], largest: Sizes, device: Device) -> None:
         self._nodes = nodes
-        size = self._find_offsets(largest)[-1]
+        size = count_aligned(nodes, largest)
         self._value = allocate((size,), np.uint8, device)
         self._host = PinnedMemory(device.index, size)
 
     def addresses(self, sizes: Sizes) -> dict[str, int]:
         """Where the values are on the device, by name."""
         first = int(self._value.data_ptr())
-        pairs = zip(self._nodes, self._find_offsets(sizes), strict=False)
-        return {node.name: first + offset for node, offset in pairs}
+        return {node.name: first + offset for node, offset in self._list_offsets(sizes)}
 
     def arrays(self, sizes: Sizes) -> dict[str, Array]:
         """The values in page-locked memory, by name."""
-        pairs = zip(self._nodes, self._find_offsets(sizes), strict=False)
-        return {
-            node.name: self._host.array(find_shape(node, sizes), TYPES[node.type], offset) for node, offset in pairs
-        }
+        nodes, array = self._list_offsets(sizes), self._host.array
+        return {node.name: array(find_shape(node, sizes), TYPES[node.type], at) for node, at in nodes}
 
     def upload(self, stream: Stream, sizes: Sizes) -> None:
         """Queue the copy to the device."""
-        stream.upload(int(self._value.data_ptr()), self._host.array(self._find_offsets(sizes)[-1:], np.uint8))
+        stream.upload(int(self._value.data_ptr()), self._host.array((count_aligned(self._nodes, sizes),), np.uint8))
 
     def download(self, stream: Stream, sizes: Sizes) -> None:
         """Queue the copy from the device."""
-        stream.download(self._host.array(self._find_offsets(sizes)[-1:], np.uint8), int(self._value.data_ptr()))
+        stream.download(self._host.array((count_aligned(self._nodes, sizes),), np.uint8), int(self._value.data_ptr()))
 
-    def _find_offsets(self, sizes: Sizes) -> tuple[int, ...]:
-        """Where each value begins, and where the last ends."""
-        ends = accumulate((-(-count_bytes(node, sizes) // ALIGNMENT) * ALIGNMENT for node in self._nodes), initial=0)
-        return tuple(ends)
+    def _list_offsets(self, sizes: Sizes) -> Iterator[tuple[Any, int]]:
+        """The nodes, and where the value of each begins."""
+        ends = accumulate((count_aligned([node], sizes) for node in self._nodes), initial=0)
+        return zip(self._nodes, ends, strict=False)
 
 
 class Staging:
@@ -124,23 +127,18 @@ class Staging:
         self.used = 0
         """Bytes that are given out."""
 
-    def fits(self, size: int) -> bool:
-        """Whether so many bytes are free."""
-        return self.used + size <= self._size
-
-    def take(self, node: Any, sizes: Sizes) -> Array:
-        """Zeros in the shape of an input or output."""
-        shape, dtype = find_shape(node, sizes), TYPES[node.type]
-        array = self._memory.array(shape, dtype, self.used)
-        self.used += align(array.nbytes)
-        array[:] = 0
-        return array
+    def take(self, nodes: Sequence[Any], sizes: Sizes) -> dict[str, Array] | None:
+        """Zeros in the shapes of inputs and outputs, by name; None when there is no memory left for them."""
+        if self.used + count_aligned(nodes, sizes) > self._size:
+            return None
+        arrays = {}
+        for node in nodes:
+            array = self._memory.array(find_shape(node, sizes), TYPES[node.type], self.used)
+            array[:] = 0
+            arrays[node.name] = array
+            self.used += count_aligned([node], sizes)
+        return arrays
 
     def reset(self) -> None:
         """Free everything that was given out."""
         self.used = 0
-
-
-def align(size: int) -> int:
-    """The bytes that ``Staging`` gives out for a value of ``size`` bytes."""
-    return -(-size // 64) * 64

@@ -8,13 +8,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
-from ..manifest import Plan, QuestionGeneratorRole
+from ..manifest import Plan
 from ..ort.forward import pack
-from ..ort.session import DeviceProfile
 from ..tokenization import Window
 from .decoder import CapturedDecoder, CapturedSteps, count_sources
-from .shapes import SOURCE_TOKENS, list_sizes
+from .shapes import list_sizes, plan_strict
 
 
 class CapturedQuestionDecoder(CapturedDecoder):
@@ -22,21 +20,8 @@ class CapturedQuestionDecoder(CapturedDecoder):
 
     urgent = True
 
-    @classmethod
-    def load(
-        cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile
-    ) -> CapturedQuestionDecoder | None:
-        """Open both graphs; None when ONNX Runtime does not capture the step, or its axes are others than this module
-        knows. Raises as ``Session.load`` does."""
-        try:
-            graphs = cls.open_graphs(bundle, role, profile)
-            return None if graphs is None else cls(*graphs, role)
-        except KeyError:
-            return None
-
     def start_batches(self, windows: Sequence[Window], beams: int) -> Iterator[tuple[NDArray[np.int64], CapturedSteps]]:
-        """Encode sources that will decode with so many beams, batch by batch: their indices, and the steps over
-        them."""
+        """Encode sources that will decode with so many beams, batch by batch: their indices and steps."""
         plan = self._plan(beams)
         for indices, _, feeds in pack(self.encoder, windows, self.role.pad_id, self.runnable.profile, plan):
             with self.lock:
@@ -51,6 +36,5 @@ class CapturedQuestionDecoder(CapturedDecoder):
         """The batches of sources that decode with so many beams: at most a power of two, as all shapes but the last."""
         most, plan = count_sources(beams), self.encoder.plan
         if self.runnable.profile.strict:
-            rows = min(most, max(1, SOURCE_TOKENS // plan.widths[-1]))
-            return Plan(plan.widths[-1:], rows * plan.widths[-1], rows, rows)
+            return plan_strict(plan.widths[-1], most)
         return msgspec.structs.replace(plan, max_rows=most, usual_rows=most)

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from ..bundle import Bundle
-from ..manifest import ResponseGeneratorRole
-from ..ort.session import DeviceProfile
 from .decoder import CapturedDecoder
 from .shapes import BEAM_ROWS, list_sizes
 
 
 class CapturedResponseDecoder(CapturedDecoder):
     """A response generator's encoder and step."""
-
-    @classmethod
-    def load(
-        cls, bundle: Bundle, role: ResponseGeneratorRole, profile: DeviceProfile
-    ) -> CapturedResponseDecoder | None:
-        """Open both graphs; None when ONNX Runtime does not capture the step, or its axes are others than this module
-        knows. Raises as ``Session.load`` does."""
-        try:
-            graphs = cls.open_graphs(bundle, role, profile)
-            return None if graphs is None else cls(*graphs, role)
-        except KeyError:
-            return None
 
     def count_sources(self, beams: int, contexts: int, width: int) -> int:
         """The most sources of a width that decode together; 0 if not even one does."""

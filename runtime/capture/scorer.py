@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from ..bundle import Bundle
 from ..decoding.scoring import ScoringInput
 from ..manifest import LanguageModelRole
 from ..ort.session import Array, DeviceProfile
-from .graph import CapturedGraph, Layout, Runnable
-from .memory import Buffer, Staging, align, count_bytes
+from .graph import CapturedGraph, Placement, Runnable
+from .memory import Buffer, Staging, count_aligned, count_bytes
 from .scoring_shapes import EMPTY, ScoringShapes, SharedPrefix, TargetRange
 from .shapes import BatchShape
 
@@ -36,36 +37,33 @@ class CapturedScorer:
     def __init__(self, runnable: Runnable, role: LanguageModelRole, vocabulary: int) -> None:
         """KeyError for a graph with other axes or types than those of ``export/roles/language_model``."""
         self.runnable = runnable
-        self.graph = CapturedGraph(runnable, self._layout)
+        self.graph = CapturedGraph(runnable, self._place)
         self.pad_id = role.pad_id
         self._lock = threading.Lock()
-        device, strict = runnable.device, runnable.profile.strict
+        device, strict = runnable.profile.device, runnable.profile.strict
         nodes = {**runnable.inputs, **runnable.outputs}
         past = [name for name in nodes if name.startswith("past.")]
         one_token = name_axes(BatchShape(1, 1, past=1, scored=1))
         token_bytes = sum(count_bytes(nodes[name], one_token) for name in past)
-        self.shapes = ScoringShapes.make(
-            role.max_tokens, vocabulary, STATE_BYTES // token_bytes if past else 0, strict=strict
-        )
+        kept = STATE_BYTES // token_bytes if past else 0
+        self.shapes = ScoringShapes.make(role.max_tokens, vocabulary, kept, strict=strict)
         self._runs = self.shapes.list_runs()
         largest = [name_axes(run) for run in self._runs]
-        moved = [name for name in nodes if not name.startswith(("past.", "present."))]
-        self._moved = {name: Buffer(nodes[name], device, largest) for name in moved}
+        self._nodes = [node for name, node in nodes.items() if not name.startswith(("past.", "present."))]
+        self._moved = {node.name: Buffer(node, device, largest) for node in self._nodes}
         prefixes = [name_axes(BatchShape(1, width, past=width)) for width in self.shapes.shared or (EMPTY,)]
         self._states = {name: Buffer(nodes[name], device, prefixes) for name in past}
         # A past that nothing is in is the same for all layers: zeros.
         rows = [name_axes(run) for run in self._runs if run.past == EMPTY]
         self._empty = [Buffer(nodes[name], device, rows) for name in past[:1]]
-        self._staging = Staging(device, max(STAGING_BYTES, *map(self._count_staged, self._runs)))
+        self._staging = Staging(device, max(STAGING_BYTES, *(count_aligned(self._nodes, axes) for axes in largest)))
         self._sources = {name: buffer.address for name, buffer in self._moved.items() if name != RESULT}
         for buffer in (*self._moved.values(), *self._empty):
             runnable.stream.upload(buffer.address, buffer.host_bytes())
         runnable.stream.synchronize()
 
     @classmethod
-    def load(
-        cls, bundle: Bundle, role: LanguageModelRole, vocabulary: int, profile: DeviceProfile
-    ) -> CapturedScorer | None:
+    def load(cls, bundle: Bundle, role: LanguageModelRole, vocabulary: int, profile: DeviceProfile) -> Self | None:
         """Open the role's graph; None when ONNX Runtime does not capture it, or its axes are others than this module
         knows. Raises as ``Session.load`` does."""
         runnable = Runnable.load(bundle.file(role.graph), profile)
@@ -84,15 +82,11 @@ class CapturedScorer:
     def prepare(self) -> None:
         """Capture every shape, so that no request waits for it; the largest first, which need the most memory."""
         with self._lock, self.runnable.translating():
-            for run in self._runs:
-                self.graph.run(run)
-                self.runnable.stream.synchronize()
+            self.graph.prepare(self._runs)
 
     def stage(self, run: BatchShape) -> dict[str, Array] | None:
         """Zeros for the inputs and the result of a run, in page-locked memory; None when there is no more of it."""
-        if not self._staging.fits(self._count_staged(run)):
-            return None
-        return {name: self._staging.take(buffer.node, name_axes(run)) for name, buffer in self._moved.items()}
+        return self._staging.take(self._nodes, name_axes(run))
 
     def queue(self, run: BatchShape, staged: Mapping[str, Array]) -> None:
         """Queue a run of staged inputs, and the copy of its result."""
@@ -108,7 +102,7 @@ class CapturedScorer:
         self.runnable.stream.synchronize()
         self._staging.reset()
 
-    def _layout(self, run: BatchShape) -> Layout:
+    def _place(self, run: BatchShape) -> Placement:
         places = dict(self._sources)
         for name, state in self._states.items():
             places[name] = (self._empty[0] if run.past == EMPTY else state).address
@@ -116,10 +110,7 @@ class CapturedScorer:
                 places[name.replace("past", "present", 1)] = state.address
         if run.scored:
             places[RESULT] = self._moved[RESULT].address
-        return Layout(name_axes(run), places)
-
-    def _count_staged(self, run: BatchShape) -> int:
-        return sum(align(count_bytes(buffer.node, name_axes(run))) for buffer in self._moved.values())
+        return Placement(name_axes(run), places)
 
 
 def name_axes(run: BatchShape) -> dict[str, int]:

@@ -22,8 +22,6 @@ _WASTE = 1.25
 """Rows of a larger run, at most, for each row that is read."""
 SOURCE_TOKENS = 4096
 """Padded tokens of the sources that decode together."""
-FEWEST_WIDTHS = 32
-"""The least padded width of sources, in tokens; the others double it."""
 BEAM_ROWS = 160
 """Sources times beams that decode together."""
 
@@ -74,21 +72,26 @@ def list_widths(max_tokens: int) -> tuple[int, ...]:
     return (*widths, last)
 
 
-def plan_encoder(max_tokens: int, *, strict: bool, most: int = MAX_TOKENS) -> Plan:
-    """The shapes of an encoder whose window has ``max_tokens``: batches of at most ``most`` padded tokens.
+def plan_encoder(max_tokens: int, *, strict: bool) -> Plan:
+    """The shapes of an encoder whose window has ``max_tokens``.
 
     A strict plan has one shape, so that every text goes through the same kernels.
     """
     widths = list_widths(max_tokens)
     if strict:
-        rows = max(1, min(most, STRICT_TOKENS) // widths[-1])
-        return Plan(widths[-1:], rows * widths[-1], rows, rows)
-    return Plan(widths, max(most, widths[-1]), MAX_ROWS, USUAL_ROWS)
+        return plan_strict(widths[-1])
+    return Plan(widths, max(MAX_TOKENS, widths[-1]), MAX_ROWS, USUAL_ROWS)
+
+
+def plan_strict(width: int, most: int = STRICT_TOKENS) -> Plan:
+    """One shape of a width, with at most ``most`` rows."""
+    rows = min(most, max(1, STRICT_TOKENS // width))
+    return Plan((width,), rows * width, rows, rows)
 
 
 def plan_sources(max_tokens: int) -> Plan:
-    """The shapes of a generator's sources: widths that double up to the model's window."""
-    widths = [FEWEST_WIDTHS]
+    """The shapes of a generator's sources: widths that double from the least one up to the model's window."""
+    widths = [WIDTHS[0]]
     while widths[-1] < max_tokens:
         widths.append(2 * widths[-1])
     return Plan(tuple(widths), max(SOURCE_TOKENS, widths[-1]), BEAM_ROWS, BEAM_ROWS)

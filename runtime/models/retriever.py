@@ -201,7 +201,7 @@ class Retriever:
             # Those beyond the mentions so far are at no slot.
             pairs = np.pad(pairs, ((0, 0), (0, MENTIONS - number - 1), (0, 0))) if indices else pairs
         elif isinstance(graph, CapturedEncoder):
-            graph = graph.any_shape
+            graph = graph.runnable.any_shape
         half = graph.input_types["pairs"] == "tensor(float16)"
         order, bounds, widths = plan_batches(np.diff(offsets), graph.plan, self._profile)
         query_of: dict[int, Vector] = {}

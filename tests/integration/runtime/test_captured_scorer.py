@@ -52,7 +52,9 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
     run = CapturedGraph.run
 
     def record(graph: CapturedGraph, shape: BatchShape) -> None:
-        axes, places = graph._layout(shape)
+        place = graph._place()
+        assert place is not None
+        axes, places = place(shape)
         recorded.append((dict(axes), dict(places)))
         run(graph, shape)
 
