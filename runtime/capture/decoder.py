@@ -30,7 +30,7 @@ from ..decoding.step_graph import TABLES, StepGraph, prepare_to_keep
 from ..manifest import QuestionGeneratorRole, ResponseGeneratorRole
 from ..ort.session import Array, DeviceProfile
 from .encoder import CapturedEncoder
-from .graph import CapturedGraph, Place, Placement, Runnable
+from .graph import Address, CapturedGraph, RunLayout, Runnable
 from .memory import TYPES, Buffer, Sizes, Transfer, allocate, count_bytes, find_shape
 from .shapes import BEAM_ROWS, BatchShape, list_sizes, plan_sources
 
@@ -56,7 +56,7 @@ class CapturedDecoder:
         """KeyError for a graph with other axes or inputs than those of ``export/roles/generation``."""
         self.encoder = encoder
         self.runnable = runnable
-        self.graph = CapturedGraph(runnable, self._place)
+        self.graph = CapturedGraph(runnable, self._layout)
         self.role = role
         self.lock = threading.Lock()
         """Held while a batch decodes: the states have one place."""
@@ -67,7 +67,7 @@ class CapturedDecoder:
         largest = self.name_axes(BatchShape(rows, 0, PAST_TOKENS, candidates=self.most))
         del largest["width"]  # nothing but what the encoder leaves has it
         past = [name for name in inputs if name.startswith("past.")]
-        self.cross = [name for name in inputs if name == "cross_mask" or name.startswith(("cross.", "copied."))]
+        cross = [name for name in inputs if name == "cross_mask" or name.startswith(("cross.", "copied."))]
         up = [node for name, node in inputs.items() if not name.startswith(("past", "cross", "copied", "count"))]
         kept = [name for name in TABLES if name in runnable.outputs]
         down = [node for name, node in runnable.outputs.items() if not name.startswith(("present.", *TABLES))]
@@ -77,9 +77,10 @@ class CapturedDecoder:
         self._past = {name: [Buffer(inputs[name], device, [largest]) for _ in range(2 - self.fused)] for name in past}
         self._counts = {count: _on_host(count, np.int64) for count in list_counts(self.most)}
         self._lengths = [_on_host(length, np.int32) for length in range(PAST_TOKENS)]
-        self.states = [*past, *self.cross]
+        self.states = [*past, *cross]
         """Inputs that have a row for each source and context."""
-        self._cross_places = {name: self.find_address(name, 0) for name in self.cross}
+        self._fixed = {name: self.find_address(name, 0) for name in cross}
+        self._fixed |= {name: table.address for name, table in self.tables.items()}
         prepare_to_keep(runnable.any_shape)
 
     @classmethod
@@ -161,15 +162,14 @@ class CapturedDecoder:
             "vocabulary": self.role.vocabulary,
         }  # fmt: skip
 
-    def _place(self, shape: BatchShape) -> Placement:
+    def _layout(self, shape: BatchShape) -> RunLayout:
         axes = self.name_axes(shape)
-        places: dict[str, Place] = {**self.up.addresses(axes), **self.down.addresses(axes), **self._cross_places}
-        places |= {name: table.address for name, table in self.tables.items()}
+        addresses: dict[str, Address] = {**self._fixed, **self.up.addresses(axes), **self.down.addresses(axes)}
         for name in self._past:
             present = name.replace("past", "present", 1)
-            places |= {state: self.find_address(state, shape.past) for state in (name, present)}
-        places |= {"count": self._counts[shape.candidates], "past_sequence_length": self._lengths[shape.past]}
-        return Placement(axes, places)
+            addresses |= {state: self.find_address(state, shape.past) for state in (name, present)}
+        addresses |= {"count": self._counts[shape.candidates], "past_sequence_length": self._lengths[shape.past]}
+        return RunLayout(axes, addresses)
 
 
 class CapturedSteps:
@@ -245,8 +245,8 @@ class CapturedSteps:
         """An output [K, V] of the last step for one source, in host memory."""
         if isinstance(self._rest, StepGraph):
             return self._rest.read_row(name, source)
-        one, stream = {**self._last, "contrasted": 1}, self._decoder.runnable.stream
-        return self._decoder.tables[name].read_row(stream, one, int(self._open[source]))
+        row_axes, stream = {**self._last, "contrasted": 1}, self._decoder.runnable.stream
+        return self._decoder.tables[name].read_row(stream, row_axes, int(self._open[source]))
 
     def repeat_for_contexts(self, rows: Array) -> Array:
         """As ``StepGraph.repeat_for_contexts``."""
@@ -282,10 +282,10 @@ class CapturedSteps:
     def _move_up(self, rows: int) -> None:
         """Move the open sources to the first rows of all states, so that ``rows`` are left in every context."""
         decoder = self._decoder
-        one = decoder.name_axes(self._shape(1, self._beams, 0)._replace(contexts=1))
+        row_axes = decoder.name_axes(self._shape(1, self._beams, 0)._replace(contexts=1))
         for name in decoder.states:
             address = decoder.find_address(name, self._past)
-            size = count_bytes(decoder.runnable.inputs[name], one)
+            size = count_bytes(decoder.runnable.inputs[name], row_axes)
             for context in range(self._contexts):
                 for to, row in enumerate(self._open.tolist()):
                     target, source = context * rows + to, context * self._rows + row

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..manifest import Plan
 from ..ort.session import Array, DeviceProfile
-from .graph import CapturedGraph, Placement, Runnable
+from .graph import CapturedGraph, RunLayout, Runnable
 from .memory import Buffer, Sizes, find_shape
 from .shapes import BatchShape, Block, cut_rows, list_sizes, plan_encoder
 
@@ -32,7 +32,7 @@ class CapturedEncoder:
         """``plan`` is shortened when the buffers would be too large; ``fixed`` are the sizes of further axes. KeyError
         for a graph with other sizes than these, B and T, or other types than whole numbers and floats."""
         self.runnable = runnable
-        self.graph = CapturedGraph(runnable, self._place)
+        self.graph = CapturedGraph(runnable, self._layout)
         self._fixed = dict(fixed)
         self._lock = threading.Lock()
         inputs, outputs = list(runnable.inputs.values()), list(runnable.outputs.values())
@@ -93,8 +93,8 @@ class CapturedEncoder:
         for result in self._results:
             self.runnable.stream.download(result.host_array(axes)[rows], result.address)
 
-    def _place(self, shape: BatchShape) -> Placement:
-        return Placement(self._name_axes(shape.rows, shape.tokens), self.addresses)
+    def _layout(self, shape: BatchShape) -> RunLayout:
+        return RunLayout(self._name_axes(shape.rows, shape.tokens), self.addresses)
 
     def _name_axes(self, rows: int, width: int) -> dict[str, int]:
         """The sizes of a run by the graph's names of its axes."""

@@ -32,15 +32,15 @@ TRIES = 1
 """Captures of a shape, at most: what fails once runs kernel by kernel from then on."""
 _SKIP = -1
 """The number of runs that are not captured."""
-Place: TypeAlias = "int | ort.OrtValue"
+Address: TypeAlias = "int | ort.OrtValue"
 """An address on the device, or a value in host memory."""
 
 
-class Placement(NamedTuple):
-    """The sizes of a graph's axes for one shape, and the places of inputs and outputs; other outputs are not kept."""
+class RunLayout(NamedTuple):
+    """The sizes of a graph's axes for one shape, and where inputs and outputs are; other outputs are not kept."""
 
     axes: Sizes
-    places: Mapping[str, Place]
+    addresses: Mapping[str, Address]
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class Runnable:
 class CapturedGraph:
     """Runs of one graph by their shapes. Its user holds memory at fixed addresses and runs it in one thread at once."""
 
-    def __init__(self, runnable: Runnable, place: Callable[[BatchShape], Placement]) -> None:
-        """``place`` says for a shape, always in the same way, where the inputs and outputs of a run are."""
+    def __init__(self, runnable: Runnable, layout: Callable[[BatchShape], RunLayout]) -> None:
+        """``layout`` says for a shape, always in the same way, where the inputs and outputs of a run are."""
         self.runnable = runnable
-        self._place = WeakMethod(place)  # its user has the graph: without a cycle all memory is freed at once
+        self._layout = WeakMethod(layout)  # its user has the graph: without a cycle all memory is freed at once
         self.uncaptured = 0
         """Runs that were launched kernel by kernel."""
         self.failures: Counter[BatchShape] = Counter()
@@ -135,20 +135,20 @@ class CapturedGraph:
             self.runnable.stream.synchronize()
 
     def _bind(self, shape: BatchShape) -> ort.IOBinding:
-        find_places = self._place()
-        assert find_places is not None
-        axes, places = find_places(shape)
+        layout = self._layout()
+        assert layout is not None
+        axes, addresses = layout(shape)
         binding: Any = self.runnable.session.io_binding()
         memory = self.runnable.profile.device.memory, self.runnable.profile.device.index
         for name, node in self.runnable.inputs.items():
-            place = places[name]
-            if isinstance(place, int):
-                binding.bind_input(name, *memory, TYPES[node.type], find_shape(node, axes), place)
+            address = addresses[name]
+            if isinstance(address, int):
+                binding.bind_input(name, *memory, TYPES[node.type], find_shape(node, axes), address)
             else:
-                binding.bind_ortvalue_input(name, place)
+                binding.bind_ortvalue_input(name, address)
         for name, node in self.runnable.outputs.items():
-            if name in places:
-                binding.bind_output(name, *memory, TYPES[node.type], find_shape(node, axes), places[name])
+            if name in addresses:
+                binding.bind_output(name, *memory, TYPES[node.type], find_shape(node, axes), addresses[name])
         return binding
 
     def _capture(self, shape: BatchShape, binding: ort.IOBinding) -> None:

@@ -18,7 +18,7 @@ from ..bundle import Bundle
 from ..decoding.scoring import ScoringInput
 from ..manifest import LanguageModelRole
 from ..ort.session import Array, DeviceProfile
-from .graph import CapturedGraph, Placement, Runnable
+from .graph import CapturedGraph, RunLayout, Runnable
 from .memory import Buffer, Staging, count_aligned, count_bytes
 from .scoring_shapes import EMPTY, ScoringShapes, SharedPrefix, TargetRange
 from .shapes import BatchShape
@@ -37,7 +37,7 @@ class CapturedScorer:
     def __init__(self, runnable: Runnable, role: LanguageModelRole, vocabulary: int) -> None:
         """KeyError for a graph with other axes or types than those of ``export/roles/language_model``."""
         self.runnable = runnable
-        self.graph = CapturedGraph(runnable, self._place)
+        self.graph = CapturedGraph(runnable, self._layout)
         self.pad_id = role.pad_id
         self._lock = threading.Lock()
         device, strict = runnable.profile.device, runnable.profile.strict
@@ -102,15 +102,15 @@ class CapturedScorer:
         self.runnable.stream.synchronize()
         self._staging.reset()
 
-    def _place(self, run: BatchShape) -> Placement:
-        places = dict(self._sources)
+    def _layout(self, run: BatchShape) -> RunLayout:
+        addresses = dict(self._sources)
         for name, state in self._states.items():
-            places[name] = (self._empty[0] if run.past == EMPTY else state).address
+            addresses[name] = (self._empty[0] if run.past == EMPTY else state).address
             if not run.scored:
-                places[name.replace("past", "present", 1)] = state.address
+                addresses[name.replace("past", "present", 1)] = state.address
         if run.scored:
-            places[RESULT] = self._moved[RESULT].address
-        return Placement(name_axes(run), places)
+            addresses[RESULT] = self._moved[RESULT].address
+        return RunLayout(name_axes(run), addresses)
 
 
 def name_axes(run: BatchShape) -> dict[str, int]:

@@ -14,7 +14,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.capture import scorer as captured_scorer
 from groundwire.runtime.capture import scoring_shapes
-from groundwire.runtime.capture.graph import CapturedGraph, Place, Runnable
+from groundwire.runtime.capture.graph import Address, CapturedGraph, Runnable
 from groundwire.runtime.capture.scorer import CapturedScorer
 from groundwire.runtime.capture.scoring_shapes import EMPTY
 from groundwire.runtime.capture.shapes import BatchShape
@@ -36,7 +36,7 @@ CALLS = [
     ScoreText((), TEXTS[2]),
     ScoreText(("A",), TEXTS[0]),
 ]
-Launches = list[tuple[dict[str, int], dict[str, Place]]]
+Launches = list[tuple[dict[str, int], dict[str, Address]]]
 """The sizes and addresses of each run."""
 
 
@@ -52,10 +52,10 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
     run = CapturedGraph.run
 
     def record(graph: CapturedGraph, shape: BatchShape) -> None:
-        place = graph._place()
-        assert place is not None
-        axes, places = place(shape)
-        recorded.append((dict(axes), dict(places)))
+        layout = graph._layout()
+        assert layout is not None
+        axes, addresses = layout(shape)
+        recorded.append((dict(axes), dict(addresses)))
         run(graph, shape)
 
     monkeypatch.setattr(CapturedGraph, "run", record)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.runtime.capture.graph import CapturedGraph, Placement, Runnable
+from groundwire.runtime.capture.graph import CapturedGraph, RunLayout, Runnable
 from groundwire.runtime.capture.shapes import BatchShape
 from groundwire.runtime.ort.session import DeviceProfile
 
@@ -35,11 +35,11 @@ class FakeSession:
     def io_binding(self) -> FakeSession:
         return self
 
-    def bind_input(self, name: str, memory: str, index: int, dtype: Any, shape: tuple[int, ...], place: int) -> None:
+    def bind_input(self, name: str, memory: str, index: int, dtype: Any, shape: tuple[int, ...], address: int) -> None:
         self.bound.append(shape)
 
-    def bind_output(self, name: str, memory: str, index: int, dtype: Any, shape: tuple[int, ...], place: int) -> None:
-        assert name == "logits", "an output without a place is not kept"
+    def bind_output(self, name: str, memory: str, index: int, dtype: Any, shape: tuple[int, ...], address: int) -> None:
+        assert name == "logits", "an output without an address is not kept"
 
     def run_with_iobinding(self, binding: object, options: Any) -> None:
         self.numbers.append(options.get_run_config_entry("gpu_graph_id"))
@@ -47,27 +47,27 @@ class FakeSession:
             raise RuntimeError("out of memory")
 
 
-class Places:
+class FixedAddresses:
     """The layout of a graph at fixed addresses."""
 
-    def place(self, shape: BatchShape) -> Placement:
+    def layout(self, shape: BatchShape) -> RunLayout:
         axes: Mapping[str, int] = {"B": shape.rows, "T": shape.tokens}
-        return Placement(axes, {"ids": 256, "logits": 512})
+        return RunLayout(axes, {"ids": 256, "logits": 512})
 
 
 @pytest.fixture
-def places() -> Places:
-    return Places()
+def addresses() -> FixedAddresses:
+    return FixedAddresses()
 
 
-def make_graph(places: Places, *, captures: bool = True) -> tuple[FakeSession, CapturedGraph]:
+def make_graph(addresses: FixedAddresses, *, captures: bool = True) -> tuple[FakeSession, CapturedGraph]:
     session, stream = FakeSession(), SimpleNamespace(abandon_capture=lambda: None)
     runnable = Runnable(session, DeviceProfile.of("cuda", None), "g.onnx", stream, captures)  # type: ignore[arg-type]
-    return session, CapturedGraph(runnable, places.place)
+    return session, CapturedGraph(runnable, addresses.layout)
 
 
-def test_each_shape_is_bound_and_captured_once(places: Places) -> None:
-    session, graph = make_graph(places)
+def test_each_shape_is_bound_and_captured_once(addresses: FixedAddresses) -> None:
+    session, graph = make_graph(addresses)
     for shape in (SMALL, LARGE, SMALL, BatchShape(2, 32), LARGE):
         graph.run(shape)
     assert session.bound == [(2, 32), (4, 64)]
@@ -75,8 +75,8 @@ def test_each_shape_is_bound_and_captured_once(places: Places) -> None:
     assert (len(graph.captured), graph.uncaptured, graph.failures.total()) == (2, 0, 0)
 
 
-def test_a_failed_capture_ends_the_captures_of_its_shape_alone(places: Places) -> None:
-    session, graph = make_graph(places)
+def test_a_failed_capture_ends_the_captures_of_its_shape_alone(addresses: FixedAddresses) -> None:
+    session, graph = make_graph(addresses)
     session.fails = True
     with pytest.raises(RuntimeError, match="out of memory"):
         graph.run(SMALL)
@@ -87,8 +87,8 @@ def test_a_failed_capture_ends_the_captures_of_its_shape_alone(places: Places) -
     assert (len(graph.captured), graph.uncaptured, graph.failures.total()) == (1, 1, 1)
 
 
-def test_another_thread_runs_what_is_captured_kernel_by_kernel(places: Places) -> None:
-    session, graph = make_graph(places)
+def test_another_thread_runs_what_is_captured_kernel_by_kernel(addresses: FixedAddresses) -> None:
+    session, graph = make_graph(addresses)
     graph.run(SMALL)
     with ThreadPoolExecutor(1) as thread:
         thread.submit(graph.run, SMALL).result()
@@ -97,8 +97,8 @@ def test_another_thread_runs_what_is_captured_kernel_by_kernel(places: Places) -
     assert (len(graph.captured), graph.uncaptured) == (1, 2)
 
 
-def test_a_graph_with_a_part_on_the_cpu_is_not_captured(places: Places) -> None:
-    session, graph = make_graph(places, captures=False)
+def test_a_graph_with_a_part_on_the_cpu_is_not_captured(addresses: FixedAddresses) -> None:
+    session, graph = make_graph(addresses, captures=False)
     graph.run(SMALL)
     assert session.numbers == [EAGER]
 
