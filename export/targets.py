@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.capture.shapes import list_widths
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import (
     EncoderRole,
@@ -20,7 +21,6 @@ from groundwire.runtime.manifest import (
     TargetName,
     TargetRole,
 )
-from groundwire.runtime.ort.ladder import list_widths
 from groundwire.runtime.parity import Gate
 from groundwire.runtime.reference import ReferenceLogits
 

@@ -8,12 +8,12 @@ from types import MappingProxyType
 import msgspec
 
 from ..bundle import Bundle
+from ..capture.encoder import CapturedEncoder
+from ..capture.memory import Sizes
 from ..errors import BundleError, DeviceError
 from ..manifest import EncoderRole, Plan, QuestionGeneratorRole, Role, Target
-from ..ort.buffers import Sizes
 from ..ort.device import Device
 from ..ort.remote import open_graph
-from ..ort.rungs import Rungs
 from ..ort.session import DeviceProfile, Graph
 from ..tensorrt.engine import TensorRTEngine
 
@@ -64,8 +64,8 @@ def load_encoder(
     if not captures_graphs(profile):
         return open_graph(bundle, graph, profile)
     try:
-        return Rungs.load(bundle.file(graph), max_tokens, profile, fixed)
-    except KeyError:  # axes or types that a ladder is not for
+        return CapturedEncoder.load(bundle.file(graph), max_tokens, profile, fixed)
+    except KeyError:  # axes or types that ``CapturedEncoder`` does not know
         return open_graph(bundle, graph, profile)
 
 
@@ -76,7 +76,7 @@ def captures_graphs(profile: DeviceProfile) -> bool:
 
 def prepare_graph(graph: Graph) -> None:
     """Capture every shape of a graph that has captured ones."""
-    if isinstance(graph, Rungs):
+    if isinstance(graph, CapturedEncoder):
         graph.prepare()
 
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from ..bundle import Bundle
 from ..calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored
+from ..capture.scorer import CapturedScorer
+from ..decoding.scoring import ScoringInput, TextScorer
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import Head, LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
@@ -16,9 +18,7 @@ from ..ort.remote import open_graph
 from ..ort.session import DeviceProfile
 from ..tokenization import TextEncoder, Window
 from ..unread import check_readable
-from .captured_scorer import CapturedScorer
 from .graphs import captures_graphs
-from .scoring import ScoringInput, TextScorer
 from .session_scorer import SessionScorer
 
 

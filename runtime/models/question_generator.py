@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bundle import Bundle
 from ..calls import BeamSearch, Decoding, GeneratedQuestion, GenerateQuestions
-from ..decoding.captured_step import CapturedDecoder, make_plan
+from ..capture.decoder import CapturedSteps
+from ..capture.question import CapturedQuestionDecoder
+from ..capture.shapes import plan_sources
 from ..decoding.fused_step import FusedStepGraph, is_fused
 from ..decoding.search import (
     DecoderStep,
@@ -30,6 +33,8 @@ from ..ort.session import Array, DeviceProfile, ValueGraph
 from ..tokenization import TextEncoder, Window
 from .graphs import captures_graphs
 
+Steps: TypeAlias = StepGraph | FusedStepGraph | CapturedSteps
+"""What runs the steps over a batch of sources."""
 ScoredIds = tuple[list[int], float]
 """Generated ids after the start token, and their score."""
 
@@ -43,7 +48,9 @@ def decoding_width(role: QuestionGeneratorRole, profile: DeviceProfile) -> int:
 class QuestionGenerator:
     """An encoder-decoder in two graphs, with its tokenizer and template."""
 
-    def __init__(self, role: QuestionGeneratorRole, decoder: PlainDecoder | CapturedDecoder, text: TextEncoder) -> None:
+    def __init__(
+        self, role: QuestionGeneratorRole, decoder: PlainDecoder | CapturedQuestionDecoder, text: TextEncoder
+    ) -> None:
         self._role = role
         self._decoder = decoder
         self._text = text
@@ -53,12 +60,12 @@ class QuestionGenerator:
     def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> QuestionGenerator:
         """Open the role's graphs and tokenizer."""
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-        captured = CapturedDecoder.load(bundle, role, profile) if captures_graphs(profile) else None
+        captured = CapturedQuestionDecoder.load(bundle, role, profile) if captures_graphs(profile) else None
         return cls(role, captured or PlainDecoder.load(bundle, role, profile), text)
 
     def prepare(self) -> None:
         """Capture the encoder and the steps of a search with default options, on a GPU."""
-        if isinstance(self._decoder, CapturedDecoder):
+        if isinstance(self._decoder, CapturedQuestionDecoder):
             self._decoder.prepare(BeamSearch().num_beams)
 
     def run(
@@ -92,7 +99,7 @@ class QuestionGenerator:
         out: list[list[ScoredIds]] = [[] for _ in windows]
         for rows, step in self._decoder.start_batches(windows, count_parallel_sequences(decoding)):
             sources = [windows[row].ids for row in rows]
-            decoded = run_to_end(decode(CheckedStep(step), sources, decoding, self._vocabulary))
+            decoded = run_to_end(decode(CheckedStep(QuestionStep(step)), sources, decoding, self._vocabulary))
             for row, sequences in zip(rows, decoded, strict=True):
                 out[row] = [(sequence.ids, sequence.score) for sequence in sequences]
         return out
@@ -129,8 +136,8 @@ class PlainDecoder:
         self._role = role
         self._profile = profile
         self._fused = is_fused(decoder.inputs)
-        # The fused attention over a source reads its mask in aligned pieces.
-        self._plan = make_plan(role.max_tokens) if self._fused else None
+        # The fused attention over a source reads its mask in aligned blocks.
+        self._plan = plan_sources(role.max_tokens) if self._fused else None
 
     @classmethod
     def load(cls, bundle: Bundle, role: QuestionGeneratorRole, profile: DeviceProfile) -> PlainDecoder:
@@ -138,33 +145,34 @@ class PlainDecoder:
         encoder = open_graph(bundle, role.encoder, profile)
         return cls(encoder, load_decoder(bundle, role.decoder, profile), role, profile)
 
-    def start_batches(self, windows: Sequence[Window], beams: int) -> Iterator[tuple[NDArray[np.int64], DecoderStep]]:
-        """Encode sources that will decode with so many beams, batch by batch: their indices, and the step over them."""
+    def start_batches(self, windows: Sequence[Window], beams: int) -> Iterator[tuple[NDArray[np.int64], Steps]]:
+        """Encode sources that will decode with so many beams, batch by batch: their indices and steps."""
         rows_at_once = max(1, decoding_width(self._role, self._profile) // beams)
         role = self._role
         for rows, mask, states in forward_values(self._encoder, windows, role.pad_id, self._profile, self._plan):
             for start in range(0, len(rows), rows_at_once):
                 part = np.arange(start, min(start + rows_at_once, len(rows)))
                 cross = states if len(part) == len(rows) else self._encoder.take_rows(states, part)
-                graph: StepGraph | FusedStepGraph
+                graph: Steps
                 if self._fused:
                     graph = FusedStepGraph(self._decoder, cross, mask[part], role, beams)
                 else:
                     graph = StepGraph(
                         self._decoder, cross, mask[part], layers=role.layers, heads=role.heads, head_dim=role.head_dim
                     )
-                yield rows[part], _QuestionStep(graph)
+                yield rows[part], graph
 
 
-class _QuestionStep:
+class QuestionStep:
     """Log-probabilities of the next tokens; the search rules out the tokens that would repeat an n-gram."""
 
     uses_history = False
 
-    def __init__(self, graph: StepGraph | FusedStepGraph) -> None:
+    def __init__(self, graph: Steps) -> None:
         self._graph = graph
         self.keep_sources = graph.keep_sources
 
     def __call__(self, tokens: Array, parents: Array, count: int, history: StepHistory) -> TokenCandidates:
+        """As ``DecoderStep``."""
         scores, candidates = self._graph.step(tokens, parents, count, ("scores", "candidates"))
         return TokenCandidates(scores, candidates)

@@ -27,7 +27,8 @@ from ..calls import (
     SequencePart,
     SequenceToken,
 )
-from ..decoding.captured_contrast import CapturedContrast, CapturedContrastSteps
+from ..capture.decoder import CapturedSteps
+from ..capture.response import CapturedResponseDecoder
 from ..decoding.search import (
     DecodedSequence,
     DecodingRun,
@@ -81,7 +82,7 @@ class ResponseGenerator:
         decoder: ValueGraph,
         text: TextEncoder,
         profile: DeviceProfile,
-        captured: CapturedContrast | None = None,
+        captured: CapturedResponseDecoder | None = None,
     ) -> None:
         """``captured`` runs batches on a GPU; the other graphs then run those it is too small for, and streams."""
         self._captured = captured
@@ -99,7 +100,7 @@ class ResponseGenerator:
         text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
         encoder = open_graph(bundle, role.encoder, profile)
         decoder = load_decoder(bundle, role.decoder, profile)
-        captured = CapturedContrast.load(bundle, role, profile) if captures_graphs(profile) else None
+        captured = CapturedResponseDecoder.load(bundle, role, profile) if captures_graphs(profile) else None
         return cls(role, encoder, decoder, text, profile, captured)
 
     def prepare(self) -> None:
@@ -135,7 +136,7 @@ class ResponseGenerator:
                     out[index] = self._build_result(step, source, sequences[source])
         return [out[index] for index in range(len(calls))]
 
-    def _choose_rows(self, group: DecodingGroup) -> tuple[CapturedContrast | None, int]:
+    def _choose_rows(self, group: DecodingGroup) -> tuple[CapturedResponseDecoder | None, int]:
         """What decodes a group, and the calls of a batch."""
         beams = count_parallel_sequences(group.decoding)
         if self._captured is not None:
@@ -217,14 +218,16 @@ class ResponseGenerator:
             )
         return ids
 
-    def _choose_group(self, tokenized: TokenizedPrompts, captured: CapturedContrast | None = None) -> DecodingGroup:
+    def _choose_group(
+        self, tokenized: TokenizedPrompts, captured: CapturedResponseDecoder | None = None
+    ) -> DecodingGroup:
         # The last token of a causal model's prompt is read by the first step.
         longest = max(map(len, tokenized.prompts)) - self._role.causal
         width = _native.bucket_width(longest) if captured is None else captured.find_width(longest)
         return DecodingGroup(tokenized.call.decoding, len(tokenized.prompts), width)
 
     def _start_decoding(
-        self, group: DecodingGroup, batch: Sequence[TokenizedPrompts], captured: CapturedContrast | None = None
+        self, group: DecodingGroup, batch: Sequence[TokenizedPrompts], captured: CapturedResponseDecoder | None = None
     ) -> tuple[_PMIDecodeStep, DecodingRun]:
         """Encode the prompts of one group; return the decoder step over them, and the decoding that runs it."""
         rows = [tokenized.prompts[context] for context in range(group.contexts) for tokenized in batch]
@@ -233,13 +236,13 @@ class ResponseGenerator:
             first = np.array([[row[-1]] for row in rows], dtype=np.int64)
             rows = [row[:-1] for row in rows]
         ids, mask = pad(rows, group.width, self._role.pad_id)
-        steps: StepGraph | CapturedContrastSteps
+        feeds: dict[str, Array] = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in self._encoder.inputs:
+            feeds["token_type_ids"] = np.zeros_like(ids)
+        steps: StepGraph | CapturedSteps
         if captured is not None:
-            steps = captured.start(ids, mask, group.contexts, count_parallel_sequences(group.decoding))
+            steps = captured.start(feeds, count_parallel_sequences(group.decoding), group.contexts)
         else:
-            feeds: dict[str, Array] = {"input_ids": ids, "attention_mask": mask}
-            if "token_type_ids" in self._encoder.inputs:
-                feeds["token_type_ids"] = np.zeros_like(ids)
             cross = self._encoder.run_to_values(feeds)
             steps = StepGraph(
                 self._decoder,
@@ -297,7 +300,7 @@ class _PMIDecodeStep:
 
     def __init__(
         self,
-        steps: StepGraph | CapturedContrastSteps,
+        steps: StepGraph | CapturedSteps,
         role: ResponseGeneratorRole,
         first: NDArray[np.int64],
         batch: Sequence[TokenizedPrompts],

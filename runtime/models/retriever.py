@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from .. import _native
 from ..bundle import Bundle
 from ..calls import Candidate, Retrieve, Retrieved
+from ..capture.encoder import CapturedEncoder
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from ..manifest import RetrieverRole
 from ..ort.forward import forward, plan_batches
-from ..ort.rungs import Rungs
 from ..ort.session import DeviceProfile, Graph
 from ..tokenization import TextEncoder, Window, flatten
 from .graphs import load_encoder, prepare_graph
@@ -197,11 +197,11 @@ class Retriever:
             else np.zeros(0, dtype=np.float32)
         )
         graph = self._query
-        if isinstance(graph, Rungs) and number < MENTIONS:
+        if isinstance(graph, CapturedEncoder) and number < MENTIONS:
             # Those beyond the mentions so far are at no slot.
             pairs = np.pad(pairs, ((0, 0), (0, MENTIONS - number - 1), (0, 0))) if indices else pairs
-        elif isinstance(graph, Rungs):
-            graph = graph.any_shape
+        elif isinstance(graph, CapturedEncoder):
+            graph = graph.runnable.any_shape
         half = graph.input_types["pairs"] == "tensor(float16)"
         order, bounds, widths = plan_batches(np.diff(offsets), graph.plan, self._profile)
         query_of: dict[int, Vector] = {}

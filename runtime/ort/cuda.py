@@ -19,7 +19,6 @@ _LIBRARY = "cudart64_13.dll" if os.name == "nt" else "libcudart.so.13"
 """Of CUDA 13, which onnxruntime-gpu 1.31 is built for."""
 _TO_DEVICE, _TO_HOST, _ON_DEVICE = 1, 2, 3
 _NON_BLOCKING = 1
-_CAPTURING = 1
 
 
 class CudaError(RuntimeError):
@@ -58,7 +57,7 @@ class Stream:
         """End a capture that failed, which would otherwise swallow all later work."""
         status, graph = ctypes.c_int(), ctypes.c_void_p()
         _call("cudaStreamIsCapturing", ctypes.c_void_p(self.handle), ctypes.byref(status))
-        if status.value == _CAPTURING:
+        if status.value:  # capturing, or a capture that something else has made invalid
             _library().cudaStreamEndCapture(ctypes.c_void_p(self.handle), ctypes.byref(graph))
 
     def _copy(self, target: int, source: int, size: int, kind: int) -> None:

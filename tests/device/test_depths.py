@@ -10,7 +10,9 @@ import pytest
 from groundwire.export import RoleOptions, export_role
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import BeamSearch, GenerateQuestions
-from groundwire.runtime.decoding.captured_step import PAST_TOKENS, CapturedDecoder, make_sizes
+from groundwire.runtime.capture.decoder import PAST_TOKENS
+from groundwire.runtime.capture.question import CapturedQuestionDecoder
+from groundwire.runtime.capture.shapes import BatchShape
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import EncoderRole, QuestionGeneratorRole
@@ -44,10 +46,10 @@ def test_an_encoder_of_24_layers(family: str, tmp_path: Path) -> None:
     target = record.find_target("cuda")
     assert target is not None
     assert target.precision == "fp16"
-    rungs = load_encoder(bundle, target.graph, record.max_tokens, DeviceProfile.of("cuda", None))
-    feeds = {name: np.ones((3, 32), np.int64) for name in rungs.inputs}
+    encoder = load_encoder(bundle, target.graph, record.max_tokens, DeviceProfile.of("cuda", None))
+    feeds = {name: np.ones((3, 32), np.int64) for name in encoder.inputs}
     with cuda_double.count() as counts:
-        rungs.run(feeds)
+        encoder.run(feeds)
     assert counts.total("capture").times == 1
     assert 0 < counts.total("captured").times <= ENCODERS[family]
 
@@ -63,13 +65,13 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return Bundle.open(make_once(root / "deep-t5", export))
 
 
-def open_decoder(bundle: Bundle) -> CapturedDecoder:
+def open_decoder(bundle: Bundle) -> CapturedQuestionDecoder:
     profile = DeviceProfile.of("cuda", None)
     role, _ = place_role("qg", bundle.manifest.roles["qg"], profile)
     assert isinstance(role, QuestionGeneratorRole)
-    decoder = CapturedDecoder.load(bundle, role, profile)
+    decoder = CapturedQuestionDecoder.load(bundle, role, profile)
     assert decoder is not None
-    assert decoder.buffers.fused
+    assert decoder.fused
     return decoder
 
 
@@ -77,9 +79,9 @@ def open_decoder(bundle: Bundle) -> CapturedDecoder:
 @pytest.mark.parametrize("sources", [1, 16])
 def test_a_decode_step_of_t5_base(bundle: Bundle, sources: int, past: int) -> None:
     decoder = open_decoder(bundle)
-    rows = decoder.buffers.pad(BeamSearch().num_beams)
+    rows = decoder.pad(BeamSearch().num_beams)
     with cuda_double.count() as counts:
-        decoder.launch(make_sizes(sources, rows, rows, past, 128, decoder.count(1)))
+        decoder.graph.run(BatchShape(sources, 128, past, beams=rows, before=rows, candidates=decoder.count(1)))
     assert counts.total("capture").times == 1
     assert 0 < counts.total("captured").times <= STEP
 

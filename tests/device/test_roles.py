@@ -21,16 +21,16 @@ from groundwire.runtime.calls import (
     ScoreText,
     role_of,
 )
+from groundwire.runtime.capture import scoring_shapes
+from groundwire.runtime.capture.encoder import CapturedEncoder
+from groundwire.runtime.capture.scorer import CapturedScorer
+from groundwire.runtime.decoding.scoring import ScoringInput
 from groundwire.runtime.decoding.step_graph import StepGraph, load_decoder
 from groundwire.runtime.errors import DeviceError, GroundwireError, ModelError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import EmbedderRole, EncoderRole, LanguageModelRole, QuestionGeneratorRole
-from groundwire.runtime.models import scoring_shapes
-from groundwire.runtime.models.captured_scorer import CapturedScorer
 from groundwire.runtime.models.graphs import load_encoder
 from groundwire.runtime.models.kinds import kind_of
-from groundwire.runtime.models.scoring import ScoringInput
-from groundwire.runtime.ort.rungs import Rungs
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.tokenization import Window
 from tests.support import cuda_double
@@ -67,10 +67,10 @@ def test_what_is_captured_is_one_pass(bundle: Path, role: str) -> None:
     opened = Bundle.open(bundle)
     record = opened.manifest.roles[role]
     assert isinstance(record, EncoderRole | EmbedderRole)
-    rungs = load_encoder(opened, record.graph, record.max_tokens, DeviceProfile.of("cuda", None))
-    feeds = {name: np.zeros((3, 32), np.int64) for name in rungs.inputs}
+    encoder = load_encoder(opened, record.graph, record.max_tokens, DeviceProfile.of("cuda", None))
+    feeds = {name: np.zeros((3, 32), np.int64) for name in encoder.inputs}
     with cuda_double.count() as counts:
-        rungs.run(feeds)
+        encoder.run(feeds)
     assert counts.total("capture").times == 1
     assert 0 < counts.total("captured").times <= ENCODERS[role]
 
@@ -105,13 +105,13 @@ def test_a_second_thread_captures_nothing(bundle: Path) -> None:
     opened = Bundle.open(bundle)
     record = opened.manifest.roles["qa"]
     assert isinstance(record, EncoderRole)
-    rungs = Rungs.load(opened.file(record.graph), record.max_tokens, DeviceProfile.of("cuda", None))
-    feeds = {name: np.zeros((3, 32), np.int64) for name in rungs.inputs}
-    rungs.run(feeds)
-    assert rungs.uncaptured == 0
+    encoder = CapturedEncoder.load(opened.file(record.graph), record.max_tokens, DeviceProfile.of("cuda", None))
+    feeds = {name: np.zeros((3, 32), np.int64) for name in encoder.inputs}
+    encoder.run(feeds)
+    assert encoder.graph.uncaptured == 0
     with cuda_double.count() as counts, ThreadPoolExecutor(1) as thread:
-        thread.submit(rungs.run, feeds).result()
-    assert (rungs.uncaptured, counts.total("capture").times, counts.replays) == (1, 0, 0)
+        thread.submit(encoder.run, feeds).result()
+    assert (encoder.graph.uncaptured, counts.total("capture").times, counts.replays) == (1, 0, 0)
     assert counts.launches > 0
     assert counts.syncs == 1
 
@@ -149,13 +149,13 @@ def test_a_failed_capture_leaves_a_graph_that_runs(bundle: Path) -> None:
     opened = Bundle.open(bundle)
     record = opened.manifest.roles["qa"]
     assert isinstance(record, EncoderRole)
-    rungs = Rungs.load(opened.file(record.graph), record.max_tokens, DeviceProfile.of("cuda", None))
-    feeds = {name: np.zeros((200, 32), np.int64) for name in rungs.inputs}
+    encoder = CapturedEncoder.load(opened.file(record.graph), record.max_tokens, DeviceProfile.of("cuda", None))
+    feeds = {name: np.zeros((200, 32), np.int64) for name in encoder.inputs}
     with cuda_double.limit_memory(0), pytest.raises(ModelError):
-        rungs.run(feeds)
-    rungs.run(feeds)
+        encoder.run(feeds)
+    encoder.run(feeds)
     with cuda_double.count() as counts:
-        rungs.run(feeds)
+        encoder.run(feeds)
     assert counts.launches > 0
     assert counts.total("capture").times == 0
 
@@ -183,8 +183,8 @@ def test_a_step_of_a_response_is_one_replay(runtime: LocalRuntime) -> None:
     assert 1 <= steps <= 7
     assert (counts.replays, counts.launches) == (steps + 1, 0), "the encoder's, and one for each step"
     assert counts.uploads.times == counts.downloads.times == 0, "copies that the host waits for"
-    assert counts.total("copy", "HtoD", "pinned").times == 2 + 5 * steps
-    assert counts.total("copy", "DtoH", "pinned").times == 5 * steps, "candidates, and for which the search goes on"
+    assert counts.total("copy", "HtoD", "pinned").times == 2 + steps
+    assert counts.total("copy", "DtoH", "pinned").times == steps, "candidates, and for which the search goes on"
 
 
 def test_steps_of_responses_are_captured_before_they_are_needed(bundle: Path) -> None:
@@ -319,8 +319,8 @@ def test_keys_and_values_of_a_shared_prefix_never_move(scorer: CapturedScorer, m
     """One run reads the prefix, the others read what it wrote; nothing but ids and log-probabilities is copied."""
     monkeypatch.setattr(scoring_shapes, "SHARED_WIDTH", 32)
     inputs = make_inputs(130, 20, 10)
-    (shared,) = scorer.ladder.share_prefixes(inputs)
-    runs = list(scorer.ladder.cut_texts(shared.width, 32, shared.texts[32]))
+    (shared,) = scorer.shapes.share_prefixes(inputs)
+    runs = list(scorer.shapes.cut_texts(shared.width, 32, shared.texts[32]))
     scorer.score(inputs)
     with cuda_double.count() as counts:
         scorer.score(inputs)

@@ -15,9 +15,8 @@ import onnxruntime as ort
 import pytest
 from numpy.typing import NDArray
 
-from groundwire.runtime.decoding import captured_contrast, captured_step
-from groundwire.runtime.models import captured_scorer
-from groundwire.runtime.ort import buffers, rungs, session
+from groundwire.runtime.capture import graph, memory
+from groundwire.runtime.ort import session
 from groundwire.runtime.ort.dequantize import dequantize
 from groundwire.runtime.ort.placement import keep_on_device
 from groundwire.runtime.ort.session import DeviceProfile
@@ -60,10 +59,8 @@ class HostMemory:
 
 def use_host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let captured graphs use the host's memory until the test ends."""
-    for module in (rungs, captured_step, captured_contrast, captured_scorer):
-        monkeypatch.setattr(module, "Stream", HostStream)
-    for module in (buffers, captured_step, captured_contrast):
-        monkeypatch.setattr(module, "PinnedMemory", HostMemory)
+    monkeypatch.setattr(graph, "Stream", HostStream)
+    monkeypatch.setattr(memory, "PinnedMemory", HostMemory)
 
 
 def rewrite_graphs(monkeypatch: pytest.MonkeyPatch) -> None:

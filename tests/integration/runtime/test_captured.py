@@ -10,13 +10,14 @@ import pytest
 
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, GenerateQuestions, Greedy, Sampling
-from groundwire.runtime.decoding import captured_step
-from groundwire.runtime.decoding.captured_step import CapturedDecoder, CapturedStep
+from groundwire.runtime.capture import decoder as captured_decoder
+from groundwire.runtime.capture.decoder import CapturedSteps
+from groundwire.runtime.capture.encoder import CapturedEncoder
+from groundwire.runtime.capture.question import CapturedQuestionDecoder
 from groundwire.runtime.kserve.specs import read_graph_spec
 from groundwire.runtime.manifest import ClassifierRole, QuestionGeneratorRole
 from groundwire.runtime.models.question_generator import PlainDecoder, QuestionGenerator
 from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.rungs import Rungs
 from groundwire.runtime.ort.session import DeviceProfile, Graph, Session
 from groundwire.runtime.tokenization import TextEncoder
 from tests.support.host_cuda import use_host_memory
@@ -58,23 +59,23 @@ def run_classifier(bundle: Bundle, graph: Graph, lengths: Sequence[int], profile
 def test_logits_at_fixed_shapes_are_those_of_any_shape(bundle: Bundle) -> None:
     role, profile, lengths = bundle.manifest.roles["nli"], make_profile(), [9, 30, 60, 61, 90, 120, 150, 200, 17] * 3
     assert isinstance(role, ClassifierRole)
-    rungs = Rungs.load(bundle.file(role.graph), role.max_tokens, profile)
+    encoder = CapturedEncoder.load(bundle.file(role.graph), role.max_tokens, profile)
     expected = run_classifier(bundle, Session.load(bundle.file(role.graph), profile), lengths, profile)
-    computed = run_classifier(bundle, rungs, lengths, profile)
+    computed = run_classifier(bundle, encoder, lengths, profile)
     assert np.abs(computed - expected).max() < 1e-4
     assert expected.std() > 0.1
-    again = run_classifier(bundle, rungs, lengths[::-1], profile)[::-1]
+    again = run_classifier(bundle, encoder, lengths[::-1], profile)[::-1]
     assert np.abs(again - expected).max() < 1e-4, "rows of earlier batches stay in the buffers and are not read"
 
 
 def test_a_strict_graph_has_one_shape(bundle: Bundle) -> None:
     role, profile = bundle.manifest.roles["nli"], make_profile(strict=True)
     assert isinstance(role, ClassifierRole)
-    rungs = Rungs.load(bundle.file(role.graph), role.max_tokens, profile)
-    assert [len(ladder) for ladder in rungs.ladder.values()] == [1]
+    encoder = CapturedEncoder.load(bundle.file(role.graph), role.max_tokens, profile)
+    assert [len(sizes) for sizes in encoder.sizes.values()] == [1]
     lengths = [9, 60, 150, 200, 17]
-    together = run_classifier(bundle, rungs, lengths, profile)
-    alone = [run_classifier(bundle, rungs, [length], profile)[0] for length in lengths]
+    together = run_classifier(bundle, encoder, lengths, profile)
+    alone = [run_classifier(bundle, encoder, [length], profile)[0] for length in lengths]
     assert np.array_equal(together, alone)
 
 
@@ -82,7 +83,7 @@ def make_generator(bundle: Bundle, *, captured: bool, strict: bool = False) -> Q
     role, profile = bundle.manifest.roles["qg"], make_profile(strict=strict)
     assert isinstance(role, QuestionGeneratorRole)
     text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-    decoder = (CapturedDecoder if captured else PlainDecoder).load(bundle, role, profile)
+    decoder = (CapturedQuestionDecoder if captured else PlainDecoder).load(bundle, role, profile)
     assert decoder is not None
     return QuestionGenerator(role, decoder, text)
 
@@ -102,10 +103,10 @@ def test_questions_of_fixed_shapes_are_those_of_any_shape(
     bundle: Bundle, decoding: Decoding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sources end one after another, so that the others move up; 24 tokens are more than are captured here."""
-    monkeypatch.setattr(captured_step, "PAST_TOKENS", 20)
+    monkeypatch.setattr(captured_decoder, "PAST_TOKENS", 20)
     moves: list[int] = []
-    move_up = CapturedStep._move_up
-    monkeypatch.setattr(CapturedStep, "_move_up", lambda step, rows: (moves.append(rows), move_up(step, rows)))
+    move_up = CapturedSteps._move_up
+    monkeypatch.setattr(CapturedSteps, "_move_up", lambda steps, rows: (moves.append(rows), move_up(steps, rows)))
     calls = [GenerateQuestions(span, TEXT[: 110 * (1 + index % 2)], decoding) for index, span in enumerate(SPANS)]
     expected = make_generator(bundle, captured=False).run(calls, 8)
     generator = make_generator(bundle, captured=True)
@@ -116,7 +117,7 @@ def test_questions_of_fixed_shapes_are_those_of_any_shape(
             assert isinstance(right, tuple)
             assert [question.text for question in left] == [question.text for question in right]
             assert np.allclose([question.score for question in left], [q.score for q in right], atol=1e-4)
-    assert isinstance(generator._decoder, CapturedDecoder)
+    assert isinstance(generator._decoder, CapturedQuestionDecoder)
     assert (generator._decoder.graph.uncaptured > 0) == (decoding.max_new_tokens > 20)
     assert moves or isinstance(decoding, Sampling)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +12,15 @@ import pytest
 
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
+from groundwire.runtime.capture import scorer as captured_scorer
+from groundwire.runtime.capture import scoring_shapes
+from groundwire.runtime.capture.graph import Address, CapturedGraph, Runnable
+from groundwire.runtime.capture.scorer import CapturedScorer
+from groundwire.runtime.capture.scoring_shapes import EMPTY
+from groundwire.runtime.capture.shapes import BatchShape
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.manifest import LanguageModelRole
-from groundwire.runtime.models import captured_scorer, scoring_shapes
-from groundwire.runtime.models.captured_scorer import CapturedScorer
 from groundwire.runtime.models.language_model import LanguageModel
-from groundwire.runtime.models.scoring_shapes import EMPTY
-from groundwire.runtime.ort.captured import CapturedGraph
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.tokenization import TextEncoder
 from tests.support import host_cuda
@@ -34,7 +36,7 @@ CALLS = [
     ScoreText((), TEXTS[2]),
     ScoreText(("A",), TEXTS[0]),
 ]
-Launches = list[tuple[dict[str, int], dict[str, int]]]
+Launches = list[tuple[dict[str, int], dict[str, Address]]]
 """The sizes and addresses of each run."""
 
 
@@ -47,13 +49,16 @@ def host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
     """Every run from now on."""
     recorded: Launches = []
-    launch_at = CapturedGraph.launch_at
+    run = CapturedGraph.run
 
-    def record(graph: CapturedGraph, sizes: Mapping[str, int], addresses: Mapping[str, int]) -> None:
-        recorded.append((dict(sizes), dict(addresses)))
-        launch_at(graph, sizes, addresses)
+    def record(graph: CapturedGraph, shape: BatchShape) -> None:
+        layout = graph._layout()
+        assert layout is not None
+        axes, addresses = layout(shape)
+        recorded.append((dict(axes), dict(addresses)))
+        run(graph, shape)
 
-    monkeypatch.setattr(CapturedGraph, "launch_at", record)
+    monkeypatch.setattr(CapturedGraph, "run", record)
     return recorded
 
 
@@ -163,8 +168,8 @@ def test_numbers_that_are_not_finite_fail_their_calls_alone(zoo: Zoo, tmp_path: 
     positions.const_value = ir.tensor(broken, name="embed.positions.weight")
     ir.save(graph, tmp_path / "lm.onnx", external_data="weights.bin")
     encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
-    opened = CapturedGraph.load(tmp_path / "lm.onnx", profile, host_cuda.HostStream(0))  # type: ignore[arg-type]
-    model = LanguageModel(role, CapturedScorer(opened, role, encoder.vocabulary_size, profile), encoder)
+    opened = Runnable.load(tmp_path / "lm.onnx", profile)
+    model = LanguageModel(role, CapturedScorer(opened, role, encoder.vocabulary_size), encoder)
     bad, good = model.run([ScoreText(("x" * 64,), TEXTS[1]), CALLS[-1]], 8)
     assert isinstance(bad, ModelError)
     assert isinstance(good, TextScored)
@@ -178,6 +183,6 @@ def test_a_graph_with_other_axes_is_left_to_a_session(zoo: Zoo, tmp_path: Path) 
     graph = ir.load(bundle.file(role.graph))
     next(value for value in graph.graph.inputs if value.name == "rows").shape = ir.Shape(["positions"])
     ir.save(graph, tmp_path / "lm.onnx", external_data="weights.bin")
-    opened = CapturedGraph.load(tmp_path / "lm.onnx", profile, host_cuda.HostStream(0))  # type: ignore[arg-type]
+    opened = Runnable.load(tmp_path / "lm.onnx", profile)
     with pytest.raises(KeyError):
-        CapturedScorer(opened, role, 600, profile)
+        CapturedScorer(opened, role, 600)

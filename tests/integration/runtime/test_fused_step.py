@@ -11,9 +11,10 @@ import pytest
 from groundwire.export import RoleOptions, export_role
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, GenerateQuestions, Greedy, Sampling
-from groundwire.runtime.decoding import captured_step, fused_step
+from groundwire.runtime.capture import decoder as captured_decoder
+from groundwire.runtime.capture.question import CapturedQuestionDecoder
+from groundwire.runtime.decoding import fused_step
 from groundwire.runtime.decoding.beam_cache import BeamCache, StepRecord, pad_beams
-from groundwire.runtime.decoding.captured_step import CapturedDecoder
 from groundwire.runtime.manifest import QuestionGeneratorRole
 from groundwire.runtime.models.graphs import place_role
 from groundwire.runtime.models.question_generator import PlainDecoder, QuestionGenerator
@@ -54,7 +55,7 @@ def fused_role(bundle: Bundle) -> QuestionGeneratorRole:
 
 
 def open_generator(
-    bundle: Bundle, role: QuestionGeneratorRole, decoder: PlainDecoder | CapturedDecoder | None
+    bundle: Bundle, role: QuestionGeneratorRole, decoder: PlainDecoder | CapturedQuestionDecoder | None
 ) -> QuestionGenerator:
     assert decoder is not None
     return QuestionGenerator(role, decoder, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens))
@@ -78,12 +79,12 @@ def test_questions_are_those_of_the_other_step(
 ) -> None:
     """Sources end one after another, and sequences outgrow the buffers that they begin with."""
     use_host_memory(monkeypatch)
-    monkeypatch.setattr(captured_step, "PAST_TOKENS", 12)
+    monkeypatch.setattr(captured_decoder, "PAST_TOKENS", 12)
     monkeypatch.setattr(fused_step, "FIRST_POSITIONS", 7)
     calls = [GenerateQuestions(f"{index}2026"[-4:], CONTEXT[7 * index :], decoding) for index in range(7)]
     plain, fused = own_role(bundle), fused_role(bundle)
     expected = open_generator(bundle, plain, PlainDecoder.load(bundle, plain, PROFILE)).run(calls, 8)
-    decoder = (CapturedDecoder if captured else PlainDecoder).load(bundle, fused, PROFILE)
+    decoder = (CapturedQuestionDecoder if captured else PlainDecoder).load(bundle, fused, PROFILE)
     generator = open_generator(bundle, fused, decoder)
     for _ in range(2):
         for left, right in zip(expected, generator.run(calls, 8), strict=True):
@@ -93,8 +94,8 @@ def test_questions_are_those_of_the_other_step(
             scores = [[question.score for question in questions] for questions in (left, right)]
             assert np.allclose(*scores, atol=1e-4)
     assert len({question.text for questions in expected for question in questions}) > 1  # type: ignore[union-attr]
-    if isinstance(decoder, CapturedDecoder):
-        assert decoder.buffers.fused
+    if isinstance(decoder, CapturedQuestionDecoder):
+        assert decoder.fused
         assert (decoder.graph.uncaptured > 0) == (decoding.max_new_tokens > 12)
 
 

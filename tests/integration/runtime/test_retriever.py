@@ -11,13 +11,13 @@ import pytest
 from groundwire.export import RoleOptions, export_role
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import Candidate, Retrieve
+from groundwire.runtime.capture.encoder import CapturedEncoder
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, TooLong
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models import retriever as module
 from groundwire.runtime.models.masked_input import build_masked_input
 from groundwire.runtime.models.retriever import RankedMentions, Retriever
-from groundwire.runtime.ort.rungs import Rungs
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.tokenization import TextEncoder
 from groundwire.runtime.triples import Triple
@@ -205,8 +205,10 @@ def test_scores_at_the_fixed_shapes_of_a_gpu_are_those_of_any_shape(
     monkeypatch.setattr(module, "MENTIONS", most)
     role = bundle.manifest.roles["retriever"]
     assert isinstance(role, RetrieverRole)
-    states, memory = (Rungs.load(bundle.file(name), role.max_tokens, PROFILE) for name in (role.encoder, role.memory))
-    query = Rungs.load(bundle.file(role.query), role.max_tokens, PROFILE, {"mentions": most})
+    states, memory = (
+        CapturedEncoder.load(bundle.file(name), role.max_tokens, PROFILE) for name in (role.encoder, role.memory)
+    )
+    query = CapturedEncoder.load(bundle.file(role.query), role.max_tokens, PROFILE, {"mentions": most})
     encoder = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
     asked = [call(), call("It is a film by Tom Hanks.", ("Tom Hanks",)), call(history=())]
     captured = Retriever(role, (states, query, memory), encoder, PROFILE)

@@ -1,4 +1,4 @@
-"""Fixed shapes, and batches cut to them."""
+"""Capture sizes, and batches cut to them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from itertools import pairwise
 import pytest
 
 from groundwire.runtime import _native
-from groundwire.runtime.ort.ladder import (
+from groundwire.runtime.capture.shapes import (
     MAX_TOKENS,
     STRICT_TOKENS,
-    Piece,
+    Block,
     cut_rows,
-    list_rows,
+    list_sizes,
     list_widths,
-    make_ladder,
+    plan_encoder,
 )
 
 
@@ -28,40 +28,40 @@ def test_every_length_has_a_width(max_tokens: int) -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 3, 8, 42, 85, 256])
 def test_rows_double_up_to_the_most(most: int) -> None:
-    rows = list_rows(most)
+    rows = list_sizes(most)
     assert rows[0] == 1
     assert rows[-1] == most
     assert all(after <= 2 * before for before, after in pairwise(rows))
-    assert list_rows(most, strict=True) == (most,)
+    assert list_sizes(most, strict=True) == (most,)
 
 
 @pytest.mark.parametrize("width", [32, 128, 512])
 @pytest.mark.parametrize("most", [1, 5, 64, 170])
-def test_every_row_is_in_one_piece_of_a_shape_that_exists(width: int, most: int) -> None:
-    ladder = list_rows(most)
+def test_every_row_is_in_one_block_of_a_shape_that_exists(width: int, most: int) -> None:
+    sizes = list_sizes(most)
     for count in range(1, most + 1):
-        pieces = cut_rows(count, ladder, width)
-        assert all(piece.rows in ladder and 1 <= piece.used <= piece.rows for piece in pieces)
-        assert [piece.first for piece in pieces] == [
-            sum(piece.used for piece in pieces[:index]) for index in range(len(pieces))
+        blocks = cut_rows(count, sizes, width)
+        assert all(block.rows in sizes and 1 <= block.used <= block.rows for block in blocks)
+        assert [block.first for block in blocks] == [
+            sum(block.used for block in blocks[:index]) for index in range(len(blocks))
         ]
-        assert sum(piece.used for piece in pieces) == count
-        padded = sum(piece.rows for piece in pieces)
+        assert sum(block.used for block in blocks) == count
+        padded = sum(block.rows for block in blocks)
         assert padded <= 2 * count
         assert padded * width <= max(2048, 1.25 * count * width) + 2048, "many rows are not padded to the next shape"
 
 
 def test_few_rows_are_padded_and_many_are_cut() -> None:
-    assert cut_rows(3, (1, 2, 4, 8), 64) == [Piece(0, 3, 4)]
-    assert cut_rows(65, (1, 2, 4, 8, 16, 32, 64, 128), 64) == [Piece(0, 64, 64), Piece(64, 1, 1)]
-    assert cut_rows(120, (1, 2, 4, 8, 16, 32, 64, 128), 64) == [Piece(0, 120, 128)]
+    assert cut_rows(3, (1, 2, 4, 8), 64) == [Block(0, 3, 4)]
+    assert cut_rows(65, (1, 2, 4, 8, 16, 32, 64, 128), 64) == [Block(0, 64, 64), Block(64, 1, 1)]
+    assert cut_rows(120, (1, 2, 4, 8, 16, 32, 64, 128), 64) == [Block(0, 120, 128)]
 
 
 @pytest.mark.parametrize("max_tokens", [64, 256, 512, 1024])
 def test_a_strict_plan_has_one_shape_for_the_longest_text(max_tokens: int) -> None:
-    plan = make_ladder(max_tokens, strict=True)
+    plan = plan_encoder(max_tokens, strict=True)
     (profile,) = plan.profiles
     assert profile.width >= max_tokens
     assert profile.max_rows * profile.width <= max(STRICT_TOKENS, profile.width)
-    assert list_rows(profile.max_rows, strict=True) == (profile.max_rows,)
-    assert make_ladder(max_tokens, strict=False).max_tokens <= MAX_TOKENS
+    assert list_sizes(profile.max_rows, strict=True) == (profile.max_rows,)
+    assert plan_encoder(max_tokens, strict=False).max_tokens <= MAX_TOKENS

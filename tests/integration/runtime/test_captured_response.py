@@ -12,8 +12,9 @@ from groundwire.export import RoleOptions, export_role
 from groundwire.export.roles.generation import contrast
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import BeamSearch, Decoding, Generate, GeneratedSequence, Greedy, Sampling
-from groundwire.runtime.decoding import captured_contrast
-from groundwire.runtime.decoding.captured_contrast import CapturedContrast, CapturedContrastSteps
+from groundwire.runtime.capture import decoder as captured_decoder
+from groundwire.runtime.capture.decoder import CapturedSteps
+from groundwire.runtime.capture.response import CapturedResponseDecoder
 from groundwire.runtime.decoding.step_graph import load_decoder
 from groundwire.runtime.decoding.whole_search import search_vocabulary
 from groundwire.runtime.manifest import ResponseGeneratorRole
@@ -49,7 +50,7 @@ def load(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> ResponseGenerator:
     assert isinstance(role, ResponseGeneratorRole)
     with monkeypatch.context() as patch:
         rewrite_graphs(patch)
-        captured = CapturedContrast.load(bundle, role, PROFILE)
+        captured = CapturedResponseDecoder.load(bundle, role, PROFILE)
         graphs = open_graph(bundle, role.encoder, PROFILE), load_decoder(bundle, role.decoder, PROFILE)
     assert captured is not None
     text = TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens)
@@ -92,12 +93,10 @@ def test_responses_of_fixed_shapes_are_those_of_any_shape(
     zoo: Zoo, family: str, decoding: Decoding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps beyond the eighth, and those with more than eight banned tokens, are not captured here."""
-    monkeypatch.setattr(captured_contrast, "PAST_TOKENS", 8)
+    monkeypatch.setattr(captured_decoder, "PAST_TOKENS", 8)
     moves: list[int] = []
-    move_up = CapturedContrastSteps._move_up
-    monkeypatch.setattr(
-        CapturedContrastSteps, "_move_up", lambda steps, rows: (moves.append(rows), move_up(steps, rows))
-    )
+    move_up = CapturedSteps._move_up
+    monkeypatch.setattr(CapturedSteps, "_move_up", lambda steps, rows: (moves.append(rows), move_up(steps, rows)))
     generator = load(zoo.bundle("generator", family), monkeypatch)
     check_equal(generator, zoo.response_generator(family), decoding, CALLS)
     assert generator._captured is not None

@@ -11,17 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from ..ort.ladder import (
+from ..decoding.scoring import ScoringInput
+from .shapes import (
     MAX_ROWS,
     MAX_TOKENS,
     SMALL_TOKENS,
     STRICT_TOKENS,
-    Piece,
+    BatchShape,
+    Block,
     cut_rows,
-    list_rows,
+    list_sizes,
     list_widths,
 )
-from .scoring import ScoringInput
 
 EMPTY = 8
 """Width of a past that nothing is in, in tokens: all of them masked."""
@@ -39,32 +40,6 @@ FEWEST_TEXTS, MOST_TEXTS = 4, 256
 """Texts of a run after one prefix; each number between is four times the one before."""
 
 Item = TypeVar("Item")
-
-
-class RunShape(NamedTuple):
-    """The shape of a run: rows of texts with their prefixes, one prefix, or several texts after one prefix."""
-
-    rows: int
-    texts: int
-    """After the past of each row."""
-    width: int
-    past: int
-    """``EMPTY`` unless keys and values are read."""
-    scored: int
-    """0 for a prefix: its keys and values are kept."""
-
-    @property
-    def pairs(self) -> int:
-        """Pairs of tokens in its attention."""
-        return self.rows * self.texts * self.width * (self.past + self.width)
-
-    @property
-    def axes(self) -> dict[str, int]:
-        """The sizes of the graph's axes: one scored position is the least a graph takes."""
-        return {
-            "sources": self.rows, "batch": self.rows, "texts": self.texts, "width": self.width, "past": self.past,
-            "present": self.texts * self.width, "scored": max(1, self.scored),
-        }  # fmt: skip
 
 
 class TargetRange(NamedTuple):
@@ -85,7 +60,7 @@ class SharedPrefix(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ScoringLadder:
+class ScoringShapes:
     """The shapes of one language model."""
 
     widths: tuple[int, ...]
@@ -99,10 +74,10 @@ class ScoringLadder:
     strict: bool
 
     @classmethod
-    def make(cls, max_tokens: int, vocabulary: int, state_tokens: int, *, strict: bool) -> ScoringLadder:
+    def make(cls, max_tokens: int, vocabulary: int, state_tokens: int, *, strict: bool) -> ScoringShapes:
         """The shapes for a window and a vocabulary, where keys and values of ``state_tokens`` tokens may be kept.
 
-        In a strict ladder the shape of a row depends on its call alone, and no prefix is shared.
+        With ``strict`` the shape of a row depends on its call alone, and no prefix is shared.
         """
         widths = list_widths(max_tokens)
         positions = max(FEWEST_SCORED, LOGIT_BYTES // (BYTES_PER_LOGIT * vocabulary))
@@ -120,7 +95,7 @@ class ScoringLadder:
     def list_rows(self, width: int, scored: int) -> tuple[int, ...]:
         """The numbers of rows of a run, ascending."""
         most = min(MAX_ROWS, (STRICT_TOKENS if self.strict else MAX_TOKENS) // width, self.positions // scored)
-        return list_rows(max(1, min(most, MAX_PAIRS // width**2)), strict=self.strict)
+        return list_sizes(max(1, min(most, MAX_PAIRS // width**2)), strict=self.strict)
 
     def list_texts(self, past: int, width: int) -> tuple[int, ...]:
         """The numbers of texts of a width that a run reads after one prefix of the width ``past``, ascending."""
@@ -130,23 +105,23 @@ class ScoringLadder:
             counts.append(4 * counts[-1])
         return tuple(count for count in counts if count <= most)
 
-    def list_runs(self) -> list[RunShape]:
+    def list_runs(self) -> list[BatchShape]:
         """Every shape, those with the most logits first, then by pairs of tokens: in another order the memory that ONNX
         Runtime keeps falls into parts that are too small for later runs, three times as much in all."""
         rows = [
-            RunShape(count, 1, width, EMPTY, count * scored)
+            BatchShape(count, width, EMPTY, scored=count * scored)
             for width in self.widths
             for scored in self.list_scored(width)
             for count in self.list_rows(width, scored)
         ]
         after = [
-            RunShape(1, count, width, past, count * width)
+            BatchShape(1, width, past, count, count * width)
             for past in self.shared
             for width in self.scored
             if past // 2 + width // 2 < self.widths[-1]
             for count in self.list_texts(past, width)
         ]
-        prefixes = [RunShape(1, 1, past, EMPTY, 0) for past in self.shared]
+        prefixes = [BatchShape(1, past, EMPTY) for past in self.shared]
         return sorted((*rows, *after, *prefixes), key=lambda run: (-run.scored, -run.pairs))
 
     def share_prefixes(self, inputs: Mapping[int, ScoringInput]) -> list[SharedPrefix]:
@@ -168,10 +143,10 @@ class ScoringLadder:
         """Runs of texts after one prefix: the number of texts in the shape, and the calls."""
         counts = self.list_texts(past, width)
         for batch in split(calls, counts[-1]):
-            for piece in cut_rows(len(batch), counts, width):
-                yield piece.rows, take(batch, piece)
+            for block in cut_rows(len(batch), counts, width):
+                yield block.rows, take(batch, block)
 
-    def cut_calls(self, inputs: Mapping[int, ScoringInput]) -> Iterator[tuple[RunShape, Sequence[TargetRange]]]:
+    def cut_calls(self, inputs: Mapping[int, ScoringInput]) -> Iterator[tuple[BatchShape, Sequence[TargetRange]]]:
         """Runs of texts with their prefixes, all rows padded to one width and number of scored positions."""
         groups: dict[tuple[int, int], list[TargetRange]] = {}
         for index, call in inputs.items():
@@ -183,8 +158,8 @@ class ScoringLadder:
         for (width, scored), ranges in self._join_small(groups):
             rows = self.list_rows(width, scored)
             for batch in split(ranges, rows[-1]):
-                for piece in cut_rows(len(batch), rows, width):
-                    yield RunShape(piece.rows, 1, width, EMPTY, piece.rows * scored), take(batch, piece)
+                for block in cut_rows(len(batch), rows, width):
+                    yield BatchShape(block.rows, width, EMPTY, scored=block.rows * scored), take(batch, block)
 
     def _join_small(
         self, groups: Mapping[tuple[int, int], list[TargetRange]]
@@ -208,6 +183,6 @@ def split(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def take(items: Sequence[Item], piece: Piece) -> Sequence[Item]:
-    """The items that are in a piece."""
-    return items[piece.first : piece.first + piece.used]
+def take(items: Sequence[Item], block: Block) -> Sequence[Item]:
+    """The items of a block."""
+    return items[block.first : block.first + block.used]
