@@ -15,8 +15,8 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import (
     EncoderRole,
     GeneratorTarget,
-    Plan,
     QuestionGeneratorRole,
+    ShapePlan,
     Target,
     TargetName,
     TargetRole,
@@ -45,9 +45,9 @@ _SAME = 1e-3
 """Largest difference of a logit between two runs of one checkpoint."""
 
 
-def make_plan(max_tokens: int) -> Plan:
+def make_plan(max_tokens: int) -> ShapePlan:
     """Return the shapes of a TensorRT graph whose window is ``max_tokens``; each width is a shape profile."""
-    return Plan(list_widths(max_tokens), MAX_TOKENS, MAX_ROWS, USUAL_ROWS)
+    return ShapePlan(list_widths(max_tokens), MAX_TOKENS, MAX_ROWS, USUAL_ROWS)
 
 
 def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force: bool) -> None:

@@ -17,7 +17,7 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.external_data import find_external_files
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.specs import GraphSpec, TensorSpec, read_graph_spec
-from groundwire.runtime.manifest import EncoderRole, Plan, Precision
+from groundwire.runtime.manifest import EncoderRole, Precision, ShapePlan
 from groundwire.runtime.models.graphs import check_plan
 
 DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt"]
@@ -43,7 +43,7 @@ class RepositoryModel(NamedTuple):
     precision: Precision
     spec: GraphSpec
     instances: int
-    plan: Plan | None
+    plan: ShapePlan | None
     """The shapes of a graph that TensorRT runs."""
 
     @property
@@ -133,7 +133,7 @@ def _describe_tensor(tensor: TensorSpec, *, batched: bool) -> list[str]:
     return lines if shape else [*lines, "  reshape { shape: [ ] }"]
 
 
-def _accelerate(model: RepositoryModel, plan: Plan) -> Mapping[str, object]:
+def _accelerate(model: RepositoryModel, plan: ShapePlan) -> Mapping[str, object]:
     """The parameters of TensorRT: one profile spans all shapes, for the backend takes no more."""
     widest, rows = plan.widths[-1], model.max_batch_size
     shapes = {"min": (1, plan.widths[0]), "opt": (min(plan.usual_rows, rows), plan.widths[0]), "max": (rows, widest)}

@@ -72,7 +72,7 @@ class ShapeProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_rows: Positive
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ShapePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The shapes that a graph is run with: a text is padded to the least width that holds it."""
 
     widths: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1)]
@@ -101,7 +101,7 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     graph: str
     precision: Precision
     parity: Parity | None = None
-    plan: Plan | None = None
+    plan: ShapePlan | None = None
     """The shapes of a graph that an engine is built of; None for any shapes."""
 
 

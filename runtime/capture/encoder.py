@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..manifest import Plan
+from ..manifest import ShapePlan
 from ..ort.session import Array, DeviceProfile
 from .graph import CapturedGraph, RunLayout, Runnable
 from .memory import Buffer, Sizes, find_shape
@@ -28,7 +28,7 @@ BUFFER_BYTES = 256 << 20
 class CapturedEncoder:
     """A graph of token inputs [B, T] on a GPU, for the shapes of its plan."""
 
-    def __init__(self, runnable: Runnable, plan: Plan, fixed: Sizes = MappingProxyType({})) -> None:
+    def __init__(self, runnable: Runnable, plan: ShapePlan, fixed: Sizes = MappingProxyType({})) -> None:
         """``plan`` is shortened when the buffers would be too large; ``fixed`` are the sizes of further axes. KeyError
         for a graph with other sizes than these, B and T, or other types than whole numbers and floats."""
         self.runnable = runnable
@@ -101,11 +101,11 @@ class CapturedEncoder:
         return {**self._fixed, **dict(zip(self._axes, (rows, width), strict=True))}
 
 
-def _shorten(plan: Plan, nodes: list[Any], sizes: Sizes) -> Plan:
+def _shorten(plan: ShapePlan, nodes: list[Any], sizes: Sizes) -> ShapePlan:
     """The plan with batches so small that inputs and outputs fit ``BUFFER_BYTES``, but for one row of a width.
 
     ``sizes`` are those of a token: its 0 rows are left out of the products.
     """
     by_token = 8 * sum(int(np.prod([size for size in find_shape(node, sizes) if size])) for node in nodes)
     most = max(plan.widths[-1], BUFFER_BYTES // by_token)
-    return plan if plan.max_tokens <= most else Plan(plan.widths, most, plan.max_rows, plan.usual_rows)
+    return plan if plan.max_tokens <= most else ShapePlan(plan.widths, most, plan.max_rows, plan.usual_rows)

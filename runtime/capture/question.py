@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..manifest import Plan
+from ..manifest import ShapePlan
 from ..ort.forward import pack
 from ..tokenization import Window
 from .decoder import CapturedDecoder, CapturedSteps, count_sources
@@ -32,7 +32,7 @@ class CapturedQuestionDecoder(CapturedDecoder):
         profiles = [profile.max_rows for profile in self._plan(beams).profiles if profile.width == width]
         return list_sizes(profiles[0], strict=self.runnable.profile.strict) if profiles else ()
 
-    def _plan(self, beams: int) -> Plan:
+    def _plan(self, beams: int) -> ShapePlan:
         """The batches of sources that decode with so many beams: at most a power of two, as all shapes but the last."""
         most, plan = count_sources(beams), self.encoder.plan
         if self.runnable.profile.strict:

@@ -8,7 +8,7 @@ from operator import mul
 from typing import NamedTuple
 
 from .. import _native
-from ..manifest import Plan
+from ..manifest import ShapePlan
 
 WIDTHS = (32, 64, 96, 128, 192, 256, 384, 512)
 """Padded widths, in tokens; longer windows double them."""
@@ -72,7 +72,7 @@ def list_widths(max_tokens: int) -> tuple[int, ...]:
     return (*widths, last)
 
 
-def plan_encoder(max_tokens: int, *, strict: bool) -> Plan:
+def plan_encoder(max_tokens: int, *, strict: bool) -> ShapePlan:
     """The shapes of an encoder whose window has ``max_tokens``.
 
     A strict plan has one shape, so that every text goes through the same kernels.
@@ -80,21 +80,21 @@ def plan_encoder(max_tokens: int, *, strict: bool) -> Plan:
     widths = list_widths(max_tokens)
     if strict:
         return plan_strict(widths[-1])
-    return Plan(widths, max(MAX_TOKENS, widths[-1]), MAX_ROWS, USUAL_ROWS)
+    return ShapePlan(widths, max(MAX_TOKENS, widths[-1]), MAX_ROWS, USUAL_ROWS)
 
 
-def plan_strict(width: int, most: int = STRICT_TOKENS) -> Plan:
+def plan_strict(width: int, most: int = STRICT_TOKENS) -> ShapePlan:
     """One shape of a width, with at most ``most`` rows."""
     rows = min(most, max(1, STRICT_TOKENS // width))
-    return Plan((width,), rows * width, rows, rows)
+    return ShapePlan((width,), rows * width, rows, rows)
 
 
-def plan_sources(max_tokens: int) -> Plan:
+def plan_sources(max_tokens: int) -> ShapePlan:
     """The shapes of a generator's sources: widths that double from the least one up to the model's window."""
     widths = [WIDTHS[0]]
     while widths[-1] < max_tokens:
         widths.append(2 * widths[-1])
-    return Plan(tuple(widths), max(SOURCE_TOKENS, widths[-1]), BEAM_ROWS, BEAM_ROWS)
+    return ShapePlan(tuple(widths), max(SOURCE_TOKENS, widths[-1]), BEAM_ROWS, BEAM_ROWS)
 
 
 def list_sizes(most: int, *, strict: bool = False) -> tuple[int, ...]:

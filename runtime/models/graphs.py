@@ -11,7 +11,7 @@ from ..bundle import Bundle
 from ..capture.encoder import CapturedEncoder
 from ..capture.memory import Sizes
 from ..errors import BundleError, DeviceError
-from ..manifest import EncoderRole, Plan, QuestionGeneratorRole, Role, Target
+from ..manifest import EncoderRole, QuestionGeneratorRole, Role, ShapePlan, Target
 from ..ort.device import Device
 from ..ort.remote import open_graph
 from ..ort.session import DeviceProfile, Graph
@@ -80,7 +80,7 @@ def prepare_graph(graph: Graph) -> None:
         graph.prepare()
 
 
-def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> Plan:
+def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> ShapePlan:
     """The shapes of a target for TensorRT; BundleError when there are none for the longest texts of the role."""
     if target.plan is None or target.plan.widths[-1] < role.max_tokens:
         raise BundleError(

@@ -9,7 +9,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from .. import _native
-from ..manifest import Plan
+from ..manifest import ShapePlan
 from ..tokenization import Window, flatten
 from .session import Array, DeviceProfile, Graph, ValueGraph
 
@@ -27,7 +27,7 @@ def forward(
 
 
 def forward_values(
-    session: ValueGraph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile, plan: Plan | None = None
+    session: ValueGraph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile, plan: ShapePlan | None = None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], dict[str, ort.OrtValue]]]:
     """As ``forward``, but yield ``(rows, attention_mask, outputs)``: the outputs by name, left on the device. ``plan``
     takes the place of the session's."""
@@ -36,7 +36,7 @@ def forward_values(
 
 
 def pack(
-    session: Graph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile, plan: Plan | None
+    session: Graph, windows: Sequence[Window], pad_id: int, profile: DeviceProfile, plan: ShapePlan | None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], dict[str, Array]]]:
     """Yield the batches of a plan, or of the profile: indices of the windows, their lengths, the graph's inputs."""
     ids, offsets = flatten([window.ids for window in windows])
@@ -53,7 +53,7 @@ def pack(
 
 
 def plan_batches(
-    lengths: NDArray[np.int64], plan: Plan | None, profile: DeviceProfile
+    lengths: NDArray[np.int64], plan: ShapePlan | None, profile: DeviceProfile
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The order of the windows, the bounds of batches in it, and the width of each: one of the plan's, if there is
     one."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, ModelError
 from ..kserve.server import Server
-from ..manifest import Plan
+from ..manifest import ShapePlan
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
 from .gate import GATE
@@ -110,7 +110,7 @@ class Graph(Protocol):
         ...
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> ShapePlan | None:
         """The shapes that it takes; None for any."""
         ...
 
@@ -158,7 +158,7 @@ class ValueGraph(Graph, Protocol):
 class Session:
     """One graph on one device, for batches of any shape."""
 
-    plan: Plan | None = None
+    plan: ShapePlan | None = None
 
     def __init__(
         self, session: ort.InferenceSession, name: str, profile: DeviceProfile, options: ort.RunOptions | None = None

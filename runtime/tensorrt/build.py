@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceError
-from ..manifest import Plan
+from ..manifest import ShapePlan
 from .library import Messages
 from .records import list_shapes
 
 
-def build_engine(tensorrt: Any, graph: Path, plan: Plan) -> bytes:
+def build_engine(tensorrt: Any, graph: Path, plan: ShapePlan) -> bytes:
     """The serialized engine of a graph, strongly typed, with one profile for each width of its plan.
 
     Products of float32 stay float32 (no TF32), as when the graph was compared with its checkpoint. DeviceError when

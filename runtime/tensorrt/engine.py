@@ -12,7 +12,7 @@ import onnxruntime as ort
 
 from ..bundle import Bundle, sha256
 from ..errors import BundleError, DeviceError, ModelError
-from ..manifest import Plan, Target
+from ..manifest import ShapePlan, Target
 from ..ort.device import Device
 from ..ort.session import Array
 from .library import Messages, name_key, start_tensorrt
@@ -31,7 +31,9 @@ class TensorRTEngine:
     needed. ``device_memory_mb`` bounds neither them nor what the engine takes.
     """
 
-    def __init__(self, tensorrt: Any, engine: Any, name: str, plan: Plan, device: Device, messages: Messages) -> None:
+    def __init__(
+        self, tensorrt: Any, engine: Any, name: str, plan: ShapePlan, device: Device, messages: Messages
+    ) -> None:
         self._engine = engine  # the context needs it
         self._messages = messages  # TensorRT keeps no reference to its logger
         self._name = name

@@ -17,7 +17,7 @@ from ..bundle import Bundle
 from ..decode import decode_json
 from ..errors import BundleError, DeviceError
 from ..external_data import find_external_files
-from ..manifest import Parity, Plan, Target
+from ..manifest import Parity, ShapePlan, Target
 
 FOLDER = "engines"
 FILE = "engines.json"
@@ -54,7 +54,7 @@ class FoundEngine(NamedTuple):
     path: Path
 
 
-def list_shapes(plan: Plan) -> list[Shapes]:
+def list_shapes(plan: ShapePlan) -> list[Shapes]:
     """The shapes of each profile of a plan, of every input alike."""
     return [[(rows, profile.width) for rows in (1, profile.usual_rows, profile.max_rows)] for profile in plan.profiles]
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import EncoderRole, Plan, Target
+from groundwire.runtime.manifest import EncoderRole, ShapePlan, Target
 
-PLAN = Plan((32, 64, 512), 32768, 512, 16)
+PLAN = ShapePlan((32, 64, 512), 32768, 512, 16)
 
 
 def add_targets(compact: Bundle) -> Bundle:

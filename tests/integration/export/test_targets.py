@@ -29,7 +29,7 @@ from groundwire.runtime import _native
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.certify import certify
 from groundwire.runtime.errors import BundleError, ExportError
-from groundwire.runtime.manifest import EncoderRole, Plan, Ranges, Target
+from groundwire.runtime.manifest import EncoderRole, Ranges, ShapePlan, Target
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import Array, DeviceProfile
@@ -338,7 +338,7 @@ class Shapes:
     outputs = ("logits",)
     input_types = dict.fromkeys(inputs, "tensor(int64)")
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ShapePlan) -> None:
         self.plan = plan
         self.seen: list[tuple[int, ...]] = []
 
