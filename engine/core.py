@@ -31,7 +31,7 @@ MAX_PLANS = 256
 
 
 class Core:
-    """The runtime, its scheduler and its calibration, behind one ``Engine``. Safe to use from many threads."""
+    """The runtime, its scheduler and its calibration: the parts of one ``Engine``. Safe to use from many threads."""
 
     def __init__(self, runtime: Runtime, scheduler: Scheduler, calibration: Calibration | None) -> None:
         self.runtime = runtime

@@ -23,6 +23,10 @@ Wait: TypeAlias = "Job[Any] | Callable[[], Any]"
 Procedure: TypeAlias = Generator[Wait, Any, T]
 
 
+class NeedsAsyncio(InvalidRequest):
+    """A procedure waits for a coroutine function, and the caller for the procedure without asyncio."""
+
+
 class Pending(Generic[T]):
     """A request in flight. Wait for it with ``result`` or ``await``, or give it up with ``cancel``.
 
@@ -48,6 +52,7 @@ class Pending(Generic[T]):
         self._wait: Wait | None = None
         self._value: T
         self._error: BaseException | None = None
+        self._is_cancelled = False
         self._advance(None)
 
     @property
@@ -80,6 +85,7 @@ class Pending(Generic[T]):
 
     def cancel(self) -> None:
         """Give the request up: what has not been computed ends with status ``cancelled``. Safe from any thread."""
+        self._is_cancelled = True
         if isinstance(wait := self._wait, Job):
             self._cancel(wait)
 
@@ -112,6 +118,8 @@ class Pending(Generic[T]):
         except BaseException as error:
             self._wait, self._error = None, error
             raise
+        if self._is_cancelled:  # while the procedure ran, perhaps on another thread
+            self.cancel()
 
     def _get(self) -> T:
         if self._error is not None:
@@ -131,7 +139,10 @@ class _Use:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._pending._lock.release()
-        if error is not None and not isinstance(error, TimeoutError):
+        if error is None or isinstance(error, TimeoutError):
+            return
+        is_interrupted = not isinstance(error, Exception)  # a cancelled task, or Ctrl-C
+        if is_interrupted or isinstance(self._pending._wait, Job):
             self._pending.cancel()
 
 
@@ -139,5 +150,5 @@ def _call(function: Callable[[], Any]) -> Any:
     value = function()
     if inspect.iscoroutine(value):
         value.close()
-        raise InvalidRequest("The callback is a coroutine function; use the asynchronous methods.")
+        raise NeedsAsyncio("The callback is a coroutine function; use the asynchronous methods.")
     return value

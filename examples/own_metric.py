@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from groundwire.engine import Engine, Options, Request
-from groundwire.engine.metrics import METRICS, Metric, register
-from groundwire.engine.metrics.base import RoleInfos
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.results import MetricResult
-from groundwire.engine.text.sentences import sentences
-from groundwire.runtime.calls import Classified, Classify, Read
-from groundwire.runtime.fake import FakeRuntime
+from groundwire.metrics import (
+    METRICS,
+    Classified,
+    Classify,
+    Engine,
+    FakeRuntime,
+    Metric,
+    MetricResult,
+    Options,
+    Read,
+    Request,
+    RoleInfos,
+    Steps,
+    register,
+    sentences,
+)
 
 
 def score_worst_sentence(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
@@ -39,8 +47,8 @@ def main() -> None:
     )
     with Engine(FakeRuntime({"nli": classify})) as engine:
         for response in ("Bees fly.", "Bees fly. Bees sing."):
-            score = engine.score(response, "Bees fly. Bees make honey.", metrics=["worst_sentence"])
-            print(f"{score.value:.1f}  {response}")
+            score = engine.score(response, "Bees fly. Bees make honey.", metrics="worst_sentence")
+            print(f"{score.metrics['worst_sentence'].value:.1f}  {response}")
     del METRICS["worst_sentence"]
 
 

@@ -13,9 +13,30 @@ from groundwire.engine.schema.explanations import UnsupportedSpan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.text.sentences import Sentence, sentences
-from groundwire.runtime import calls
 from groundwire.runtime.calibration import Calibration
-from groundwire.runtime.calls import Answer, Answered, Classified, Classify, Read
+from groundwire.runtime.calls import (
+    Answer,
+    Answered,
+    Classified,
+    ClassifiedToken,
+    ClassifiedTokens,
+    Classify,
+    ClassifyTokens,
+    CountTokens,
+    Embed,
+    Embedded,
+    FindSpans,
+    GeneratedQuestion,
+    GenerateQuestions,
+    IsPersonal,
+    MeasureTexts,
+    Read,
+    ScoreText,
+    TextLengths,
+    TextScored,
+    TextSpan,
+    TokenCounts,
+)
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
 
@@ -26,10 +47,21 @@ __all__ = [
     "Answered",
     "Calibration",
     "Classified",
+    "ClassifiedToken",
+    "ClassifiedTokens",
     "Classify",
+    "ClassifyTokens",
+    "CountTokens",
     "Details",
+    "Embed",
+    "Embedded",
     "Engine",
     "FakeRuntime",
+    "FindSpans",
+    "GenerateQuestions",
+    "GeneratedQuestion",
+    "IsPersonal",
+    "MeasureTexts",
     "Metric",
     "MetricResult",
     "Options",
@@ -37,10 +69,14 @@ __all__ = [
     "Request",
     "RoleInfo",
     "RoleInfos",
+    "ScoreText",
     "Sentence",
     "Steps",
+    "TextLengths",
+    "TextScored",
+    "TextSpan",
+    "TokenCounts",
     "UnsupportedSpan",
-    "calls",
     "register",
     "sentences",
     "without_calls",

@@ -108,7 +108,7 @@ class Generator:
             InvalidRequest: As for ``generate``, and for ``n_candidates`` or ``n`` above 1.
         """
         limits = self._check(scoring)
-        settings = make_settings(knowledge, history, options or GenerationOptions(), limits)
+        settings = make_settings(knowledge, history, options, limits)
         if settings.options.n_candidates is not None or settings.n_candidates > 1:
             raise InvalidRequest(
                 f"Generator.stream generates one response and does not check it; n={settings.options.n} and "
@@ -138,9 +138,8 @@ class Generator:
         scoring: Options | None,
     ) -> Pending[Generation]:
         limits = self._check(scoring)
-        options = options or GenerationOptions()
         settings = make_settings(knowledge, history, options, limits, has_metrics=metrics is not None)
-        is_checked = metrics is not None or options.n_candidates is not None
+        is_checked = metrics is not None or settings.options.n_candidates is not None
         plan = self._core.plan(metrics, limits) if is_checked else None
         return self._core.drive(self._generate(settings, plan, limits))
 

@@ -57,7 +57,7 @@ class Generation(Record, frozen=True):
     """At most ``options.n``, ranked by the metrics if there are any and by ``score`` otherwise. Fewer, when decoding
     found no others."""
     options: GenerationOptions
-    """As passed to ``Engine.generate``."""
+    """As passed to ``Generator.generate``."""
     decoding: Decoding
     """The record that ``options.method`` became."""
     metrics: tuple[str, ...]

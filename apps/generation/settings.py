@@ -40,10 +40,12 @@ def make_settings(
 ) -> Settings:
     """Check all arguments; InvalidRequest says what was given, what is allowed and what to do.
 
+    ``generation`` are the options of the call, None for the defaults.
     ``has_metrics`` says whether the caller passed metrics; with ``n_candidates`` there are always some.
     """
+    generation = GenerationOptions() if generation is None else generation
     if not isinstance(generation, GenerationOptions):
-        raise InvalidRequest(f"generation is {type(generation).__name__}; pass GenerationOptions(alpha=0.5, …).")
+        raise InvalidRequest(f"options is {type(generation).__name__}; pass GenerationOptions(alpha=0.5, …).")
     decoding, n_candidates = resolve_decoding(generation)
     passages, turns = make_passages(knowledge, options), make_history(history, options)
     alpha = generation.alpha

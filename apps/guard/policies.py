@@ -50,7 +50,7 @@ class Regenerate(OptionRecord, frozen=True):
 
 
 class Refine(OptionRecord, frozen=True):
-    """Repair the sentence's names as ``Engine.refine`` does, check the result, and let it leave as ``Regenerate`` does.
+    """Repair the sentence as ``Refiner.refine`` does, check the result, and let it leave as ``Regenerate`` does.
 
     Needs the roles ``critic`` and ``retriever``.
     """
@@ -62,7 +62,7 @@ class Refine(OptionRecord, frozen=True):
 
 
 class Correct(OptionRecord, frozen=True):
-    """Correct the sentence as ``Engine.correct`` does, check the result, and let it leave as ``Regenerate`` does."""
+    """Correct the sentence as ``Corrector.correct`` does, check the result, and let it leave as ``Regenerate`` does."""
 
     otherwise: Otherwise = "block"
     """What happens to the sentence when there is no correction, or it is not good enough."""

@@ -45,7 +45,7 @@ class EarlyVerdict(Record, frozen=True, tag="early_verdict"):
 
 
 class Release(Record, frozen=True, tag="release"):
-    """Text that may leave. The reader of a stream sees the texts of its releases one after another, and nothing else."""
+    """Text that may leave. A reader of the stream sees the texts of its releases in order, and nothing else."""
 
     text: str
     start: int

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from groundwire.engine.core import Core
-from groundwire.engine.pending import Procedure
+from groundwire.engine.pending import NeedsAsyncio, Procedure
 from groundwire.engine.schema.results import Score
 from groundwire.runtime.errors import InvalidRequest, StreamClosed
 
@@ -171,7 +171,10 @@ class ResponseStream:
 
     def _run(self, work: Procedure[None]) -> None:
         with self._use(work):
-            self._engine.drive(work, on_threads=False).result()
+            try:
+                self._engine.drive(work, on_threads=False).result()
+            except NeedsAsyncio as error:
+                raise InvalidRequest("The policy's callback is a coroutine function; use afeed and afinish.") from error
 
     async def _arun(self, work: Procedure[None]) -> None:
         with self._use(work):

@@ -8,7 +8,7 @@
 # machine has in any version stays, so that its PyTorch and transformers go on to work; onnxruntime-gpu comes before its
 # onnxruntime. A large set of wheels may come in several calls:  bench/gpu/host.sh WHEELS  alone only installs.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 python=${PYTHON:-python3}
 site=${SITE:-/tmp/groundwire-site}
 wheels=$(realpath "${1:?a folder of wheels}")

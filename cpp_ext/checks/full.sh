@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Test the C++ core and its bindings under ASan, UBSan and TSan, and fuzz them: [seconds per fuzz target].
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 PATH="$PWD/.venv/bin:$PATH"
 seconds="${1:-60}"

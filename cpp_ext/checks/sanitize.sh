@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Build the native core with ASan and UBSan and drive every fuzz target with seeded inputs: [inputs per target] [first seed].
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 PATH="$PWD/.venv/bin:$PATH"
 inputs="${1:-3000}"

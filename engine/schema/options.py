@@ -178,7 +178,7 @@ class Options(Record, OptionRecord, frozen=True):
     The items of ``score_many`` come after the single requests of their priority."""
     tenant: Annotated[str, msgspec.Meta(max_length=200)] = ""
     """For whom the request is. While requests wait, the engine's time is shared between the tenants of one priority,
-    by ``Engine.load(tenant_weights=…)``."""
+    by ``LoadOptions.tenant_weights``."""
     max_windows: Count = 512
     """Windows of knowledge that one model call may read; more is status ``truncated``, never a silent cut."""
     max_response_chars: Count = 20_000

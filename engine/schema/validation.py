@@ -61,15 +61,17 @@ def make_history(history: Any, options: Options) -> tuple[str, ...]:
     return _bounded("history", turns, options.max_history_chars, "Leave the oldest turns out")
 
 
-def make_triples(triples: Any) -> tuple[Triple, ...]:
+def make_triples(triples: Any, name: str = "triples") -> tuple[Triple, ...]:
     """Check triples: records, sequences of three strings, or mappings with subject, predicate and object.
+
+    ``name`` is that of the argument, for messages.
 
     >>> make_triples([("Alien", "directed by", "Ridley Scott")])
     (Triple(subject='Alien', predicate='directed by', object='Ridley Scott'),)
     """
     return tuple(
-        _triple(f"triples[{i}]", triple)
-        for i, triple in enumerate(check_sequence("triples", triples, "a list of (subject, predicate, object)"))
+        _triple(f"{name}[{i}]", triple)
+        for i, triple in enumerate(check_sequence(name, triples, "a list of (subject, predicate, object)"))
     )
 
 

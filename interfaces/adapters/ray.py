@@ -35,7 +35,7 @@ with needs("ray"):
     from starlette.requests import Request
     from starlette.responses import JSONResponse
 
-__all__ = ["Report", "ScoreBatch", "load_engine", "make_deployment", "score_files"]
+__all__ = ["Report", "ScoreBatch", "load_compact", "make_deployment", "score_files"]
 
 LoadEngine: TypeAlias = Callable[[], Engine]
 Format: TypeAlias = Literal["parquet", "jsonl"]
@@ -56,7 +56,7 @@ UNREAD = "unread"
 """A field by which a row that cannot be read is no request."""
 
 
-def load_engine() -> Engine:
+def load_compact() -> Engine:
     """The embedded bundle ``compact``, with as many threads as the actor has processors; what actors load by default.
 
     Write such a function for another bundle or device: it runs once in each actor, because engines cannot be sent.
@@ -79,7 +79,7 @@ class ScoreBatch:
         knowledge: str = "knowledge",
         history: str | None = None,
         *,
-        load: LoadEngine = load_engine,
+        load: LoadEngine = load_compact,
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
@@ -167,7 +167,7 @@ def score_files(
     sources: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
-    load: LoadEngine = load_engine,
+    load: LoadEngine = load_compact,
     metrics: Sequence[str] | str | None = None,
     options: Options | None = None,
     columns: Mapping[str, str] = MappingProxyType({}),
@@ -280,7 +280,7 @@ class ScorePart:
 
 
 def make_deployment(
-    load: LoadEngine = load_engine,
+    load: LoadEngine = load_compact,
     *,
     metrics: Sequence[str] | str | None = None,
     options: Options | None = None,
@@ -321,7 +321,7 @@ class ScoreDeployment:
     async def __call__(self, request: Request) -> JSONResponse:
         """Check the response in a request's body."""
         try:
-            body = msgspec.json.decode(await request.body(), type=Turn)
+            body = msgspec.json.decode(await request.body(), type=DeploymentRequest)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             return JSONResponse({"error": str(error)}, 422)
         checked = await self.check(body.response, body.knowledge, body.history)
@@ -337,7 +337,7 @@ class ScoreDeployment:
             raise RuntimeError("the engine accepts no more requests")
 
 
-class Turn(msgspec.Struct, forbid_unknown_fields=True):
+class DeploymentRequest(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a request."""
 
     response: str

@@ -1,22 +1,36 @@
-"""The ``groundwire`` command; ``program`` assembles it.
+"""The ``groundwire`` command; ``program`` assembles it from a module per command.
 
-``app`` and ``main`` are imported on first use: packages above the engine import option types from here, and must not
-have their own commands loaded while they are being imported themselves.
+This module imports without the extra ``cli``, so that the console script can say how to install it.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .program import app, main
+    from .program import app
 
 __all__ = ["app", "main"]
+EXTRA = ("typer", "rich")
+"""The packages of the extra ``cli``."""
+
+
+def main() -> None:
+    """Run the command line; without its packages, name the install command and exit with code 1."""
+    try:
+        from .program import main as run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA:
+            raise
+        print(f"The command line needs {error.name}; install it with: pip install 'groundwire[cli]'", file=sys.stderr)
+        sys.exit(1)
+    run()
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import program
+    from .program import app
 
-    return getattr(program, name)
+    return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 from rich.table import Table
 
 from groundwire.cli import display, options
+from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.files.results_file import translate_write_errors
 from groundwire.runtime.errors import InvalidRequest
@@ -20,6 +22,18 @@ if TYPE_CHECKING:
     from groundwire.evaluate.statistics.results import Estimate
 
 
+@dataclass(frozen=True)
+class AdaptationOptions(common.FitOptions):
+    """What is tuned, to which examples, and how."""
+
+    role: Annotated[str, typer.Option(help="The detector whose head is tuned: a role of the bundle.")] = (
+        "detector.consistency"
+    )
+    seed: common.FoldSeedOption = 13
+    repeats: common.RepeatsOption = 1000
+
+
+@expand_groups
 def adapt(
     data: Annotated[
         list[Path],
@@ -29,42 +43,17 @@ def adapt(
     ],
     out: Annotated[Path, typer.Option(help="Directory of the new bundle.", file_okay=False)],
     bundle: options.BundleOption = "compact",
+    threads: options.ThreadsOption = None,
     metrics: Annotated[
         str,
         typer.Option(
-            help="Metrics or groups that the verdict is drawn from, separated by commas. `all` adds the question-based "
-            "ones and takes much longer."
+            help="Metrics or groups from which the verdict is drawn, separated by commas. `all` adds the "
+            "question-based metrics and takes much longer."
         ),
     ] = "fast",
-    role: Annotated[
-        str, typer.Option(help="The detector whose head is tuned: a role of the bundle.")
-    ] = "detector.consistency",
-    apart_from: Annotated[
-        list[Path] | None,
-        typer.Option(help="Leave out rows that share knowledge with this test set; repeatable."),
-    ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory that keeps the scores, with words of the rows, so that a stopped run resumes; default: "
-            "beside --out. Delete it afterwards if you like.",
-            file_okay=False,
-        ),
-    ] = None,
-    verifiable: Annotated[
-        float,
-        typer.Option(
-            help="Verifiability below which nothing is called inconsistent. 0 if your labels call responses that state "
-            "nothing, such as opinions, inconsistent.",
-            min=0,
-            max=1,
-        ),
-    ] = 0.5,
-    threads: options.ThreadsOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of the folds and of the bootstrap samples.", min=0)] = 13,
-    repeats: common.RepeatsOption = 1000,
-    columns: options.ColumnsOption = None,
-    json: common.SummaryJsonOption = False,
+    *,
+    fit: AdaptationOptions,
+    summary: common.SummaryOptions,
 ) -> None:
     """Fit the bundle to your own labelled responses: a few hundred rows, a few minutes, no GPU.
 
@@ -84,32 +73,24 @@ def adapt(
     """
     _require()
     from groundwire.evaluate.adaptation.bundles import adapt_bundle
-    from groundwire.evaluate.datasets import read_dataset
-    from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
 
     names = options.parse_metrics(metrics) or ("fast",)
-    sets = common.read_sets(data, columns)
-    tests = [example for path in apart_from or () for example in read_dataset(path)]
-    if tests:
-        for name, examples in sets.items():
-            flags = flag_unshared_knowledge(examples, tests)
-            sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
-            common.print_dropped(name, len(examples), len(sets[name]))
+    sets = fit.read_sets(data, summary.columns)
     with common.show_progress() as watch, options.refuse_absent_bundles(bundle, None):
         report = adapt_bundle(
             sets,
             out,
-            run or out.with_name(f"{out.name}.run"),
+            fit.run or out.with_name(f"{out.name}.run"),
             bundle,
-            role=role,
+            role=fit.role,
             metrics=names,
-            verifiable=verifiable,
+            verifiable=fit.verifiable,
             threads=threads,
-            seed=seed,
-            repeats=repeats,
+            seed=fit.seed,
+            repeats=fit.repeats,
             watch=watch,
         )
-    if json:
+    if summary.json:
         print_json(report)
         return
     with translate_write_errors(STDOUT):

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from groundwire.cli import display, options
+from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import print_json
-from groundwire.engine import Engine, LoadOptions, Options
+from groundwire.engine import Engine, Options
 from groundwire.engine.many import to_request
 from groundwire.engine.metrics import GROUPS
 from groundwire.engine.schema.results import Request
@@ -28,15 +29,8 @@ if TYPE_CHECKING:
 PLOTS = (".svg", ".png")
 
 
+@expand_groups
 def bench(
-    bundle: Annotated[
-        str,
-        typer.Argument(
-            help="An embedded bundle's name, a directory, or hf://ORG/NAME; compact if left out.",
-            show_default=False,
-            envvar="GROUNDWIRE_BUNDLE",
-        ),
-    ] = "compact",
     source: Annotated[
         Path | None,
         typer.Option(
@@ -56,30 +50,28 @@ def bench(
         str, typer.Option(help="Requests in flight at the same time, separated by commas; one rate for each.")
     ] = "1,8,64",
     seconds: Annotated[float, typer.Option(help="Time of each measurement.", min=0.05)] = 5.0,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    columns: options.ColumnsOption = None,
     out: Annotated[Path | None, typer.Option(help="Write the results to this JSON file.", dir_okay=False)] = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Draw them to this .svg or .png file; needs groundwire[evaluate].", dir_okay=False),
     ] = None,
-    json: common.SummaryJsonOption = False,
+    *,
+    summary: common.SummaryOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
     """Measure how fast a bundle is on this machine.
 
-    Scores responses one at a time, by each group of metrics: p50, p95 and p99 of the time of a response, and the time
-    in each model. Then keeps several requests in flight: responses per second, and how long one then takes. Nothing is
-    cached, and no two responses are the same. It takes about a minute; let nothing else run meanwhile.
+    The command scores responses one at a time by each group of metrics, and prints p50, p95 and p99 of the time of a
+    response and the time in each model. Then it keeps several requests in flight, and prints responses per second and
+    the time of a response. Nothing is cached, and no two responses are the same. It takes about a minute; let nothing
+    else run meanwhile.
 
         groundwire bench
-        groundwire bench my-bundle --device cuda --concurrency 1,64,256 --out bench.json --plot bench.svg
+        groundwire bench --bundle my-bundle --device cuda --concurrency 1,64,256 --out bench.json --plot bench.svg
         groundwire bench --metrics values,nli --metrics q2 --input mine.jsonl
 
     Read the p99 before a time limit is chosen, and take the smallest concurrency whose rate is near the largest: more
-    in flight only wait. The exit code is 3 when a response ended without a result, such as one that is not readable.
+    requests in flight only wait. The exit code is 3 when a response ended without a result.
     """
     from groundwire.evaluate.speed.measure import measure_speed
     from groundwire.evaluate.speed.records import make_report
@@ -87,30 +79,23 @@ def bench(
     callers = _parse_concurrency(concurrency)
     wanted = [options.parse_metrics(value) or () for value in metrics or ()]
     _check_plot(plot)
-    requests = _read_requests(source, columns)
+    requests = _read_requests(source, summary.columns)
     screen = display.error_console()
 
     def load() -> Engine:
-        with options.refuse_absent_bundles(bundle, extra):
-            return Engine.load(
-                bundle,
-                device,
-                threads=threads,
-                extra=tuple(extra or ()),
-                options=LoadOptions(calibration=calibration, cache_bytes=0),
-            )
+        return engine_options.open(cache_bytes=0)
 
     def watch(what: str) -> None:
         if display.is_interactive():
             screen.print(f"[dim]{display.escape_markup(what)}[/]")
 
-    chosen = parse_device(options.parse_device(device))
+    chosen = parse_device(options.parse_device(engine_options.device))
     gpu = 0 if chosen is None else chosen.index
     speed = measure_speed(load, lambda engine: _choose_groups(engine, wanted), requests, callers, seconds, watch, gpu)
     settings: dict[str, int | float | str | None] = {
-        "bundle": bundle,
-        "device": device,
-        "threads": threads,
+        "bundle": engine_options.bundle,
+        "device": engine_options.device,
+        "threads": engine_options.threads,
         "input": None if source is None else source.name,
         "responses": len(requests),
         "seconds": seconds,
@@ -120,7 +105,7 @@ def bench(
         report.write(out)
     if plot is not None:
         _draw(speed, plot)
-    if json:
+    if summary.json:
         print_json(report)
     else:
         _print_speed(report)
@@ -168,7 +153,7 @@ def _read_requests(source: Path | None, columns: str | None) -> tuple[Request, .
 
 
 def _choose_groups(engine: Engine, wanted: Sequence[Sequence[str]]) -> dict[str, Sequence[str] | str | None]:
-    """The groups that are asked for; else those that the engine has, each set of metrics once."""
+    """The requested groups; by default the groups that the engine can compute, each set of metrics once."""
     if wanted:
         return {",".join(names): options.choose_metrics(engine, names) for names in wanted}
     groups: dict[str, Sequence[str] | str | None] = {}

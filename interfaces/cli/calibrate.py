@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 from rich.table import Table
 
 from groundwire.cli import display, options
+from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.files.results_file import translate_write_errors
 
@@ -20,6 +22,21 @@ if TYPE_CHECKING:
     from groundwire.runtime.calibration import Calibration, Fusion
 
 
+@dataclass(frozen=True)
+class CalibrationFitOptions(common.FitOptions):
+    """Which examples and features a calibration is fitted to, and how."""
+
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers that the verdict may read, separated by commas: metrics, or parts of their explanations as "
+            "nli.expected. Default: all numbers that are evidence."
+        ),
+    ] = None
+    seed: common.FoldSeedOption = 13
+
+
+@expand_groups
 def calibrate(
     data: Annotated[
         list[Path],
@@ -29,44 +46,23 @@ def calibrate(
     ],
     out: Annotated[Path | None, typer.Option(help="Write the calibration to this file.", dir_okay=False)] = None,
     save: Annotated[bool, typer.Option("--save", help="Write the calibration into the bundle's manifest.")] = False,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
     metrics: Annotated[
         str | None,
         typer.Option(help="Metrics or groups, separated by commas, as for `groundwire score`. Default: all."),
     ] = None,
-    apart_from: Annotated[
-        list[Path] | None,
-        typer.Option(help="Leave out examples that share knowledge with this test set; repeatable."),
-    ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(help="Directory that keeps the scores, so that a stopped run resumes; default: beside --out."),
-    ] = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
     workers: common.WorkersOption = 1,
-    verifiable: Annotated[
-        float | None, typer.Option(help="Verifiability below which nothing is called inconsistent.", min=0, max=1)
-    ] = 0.5,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            help="Numbers that the verdict may read, separated by commas: metrics, or parts of their explanations as "
-            "nli.expected. Default: all that are evidence."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 13,
-    columns: options.ColumnsOption = None,
-    json: common.SummaryJsonOption = False,
+    *,
+    fit: CalibrationFitOptions,
+    summary: common.SummaryOptions,
+    engine_options: options.BundleOptions,
 ) -> None:
     """Fit verdicts to your own labelled responses.
 
-    Every metric gets a scale; together they give one probability of "consistent", and those of the group fast another.
-    The profiles balanced, strict and lenient draw the line. Each promises a false positive rate, which is the share of
-    consistent responses that are called inconsistent, and states its power: the share of inconsistent responses that
-    are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few hundred examples of each label
-    are a good start.
+    Every metric gets a scale. All metrics together give one probability of "consistent", and the metrics of the group
+    fast give another. The profiles balanced, strict and lenient draw the line. Each promises a false positive rate,
+    which is the share of consistent responses that are called inconsistent, and states its power: the share of
+    inconsistent responses that are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
+    hundred examples of each label are a good start.
 
         groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
         groundwire score examples/dialogues.jsonl --calibration mine.json
@@ -77,35 +73,30 @@ def calibrate(
     from groundwire.evaluate.calibration.features import collect_features
     from groundwire.evaluate.calibration.fusion import FusionOptions, leave_one_out
     from groundwire.evaluate.calibration.operating_points import fit_calibration
-    from groundwire.evaluate.datasets import read_dataset
-    from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
     from groundwire.evaluate.scores.scoring import Settings, score_sets
     from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
 
     if out is None and not save:
         raise typer.BadParameter("say where the calibration goes: --out FILE, or --save for the bundle's own.")
-    directory = run or (out.with_suffix(".run") if out else None)
+    directory = fit.run or (out.with_suffix(".run") if out else None)
     if directory is None:
         raise typer.BadParameter("without --out it needs --run DIR, where the scores are kept.", param_hint="--save")
-    choice, names = options.parse_device(device), options.parse_metrics(metrics) or ("all",)
-    tests = [example for path in apart_from or () for example in read_dataset(path)]
-    sets = common.read_sets(list(data), columns)
-    if tests:
-        for name, examples in sets.items():
-            flags = flag_unshared_knowledge(examples, tests)
-            sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
-            common.print_dropped(name, len(examples), len(sets[name]))
+    choice, names = options.parse_device(engine_options.device), options.parse_metrics(metrics) or ("all",)
+    sets = fit.read_sets(list(data), summary.columns)
+    bundle, extra = engine_options.bundle, engine_options.extra
     with common.show_progress() as watch:
-        settings = Settings(bundle, choice, threads, names, workers=workers, extra=tuple(extra or ()))
+        settings = Settings(bundle, choice, engine_options.threads, names, workers=workers, extra=tuple(extra or ()))
         with options.refuse_absent_bundles(bundle, extra):
             scored = score_sets(sets, directory, settings, watch)
         watch("fitting", 0, 0)
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
-        wanted = tuple(name.strip() for name in features.split(",")) if features else None
-        how = FusionOptions(features=wanted, verifiable=verifiable, seed=seed)
+        wanted = tuple(name.strip() for name in fit.features.split(",")) if fit.features else None
+        how = FusionOptions(features=wanted, verifiable=fit.verifiable, seed=fit.seed)
         fitted = fit_calibration(labelled, computed, how)
-        others = leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not json else {}
+        others = (
+            leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not summary.json else {}
+        )
         shifts = {
             name: compare_with_calibration(examples, scored.sets[name], scored.calibration)
             for name, examples in sets.items()
@@ -122,7 +113,7 @@ def calibrate(
 
         directory = Bundle.open(bundle).calibrate(fitted).directory
         written.append(f"written into {display.escape_markup(directory)}")
-    if json:
+    if summary.json:
         print_json(fitted)
         return
     console = display.output_console()

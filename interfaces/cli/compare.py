@@ -10,6 +10,7 @@ from rich.table import Table
 
 from groundwire.cli import options
 from groundwire.cli.display import error_console, escape_markup, output_console
+from groundwire.cli.groups import expand_groups
 
 from . import evaluation as common
 
@@ -20,6 +21,7 @@ WORSE = 4
 """Exit code of a comparison that --fail-below rejects."""
 
 
+@expand_groups
 def compare(
     a: Annotated[Path, typer.Argument(help="results.json of the run to compare with, or its directory.")],
     b: Annotated[Path, typer.Argument(help="results.json of another run, or its directory.")],
@@ -35,13 +37,13 @@ def compare(
             min=0.0,
         ),
     ] = None,
-    seed: common.SeedOption = 0,
-    repeats: common.RepeatsOption = 1000,
+    *,
+    statistics: common.StatisticsOptions,
 ) -> None:
     """Put two runs of `groundwire evaluate` side by side.
 
-    Figures are those of the examples that both runs have scored; p is that of a paired bootstrap over contexts, Holm's
-    the same corrected for the number of figures. As a gate in CI, against a run whose results.json and values/ are
+    Figures are computed from the examples that both runs have scored. A paired bootstrap over contexts gives p, and
+    Holm's p corrects it for the number of figures. As a gate in CI, against a run whose results.json and values/ are
     checked in:
 
         groundwire compare baseline runs/now --fail-below 1
@@ -53,8 +55,8 @@ def compare(
         Run.load(a, scores_a),
         Run.load(b, scores_b),
         metrics=options.split_names(metrics),
-        repeats=repeats,
-        seed=seed,
+        repeats=statistics.repeats,
+        seed=statistics.seed,
     )
     if json is not None:
         json.write_text(comparison.to_json() + "\n", encoding="utf-8")

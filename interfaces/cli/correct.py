@@ -21,6 +21,7 @@ from groundwire.repair.records import Correction, CorrectionEdit
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
+from .groups import expand_groups
 from .output import RowTable, print_json, prints_tables
 
 UNCHANGED = {
@@ -32,7 +33,7 @@ UNCHANGED = {
     "cancelled": "cancelled",
     "failed": "failed",
 }
-"""What tables print for a status under which a response stays as it is."""
+"""Labels in tables, by a status that leaves the response unchanged."""
 COLOURS = {"clean": "green", "refused": "yellow", "unknown": "yellow"}
 SOURCES = {
     "value": "the knowledge says",
@@ -41,7 +42,7 @@ SOURCES = {
     "candidate": "the knowledge has",
     "removal": "left out",
 }
-"""What tables print for where the words of an edit come from."""
+"""Labels in tables, by the source of an edit's words."""
 
 
 class CorrectionLine(msgspec.Struct, frozen=True):
@@ -53,6 +54,7 @@ class CorrectionLine(msgspec.Struct, frozen=True):
     correction: Correction
 
 
+@expand_groups
 def correct_file(
     source: Annotated[
         Path,
@@ -69,21 +71,14 @@ def correct_file(
             help="Leave an unsupported sentence out where it cannot be corrected and others remain.",
         ),
     ] = False,
-    metrics: options.MetricsOption = None,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    profile: options.ProfileOption = "balanced",
-    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    deadline_ms: options.DeadlineOption = None,
-    columns: options.ColumnsOption = None,
-    json: options.JsonOption = None,
+    *,
+    scoring: options.ScoringOptions,
+    input_options: options.InputOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
-    """Correct a file of responses: put what the knowledge says in the place of what it does not support.
+    """Correct a file of responses: replace unsupported words by words of the knowledge.
 
-    The lines are those of `groundwire score`. The table shows each response before and after, with the changed words in
+    The input is as for `groundwire score`. The table shows each response before and after, with the changed words in
     ⟦brackets⟧, and as the reason what the knowledge says there. A response that is supported, or for which the
     knowledge has nothing better, stays as it is. In a pipe, each result is one JSON record. A line that cannot be read,
     or that has no verdict, is reported, the others go on, and the exit code is then 3.
@@ -92,15 +87,15 @@ def correct_file(
         groundwire correct examples/dialogues.jsonl --remove-sentences > corrected.jsonl
     """
     errors = display.error_console()
-    request_options = options.make_options(None, None, False, deadline_ms, profile, max_false_positive_rate)
-    names = options.parse_metrics(metrics)
-    show_table = prints_tables(json)
+    request_options = scoring.make_options()
+    names = scoring.parse_metrics()
+    show_table = prints_tables(input_options.json)
     table = RowTable(display.output_console(), {"line": 5, "before": 0, "after": 0, "reason": 0})
     counts: Counter[str] = Counter()
     accepted = 0
     with contextlib.ExitStack() as stack:
-        lines = stack.enter_context(options.open_lines(source, columns))
-        engine = stack.enter_context(options.load_engine(bundle, device, threads, extra, calibration))
+        lines = stack.enter_context(input_options.open(source))
+        engine = stack.enter_context(engine_options.open())
         chosen = options.choose_metrics(engine, names)
         advance = stack.enter_context(display.show_progress(source, "correcting", hidden=show_table))
         for line in lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,9 @@ import typer
 from rich.table import Table
 
 from groundwire.cli import display, options
+from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
+from groundwire.engine.schema.options import Options
 from groundwire.files.results_file import translate_write_errors
 
 from . import evaluation as common
@@ -20,6 +23,28 @@ if TYPE_CHECKING:
     from groundwire.evaluate.statistics.results import Estimate, MetricFigures, Results, SetFigures
 
 
+@dataclass(frozen=True)
+class SampleOptions(common.StatisticsOptions):
+    """Which examples are measured, by which labels."""
+
+    sample: Annotated[
+        int, typer.Option(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)
+    ] = 0
+    dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None
+    label: Annotated[
+        str,
+        typer.Option(help="consistency, or hallucination: raters say whether the response goes beyond the knowledge."),
+    ] = "consistency"
+    random_knowledge: Annotated[
+        bool,
+        typer.Option(
+            "--random-knowledge",
+            help="Give every response the knowledge of another example, and the label 0: a test of the metrics.",
+        ),
+    ] = False
+
+
+@expand_groups
 def evaluate(
     data: Annotated[
         list[Path],
@@ -33,36 +58,12 @@ def evaluate(
         typer.Option(help="Directory of the run: scores, results.json, report.html.", file_okay=False),
     ],
     metrics: options.MetricsOption = None,
-    bundle: options.StoredBundleOption = None,
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    device: options.StoredDeviceOption = None,
-    threads: options.ThreadsOption = None,
     workers: common.WorkersOption = 1,
-    decoding: options.StoredDecodingOption = None,
-    questions: options.StoredQuestionsOption = None,
-    personal: options.PersonalOption = False,
-    random_knowledge: Annotated[
-        bool,
-        typer.Option(
-            "--random-knowledge",
-            help="Give every response the knowledge of another example, and the label 0: a test of the metrics.",
-        ),
-    ] = False,
-    label: Annotated[
-        str,
-        typer.Option(
-            help="consistency, or hallucination: whether people say that the response goes beyond the knowledge."
-        ),
-    ] = "consistency",
-    dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None,
-    sample: Annotated[
-        int, typer.Option(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)
-    ] = 0,
-    seed: common.SeedOption = 0,
-    repeats: common.RepeatsOption = 1000,
-    columns: options.ColumnsOption = None,
-    json: common.SummaryJsonOption = False,
+    *,
+    sample_options: SampleOptions,
+    questions: options.QuestionOptions,
+    summary: common.SummaryOptions,
+    engine_options: options.StoredEngineOptions,
 ) -> None:
     """Measure how well the verdict and the metrics agree with human labels of responses.
 
@@ -82,29 +83,29 @@ def evaluate(
     from groundwire.evaluate.statistics.analysis import Development, analyse
     from groundwire.evaluate.statistics.results import SCHEMA, Results
 
-    request_options = None
-    if decoding is not None or questions is not None or personal:
-        request_options = options.make_options(decoding, questions, personal)
+    request_options = None if questions == options.QuestionOptions() else Options(q2=questions.make_options())
+    device, extra = engine_options.device, engine_options.extra
     settings = Settings(
-        bundle=bundle,
+        bundle=engine_options.bundle,
         device=None if device is None else options.parse_device(device),
-        threads=threads,
+        threads=engine_options.threads,
         metrics=options.parse_metrics(metrics),
         options=request_options,
-        calibration=calibration,
+        calibration=engine_options.calibration,
         workers=workers,
         extra=tuple(extra or ()),
     )
-    complete = common.read_sets([*data, *([dev] if dev else [])], columns)
-    sets = {name: sample_examples(examples, sample, seed) for name, examples in complete.items()}
+    dev, label, seed, repeats = sample_options.dev, sample_options.label, sample_options.seed, sample_options.repeats
+    complete = common.read_sets([*data, *([dev] if dev else [])], summary.columns)
+    sets = {name: sample_examples(examples, sample_options.sample, seed) for name, examples in complete.items()}
     if label == "hallucination":
         sets = {name: label_by_hallucination(examples) for name, examples in sets.items()}
     elif label != "consistency":
         raise typer.BadParameter(f"{label}: use consistency or hallucination.", param_hint="--label")
-    if random_knowledge:
+    if sample_options.random_knowledge:
         sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
     with common.show_progress() as watch:
-        with options.refuse_absent_bundles(bundle, extra):
+        with options.refuse_absent_bundles(engine_options.bundle, extra):
             scored = score_sets(sets, out, settings, watch)
         development = None
         if dev is not None:
@@ -132,7 +133,7 @@ def evaluate(
         watch("report", 0, 0)
         report = write_report(results, out)
     common.print_unscored(scored.sets)
-    if json:
+    if summary.json:
         print_json(results)
     else:
         with translate_write_errors(STDOUT):

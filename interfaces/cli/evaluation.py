@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,11 +35,66 @@ WorkersOption = Annotated[
         help="Processes that score in parallel; each loads the models and gets its share of --threads.", min=1
     ),
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of the bootstrap samples, and of --sample.", min=0)]
 RepeatsOption = Annotated[
     int, typer.Option(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
 ]
-SummaryJsonOption = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of tables.")]
+FoldSeedOption = Annotated[int, typer.Option(help="Seed of the folds and of the bootstrap samples.", min=0)]
+
+
+@dataclass(frozen=True)
+class SummaryOptions:
+    """The names of the input's fields, and the form of the output."""
+
+    columns: options.ColumnsOption = None
+    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of tables.")] = False
+
+
+@dataclass(frozen=True)
+class StatisticsOptions:
+    """The bootstrap samples of intervals and tests."""
+
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 0
+    repeats: RepeatsOption = 1000
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Which examples a calibration is fitted to, and how."""
+
+    apart_from: Annotated[
+        list[Path] | None,
+        typer.Option(help="Leave out examples that share knowledge with this test set; repeatable."),
+    ] = None
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory that keeps the scores, with words of the examples, so that a stopped run resumes. Default: "
+            "beside --out.",
+            file_okay=False,
+        ),
+    ] = None
+    verifiable: Annotated[
+        float,
+        typer.Option(
+            help="Verifiability below which nothing is called inconsistent. 0 if your labels call responses that state "
+            "nothing, such as opinions, inconsistent.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.5
+
+    def read_sets(self, paths: list[Path], columns: str | None) -> dict[str, list[Example]]:
+        """The examples of the sets by name, except examples that share knowledge with the sets of --apart-from."""
+        from groundwire.evaluate.datasets import read_dataset
+        from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
+
+        sets = read_sets(paths, columns)
+        tests = [example for path in self.apart_from or () for example in read_dataset(path)]
+        for name, examples in sets.items() if tests else ():
+            flags = flag_unshared_knowledge(examples, tests)
+            sets[name] = [example for example, unshared in zip(examples, flags, strict=True) if unshared]
+            print_dropped(name, len(examples), len(sets[name]))
+        return sets
 
 
 def require_extra() -> None:
@@ -50,7 +106,7 @@ def require_extra() -> None:
 
 
 def name_set(path: Path) -> str:
-    """The name of a set: that of its file, without suffixes."""
+    """The name of a set is the name of its file without suffixes."""
     return path.name.partition(".")[0] or path.name
 
 

@@ -18,65 +18,54 @@ from groundwire.evidence import Auditor
 from groundwire.files.results_file import translate_write_errors
 
 from . import display, options
+from .groups import expand_groups
 from .output import STDOUT, print_json, prints_tables
 from .texts import print_texts
 
 
+@expand_groups
 def explain(
     response: Annotated[str, typer.Argument(help="The response to check.")],
-    knowledge: Annotated[
-        list[str], typer.Option("--knowledge", "-k", help="A passage of knowledge; repeat for several.")
-    ],
-    history: Annotated[
-        list[str] | None,
-        typer.Option("--history", "-H", help="An utterance before the response; repeat for several, oldest first."),
-    ] = None,
-    metrics: options.MetricsOption = None,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    profile: options.ProfileOption = "balanced",
-    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    decoding: options.DecodingOption = "beam",
-    questions: options.QuestionsOption = "single",
-    personal: options.PersonalOption = False,
-    deadline_ms: options.DeadlineOption = None,
     json: options.JsonOption = None,
     evidence: Annotated[
         Path | None,
         typer.Option(
             help="Write an evidence packet to this file: settings, digests of bundles and texts, and results, which "
-            "`groundwire verify` checks. - is standard output, in the place of the explanation.",
+            "`groundwire verify` checks. - prints the packet in the place of the explanation.",
             dir_okay=False,
         ),
     ] = None,
     texts: Annotated[bool, typer.Option("--texts", help="Put the texts into the evidence packet.")] = False,
+    *,
+    dialogue: options.DialogueOptions,
+    scoring: options.ScoringOptions,
+    questions: options.QuestionOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
     """Score one response and show how the score comes about.
 
-    Prints the verdict with its probability and threshold, the response with its unsupported words in ⟦brackets⟧ beside
-    the knowledge, with numbers that join each sentence to those that support it (metric citations, computed here by
-    default), and each metric's value with its details: for Q² every question with the answer that the knowledge gives,
-    for example.
-    In a pipe it is the Score record as JSON. The exit code is 3 if the response could not be scored.
+    The command prints the verdict with its probability and threshold. It shows the response with its unsupported words
+    in ⟦brackets⟧ beside the knowledge, and the same number at a sentence and at its evidence (metric citations,
+    computed here by default). Each metric's value follows with its details: for Q² every question with the answer that
+    the knowledge gives, for example.
+    In a pipe the output is the Score record as JSON. The exit code is 3 if the response could not be scored.
 
         groundwire explain "A marathon is 50 kilometres long." -k "The marathon is a race of 42.195 kilometres."
         groundwire explain "Honey never spoils." -k "Honey keeps for years." --metrics all --json
         groundwire explain "Honey never spoils." -k "Honey keeps for years." --evidence packet.json --texts
     """
-    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
-    names = options.parse_metrics(metrics)
-    with options.load_engine(bundle, device, threads, extra, calibration) as engine:
+    knowledge, history = dialogue.require_knowledge(), dialogue.history or ()
+    request_options = scoring.make_options(questions)
+    names = scoring.parse_metrics()
+    with engine_options.open() as engine:
         names = _add_citations(engine, names)
         with options.refuse_value():
-            score = engine.score(response, knowledge, history=history or (), metrics=names, options=request_options)
+            score = engine.score(response, knowledge, history=history, metrics=names, options=request_options)
         has_verdict = engine.core.calibration is not None
         packet = None
         if evidence is not None:
             packet = Auditor(engine).pack(
-                score, response, knowledge, history=history or (), texts=texts, scoring=request_options
+                score, response, knowledge, history=history, texts=texts, scoring=request_options
             )
     if packet is not None and str(evidence) == "-":
         print_json(packet)

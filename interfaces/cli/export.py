@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from groundwire.cli.groups import expand_groups
 from groundwire.export import require
 from groundwire.export.options import RoleOptions, check_precision, read_shortlist
 from groundwire.export.presets import PRESETS, override, preset
@@ -59,6 +60,96 @@ class TargetChoice(StrEnum):
     TENSORRT = "tensorrt"
 
 
+@dataclasses.dataclass(frozen=True)
+class RoleGroup:
+    """The checkpoint of one role, and how its model is used."""
+
+    source: Annotated[
+        str | None, typer.Option(help="Hub id or local directory of the checkpoint; required for a role.")
+    ] = None
+    revision: Annotated[str | None, typer.Option(help="Commit, tag or branch of a hub checkpoint.")] = None
+    labels: Annotated[
+        str | None, typer.Option(help="Labels of a classifier, comma-separated, in the order of its logits.")
+    ] = None
+    supported: Annotated[
+        str | None, typer.Option(help="Labels of a detector that mean consistent, comma-separated.")
+    ] = None
+    by_sentence: Annotated[
+        bool, typer.Option("--by-sentence", help="For a detector: classify each sentence, not the whole response.")
+    ] = False
+    template: Annotated[
+        str | None, typer.Option(help="Model input, such as 'answer: {answer}  context: {context}'.")
+    ] = None
+    template_second: Annotated[str | None, typer.Option(help="Second text, for models that read pairs.")] = None
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A part of a response generator's prompt, such as 'Document: {knowledge}. '. Repeatable, in order; "
+            "one part contains {knowledge} and another {history}.",
+        ),
+    ] = None
+    strip_prefix: Annotated[str, typer.Option(help="Text to remove from the start of generated questions.")] = ""
+    shortlist: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with a token on each line: the tokens that a question may contain besides the tokens of its "
+            "source. Faster; needs int8.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(help="Window of the model in tokens, special tokens included; default: the checkpoint's.", min=8),
+    ] = None
+    layer: Annotated[
+        int | None,
+        typer.Option(
+            help="How many layers of an embedder to keep; default: what bert-score recommends, else all.", min=1
+        ),
+    ] = None
+
+    def list_given(self) -> list[str]:
+        """The options that were given and belong to one role."""
+        names = ("source", "revision", "labels", "supported", "template", "prompt", "layer", "shortlist")
+        return [f"--{name}" for name in names if getattr(self, name) is not None]
+
+    def make_options(self, source: str) -> RoleOptions:
+        """The record for the export of the role."""
+        return RoleOptions(
+            source,
+            self.revision,
+            labels=_split_list(self.labels),
+            supported=_split_list(self.supported),
+            unit="sentence" if self.by_sentence else "response",
+            template=_read_template(self.template, self.template_second),
+            prompt=tuple(self.prompt) if self.prompt else None,
+            strip_prefix=self.strip_prefix,
+            shortlist=() if self.shortlist is None else read_shortlist(self.shortlist),
+            layer=self.layer,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class StoreGroup:
+    """The bundle or the model repository that is written."""
+
+    replace: Annotated[
+        list[str] | None,
+        typer.Option(help="Use another checkpoint for a role of a preset: ROLE=ID_OR_DIR. Repeatable."),
+    ] = None
+    name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: the name of its directory.")] = None
+    instances: Annotated[
+        int, typer.Option(help="With triton: instances of each graph, on the CPU or on each GPU.", min=1)
+    ] = 1
+    allow_unverified: Annotated[
+        bool,
+        typer.Option(
+            "--allow-unverified", help="Save even if the graphs differ too much (for random weights in benchmarks)."
+        ),
+    ] = False
+
+
 @app.callback(
     invoke_without_command=True,
     no_args_is_help=True,
@@ -66,6 +157,7 @@ class TargetChoice(StrEnum):
     help="Convert Hugging Face checkpoints to a bundle. Each graph is compared with PyTorch before it is saved.\n\n"
     + EXAMPLE,
 )
+@expand_groups
 def export(
     what: Annotated[
         str,
@@ -77,7 +169,7 @@ def export(
     ],
     out: Annotated[Path, typer.Option(help="Bundle directory; it is created, or gains the roles.", file_okay=False)],
     bundle: Annotated[
-        str | None, typer.Argument(metavar="[BUNDLE]", help="Of triton: the bundle, a name or a directory.")
+        str | None, typer.Argument(metavar="[BUNDLE]", help="With triton: the bundle, a name or a directory.")
     ] = None,
     precision: Annotated[
         PrecisionName,
@@ -87,94 +179,22 @@ def export(
         TargetChoice | None,
         typer.Option(
             help="Add a graph of this precision for one device: cuda (fp16, fp32) or tensorrt (fp16, fp8, int8, fp32). "
-            "A role that the bundle has keeps its own graph; a new one gets it in fp16. Of triton: run these graphs."
+            "A role that the bundle has keeps its own graph; a new role gets it in fp16. With triton: run these graphs."
         ),
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Hub id or local directory of the checkpoint; required for a role.")
-    ] = None,
-    revision: Annotated[str | None, typer.Option(help="Commit, tag or branch of a hub checkpoint.")] = None,
-    replace: Annotated[
-        list[str] | None,
-        typer.Option(help="Use another checkpoint for a role of a preset: ROLE=ID_OR_DIR. Repeatable."),
-    ] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="Labels of a classifier, comma-separated, in the order of its logits.")
-    ] = None,
-    supported: Annotated[
-        str | None, typer.Option(help="Labels of a detector that mean consistent, comma-separated.")
-    ] = None,
-    by_sentence: Annotated[
-        bool, typer.Option("--by-sentence", help="For a detector: classify each sentence, not the whole response.")
-    ] = False,
-    template: Annotated[
-        str | None, typer.Option(help="Model input, such as 'answer: {answer}  context: {context}'.")
-    ] = None,
-    template_second: Annotated[str | None, typer.Option(help="Second text, for models that read pairs.")] = None,
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A piece of a response generator's prompt, such as 'Document: {knowledge}. '. Repeatable, in order; "
-            "one piece contains {knowledge} and another {history}.",
-        ),
-    ] = None,
-    strip_prefix: Annotated[str, typer.Option(help="Text to remove from the start of generated questions.")] = "",
-    shortlist: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with a token on each line: the tokens that a question may contain besides those of its source. "
-            "Faster; needs int8.",
-            exists=True,
-            dir_okay=False,
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(help="Window of the model in tokens, special tokens included; default: the checkpoint's.", min=8),
-    ] = None,
-    layer: Annotated[
-        int | None,
-        typer.Option(
-            help="How many layers of an embedder to keep; default: what bert-score recommends, else all.", min=1
-        ),
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: that of its directory.")] = None,
-    instances: Annotated[
-        int, typer.Option(help="Of triton: instances of each graph, on the CPU or on each GPU.", min=1)
-    ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace roles that the bundle already has.")] = False,
-    allow_unverified: Annotated[
-        bool,
-        typer.Option(
-            "--allow-unverified", help="Save even if the graphs differ too much (for random weights in benchmarks)."
-        ),
-    ] = False,
+    *,
+    role: RoleGroup,
+    store: StoreGroup,
 ) -> None:
     """Export one role, or all roles of a preset; the user reads ``help`` above."""
     if what == "triton":
-        _export_repository(bundle, out, target, instances, force=force)
+        _export_repository(bundle, out, target, store.instances, force=force)
         return
     if bundle is not None:
         raise typer.BadParameter(f"{bundle} is one argument too many; only triton takes a bundle.")
     try:
-        roles = _read_roles(
-            what,
-            precision.value,
-            target=None if target is None else target.value,
-            source=source,
-            revision=revision,
-            replacements=replace or [],
-            labels=_split_list(labels),
-            supported=_split_list(supported),
-            unit="sentence" if by_sentence else "response",
-            template=_read_template(template, template_second),
-            prompt=tuple(prompt) if prompt else None,
-            strip_prefix=strip_prefix,
-            shortlist=shortlist,
-            max_tokens=max_tokens,
-            layer=layer,
-            allow_unverified=allow_unverified,
-        )
+        roles = _read_roles(what, precision.value, None if target is None else target.value, role, store)
     except ExportError as error:
         raise typer.BadParameter(str(error)) from error
     try:
@@ -189,7 +209,7 @@ def export(
         present = Bundle.open(out).manifest.roles
         roles = {role: options for role, options in roles.items() if options.target or role not in present}
     with _show_progress() as watch:
-        exported = export_bundle(roles, out, title=Title(name) if name else None, force=force, watch=watch)
+        exported = export_bundle(roles, out, title=Title(store.name) if store.name else None, force=force, watch=watch)
     _print_report(exported, roles)
 
 
@@ -214,77 +234,43 @@ def _export_repository(
 def _read_roles(
     what: str,
     precision: str,
-    *,
     target: TargetName | None,
-    source: str | None,
-    revision: str | None,
-    replacements: list[str],
-    labels: tuple[str, ...] | None,
-    supported: tuple[str, ...] | None,
-    unit: Literal["response", "sentence"],
-    template: Template | None,
-    prompt: tuple[str, ...] | None,
-    strip_prefix: str,
-    shortlist: Path | None,
-    max_tokens: int | None,
-    layer: int | None,
-    allow_unverified: bool,
+    role: RoleGroup,
+    store: StoreGroup,
 ) -> dict[str, RoleOptions]:
     if what in PRESETS:
-        given = {
-            "--source": source,
-            "--revision": revision,
-            "--labels": labels,
-            "--supported": supported,
-            "--template": template,
-            "--prompt": prompt,
-            "--layer": layer,
-            "--shortlist": shortlist,
-        }
-        if single := [option for option, value in given.items() if value is not None]:
+        if single := role.list_given():
             raise ExportError(f"{', '.join(single)} belong to one role; {what} is a preset. Use --replace ROLE=SOURCE.")
         roles = preset(what)
-        for text in replacements:
-            role, equals, other = text.partition("=")
-            if not (role and equals and other):
+        for text in store.replace or ():
+            name, equals, other = text.partition("=")
+            if not (name and equals and other):
                 raise ExportError(f"--replace {text!r} is not ROLE=ID_OR_DIR, for example --replace qa=./my-qa.")
-            roles = override(roles, role, source=other)
+            roles = override(roles, name, source=other)
     else:
         find_kind_name(what, presets=PRESETS)
-        if source is None or replacements:
+        if role.source is None or store.replace:
             raise ExportError(
                 f"{what} is a role: give its checkpoint with --source ID_OR_DIR; --replace is for presets only."
             )
-        if prompt and what != "generator":
+        if role.prompt and what != "generator":
             raise ExportError(f"--prompt belongs to the role generator; {what} takes --template.")
-        if shortlist and what != "qg":
+        if role.shortlist and what != "qg":
             raise ExportError(f"--shortlist belongs to the role qg; {what} does not generate questions.")
-        options = RoleOptions(
-            source,
-            revision,
-            labels=labels,
-            supported=supported,
-            unit=unit,
-            template=template,
-            prompt=prompt,
-            strip_prefix=strip_prefix,
-            shortlist=() if shortlist is None else read_shortlist(shortlist),
-            layer=layer,
-        )
-        roles = {what: options}
+        roles = {what: role.make_options(role.source)}
     return {
-        role: dataclasses.replace(
+        name: dataclasses.replace(
             options,
-            **_choose_target(role, precision, target),
-            max_tokens=max_tokens or options.max_tokens,
-            allow_unverified=allow_unverified,
+            **_choose_target(name, precision, target),
+            max_tokens=role.max_tokens or options.max_tokens,
+            allow_unverified=store.allow_unverified,
         )
-        for role, options in roles.items()
+        for name, options in roles.items()
     }
 
 
 def _choose_target(role: str, precision: str, target: TargetName | None) -> dict[str, Any]:
-    """The precision of a role and its target; of a preset, roles of other kinds get fp16 graphs instead."""
+    """The precision of a role and its target; roles of other kinds in a preset get fp16 graphs instead."""
     if target is not None and find_kind_name(role) not in TARGET_KINDS[target]:
         return {"precision": "fp16"}
     return {"precision": check_precision(precision), "target": target}

@@ -7,6 +7,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
@@ -29,6 +30,7 @@ from groundwire.runtime.bundle import Bundle, check_exists
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
+from .groups import expand_groups
 from .output import JsonStream, RowTable, open_output, print_json, prints_tables
 from .resume import DONE_BEFORE, Resume
 
@@ -92,60 +94,68 @@ class RunSettings(NamedTuple):
         )
 
 
+@dataclass(frozen=True)
+class DecodingOptions:
+    """How responses are generated."""
+
+    generator: Annotated[
+        str | None,
+        typer.Option(
+            help="Bundle with the role generator, as `groundwire export generator` writes it. Default: the bundle of "
+            "--bundle or --extra that has the role, else the embedded bundle generator.",
+        ),
+    ] = None
+    alpha: Annotated[
+        float, typer.Option(help="Weight of what the knowledge adds to a token, 0 (plain decoding) to 1 (CPMI alone).")
+    ] = _DEFAULTS.alpha
+    pmi_top_p: Annotated[
+        float,
+        typer.Option(help="Probability mass of PMI-Decode's candidate set, above 0 up to 1; not nucleus sampling."),
+    ] = _DEFAULTS.pmi_top_p
+    method: Annotated[str, typer.Option(help=f"Decoding: {', '.join(METHODS)}.")] = "beam"
+    n: Annotated[int, typer.Option("--n", "-n", help="Responses to return, best first.")] = _DEFAULTS.n
+    n_candidates: Annotated[
+        int | None,
+        typer.Option(help="Responses to generate and check with --metrics; the -n most faithful are returned."),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Seed of the sampling methods.")] = _DEFAULTS.seed
+    max_new_tokens: Annotated[int, typer.Option(help="Tokens of a response, at most.")] = _DEFAULTS.max_new_tokens
+
+    def make_options(self) -> GenerationOptions:
+        """Build the record for the generator; wrong usage for values that it does not take."""
+        generation = GenerationOptions(
+            self.alpha,
+            self.pmi_top_p,
+            _parse_method(self.method),
+            self.n,
+            self.n_candidates,
+            self.seed,
+            self.max_new_tokens,
+        )
+        with options.refuse_value():
+            resolve_decoding(generation)
+        return generation
+
+
+@expand_groups
 def generate(
     source: Annotated[
         Path | None,
         typer.Argument(
             help="JSON Lines, a JSON array, CSV or Parquet with knowledge and history; - is standard input. Leave it "
-            "out with --knowledge and --history."
+            "out with --knowledge and --history, which give one dialogue."
         ),
     ] = None,
-    knowledge: Annotated[
-        list[str] | None,
-        typer.Option("--knowledge", "-k", help="For one dialogue: a passage of knowledge; repeat for several."),
-    ] = None,
-    history: Annotated[
-        list[str] | None,
-        typer.Option("--history", "-H", help="For one dialogue: an utterance; repeat for several, oldest first."),
-    ] = None,
-    generator: Annotated[
-        str | None,
-        typer.Option(
-            help="Bundle with the role generator, as `groundwire export generator` writes it. Left out, that of "
-            "--bundle or --extra with the role, else the embedded bundle generator.",
-            show_default=False,
-        ),
-    ] = None,
-    alpha: Annotated[
-        float, typer.Option(help="Weight of what the knowledge adds to a token, 0 (plain decoding) to 1 (CPMI alone).")
-    ] = _DEFAULTS.alpha,
-    pmi_top_p: Annotated[
-        float,
-        typer.Option(help="Probability mass of PMI-Decode's candidate set, above 0 up to 1; not nucleus sampling."),
-    ] = _DEFAULTS.pmi_top_p,
-    method: Annotated[str, typer.Option(help=f"Decoding: {', '.join(METHODS)}.")] = "beam",
-    n: Annotated[int, typer.Option("--n", "-n", help="Responses to return, best first.")] = _DEFAULTS.n,
-    n_candidates: Annotated[
-        int | None,
-        typer.Option(help="Responses to generate and check with --metrics; the -n most faithful are returned."),
-    ] = None,
-    metrics: options.MetricsOption = None,
     stream: Annotated[
         bool, typer.Option("--stream", help="For one dialogue: print the text while it is decoded.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the sampling methods.")] = _DEFAULTS.seed,
-    max_new_tokens: Annotated[int, typer.Option(help="Tokens of a response, at most.")] = _DEFAULTS.max_new_tokens,
     out: options.OutOption = None,
-    columns: options.ColumnsOption = None,
-    json: options.JsonOption = None,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    profile: options.ProfileOption = "balanced",
-    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    deadline_ms: options.DeadlineOption = None,
+    *,
+    dialogue: options.DialogueOptions,
+    decoding: DecodingOptions,
+    scoring: options.ScoringOptions,
+    input_options: options.InputOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
     """Generate responses that rest on their knowledge (PMI-Decode).
 
@@ -159,35 +169,32 @@ def generate(
         groundwire generate examples/dialogues.jsonl --n-candidates 4 --metrics pmi --out responses.jsonl
         groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
     """
+    knowledge, history, json = dialogue.knowledge, dialogue.history, input_options.json
     if (source is None) == (knowledge is None and history is None):
         raise typer.BadParameter("pass a file of dialogues, or one dialogue with --knowledge and --history.")
     if stream and (source is not None or json is not None):
         raise typer.BadParameter(
             "it prints the text of one dialogue: use it with --knowledge and --history only.", param_hint="--stream"
         )
-    if stream and (n > 1 or n_candidates is not None or metrics is not None):
+    if stream and (decoding.n > 1 or decoding.n_candidates is not None or scoring.metrics is not None):
         raise typer.BadParameter(
             "it prints one response without checking it; leave -n, --n-candidates and --metrics out.",
             param_hint="--stream",
         )
-    generation = GenerationOptions(alpha, pmi_top_p, _parse_method(method), n, n_candidates, seed, max_new_tokens)
-    with options.refuse_value():
-        resolve_decoding(generation)
-    request_options = options.make_options(
-        deadline_ms=deadline_ms, profile=profile, max_false_positive_rate=max_false_positive_rate
+    settings = RunSettings(decoding.make_options(), scoring.parse_metrics(), scoring.make_options())
+    is_checked = scoring.metrics is not None or decoding.n_candidates is not None
+    first, others = _choose_bundles(
+        engine_options.bundle, decoding.generator, engine_options.extra or (), is_checked=is_checked
     )
-    settings = RunSettings(generation, options.parse_metrics(metrics), request_options)
-    is_checked = metrics is not None or n_candidates is not None
-    first, others = _choose_bundles(bundle, generator, extra or (), is_checked=is_checked)
     with contextlib.ExitStack() as stack:
         output = None
         if source is not None:
-            needed = frozenset({"knowledge"} if alpha else ())
-            lines = stack.enter_context(options.open_lines(source, columns, needed))
+            needed = frozenset({"knowledge"} if decoding.alpha else ())
+            lines = stack.enter_context(input_options.open(source, needed))
             output = open_output(out, GenerationEntry, source, json)
             if output is not None:
                 stack.callback(output.close)
-        engine = stack.enter_context(options.load_engine(first, device, threads, others, calibration))
+        engine = stack.enter_context(replace(engine_options, bundle=first, extra=others).open())
         if settings.metrics is not None:
             options.choose_metrics(engine, settings.metrics)
         if source is not None:
@@ -227,8 +234,8 @@ def _parse_method(name: str) -> Method:
 
 
 def _print_stream(engine: Engine, knowledge: Sequence[str], history: Sequence[str], settings: RunSettings) -> None:
-    for piece in Generator(engine).stream(knowledge, history, settings.generation):
-        sys.stdout.write(shown(piece) if sys.stdout.isatty() else piece)
+    for text in Generator(engine).stream(knowledge, history, settings.generation):
+        sys.stdout.write(shown(text) if sys.stdout.isatty() else text)
         sys.stdout.flush()
     sys.stdout.write("\n")
 
@@ -288,7 +295,7 @@ def _generate_file(
 
 
 def _digest_dialogue(line: Line) -> str:
-    """The digest of a line's dialogue; empty if it has none that can be read."""
+    """The digest of a line's dialogue; empty if the line cannot be read."""
     row = line.row or {}
     try:
         return digest_fields({"knowledge": row.get("knowledge"), "history": row.get("history")}) if row else ""

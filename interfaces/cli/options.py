@@ -1,11 +1,13 @@
-"""Command-line options that several commands share, and the checks of their values."""
+"""Groups of options that several commands share, and the checks of their values."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -27,25 +29,19 @@ from groundwire.runtime.ort.device import DeviceChoice
 
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
 _ALIASES = "; ".join(f"{field}: {', '.join(names)}" for field, names in ALIASES.items())
-_BUNDLE = "Name of an embedded bundle, or a directory written by `groundwire export`; compact if left out."
-_DEVICE = (
-    "auto, cpu, cuda or tensorrt, or one of several GPUs: cuda:1; auto if left out. A device that is missing is an "
-    "error, not a fallback."
-)
-_DECODING = typer.Option(
-    help="Decoding of Q²'s questions: beam, greedy or sampling; beam if left out.", show_default=False
-)
-_QUESTIONS = typer.Option(
-    help="Questions of Q² per span. single: the first valid one; all: every valid one; single if left out.",
-    show_default=False,
-)
+_BUNDLE = "Name of an embedded bundle, or a directory that `groundwire export` wrote"
+_DEVICE = "auto, cpu, cuda or tensorrt; cuda:1 is the second GPU. A missing device is an error, not a fallback."
 
-BundleOption = Annotated[str, typer.Option(help=_BUNDLE, show_default=False, envvar="GROUNDWIRE_BUNDLE")]
-StoredBundleOption = Annotated[str | None, typer.Option(help=_BUNDLE, show_default=False)]
-"""Of a command that keeps scores: left out, the setting is that of the scores."""
+BundleOption = Annotated[
+    str, typer.Option(help=f"{_BUNDLE}; compact if left out.", show_default=False, envvar="GROUNDWIRE_BUNDLE")
+]
 ExtraOption = Annotated[
     list[str] | None,
     typer.Option(help="A further bundle, whose roles are added, such as nph for the metric critic; repeatable."),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(help="CPU threads. Default: all usable processors.", min=1, envvar="GROUNDWIRE_THREADS"),
 ]
 CalibrationOption = Annotated[
     Path | None,
@@ -55,68 +51,19 @@ CalibrationOption = Annotated[
         help="Draw the verdict with this file of `groundwire calibrate` instead of the bundle's calibration.",
     ),
 ]
-ProfileOption = Annotated[
-    str,
-    typer.Option(
-        help="Threshold of the verdict: balanced; strict (misses fewer inconsistent responses); lenient (calls fewer "
-        "consistent responses inconsistent)."
-    ),
-]
-MaxFalsePositiveRateOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Threshold of the verdict in place of --profile: at most this share, from 0.001 to below 1, of consistent "
-        "responses is called inconsistent, for responses like those of the calibration.",
-        show_default=False,
-    ),
-]
-DeviceOption = Annotated[str, typer.Option(help=_DEVICE, show_default=False, envvar="GROUNDWIRE_DEVICE")]
-StoredDeviceOption = Annotated[str | None, typer.Option(help=_DEVICE, show_default=False)]
 MetricsOption = Annotated[
     str | None,
     typer.Option(
         help=f"Metrics, separated by commas: {', '.join(METRICS)}, and {PREFIX}NAME for a role of that name in the "
-        f"bundle. Or a group: {_GROUPS}. Default: those that the bundle's verdict is drawn from, else q2."
-    ),
-]
-ThreadsOption = Annotated[
-    int | None,
-    typer.Option(help="CPU threads. Default: all usable processors.", min=1, envvar="GROUNDWIRE_THREADS"),
-]
-DecodingOption = Annotated[str, _DECODING]
-StoredDecodingOption = Annotated[str | None, _DECODING]
-QuestionsOption = Annotated[str, _QUESTIONS]
-StoredQuestionsOption = Annotated[str | None, _QUESTIONS]
-PersonalOption = Annotated[
-    bool, typer.Option(help="Keep Q²'s questions about the speakers themselves (for personal dialogue).")
-]
-DeadlineOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Time limit for one response, in milliseconds; one that takes longer gets the status deadline.", min=1.0
+        f"bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict, else q2."
     ),
 ]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
         metavar="FIELD=NAME,…",
-        help="Names of the fields in the input, as in response=text,knowledge=passages. Known without this option: "
+        help="Names of the fields in the input, as in response=text,knowledge=passages. These names need no option: "
         f"{_ALIASES}.",
-    ),
-]
-OutOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the results to this file as JSON Lines; - is standard output. To continue an interrupted run, or "
-        "to try again what a deadline or an error left unscored, run it again."
-    ),
-]
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NUMBER/COUNT",
-        help="Take this part of the input alone, 3/8 say: every eighth line from the third on. Each line belongs to "
-        "one part.",
     ),
 ]
 JsonOption = Annotated[
@@ -125,6 +72,210 @@ JsonOption = Annotated[
         "--json/--table", help="Print JSON Lines, or tables. Default: tables on a terminal, JSON Lines in a pipe."
     ),
 ]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the results to this file as JSON Lines; - is standard output. The same command continues an "
+        "interrupted run, and tries again the lines that a deadline or an error left without a result."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class BundleOptions:
+    """The models that a command loads, and the device that runs them."""
+
+    bundle: BundleOption = "compact"
+    extra: ExtraOption = None
+    device: Annotated[
+        str, typer.Option(help=f"{_DEVICE} Default: auto.", show_default=False, envvar="GROUNDWIRE_DEVICE")
+    ] = "auto"
+    threads: ThreadsOption = None
+
+    def open(self, **settings: Any) -> Engine:
+        """Load the engine; ``settings`` are further fields of LoadOptions."""
+        choice = parse_device(self.device)
+        with refuse_absent_bundles(self.bundle, self.extra):
+            return Engine.load(
+                self.bundle,
+                choice,
+                threads=self.threads,
+                extra=tuple(self.extra or ()),
+                options=LoadOptions(**settings),
+            )
+
+
+@dataclass(frozen=True)
+class EngineOptions(BundleOptions):
+    """How a command loads its engine."""
+
+    calibration: CalibrationOption = None
+    device_memory_mb: Annotated[
+        int | None, typer.Option(help="Memory of the GPU that the models take together, at most, in MiB.", min=1)
+    ] = None
+
+    def open(self, **settings: Any) -> Engine:
+        """Load the engine; ``settings`` are further fields of LoadOptions."""
+        return super().open(calibration=self.calibration, device_memory_mb=self.device_memory_mb, **settings)
+
+
+@dataclass(frozen=True)
+class StoredEngineOptions:
+    """The engine of a command that reads earlier results, whose settings are the default."""
+
+    bundle: Annotated[
+        str | None, typer.Option(help=f"{_BUNDLE}; by default the bundle of earlier results, else compact.")
+    ] = None
+    extra: ExtraOption = None
+    device: Annotated[
+        str | None, typer.Option(help=f"{_DEVICE} Default: the device of earlier results, else auto.")
+    ] = None
+    threads: ThreadsOption = None
+    calibration: CalibrationOption = None
+
+
+@dataclass(frozen=True)
+class NphEngineOptions(BundleOptions):
+    """The models of Neural Path Hunter."""
+
+    bundle: Annotated[
+        str, typer.Option(help="Name of an embedded bundle, or a directory, with the roles critic and retriever.")
+    ] = "nph"
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A further bundle, whose roles are added: with compact, a name that the graph does not know is "
+            "replaced by an entity of its type. Repeatable."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """Which lines of a file a command reads, and how it prints their results."""
+
+    columns: ColumnsOption = None
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER/COUNT",
+            help="Read one part of the input: 3/8 is every eighth line from the third on. Each line belongs to one "
+            "part.",
+        ),
+    ] = None
+    limit: Annotated[int | None, typer.Option(help="Read this many lines, at most.", min=1)] = None
+    json: JsonOption = None
+
+    @contextlib.contextmanager
+    def open(self, source: Path, needed: Set[str] = NEEDED) -> Iterator[Iterator[Line]]:
+        """The chosen lines of ``source``; wrong usage if it lacks the fields ``needed``."""
+        shard = parse_shard(self.shard)
+        with open_lines(source, self.columns, needed) as lines:
+            yield islice(shard.select(lines), self.limit)
+
+
+@dataclass(frozen=True)
+class DialogueOptions:
+    """The texts of one dialogue."""
+
+    knowledge: Annotated[
+        list[str] | None, typer.Option("--knowledge", "-k", help="A passage of knowledge; repeat for several.")
+    ] = None
+    history: Annotated[
+        list[str] | None,
+        typer.Option("--history", "-H", help="An utterance before the response; repeat for several, oldest first."),
+    ] = None
+
+    def require_knowledge(self) -> Sequence[str]:
+        """The passages; wrong usage without any."""
+        if not self.knowledge:
+            raise typer.BadParameter("pass the text on which the response should rest.", param_hint="--knowledge")
+        return self.knowledge
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """How Q² asks its questions."""
+
+    decoding: Annotated[
+        str | None, typer.Option(help="Decoding of Q²'s questions: beam, greedy or sampling. Default: beam.")
+    ] = None
+    questions: Annotated[
+        str | None,
+        typer.Option(
+            help="Q²'s questions per span: single (the first valid one) or all (every valid one). Default: single."
+        ),
+    ] = None
+    personal: Annotated[
+        bool,
+        typer.Option("--personal", help="Keep Q²'s questions about the speakers themselves (for personal dialogue)."),
+    ] = False
+
+    def make_options(self) -> Q2Options:
+        """The options of the metric Q²."""
+        decodings: dict[str, Decoding] = {"beam": BeamSearch(), "greedy": Greedy(), "sampling": Sampling()}
+        if self.decoding is not None and self.decoding not in decodings:
+            message = f"{self.decoding} is unknown; use {', '.join(decodings)}."
+            raise typer.BadParameter(message, param_hint="--decoding")
+        if self.questions not in (None, "single", "all"):
+            raise typer.BadParameter(f"{self.questions} is unknown; use single or all.", param_hint="--questions")
+        return Q2Options(
+            decoding=decodings[self.decoding or "beam"],
+            questions="all" if self.questions == "all" else "single",
+            personal_filter=not self.personal,
+        )
+
+
+@dataclass(frozen=True)
+class ScoringOptions:
+    """The metrics of a response, and the threshold of its verdict."""
+
+    metrics: MetricsOption = None
+    profile: Annotated[
+        str,
+        typer.Option(
+            help="Threshold of the verdict: balanced; strict (misses fewer inconsistent responses); lenient (calls "
+            "fewer consistent responses inconsistent)."
+        ),
+    ] = "balanced"
+    max_false_positive_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Threshold of the verdict in place of --profile: at most this share, from 0.001 to below 1, of "
+            "consistent responses is called inconsistent, for responses like the calibration's.",
+        ),
+    ] = None
+    deadline_ms: Annotated[
+        float | None,
+        typer.Option(
+            help="Time limit for one response, in milliseconds; a response that takes longer gets the status deadline.",
+            min=1.0,
+        ),
+    ] = None
+
+    def parse_metrics(self) -> tuple[str, ...] | None:
+        """The metrics of --metrics; None leaves the choice to the bundle."""
+        return parse_metrics(self.metrics)
+
+    def make_options(self, questions: QuestionOptions | None = None) -> Options:
+        """Build the Options of a request."""
+        q2 = (questions or QuestionOptions()).make_options()
+        if self.deadline_ms is not None and not self.deadline_ms <= MAX_DEADLINE_MS:
+            raise typer.BadParameter(
+                f"{self.deadline_ms} is not a number up to {MAX_DEADLINE_MS:g}; leave it out to wait without limit.",
+                param_hint="--deadline-ms",
+            )
+        rate = self.max_false_positive_rate
+        if rate is not None and not 0.001 <= rate < 1:
+            raise typer.BadParameter(
+                f"{rate} is not from 0.001 to less than 1.", param_hint="--max-false-positive-rate"
+            )
+        return Options(
+            q2=q2,
+            deadline_ms=self.deadline_ms,
+            profile=parse_profile(self.profile),
+            max_false_positive_rate=rate,
+        )
 
 
 @contextlib.contextmanager
@@ -134,17 +285,6 @@ def refuse_value(option: str | None = None) -> Iterator[None]:
         yield
     except (InvalidRequest, BundleError) as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
-
-
-def load_engine(
-    bundle: str | Path, device: str, threads: int | None, extra: Sequence[str | Path] | None, calibration: Path | None
-) -> Engine:
-    """Load the engine that the options describe."""
-    choice = parse_device(device)
-    with refuse_absent_bundles(bundle, extra):
-        return Engine.load(
-            bundle, choice, threads=threads, extra=tuple(extra or ()), options=LoadOptions(calibration=calibration)
-        )
 
 
 @contextlib.contextmanager
@@ -200,42 +340,6 @@ def parse_profile(name: str) -> ProfileName:
         if name == choice:
             return choice  # type: ignore[no-any-return]
     raise typer.BadParameter(f"{name} is unknown; use {', '.join(get_args(ProfileName))}.", param_hint="--profile")
-
-
-def make_options(
-    decoding: str | None = None,
-    questions: str | None = None,
-    personal: bool = False,
-    deadline_ms: float | None = None,
-    profile: str = "balanced",
-    max_false_positive_rate: float | None = None,
-) -> Options:
-    """Build the Options of a request from the command line's values; None is the default."""
-    decodings: dict[str, Decoding] = {"beam": BeamSearch(), "greedy": Greedy(), "sampling": Sampling()}
-    if decoding is not None and decoding not in decodings:
-        raise typer.BadParameter(f"{decoding} is unknown; use {', '.join(decodings)}.", param_hint="--decoding")
-    if questions not in (None, "single", "all"):
-        raise typer.BadParameter(f"{questions} is unknown; use single or all.", param_hint="--questions")
-    if deadline_ms is not None and not deadline_ms <= MAX_DEADLINE_MS:
-        raise typer.BadParameter(
-            f"{deadline_ms} is not a number up to {MAX_DEADLINE_MS:g}; leave it out to wait without limit.",
-            param_hint="--deadline-ms",
-        )
-    q2 = Q2Options(
-        decoding=decodings[decoding or "beam"],
-        questions="all" if questions == "all" else "single",
-        personal_filter=not personal,
-    )
-    if max_false_positive_rate is not None and not 0.001 <= max_false_positive_rate < 1:
-        raise typer.BadParameter(
-            f"{max_false_positive_rate} is not from 0.001 to less than 1.", param_hint="--max-false-positive-rate"
-        )
-    return Options(
-        q2=q2,
-        deadline_ms=deadline_ms,
-        profile=parse_profile(profile),
-        max_false_positive_rate=max_false_positive_rate,
-    )
 
 
 def parse_column_names(value: str | None, fields: Collection[str] = FIELDS) -> dict[str, str]:

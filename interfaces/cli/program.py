@@ -1,4 +1,4 @@
-"""The ``groundwire`` command: the engine's commands and those that installed packages add."""
+"""The ``groundwire`` command: its own commands, and the commands of other installed distributions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from groundwire.runtime.errors import GroundwireError
 
 from . import (
     adapt,
-    agreement,
     bench,
     bundle,
     calibrate,
@@ -31,14 +30,13 @@ from . import (
     generate,
     refine,
     report,
-    retrieve,
     score,
     serve,
     stream,
     verify,
 )
 
-HELP = """Check dialogue responses against their knowledge: score them, mark what it does not support, repair them.
+HELP = """Check dialogue responses against their knowledge: score them, mark unsupported words, repair them.
 
 Score a file of responses with the embedded models, as a table or as JSON Lines:
 
@@ -49,12 +47,12 @@ Explain the score of one response:
 
     groundwire explain "The violin has six strings." --knowledge "The violin has four strings, tuned in perfect fifths."
 
-Keep evidence of a score for an audit, and compare it with what is computed again:
+Keep evidence of a score for an audit, and compute the score again to compare it:
 
     groundwire explain "Honey never spoils." -k "Honey keeps for years." --evidence packet.json --texts
     groundwire verify packet.json
 
-Check a response while it is written, and hold back what is not supported:
+Check a response while it is written, and hold back unsupported text:
 
     groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
 
@@ -64,16 +62,16 @@ Correct a file of responses by their knowledge:
 
 Find and replace names that a knowledge graph does not support:
 
-    groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv
+    groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv --critique
     groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
 
 Generate a response that rests on its knowledge:
 
     groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
 
-Serve all of this over HTTP (`pip install 'groundwire[serve]'`):
+Serve all of this over HTTP, with a page to try it (`pip install 'groundwire[serve]'`):
 
-    groundwire serve
+    groundwire serve --open
     curl localhost:8000/score --json '{"response": "Honey is blue.", "knowledge": "Honey is golden."}'
 
 Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
@@ -110,20 +108,16 @@ app.command("explain")(explain.explain)
 app.command("generate")(generate.generate)
 app.command("stream")(stream.stream)
 app.command("correct")(correct.correct_file)
-app.command("critique")(refine.critique_file)
 app.command("refine")(refine.refine_file)
 app.command("verify")(verify.verify_packet)
 app.command("doctor")(doctor.doctor)
 app.add_typer(bundle.app, name="bundle")
 app.command("serve")(serve.serve)
-app.command("ui")(serve.ui)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("calibrate")(calibrate.calibrate)
 app.command("adapt")(adapt.adapt)
-app.command("agreement")(agreement.agreement)
-app.command("retrieve")(retrieve.retrieve)
 app.command("bench")(bench.bench)
 app.add_typer(export.app, name="export")
 _added = {entry_point.name: entry_point.load for entry_point in entry_points(group="groundwire.commands")}
@@ -151,7 +145,7 @@ def main() -> None:
     """Run the command; print an error of Groundwire as one message without a traceback and exit with code 1."""
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, io.TextIOWrapper):
-            # What a terminal cannot show must not end the command. JSON Lines are UTF-8 whatever the terminal shows.
+            # A character that the terminal cannot show must not end the command. JSON Lines are always UTF-8.
             output.reconfigure(errors="replace")
     try:
         app()

@@ -1,12 +1,13 @@
-"""``groundwire critique`` and ``groundwire refine``: check and repair a file of responses with a knowledge graph."""
+"""``groundwire refine``: marks or replaces the names in a file of responses that a knowledge graph does not support."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 import typer
@@ -23,6 +24,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, readable
 
 from . import display, options
+from .groups import expand_groups
 from .output import RowTable, print_json, prints_tables
 
 SHOWN_PROBLEMS = 3
@@ -35,36 +37,38 @@ UNCHANGED = {
     "truncated": "too long",
     "failed": "failed",
 }
-"""What tables print for a status under which a response stays as it is."""
+"""Labels in tables, by a status that leaves the response unchanged."""
 T = TypeVar("T", Critique, Refinement)
-SourceArgument = Annotated[
-    Path,
-    typer.Argument(
-        help="JSON Lines, a JSON array, CSV or Parquet with response and, optionally, history and triples; "
-        "- is standard input."
-    ),
-]
-GraphOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--graph",
-        "-g",
-        exists=True,
-        dir_okay=False,
-        help="Knowledge graph: .tsv or .txt (subject, predicate and object, separated by tabs), .jsonl, or "
-        "OpenDialKG's .csv, each also with .gz. Lines that have triples need no graph.",
-    ),
-]
-NphBundleOption = Annotated[
-    str,
-    typer.Option("--bundle", help="Name of an embedded bundle, or a directory, with the roles critic and retriever."),
-]
-HopsOption = Annotated[
-    int,
-    typer.Option(
-        help="Longest path, in triples, from an entity of the dialogue to what a response may mention.", min=1
-    ),
-]
+
+
+@dataclass(frozen=True)
+class NphOptions:
+    """How responses are repaired."""
+
+    hops: Annotated[
+        int,
+        typer.Option(
+            help="Longest path, in triples, from an entity of the dialogue to what a response may mention.", min=1
+        ),
+    ] = 1
+    top: Annotated[int, typer.Option(help="Candidates to report for each replaced name.", min=1)] = 5
+    type_aware: Annotated[
+        bool, typer.Option(help="Prefer candidates with the same roles in the graph as the name they replace.")
+    ] = True
+    min_probability: Annotated[
+        float, typer.Option(help="Least probability, 0–1, of a candidate that is tried.", min=0.0, max=1.0)
+    ] = 0.05
+    mask_all: Annotated[
+        bool,
+        typer.Option(
+            "--mask-all", help="Mask every name, not only the names that the critic flags (the paper's w/o critic)."
+        ),
+    ] = False
+    veto: Annotated[bool, typer.Option(help="Refuse a repair that the critic doubts as much as the response.")] = True
+
+    def make_options(self) -> RefineOptions:
+        """The record for the refiner."""
+        return RefineOptions(**asdict(self))
 
 
 class FeqaScores(msgspec.Struct, frozen=True):
@@ -77,7 +81,7 @@ class FeqaScores(msgspec.Struct, frozen=True):
 
 
 class CritiqueLine(msgspec.Struct, frozen=True):
-    """A line of ``groundwire critique --json``."""
+    """A line of ``groundwire refine --critique --json``."""
 
     line: int
     """Number of the input line, from 1."""
@@ -95,72 +99,120 @@ class RefinementLine(msgspec.Struct, frozen=True, omit_defaults=True):
     feqa: FeqaScores | None = None
 
 
+@expand_groups
 def refine_file(
-    source: SourceArgument,
-    graph: GraphOption = None,
-    hops: HopsOption = 1,
-    top: Annotated[int, typer.Option(help="Candidates to report for each replaced name.", min=1)] = 5,
-    type_aware: Annotated[
-        bool, typer.Option(help="Prefer candidates with the same roles in the graph as the name they replace.")
-    ] = True,
-    min_probability: Annotated[
-        float, typer.Option(help="Least probability, 0–1, of a candidate that is tried.", min=0.0, max=1.0)
-    ] = 0.05,
-    mask_all: Annotated[
-        bool,
-        typer.Option(
-            "--mask-all", help="Mask every name, not only those that the critic flags (the paper's w/o critic)."
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="JSON Lines, a JSON array, CSV or Parquet with response and, optionally, history and triples; "
+            "- is standard input."
         ),
+    ],
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            "--graph",
+            "-g",
+            exists=True,
+            dir_okay=False,
+            help="Knowledge graph: .tsv or .txt (subject, predicate and object, separated by tabs), .jsonl, or "
+            "OpenDialKG's .csv, each also with .gz. Lines that have triples need no graph.",
+        ),
+    ] = None,
+    critique: Annotated[
+        bool, typer.Option("--critique", help="Only mark the unsupported names, and change nothing.")
     ] = False,
-    veto: Annotated[bool, typer.Option(help="Refuse a repair that the critic doubts as much as the response.")] = True,
     feqa: Annotated[
         bool, typer.Option("--feqa", help="Also measure FeQA before and after, with the models of the compact bundle.")
     ] = False,
-    bundle: NphBundleOption = "nph",
-    extra: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Another bundle whose roles are added: with compact, names that the graph does not know are replaced "
-            "by entities of their type. Repeatable."
-        ),
-    ] = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    columns: options.ColumnsOption = None,
-    json: options.JsonOption = None,
+    *,
+    nph: NphOptions,
+    input_options: options.InputOptions,
+    engine_options: options.NphEngineOptions,
 ) -> None:
     """Repair a file of responses: replace names that a knowledge graph does not support by entities of the graph.
 
     Each line is `{"response": "…", "history": ["…", …]}`, optionally with `"triples": [["…", "…", "…"], …]`, which are
     then used instead of the graph. The table shows each response before and after, and as the reason the triple that
     supports the new name, with its probability. A response without unsupported names, or without a good candidate,
-    stays as it is. In a pipe, each result is one JSON record. A line that cannot be read, or that fails, is reported,
-    the others go on, and the exit code is then 3.
+    stays as it is. With `--critique` the table shows the unsupported names of each response in ⟦brackets⟧ instead, with
+    the probability, 0–1, that each is hallucinated. In a pipe, each result is one JSON record. A line that cannot be
+    read, or that fails, is reported, the others go on, and the exit code is then 3.
 
         groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
         groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv > repaired.jsonl
+        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv --critique
     """
+    if critique and feqa:
+        raise typer.BadParameter("it measures a repair, which --critique does not make.", param_hint="--feqa")
+    engine_options = replace(
+        engine_options,
+        bundle="compact" if feqa else engine_options.bundle,
+        extra=[*([engine_options.bundle] if feqa else []), *(engine_options.extra or ())],
+    )
+    run = _Run(source, graph, engine_options, input_options)
+    if critique:
+        _critique_lines(run, nph.hops)
+    else:
+        _refine_lines(run, nph.make_options(), feqa=feqa)
+
+
+class _Run(NamedTuple):
+    """The lines of a run, and what they are processed with."""
+
+    source: Path
+    graph: Path | None
+    engine_options: options.NphEngineOptions
+    input_options: options.InputOptions
+
+    @property
+    def shows_table(self) -> bool:
+        return prints_tables(self.input_options.json)
+
+    def process(
+        self,
+        label: str,
+        process: Callable[[Engine, Any, dict[str, Any]], T],
+        show: Callable[[Engine, Line, T], None],
+    ) -> Counter[str]:
+        """Process every line and show its result; return how many lines ended with each status."""
+        errors = display.error_console()
+        graph = None if self.graph is None else _load_graph(self.graph, errors)
+        counts: Counter[str] = Counter()
+        with contextlib.ExitStack() as stack:
+            lines = stack.enter_context(self.input_options.open(self.source, frozenset({"response"})))
+            engine = stack.enter_context(self.engine_options.open())
+            advance = stack.enter_context(display.show_progress(self.source, label, hidden=self.shows_table))
+            for line in lines:
+                try:
+                    if line.row is None:
+                        raise InvalidRequest(line.problem)
+                    result = process(engine, _choose_knowledge(line.row, graph), line.row)
+                except InvalidRequest as error:
+                    counts["invalid"] += 1
+                    display.print_line_error(errors, line.number, str(error))
+                else:
+                    counts[result.status] += 1
+                    show(engine, line, result)
+                advance(line.number)
+        return counts
+
+
+def _refine_lines(run: _Run, refine_options: RefineOptions, *, feqa: bool) -> None:
     titles = {"line": 5, "before": 0, "after": 0, "reason": 0} | ({"FeQA": 11} if feqa else {})
     table = RowTable(display.output_console(), titles)
-    show_table = prints_tables(json)
     accepted = 0
 
-    def refine_row(engine: Engine, line_graph: KnowledgeGraph | None, row: dict[str, Any]) -> Refinement:
-        return Refiner(engine).refine(
-            row["response"],
-            _choose_knowledge(line_graph, row),
-            history=row.get("history") or (),
-            options=RefineOptions(
-                hops=hops, top=top, type_aware=type_aware, min_probability=min_probability, mask_all=mask_all, veto=veto
-            ),
-        )
+    def refine_row(engine: Engine, knowledge: Any, row: dict[str, Any]) -> Refinement:
+        history = row.get("history") or ()
+        return Refiner(engine).refine(row["response"], knowledge, history=history, options=refine_options)
 
     def show(engine: Engine, line: Line, refinement: Refinement) -> None:
         assert line.row is not None
         nonlocal accepted
         accepted += bool(refinement.accepted)
         scores = _measure_feqa(engine, refinement, line.row.get("history") or ()) if feqa else None
-        if not show_table:
+        if not run.shows_table:
             print_json(RefinementLine(line.number, line.row.get("id"), refinement, scores))
             return
         cells = () if scores is None else (_format_feqa(scores),)
@@ -168,9 +220,8 @@ def refine_file(
             str(line.number), _format_before(refinement), _format_after(refinement), _format_reason(refinement), *cells
         )
 
-    bundles = tuple(dict.fromkeys((*(("compact",) if feqa else ()), bundle, *(extra or ()))))
-    counts = _process_lines(source, columns, graph, bundles, device, threads, "refining", refine_row, show, show_table)
-    if show_table and counts.total() > counts["invalid"]:
+    counts = run.process("refining", refine_row, show)
+    if run.shows_table and counts.total() > counts["invalid"]:
         unchanged = ", ".join(f"{counts[status]} {name}" for status, name in UNCHANGED.items() if counts[status])
         display.output_console().print(
             f"[dim]{counts['refined']} refined, of which the critic accepts {accepted}"
@@ -179,36 +230,17 @@ def refine_file(
     display.finish(counts)
 
 
-def critique_file(
-    source: SourceArgument,
-    graph: GraphOption = None,
-    hops: HopsOption = 1,
-    bundle: NphBundleOption = "nph",
-    extra: options.ExtraOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    columns: options.ColumnsOption = None,
-    json: options.JsonOption = None,
-) -> None:
-    """Mark the names in a file of responses that a knowledge graph does not support, without changing them.
-
-    The lines are those of `groundwire refine`. The table shows each response with its unsupported names in ⟦brackets⟧,
-    and for each of them the probability, 0–1, that it is hallucinated.
-
-        groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv
-        groundwire critique examples/graph_dialogues.jsonl --graph examples/films.tsv > critiques.jsonl
-    """
+def _critique_lines(run: _Run, hops: int) -> None:
     titles = {"line": 5, "response with unsupported names ⟦marked⟧": 0, "unsupported names": 0}
     table = RowTable(display.output_console(), titles)
-    show_table = prints_tables(json)
 
-    def critique_row(engine: Engine, line_graph: KnowledgeGraph | None, row: dict[str, Any]) -> Critique:
-        knowledge, history = _choose_knowledge(line_graph, row), row.get("history") or ()
+    def critique_row(engine: Engine, knowledge: Any, row: dict[str, Any]) -> Critique:
+        history = row.get("history") or ()
         return Critic(engine).critique(row["response"], knowledge, history=history, options=CritiqueOptions(hops=hops))
 
     def show(engine: Engine, line: Line, critique: Critique) -> None:
         assert line.row is not None
-        if not show_table:
+        if not run.shows_table:
             print_json(CritiqueLine(line.number, line.row.get("id"), critique))
             return
         names = "\n".join(f"“{mention.text}” {mention.probability:.2f}" for mention in critique.mentions)
@@ -217,52 +249,7 @@ def critique_file(
         cell = Text(shown(names)) if is_checked else _format_status(critique.status, critique.message)
         table.add_row(str(line.number), display.mark_ranges(line.row["response"], ranges, "bold red"), cell)
 
-    bundles = (bundle, *(extra or ()))
-    counts = _process_lines(
-        source, columns, graph, bundles, device, threads, "checking", critique_row, show, show_table
-    )
-    display.finish(counts)
-
-
-def _choose_knowledge(graph: KnowledgeGraph | None, row: dict[str, Any]) -> Any:
-    """The triples of the line, else the graph of the command."""
-    return row.get("triples") if graph is None else graph
-
-
-def _process_lines(
-    source: Path,
-    columns: str | None,
-    graph_path: Path | None,
-    bundles: tuple[str, ...],
-    device: str,
-    threads: int | None,
-    label: str,
-    process: Callable[[Engine, KnowledgeGraph | None, dict[str, Any]], T],
-    show: Callable[[Engine, Line, T], None],
-    shows_rows: bool,
-) -> Counter[str]:
-    """Process every line and show its result; return how many lines ended with each status."""
-    errors = display.error_console()
-    graph = None if graph_path is None else _load_graph(graph_path, errors)
-    counts: Counter[str] = Counter()
-    with contextlib.ExitStack() as stack:
-        source_lines = stack.enter_context(options.open_lines(source, columns, frozenset({"response"})))
-        first, *extra = bundles
-        engine = stack.enter_context(options.load_engine(first, device, threads, extra, None))
-        advance = stack.enter_context(display.show_progress(source, label, hidden=shows_rows))
-        for line in source_lines:
-            try:
-                if line.row is None:
-                    raise InvalidRequest(line.problem)
-                result = process(engine, _choose_graph(line.row, graph), line.row)
-            except InvalidRequest as error:
-                counts["invalid"] += 1
-                display.print_line_error(errors, line.number, str(error))
-            else:
-                counts[result.status] += 1
-                show(engine, line, result)
-            advance(line.number)
-    return counts
+    display.finish(run.process("checking", critique_row, show))
 
 
 def _load_graph(path: Path, errors: Console) -> KnowledgeGraph:
@@ -276,13 +263,13 @@ def _load_graph(path: Path, errors: Console) -> KnowledgeGraph:
     return graph
 
 
-def _choose_graph(row: dict[str, Any], graph: KnowledgeGraph | None) -> KnowledgeGraph | None:
-    """The graph for a line, or None when the line has triples."""
+def _choose_knowledge(row: dict[str, Any], graph: KnowledgeGraph | None) -> Any:
+    """The triples of the line, else the graph of the command."""
     if "response" not in row:
         raise InvalidRequest(f"The line has no response; it has {', '.join(map(str, row))}.")
     if not row.get("triples") and graph is None:
         raise InvalidRequest("The line has no triples; add some, or pass --graph.")
-    return None if row.get("triples") else graph
+    return row.get("triples") or graph
 
 
 def _measure_feqa(engine: Engine, refinement: Refinement, history: Sequence[str]) -> FeqaScores:

@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
@@ -15,6 +16,7 @@ import typer
 from rich.table import Table
 
 from groundwire.cli import display, options
+from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.cli.score import read_request
 from groundwire.engine.schema.options import Options
@@ -34,12 +36,50 @@ if TYPE_CHECKING:
     from groundwire.engine.api import Engine
     from groundwire.monitor.observations import Observations
     from groundwire.monitor.records import Drift, Group, TrafficReport
+    from groundwire.monitor.summary import Reference
 
 TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "time")
 """The fields of a line of traffic, for --columns."""
 SHOWN_GROUPS = 8
 
 
+@dataclass(frozen=True)
+class ReferenceOptions:
+    """Earlier traffic to compare with, and what is an alert."""
+
+    reference: Annotated[
+        Path | None, typer.Option(help="Traffic to compare with, such as a good week.", show_default=False)
+    ] = None
+    reference_lines: Annotated[
+        int | None, typer.Option(help="Compare with the first lines of TRAFFIC: this many.", min=1, show_default=False)
+    ] = None
+    alert_rate: Annotated[
+        float, typer.Option(help="Chance, 0–1, of any alert without a change, over all looks together.")
+    ] = 0.05
+    look_size: Annotated[int, typer.Option(help="Verdicts after which the traffic is compared again.", min=1)] = 500
+    looks_before: Annotated[
+        int, typer.Option(help="Looks of earlier reports with this reference, which have used up their chance.", min=0)
+    ] = 0
+    fail_on_alert: Annotated[bool, typer.Option("--fail-on-alert", help="Exit with code 4 on an alert.")] = False
+
+    def check(self) -> None:
+        """Refuse values that are not possible, or exclude each other, as wrong usage."""
+        if not 0 < self.alert_rate < 1:
+            raise typer.BadParameter(f"{self.alert_rate} is not between 0 and 1.", param_hint="--alert-rate")
+        if self.reference is not None and self.reference_lines is not None:
+            raise typer.BadParameter("Give --reference or --reference-lines, not both.", param_hint="--reference-lines")
+
+    def make_reference(self, old: Observations) -> Reference | None:
+        """The record that the report compares with."""
+        from groundwire.monitor.summary import Reference
+
+        if self.reference is None and self.reference_lines is None:
+            return None
+        name = f"the first {len(old.rows)} scored lines" if self.reference is None else self.reference.name
+        return Reference(old, name, self.alert_rate, self.look_size, self.looks_before)
+
+
+@expand_groups
 def report(
     traffic: Annotated[
         Path,
@@ -52,35 +92,16 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Directory for traffic.html and traffic.json.", file_okay=False)
     ] = None,
-    reference: Annotated[
-        Path | None, typer.Option(help="Traffic to compare with, such as that of a good week.", show_default=False)
-    ] = None,
-    reference_lines: Annotated[
-        int | None, typer.Option(help="Compare with the first lines of TRAFFIC: this many.", min=1, show_default=False)
-    ] = None,
     rate: Annotated[
         float,
         typer.Option(help="Share, 0–1, of the lines to draw and score. The text decides, so it is always the same."),
     ] = 1.0,
-    alert_rate: Annotated[
-        float, typer.Option(help="Chance, 0–1, of any alert without a change, over all looks together.")
-    ] = 0.05,
-    look_size: Annotated[int, typer.Option(help="Verdicts after which the traffic is compared again.", min=1)] = 500,
-    looks_before: Annotated[
-        int, typer.Option(help="Looks of earlier reports with this reference, which have used up their chance.", min=0)
-    ] = 0,
-    fail_on_alert: Annotated[bool, typer.Option("--fail-on-alert", help="Exit with code 4 on an alert.")] = False,
     examples: Annotated[int, typer.Option(help="Worst responses that the page shows.", min=0)] = 20,
-    metrics: options.MetricsOption = None,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    profile: options.ProfileOption = "balanced",
-    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    columns: options.ColumnsOption = None,
-    json: common.SummaryJsonOption = False,
+    *,
+    against: ReferenceOptions,
+    scoring: options.ScoringOptions,
+    summary: common.SummaryOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
     """Estimate how much of a traffic is inconsistent with its knowledge, without labels.
 
@@ -97,35 +118,30 @@ def report(
     common.require_extra()
     from groundwire.evaluate.report.traffic import write_traffic_page
     from groundwire.monitor.observations import Observations
-    from groundwire.monitor.summary import Reference, build_report
+    from groundwire.monitor.summary import build_report
 
-    _check_rates(rate, alert_rate)
-    if reference is not None and reference_lines is not None:
-        raise typer.BadParameter("Give --reference or --reference-lines, not both.", param_hint="--reference-lines")
-    request_options = options.make_options(profile=profile, max_false_positive_rate=max_false_positive_rate)
-    names = options.parse_metrics(metrics)
+    if not 0 < rate <= 1:
+        raise typer.BadParameter(f"{rate} is not above 0 and at most 1.", param_hint="--rate")
+    against.check()
+    request_options, names = scoring.make_options(), scoring.parse_metrics()
     with contextlib.ExitStack() as stack:
-        loader = _Loader(stack, bundle, device, threads, extra, calibration)
-        reader = _Reader(loader, names, request_options, rate, columns)
+        loader = _Loader(stack, engine_options)
+        reader = _Reader(loader, names, request_options, rate, summary.columns)
         old, new = Observations(), Observations(examples)
-        if reference is not None:
-            reader.read(reference, old)
-        lines = reader.read(traffic, new, old, reference_lines or 0)
+        if against.reference is not None:
+            reader.read(against.reference, old)
+        lines = reader.read(traffic, new, old, against.reference_lines or 0)
         fitted = loader.find_calibration()
-    against = None
-    if reference is not None or reference_lines is not None:
-        name = f"the first {len(old.rows)} scored lines" if reference is None else reference.name
-        against = Reference(old, name, alert_rate, look_size, looks_before)
     when = datetime.now(UTC).isoformat(timespec="seconds")
     source = "standard input" if str(traffic) == "-" else traffic.name
-    built = build_report(new, source, when, fitted, rate=rate, lines=lines, reference=against)
+    built = build_report(new, source, when, fitted, rate=rate, lines=lines, reference=against.make_reference(old))
     page = None if out is None else write_traffic_page(built, out)
-    if json:
+    if summary.json:
         print_json(built)
     else:
         with translate_write_errors(STDOUT):
             _print_report(built, page)
-    if fail_on_alert and built.drift is not None and built.drift.alerts:
+    if against.fail_on_alert and built.drift is not None and built.drift.alerts:
         raise typer.Exit(WORSE)
     if built.labels["unscored"]:
         raise typer.Exit(display.EXIT_UNSCORED)
@@ -134,35 +150,24 @@ def report(
 class _Loader:
     """Loads the engine at the first line without a score, and not at all without one."""
 
-    def __init__(
-        self,
-        stack: contextlib.ExitStack,
-        bundle: str,
-        device: str,
-        threads: int | None,
-        extra: list[str] | None,
-        calibration: Path | None,
-    ) -> None:
+    def __init__(self, stack: contextlib.ExitStack, engine_options: options.EngineOptions) -> None:
         self._stack = stack
-        self._bundle, self._device, self._threads, self._extra = bundle, device, threads, extra
-        self._calibration = calibration
+        self._options = engine_options
         self._engine: Engine | None = None
 
     def load(self) -> Engine:
         if self._engine is None:
-            self._engine = self._stack.enter_context(
-                options.load_engine(self._bundle, self._device, self._threads, self._extra, self._calibration)
-            )
+            self._engine = self._stack.enter_context(self._options.open())
         return self._engine
 
     def find_calibration(self) -> Calibration | None:
         """That of the engine, or the one it would have."""
         if self._engine is not None:
             return self._engine.core.calibration
-        if self._calibration is not None:
-            return Calibration.load(self._calibration)
-        with options.refuse_absent_bundles(self._bundle, None):
-            return Bundle.open(self._bundle).manifest.calibration
+        if self._options.calibration is not None:
+            return Calibration.load(self._options.calibration)
+        with options.refuse_absent_bundles(self._options.bundle, None):
+            return Bundle.open(self._options.bundle).manifest.calibration
 
 
 class _Reader:
@@ -277,13 +282,6 @@ def _read_score(given: Any) -> Score:
         return msgspec.convert(given, Score)
     except (msgspec.ValidationError, ValueError, TypeError) as error:
         raise InvalidRequest(f"score is no score of Groundwire: {error}. Leave it out to score the line.") from error
-
-
-def _check_rates(rate: float, alert_rate: float) -> None:
-    if not 0 < rate <= 1:
-        raise typer.BadParameter(f"{rate} is not above 0 and at most 1.", param_hint="--rate")
-    if not 0 < alert_rate < 1:
-        raise typer.BadParameter(f"{alert_rate} is not between 0 and 1.", param_hint="--alert-rate")
 
 
 def _print_report(report: TrafficReport, page: Path | None) -> None:

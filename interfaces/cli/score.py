@@ -25,6 +25,7 @@ from groundwire.files.resuming import digest_request, is_final
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
+from .groups import expand_groups
 from .output import STDOUT, RowTable, open_output
 from .resume import DONE_BEFORE, Resume
 
@@ -76,6 +77,7 @@ class _Pending(NamedTuple):
     key: str
 
 
+@expand_groups
 def score_file(
     source: Annotated[
         Path,
@@ -86,21 +88,11 @@ def score_file(
         ),
     ],
     out: options.OutOption = None,
-    metrics: options.MetricsOption = None,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    profile: options.ProfileOption = "balanced",
-    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    decoding: options.DecodingOption = "beam",
-    questions: options.QuestionsOption = "single",
-    personal: options.PersonalOption = False,
-    deadline_ms: options.DeadlineOption = None,
-    columns: options.ColumnsOption = None,
-    shard: options.ShardOption = None,
-    json: options.JsonOption = None,
+    *,
+    scoring: options.ScoringOptions,
+    questions: options.QuestionOptions,
+    input_options: options.InputOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
     """Score a file of responses against their knowledge.
 
@@ -116,9 +108,8 @@ def score_file(
         groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
     """
     errors = display.error_console()
-    request_options = options.make_options(decoding, questions, personal, deadline_ms, profile, max_false_positive_rate)
-    metric_names = options.parse_metrics(metrics)
-    chosen = options.parse_shard(shard)
+    request_options = scoring.make_options(questions)
+    metric_names = scoring.parse_metrics()
     table_file = out if out is not None and out.suffix == ".parquet" else None
     if table_file is not None:
         with options.refuse_value("--out"):
@@ -126,17 +117,17 @@ def score_file(
         out = table_file.with_name(f"{table_file.name}.jsonl")
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        lines = chosen.select(stack.enter_context(options.open_lines(source, columns)))
-        output = open_output(out, ScoreEntry, source, json)
+        lines = stack.enter_context(input_options.open(source))
+        output = open_output(out, ScoreEntry, source, input_options.json)
         if output is not None:
             stack.callback(output.close)
-        engine = stack.enter_context(options.load_engine(bundle, device, threads, extra, calibration))
+        engine = stack.enter_context(engine_options.open())
         names = options.choose_metrics(engine, metric_names)
         resume = Resume(output, source, errors)
         resume.check(engine.plan(names, request_options).signature)
         # Without --metrics the verdict says what all metrics together say, and none of them has a column.
         has_verdict = engine.core.calibration is not None
-        table = _ScoreTable(names if metrics or not has_verdict else (), has_verdict=has_verdict)
+        table = _ScoreTable(names if scoring.metrics or not has_verdict else (), has_verdict=has_verdict)
         pending: deque[_Pending] = deque()
 
         def read_requests() -> Iterator[Request]:

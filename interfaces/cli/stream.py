@@ -18,27 +18,22 @@ from groundwire.guard.records import Blocked
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
+from .groups import expand_groups
 from .output import STDOUT, print_json
 
-PIECE = 4096
+READ_BYTES = 4096
 """Bytes that are read at most at a time."""
 _DEFAULTS = Policy()
 
 
+@expand_groups
 def stream(
     source: Annotated[Path | None, typer.Argument(help="The text; standard input if left out, or -.")] = None,
-    knowledge: Annotated[
-        list[str] | None, typer.Option("--knowledge", "-k", help="A passage of knowledge; repeat for several.")
-    ] = None,
-    history: Annotated[
-        list[str] | None,
-        typer.Option("--history", "-H", help="An utterance before the response; repeat for several, oldest first."),
-    ] = None,
     on: Annotated[
         list[str] | None,
         typer.Option(
             metavar="OUTCOME=ACTION",
-            help=f"What happens to text by its outcome, of {', '.join(OUTCOMES)}: flag, block, redact, or "
+            help=f"The action for text with an outcome ({', '.join(OUTCOMES)}): flag, block, redact, or "
             "fallback:TEXT; repeat for several. Default: unverifiable=flag, and block for all others.",
         ),
     ] = None,
@@ -46,44 +41,36 @@ def stream(
         int, typer.Option(help="Words of a sentence that is not complete, at most.", min=1)
     ] = _DEFAULTS.max_held_words,
     deltas: Annotated[
-        bool, typer.Option("--deltas", help='The input is JSON Lines of pieces: "text" or {"delta": "text"}.')
+        bool, typer.Option("--deltas", help='Each line of the input is JSON: "text" or {"delta": "text"}.')
     ] = False,
-    metrics: options.MetricsOption = None,
-    bundle: options.BundleOption = "compact",
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    profile: options.ProfileOption = "balanced",
-    max_false_positive_rate: options.MaxFalsePositiveRateOption = None,
-    device: options.DeviceOption = "auto",
-    threads: options.ThreadsOption = None,
-    deadline_ms: options.DeadlineOption = None,
+    *,
+    dialogue: options.DialogueOptions,
+    scoring: options.ScoringOptions,
+    engine_options: options.EngineOptions,
 ) -> None:
-    """Check a response while it is written, and say which text may leave.
+    """Check a response while it is written, and say which text may be shown.
 
-    Prints JSON Lines as the text comes: an event `sentence` for each sentence, and `release` with the text that may
-    leave; `early_verdict` when a sentence is inconsistent, `blocked` when nothing more leaves, and `final` with the
-    score of the whole response. The exit code is 3 if the text was blocked or could not be scored.
+    The command prints JSON Lines as the text comes: an event `sentence` for each sentence, and `release` with the text
+    that may be shown; `early_verdict` when a sentence is inconsistent, `blocked` when no more text may be shown, and
+    `final` with the score of the whole response. The exit code is 3 if the text was blocked or could not be scored.
 
         echo "Honey never spoils. It is blue." | groundwire stream -k "Honey keeps for years."
         groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
     """
-    if not knowledge:
-        raise typer.BadParameter("pass the text the response should rest on.", param_hint="--knowledge")
+    knowledge = dialogue.require_knowledge()
     policy = _parse_policy(on or (), max_held_words)
-    request_options = options.make_options(
-        deadline_ms=deadline_ms, profile=profile, max_false_positive_rate=max_false_positive_rate
-    )
-    names = options.parse_metrics(metrics)
-    with options.load_engine(bundle, device, threads, extra, calibration) as engine:
+    request_options = scoring.make_options()
+    names = scoring.parse_metrics()
+    with engine_options.open() as engine:
         names = options.choose_metrics(engine, names)
         with options.refuse_value():
             opened = Guard(engine).open(
-                knowledge, history=history or (), metrics=names, policy=policy, scoring=request_options
+                knowledge, history=dialogue.history or (), metrics=names, policy=policy, scoring=request_options
             )
         blocked = False
         with opened, translate_write_errors(STDOUT), _open(source) as file:
-            for piece in _read_deltas(file) if deltas else _read_text(file):
-                for event in opened.feed(piece):
+            for text in _read_deltas(file) if deltas else _read_text(file):
+                for event in opened.feed(text):
                     print_json(event)
                     blocked = blocked or isinstance(event, Blocked)
                 if opened.is_ended:
@@ -120,24 +107,24 @@ def _open(source: Path | None) -> BinaryIO:
 
 
 def _read_text(file: BinaryIO) -> Iterator[str]:
-    """What has come, as UTF-8; a character that is cut in two waits for its end."""
+    """Decode UTF-8 as it arrives; a character that is cut in two waits for its end."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     read = getattr(file, "read1", file.read)
-    while piece := read(PIECE):
-        yield decoder.decode(piece)
+    while data := read(READ_BYTES):
+        yield decoder.decode(data)
     yield decoder.decode(b"", final=True)
 
 
 def _read_deltas(file: BinaryIO) -> Iterator[str]:
-    """The pieces of JSON Lines, which may cut a character into its surrogate halves."""
+    """Read deltas from JSON Lines; a delta may end within a surrogate pair."""
     for number, line in enumerate(file, 1):
         if not line.strip():
             continue
         try:
-            piece = json.loads(line)
+            event = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InvalidRequest(f"Line {number} is not JSON: {error}.") from error
-        delta = piece.get("delta") if isinstance(piece, dict) else piece
+        delta = event.get("delta") if isinstance(event, dict) else event
         if not isinstance(delta, str):
-            raise InvalidRequest(f'Line {number} is {piece!r:.200}; pass "text" or {{"delta": "text"}}.')
+            raise InvalidRequest(f'Line {number} is {event!r:.200}; pass "text" or {{"delta": "text"}}.')
         yield delta

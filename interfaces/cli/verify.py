@@ -17,6 +17,7 @@ from groundwire.files.sources import open_source, translate_read_errors
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
+from .groups import expand_groups
 from .output import STDOUT, print_json, prints_tables
 from .score import read_request
 
@@ -34,34 +35,26 @@ SHOWN = 20
 """Differences that are printed; --json has all."""
 
 
+@expand_groups
 def verify_packet(
     packet: Annotated[Path, typer.Argument(help="An evidence packet; - is standard input.", metavar="PACKET")],
     texts: Annotated[
         Path | None,
         typer.Option(
-            help="What was scored, where the packet has no texts: a file as for `groundwire score`, in which the line "
-            "with the packet's digests is taken.",
+            help="The scored texts, where the packet has none: a file as for `groundwire score`, of which the line "
+            "with the packet's digests is read.",
         ),
     ] = None,
-    bundle: Annotated[
-        str | None,
-        typer.Option(help="Name or directory of the bundle; that of the packet if left out.", show_default=False),
-    ] = None,
-    extra: options.ExtraOption = None,
-    calibration: options.CalibrationOption = None,
-    device: Annotated[
-        str | None,
-        typer.Option(help="cpu, cuda or tensorrt; that of the packet if left out.", show_default=False),
-    ] = None,
-    threads: options.ThreadsOption = None,
     columns: options.ColumnsOption = None,
     json: options.JsonOption = None,
+    *,
+    engine_options: options.StoredEngineOptions,
 ) -> None:
-    """Score what an evidence packet is about again, and compare everything with the packet.
+    """Score the response of an evidence packet again, and compare everything with the packet.
 
-    The exit code is 0 if all is the same; 4 if the packet was changed since it was made, or if something else is
-    computed with the same versions, bundles and device; and 3 if that could not be seen: without the texts, or where
-    something else was computed and the versions, bundles or device differ, too. What differs is printed.
+    The command prints every difference. The exit code is 0 if there is none; 4 if the packet was changed after it was
+    made, or if the same versions, bundles and device compute another result; and 3 if the comparison is not possible:
+    the texts are absent, or the results differ and the versions, bundles or device differ too.
 
         groundwire verify packet.json
         groundwire verify packet.json --texts traffic.jsonl
@@ -69,9 +62,15 @@ def verify_packet(
     document = _read_packet(packet)
     candidates = [] if texts is None else _read_texts(texts, columns, document)
     names = document.identity.bundle.split("+")
-    first, others = bundle or names[0], extra if bundle or extra else names[1:]
-    chosen = device or document.identity.device
-    with options.load_engine(first, chosen, threads, others, calibration) as engine:
+    has_bundles = engine_options.bundle is not None or engine_options.extra
+    chosen = options.EngineOptions(
+        engine_options.bundle or names[0],
+        engine_options.extra if has_bundles else names[1:],
+        engine_options.device or document.identity.device,
+        engine_options.threads,
+        engine_options.calibration,
+    )
+    with chosen.open() as engine:
         verification = Auditor(engine).verify(document, _choose_request(document, candidates))
     if prints_tables(json):
         with translate_write_errors(STDOUT):

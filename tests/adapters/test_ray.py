@@ -162,8 +162,8 @@ def test_a_run_is_continued_where_it_stopped(cluster: Any, tmp_path: Path) -> No
         score_files(files, out, load=load_fast, rows_per_part=10, metrics=["overlap"])
     with pytest.raises(InvalidRequest, match="has files that are no results"):
         score_files(files, files, **given)
-    with pytest.raises(InvalidRequest, match=r"^metrics='overlap' is one string; pass a list"):
-        score_files(files, out, load=load_fast, metrics="overlap")
+    with pytest.raises(InvalidRequest, match=r"^Unknown metric 'overlop' \(did you mean overlap\?\)"):
+        score_files(files, out, load=load_fast, metrics="overlop")
 
 
 def test_rows_that_failed_are_scored_again(cluster: Any, tmp_path: Path) -> None:

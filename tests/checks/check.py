@@ -5,6 +5,7 @@
     python tests/checks/check.py lint types   some of them
 
 Checks that use one core run beside each other. Tests follow one after another, each on all cores.
+In a set, ``recipes`` runs in CI, and where the recipes or what they build with have changed.
 Every check runs, also after one has failed. The exit code is 1 if any check failed.
 """
 
@@ -95,11 +96,17 @@ TESTS: dict[str, list[str]] = {
     "unit": pytest("tests/unit"),
     "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "groundwire", workers=1),
     "integration": pytest("tests/integration", "tests/adapters"),
-    "training": pytest("tests/recipes"),
+    "recipes": pytest("tests/recipes"),
     # In a process that loads the GPU build of ONNX Runtime; it says that it is skipped where there is none.
     "device": [sys.executable, "-m", "tests.support.cuda_double", *pytest("tests/device", workers=1)[2:]],
 }
 """Checks that use all cores, one after another: what pytest runs, and the scheduler's simulation."""
+
+RECIPES = ("recipes", "tests/recipes", "bundles/packaging/recipes", "export")
+"""Folders on which the check ``recipes`` depends: training takes long and changes seldom."""
+
+RECENT_COMMITS = 20
+"""The commits whose changes of ``RECIPES`` bring its tests into the set ``test``."""
 
 UNMEASURED = ("simulation",)
 """Those that do not count as tests of what they run."""
@@ -169,10 +176,34 @@ def run_coverage(checks: list[str]) -> Outcome:
     return Outcome("coverage", code, seconds, seconds)
 
 
+def needs_recipes() -> bool:
+    """Return whether a set runs ``recipes``: in CI, after a recent change, and where git cannot say what changed."""
+    if os.environ.get("CI"):
+        return True
+    commands = (
+        ["diff", "--name-only", f"HEAD~{RECENT_COMMITS}", "--", *RECIPES],
+        ["status", "--porcelain", "--", *RECIPES],
+    )
+    runs = [
+        subprocess.run([tool("git"), *command], cwd=ROOT, capture_output=True, text=True, check=False)
+        for command in commands
+    ]
+    return any(run.returncode or run.stdout for run in runs)
+
+
+def choose_checks(names: list[str]) -> set[str]:
+    """Return the named checks and those of the named sets; ``recipes`` by its name, or where it is needed."""
+    checks = {check for name in names for check in SETS.get(name, (name,))}
+    if "recipes" in checks and "recipes" not in names and not needs_recipes():
+        print("== recipes: skipped, because nothing that it tests has changed; name it to run it")
+        checks.remove("recipes")
+    return checks
+
+
 def main(names: list[str]) -> int:
     """Run the named checks and sets of checks; 1 if any failed, 2 if a name is unknown."""
     known = [*SINGLE, *TESTS, "coverage"]
-    wanted = {check for name in names for check in SETS.get(name, (name,))}
+    wanted = choose_checks(names)
     if unknown := wanted - set(known):
         print(f"Unknown checks: {', '.join(sorted(unknown))}. Checks: {', '.join(known)}. Sets: {', '.join(SETS)}.")
         return 2

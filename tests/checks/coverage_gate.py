@@ -29,6 +29,9 @@ MINIMUM: dict[str, float] = {
 }
 """Per folder, per cent of its lines and branches together, as Coverage.py counts them with branches."""
 
+OF_CHECK = {"recipes": "recipes"}
+"""Folders that one check alone covers; they have no minimum where it did not run."""
+
 
 @dataclass(frozen=True)
 class Share:
@@ -73,9 +76,11 @@ def sum_shares(folder: str, files: list[Share]) -> Share:
     return Share(folder, sum(file.covered for file in below), sum(file.total for file in below))
 
 
-def find_failures(files: list[Share]) -> Iterator[str]:
+def find_failures(files: list[Share], checks: list[str]) -> Iterator[str]:
     """Print the table; yield the folders below their minimum, each with its least covered files."""
     for folder, minimum in MINIMUM.items():
+        if folder in OF_CHECK and OF_CHECK[folder] not in checks:
+            continue
         share = sum_shares(folder, files)
         failed = share.total == 0 or share.percent < minimum
         print(f"{folder:<20} {share.percent:6.2f} %   at least {minimum:.0f} %{'   FAILED' if failed else ''}")
@@ -102,4 +107,4 @@ def main(checks: list[str]) -> int:
             return code
     files = json.loads(report.read_text(encoding="utf-8"))["files"]
     shares = [read_share(Path(name).as_posix(), file) for name, file in files.items()]
-    return int(bool(list(find_failures(shares))))
+    return int(bool(list(find_failures(shares, checks))))

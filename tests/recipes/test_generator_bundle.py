@@ -124,7 +124,7 @@ def test_the_stages_are_those_that_made_the_checkpoint(checkpoints: Path) -> Non
     [
         ("facebook/bart-large", r"was trained from facebook/bart-large, which is neither .*lm nor"),
         ("CKPT/generator", "was trained from CKPT/generator, which is neither"),
-        ("CKPT/begun", "begun is no finished checkpoint; train it with"),
+        ("CKPT/begun", "begun is not a finished checkpoint; train it with"),
     ],
 )
 def test_a_checkpoint_of_unknown_licence_is_refused(tmp_path: Path, base: str, problem: str) -> None:

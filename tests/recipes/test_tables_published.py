@@ -10,7 +10,7 @@ from groundwire.recipes.papers import TABLES, fill_tables, iterate_figures, rend
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.paper_runs import measured
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "reproduce.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "reproduce.md"
 
 
 def published(table: str) -> dict[tuple[str, str], float]:

@@ -72,7 +72,7 @@ class Server:
 @contextlib.contextmanager
 def start_server(*options: str, threads: int | None = 1, **environment: str) -> Iterator[Server]:
     """A server on a free port, with one thread; None for all that are usable."""
-    command = [sys.executable, "-m", "groundwire.service", "--port", "0", *options]
+    command = [sys.executable, "-m", "groundwire", "serve", "--port", "0", *options]
     command += [] if threads is None else ["--threads", str(threads)]
     process = subprocess.Popen(
         command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True

@@ -16,6 +16,7 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Timings
 from groundwire.engine.schema.validation import make_history, make_response, make_triples
 from groundwire.engine.signature import signature
+from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
@@ -217,10 +218,15 @@ def check_roles(core: Core, name: str, *roles: str) -> None:
 def _make_context(response: Any, history: Any, knowledge: Any, hops: int, options: Options) -> Context:
     text, turns = make_response(response, options), make_history(history, options)
     is_graph = isinstance(knowledge, KnowledgeGraph)
-    graph = knowledge if is_graph else KnowledgeGraph.from_triples(make_triples(knowledge))
+    graph = knowledge if is_graph else _make_graph(knowledge)
     if not len(graph):
         raise InvalidRequest("knowledge is empty; pass the triples or the graph that the response should rest on.")
     return build_context(graph, text, turns, hops, all_triples=not is_graph)
+
+
+def _make_graph(knowledge: Any) -> KnowledgeGraph:
+    triples = check_sequence("knowledge", knowledge, "triples, or a KnowledgeGraph, read with KnowledgeGraph.load")
+    return KnowledgeGraph.from_triples(make_triples(triples, "knowledge"))
 
 
 def _make_critique(context: Context, result: CritiqueResult, timings: Timings, signature: str) -> Critique:

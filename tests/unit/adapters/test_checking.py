@@ -115,6 +115,6 @@ def test_a_greeting_has_no_number() -> None:
 
 
 def test_a_package_that_is_absent_is_named_with_its_extra() -> None:
-    reason = r"integrations\.llama_index .*pip install 'groundwire\[llama-index\]'"
+    reason = r"adapters\.llama_index .*pip install 'groundwire\[llama-index\]'"
     with pytest.raises(ImportError, match=reason), needs("llama-index"):
         importlib.import_module("a_package_that_does_not_exist")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import tomllib
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from groundwire.cli.bench import bench
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 from groundwire.evaluate.speed.dialogues import EXAMPLES, read_examples, vary_requests
 from groundwire.evaluate.speed.measure import Speed
 from groundwire.evaluate.speed.records import Report
@@ -28,8 +26,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(autouse=True)
 def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(cls: type[Engine], bundle: str, device: str, *, cache_bytes: int, **_: Any) -> Engine:
-        return cls(world(), cache_bytes=cache_bytes)
+    def load(cls: type[Engine], bundle: str, device: str, *, options: LoadOptions, **_: Any) -> Engine:
+        assert options.cache_bytes == 0
+        return cls(world(), options)
 
     monkeypatch.setattr(Engine, "load", classmethod(load))
 
@@ -103,7 +102,9 @@ def test_responses_without_a_result_are_counted_and_the_exit_code_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = world(nli=lambda call: ModelError("The graph is broken."))
-    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(broken, cache_bytes=0)))
+    monkeypatch.setattr(
+        Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(broken, LoadOptions(cache_bytes=0)))
+    )
     result = run("--metrics", "nli", "--out", tmp_path / "bench.json")
     assert result.exit_code == 3, result.output
     statuses = read(tmp_path / "bench.json").results.latency[0].statuses
@@ -144,9 +145,3 @@ def test_the_built_in_dialogues_are_the_examples() -> None:
 def test_varied_requests_are_all_different() -> None:
     texts = [request.response for request in islice(vary_requests(read_examples()), 12_000)]
     assert len(set(texts)) == 12_000
-
-
-def test_the_command_is_installed() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    module, _, name = project["entry-points"]["groundwire.commands"]["bench"].partition(":")
-    assert getattr(importlib.import_module(module), name) is bench

@@ -188,10 +188,7 @@ def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkey
     assert result.exit_code == 0, result.output
     fitted = Calibration.load(out)
     assert msgspec.json.decode(result.stdout, type=Calibration) == fitted
-    load = lambda cls, *args, calibration=None, **kwargs: cls(  # noqa: E731
-        world(), calibration=calibration and Calibration.load(calibration)
-    )
-    monkeypatch.setattr(Engine, "load", classmethod(load))
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, options, **kwargs: cls(world(), options)))
     score = run("score", path, "--calibration", out, "--json").stdout.splitlines()[0]
     explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--calibration", out).stdout
     for verdict in (json.loads(score)["score"]["verdict"], json.loads(explained)["verdict"]):

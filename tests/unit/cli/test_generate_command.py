@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from groundwire.cli import app
-from groundwire.engine import Engine, InvalidRequest
+from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.runtime import bundle
 from groundwire.runtime.manifest import Manifest, ResponseGeneratorRole, Role
 from groundwire.runtime.upgrade import SCHEMA
@@ -51,7 +51,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What the command loads is the fake; the arguments are kept."""
     seen: list[tuple[Any, ...]] = []
 
-    def load(bundle: Any, device: str, *, threads: int | None, extra: Any, calibration: Path | None) -> Engine:
+    def load(bundle: Any, device: str, *, threads: int | None, extra: Any, options: LoadOptions) -> Engine:
         seen.append((bundle, device, threads, list(extra)))
         return make_engine()
 

@@ -1,4 +1,4 @@
-"""``groundwire refine`` and ``groundwire critique`` on the fake world of films."""
+"""``groundwire refine`` on the fake world of films."""
 
 from __future__ import annotations
 
@@ -102,13 +102,14 @@ def test_feqa_is_measured_before_and_after(loaded: list[tuple[Any, ...]], films:
 
 def test_critique_marks_and_changes_nothing(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", WRONG, RIGHT, CHAT)
-    result = run("critique", source, "--graph", films, "--table")
+    result = run("refine", source, "--graph", films, "--critique", "--table")
     assert "⟦James Cameron⟧" in result.output
     assert "“James Cameron” 0.90" in result.output
     assert "without an entity" in " ".join(result.output.replace("│", " ").split())
-    rows = [json.loads(line) for line in run("critique", source, "-g", films, "--json").stdout.splitlines()]
+    rows = [json.loads(line) for line in run("refine", source, "-g", films, "--critique", "--json").stdout.splitlines()]
     critiques = [Critique.from_json(json.dumps(row["critique"])) for row in rows]
     assert [critique.hallucinated for critique in critiques] == [True, False, None]
+    assert "which --critique does not make" in usage_error(run("refine", source, "-g", films, "--critique", "--feqa"))
 
 
 def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:
@@ -207,8 +208,7 @@ def test_options_reach_the_engine(loaded: list[tuple[Any, ...]], films: Path, tm
     )
 
 
-@pytest.mark.parametrize("command", ["refine", "critique"])
-def test_help_has_an_example(command: str) -> None:
-    result = run(command, "--help")
+def test_help_has_an_example() -> None:
+    result = run("refine", "--help")
     assert result.exit_code == 0
-    assert f"groundwire {command} examples/graph_dialogues.jsonl" in " ".join(result.output.split())
+    assert "groundwire refine examples/graph_dialogues.jsonl" in " ".join(result.output.split())

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from groundwire.cli import app as engine_app
 from groundwire.cli.report import report
-from groundwire.engine import Engine, InvalidRequest
+from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.evaluate.report.traffic import render_traffic
 from groundwire.monitor.records import TrafficReport
 from groundwire.monitor.summary import Reference, build_report
@@ -31,7 +31,9 @@ YEARS = 40
 
 @pytest.fixture(autouse=True)
 def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=EXACT)))
+    monkeypatch.setattr(
+        Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=EXACT)))
+    )
 
 
 def run(*args: object, text: str | bytes | None = None) -> Result:

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from groundwire.cli import app, main
-from groundwire.engine import Engine, ModelError, Score
+from groundwire.engine import Engine, LoadOptions, ModelError, Score
 from groundwire.runtime import bundle
 from groundwire.runtime.calibration import Feature, HeldOut, OrderStatistics
 from groundwire.runtime.errors import BundleError, OutputError
@@ -269,7 +269,9 @@ def test_a_table_says_what_the_numbers_of_the_verdict_are(tmp_path: Path, monkey
     source = write(tmp_path / "in.jsonl", GOOD)
     legend = "Verdict: the probability that the knowledge supports the response"
     assert legend not in run("score", str(source), "--table").output
-    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=CALIBRATION)))
+    monkeypatch.setattr(
+        Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=CALIBRATION)))
+    )
     threshold = CALIBRATION.fusions[0].profiles["strict"].threshold
     shown = " ".join(run("score", str(source), "--table", "--profile", "strict").output.split())
     assert f"{legend}; consistent from {threshold:.2f} on, profile strict." in shown
@@ -286,7 +288,9 @@ def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
         fusion, held_out=HeldOut(consistent=record, inconsistent=record), features=(*fusion.features, missing)
     )
     calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
-    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=calibration)))
+    monkeypatch.setattr(
+        Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=calibration)))
+    )
     source = str(write(tmp_path / "in.jsonl", GOOD, WRONG))
     given = ("--max-false-positive-rate", "0.1")
     shown = " ".join(run("score", source, "--table", *given).output.split())
@@ -303,7 +307,9 @@ def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
 def test_a_table_says_the_verdict_first_and_the_metrics_that_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=CALIBRATION)))
+    monkeypatch.setattr(
+        Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=CALIBRATION)))
+    )
     source = write(tmp_path / "in.jsonl", GOOD)
     for given, titles in (((), ["line", "verdict"]), (("--metrics", "q2"), ["line", "verdict", "q2"])):
         shown = run("score", str(source), "--table", *given).output
@@ -317,7 +323,7 @@ def test_options_reach_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def load(cls: type[Engine], *args: Any, **kwargs: Any) -> Engine:
         loaded.append((args, kwargs))
-        return cls(world(), calibration=CALIBRATION)
+        return cls(world(), LoadOptions(calibration=CALIBRATION))
 
     monkeypatch.setattr(Engine, "load", classmethod(load))
     mine = tmp_path / "mine.json"
@@ -325,7 +331,9 @@ def test_options_reach_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     given = ("--threads", "2", "--extra", "nph", "--extra", "mine", "--calibration", str(mine), "--profile", "strict")
     texts = (str(write(tmp_path / "in.jsonl", GOOD)),) if command == "score" else ("Elvis.", "-k", "Elvis.")
     result = run(command, *texts, *given, "--bundle", "b", "--device", "cpu", "--json")
-    assert loaded == [(("b", "cpu"), {"threads": 2, "extra": ("nph", "mine"), "calibration": mine})]
+    assert loaded == [
+        (("b", "cpu"), {"threads": 2, "extra": ("nph", "mine"), "options": LoadOptions(calibration=mine)})
+    ]
     record = json.loads(result.stdout)
     assert record.get("score", record)["verdict"]["profile"] == "strict"
 
@@ -506,7 +514,6 @@ def test_help_and_version() -> None:
         "explain",
         "generate",
         "stream",
-        "critique",
         "refine",
         "doctor",
         "evaluate",

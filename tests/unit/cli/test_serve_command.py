@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import socket
 import sys
-import tomllib
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -14,15 +13,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from groundwire.cli.serve import serve, ui
+from groundwire.cli.serve import serve
 from groundwire.engine import InvalidRequest
 from groundwire.service import server
 from groundwire.service.settings import HINTS, NOT_OPTIONS, Settings
-from tests.support.offline import ROOT
 
 PROGRAM = typer.Typer()
 PROGRAM.command("serve")(serve)
-PROGRAM.command("ui")(ui)
 PROGRAM.command("other")(lambda: None)
 
 
@@ -76,11 +73,6 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
     assert (code, "pip install 'groundwire[serve]'" in text) == (1, True)
 
 
-def test_the_program_has_the_command() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["entry-points"]["groundwire.commands"]["serve"] == f"{serve.__module__}:serve"
-
-
 def test_a_port_in_use_is_an_error() -> None:
     with server.listen(Settings(port=0)) as listener:
         port = listener.getsockname()[1]
@@ -101,8 +93,8 @@ def test_the_page_is_opened_when_the_server_listens(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(server, "run", run)
     monkeypatch.setattr(webbrowser, "open", opened.append)
-    for options in (["--port", "1234"], ["--no-browser"]):
-        result = CliRunner().invoke(PROGRAM, ["ui", *options])
-        assert (result.exit_code, result.stdout) == (0, "http://127.0.0.1:1234/ui\n")
+    assert invoke("--open", "--port", "1234") == (0, "http://127.0.0.1:1234/ui\n")
     assert opened == ["http://127.0.0.1:1234/ui"]
-    assert [(given.host, given.port) for given in settings] == [("127.0.0.1", 1234), ("127.0.0.1", 0)]
+    assert settings == [Settings(port=1234)]
+    code, text = invoke("--open", "--no-ui")
+    assert (code, "the settings leave the page /ui out" in text) == (2, True)

@@ -79,6 +79,12 @@ def test_the_results_of_all_shards_are_those_of_one_run(tmp_path: Path) -> None:
     assert sorted(parts, key=lambda entry: entry["line"]) == whole
 
 
+def test_a_limit_ends_the_input(tmp_path: Path) -> None:
+    source = write(tmp_path / "in.jsonl", ROWS)
+    lines = run(str(source), "--limit", "3", "--shard", "2/2", "--json").stdout.splitlines()
+    assert [json.loads(line)["line"] for line in lines] == [2, 4, 6]
+
+
 def test_parquet_is_written_when_the_run_is_complete(tmp_path: Path) -> None:
     source, out = write(tmp_path / "in.jsonl", ROWS), tmp_path / "scores.parquet"
     for _ in range(2):

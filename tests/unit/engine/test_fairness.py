@@ -177,7 +177,7 @@ def test_weights_are_numbers_above_zero(weights: Any) -> None:
 def test_statistics_say_what_an_engine_does_and_did() -> None:
     with Engine(world()) as engine:
         seen = []
-        engine.observe_batches(lambda *batch: seen.append(engine.statistics()))
+        engine.core.observe_batches(lambda *batch: seen.append(engine.statistics()))
         assert engine.statistics().finished == 0
         for _ in range(2):
             engine.score("It is old.", "It is old.", metrics=["nli"])

@@ -10,8 +10,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from groundwire import engine as door
-from groundwire.engine import DeviceError, Engine, InvalidRequest, LoadOptions, MetricResult, Options, Request, Score
+from groundwire.engine import (
+    BundleError,
+    DeviceError,
+    Engine,
+    InvalidRequest,
+    LoadOptions,
+    MetricResult,
+    Options,
+    Request,
+    Score,
+)
 from groundwire.engine.schema.options import NliOptions, Q2Options
 from groundwire.engine.schema.validation import make_request
 from groundwire.generation import BeamSearch, GenerationOptions, Greedy, Sampling
@@ -106,7 +115,7 @@ def test_score_many_reads_no_further_ahead_than_it_must() -> None:
         (["overlapp"], r"Unknown metric 'overlapp' \(did you mean overlap\?\); known are q2"),
         (["psychic"], "Unknown metric 'psychic'; known are q2"),
         ([], "metrics is empty"),
-        ("q2", "one string"),
+        ("psychic", "Unknown metric 'psychic'; known are q2"),
         ({"q2", "nli"}, "metrics is a set, which has no order; pass a list of names"),
         ({"q2": 1}, "metrics is dict"),
         (["q2", None], "metrics has None, which is no name"),
@@ -172,14 +181,13 @@ LOAD: list[tuple[dict[str, Any], str]] = [
     ({"threads": "2"}, "threads is '2'; allowed are whole numbers from 1"),
     ({"threads": 2.5}, "threads is 2.5"),
     ({"threads": True}, "threads is True"),
-    ({"precision": ["int8"]}, "precision is list"),
     ({"extra": 3}, "extra is int; pass a list of bundles"),
     ({"extra": None}, "extra is NoneType"),
     ({"extra": [3]}, r"extra\[0\] is int; pass a string or a path"),
     ({"bundle": 3}, "bundle is int; pass a string or a path"),
-    ({"calibration": 0}, "calibration is int"),
-    ({"max_waiting": "3"}, "max_waiting is '3'"),
-    ({"cache_bytes": None}, "cache_bytes is None; allowed are whole numbers from 0"),
+    ({"options": {"max_waiting": 3}}, r"options is dict; pass LoadOptions\(…\), or None"),
+    ({"options": Options()}, r"options is Options; pass LoadOptions\(…\)"),
+    ({"options": LoadOptions(precision=["int8"])}, "precision is list"),  # type: ignore[arg-type]
 ]
 
 
@@ -197,8 +205,35 @@ def test_a_device_of_another_type_is_named() -> None:
 def test_an_engine_is_made_of_a_runtime() -> None:
     with pytest.raises(InvalidRequest, match=r"runtime is 'compact'; .* Engine\.load"):
         Engine("compact")  # type: ignore[arg-type]
-    with pytest.raises(InvalidRequest, match="calibration is str; pass a Calibration"):
-        Engine(world(), LoadOptions(calibration="mine.json"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match=r"options is dict; pass LoadOptions\(…\), or None"):
+        Engine(world(), {"max_waiting": 3})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"calibration": 0}, "calibration is int; pass a string or a path"),
+        ({"max_waiting": "3"}, "max_waiting is '3'"),
+        ({"max_waiting": 0}, "max_waiting is 0; allowed are whole numbers from 1"),
+        ({"cache_bytes": None}, "cache_bytes is None; allowed are whole numbers from 0"),
+        ({"cache_bytes": -1}, "cache_bytes is -1; allowed are whole numbers from 0"),
+        ({"tenant_weights": {"shop": 0}}, "tenant_weights"),
+    ],
+)
+def test_a_bad_load_option_is_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        LoadOptions(**settings)
+
+
+def test_a_calibration_that_is_absent_is_named() -> None:
+    with pytest.raises(BundleError, match=r"calibration absent\.json cannot be read"):
+        LoadOptions(calibration="absent.json")
+
+
+def test_one_metric_may_be_given_by_its_name() -> None:
+    with Engine(world()) as engine:
+        assert tuple(engine.score("Elvis sang.", "Elvis sang.", metrics="nli").metrics) == ("nli",)
+        assert engine.plan("nli").names == ("nli",)
 
 
 @pytest.mark.parametrize(
@@ -274,14 +309,3 @@ def test_the_signature_names_what_is_not_default() -> None:
         other = engine.score("a", "b", options=Options(q2=Q2Options(nli=False), deadline_ms=1e6)).signature
     assert plain.endswith("|bundle:fake@000000000000|precision:fp32|device:cpu|metrics:q2|options:default")
     assert other.endswith("options:q2.nli=False")
-
-
-def test_all_is_what_the_door_exports() -> None:
-    public = {
-        name
-        for name, value in vars(door).items()
-        if (not name.startswith("_") and getattr(value, "__module__", "").startswith("groundwire"))
-        or name in ("METRICS", "GROUPS")
-    }
-    assert set(door.__all__) == public
-    assert door.__all__ == sorted(door.__all__, key=lambda name: (name.islower(), not name.isupper(), name))

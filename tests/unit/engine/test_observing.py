@@ -17,7 +17,7 @@ def test_every_batch_is_observed() -> None:
 
     runtime = world()
     with Engine(runtime) as engine:
-        engine.observe_batches(observe)
+        engine.core.observe_batches(observe)
         engine.score("Honey is sweet.", "Honey.", metrics=["nli", "verifiability"])
     assert sorted(seen) == sorted((role, len(calls)) for role, calls in runtime.batches)
     assert seen
@@ -28,9 +28,9 @@ def test_a_watcher_that_fails_disturbs_nothing(caplog: pytest.LogCaptureFixture)
         raise ValueError("no room for numbers")
 
     with Engine(world()) as engine:
-        engine.observe_batches(fail)
+        engine.core.observe_batches(fail)
         assert engine.score("Honey is sweet.", "Honey.", metrics=["nli"]).status == "scored"
-        engine.observe_batches(None)
+        engine.core.observe_batches(None)
         assert engine.score("Honey is golden.", "Honey.", metrics=["nli"]).status == "scored"
         assert engine.core.is_open
     assert "no room for numbers" in caplog.text

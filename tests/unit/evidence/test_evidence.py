@@ -201,7 +201,7 @@ def run(*args: object) -> Result:
 
 @pytest.fixture
 def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    load = classmethod(lambda cls, *args, **kwargs: cls(world(), calibration=CALIBRATION))
+    load = classmethod(lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=CALIBRATION)))
     monkeypatch.setattr(Engine, "load", load)
 
 

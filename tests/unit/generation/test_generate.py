@@ -233,17 +233,21 @@ def test_what_happens_to_a_valid_request_is_a_status(history: list[str], status:
         ({"seed": -1}, "seed is -1"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0; allowed are whole numbers from 1 to 1023"),
         ({"metrics": ["pmu"]}, "Unknown metric 'pmu'"),
-        ({"generation": {"alpha": 1}}, "generation is dict; pass GenerationOptions"),
+        ({"method": Sampling(), "seed": 7}, r"seed=7 is given beside method=Sampling\(…\); set it in Sampling"),
+        ({"method": BeamSearch(), "max_new_tokens": 5}, "max_new_tokens=5 is given beside method=BeamSearch"),
+        ({"options": {"alpha": 1}}, "options is dict; pass GenerationOptions"),
+        ({"options": 0}, "options is int; pass GenerationOptions"),
     ],
 )
 def test_unusable_input(given: dict[str, Any], problem: str) -> None:
     request = {"knowledge": KNOWLEDGE, "history": HISTORY} | given
     texts = request.pop("knowledge"), request.pop("history")
     metrics = request.pop("metrics", None)
-    generation = request.pop("generation", None) or GenerationOptions(**request)
+    options = request.pop("options", None)
+    options = GenerationOptions(**request) if options is None else options
     with make_engine() as engine:
         with pytest.raises(InvalidRequest, match=problem):
-            Generator(engine).generate(*texts, generation, metrics=metrics)
+            Generator(engine).generate(*texts, options, metrics=metrics)
         assert list_calls(engine) == [], "nothing is run for a request that cannot be used"
 
 

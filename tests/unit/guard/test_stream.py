@@ -411,7 +411,7 @@ def test_a_coroutine_function_needs_asyncio(engine: Engine) -> None:
         return "Honey is golden."
 
     stream = open_stream(engine, Policy(inconsistent=Regenerate(rewrite)))
-    with pytest.raises(InvalidRequest, match="use afeed"):
+    with pytest.raises(InvalidRequest, match="is a coroutine function; use afeed and afinish"):
         stream.feed("Honey is blue. It ")
 
 
@@ -583,7 +583,7 @@ def test_after_the_streams_deadline_nothing_is_checked(engine: Engine) -> None:
     ],
 )
 def test_unusable_text_is_refused_and_not_taken(engine: Engine, piece: Any, message: str) -> None:
-    stream = open_stream(engine, options=Options(max_response_chars=99))
+    stream = open_stream(engine, scoring=Options(max_response_chars=99))
     stream.feed("So")
     with pytest.raises(InvalidRequest, match=message):
         stream.feed(piece)
@@ -631,9 +631,9 @@ def test_a_stream_without_words_has_no_score(engine: Engine) -> None:
         ({"policy": Policy(max_held_ms=0)}, "max_held_ms is 0; allowed are numbers above 0"),
         ({"policy": Policy(max_held_ms=None)}, "max_held_ms is None"),  # type: ignore[arg-type]
         ({"policy": Policy(deadline_ms=float("inf"))}, "deadline_ms is inf"),
-        ({"options": Options(q2=Q2Options(spans=((0, 1),)))}, "Q2Options.spans is given"),
+        ({"scoring": Options(q2=Q2Options(spans=((0, 1),)))}, "Q2Options.spans is given"),
         ({"history": "x"}, "history is one string"),
-        ({"metrics": "nli"}, "metrics='nli' is one string"),
+        ({"metrics": "psychic"}, "Unknown metric 'psychic'"),
     ],
 )
 def test_a_stream_that_cannot_be_opened(engine: Engine, settings: dict[str, Any], message: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.engine import Engine, EngineClosed, InvalidRequest, Options, Overloaded, StreamClosed
+from groundwire.engine import Engine, EngineClosed, InvalidRequest, LoadOptions, Options, Overloaded, StreamClosed
 from groundwire.guard import Blocked, FinalEvent, Guard, Policy, Regenerate, Release, SentenceEvent
 from groundwire.guard.core import AT_ONCE
 from groundwire.guard.records import Event
@@ -37,9 +37,9 @@ class Gate:
 
 
 @contextmanager
-def open_engine(**settings: Any) -> Iterator[tuple[Engine, Gate]]:
+def open_engine(options: LoadOptions | None = None) -> Iterator[tuple[Engine, Gate]]:
     gate = Gate()
-    with Engine(world(nli=gate.classify), **settings) as engine:
+    with Engine(world(nli=gate.classify), options) as engine:
         try:
             yield engine, gate
         finally:
@@ -101,7 +101,7 @@ def test_one_thread_feeds_at_a_time() -> None:
 def test_a_check_that_takes_too_long_has_no_verdict(bound: str) -> None:
     options = Options(deadline_ms=20) if bound == "options" else None
     policy = {"held": Policy(max_held_ms=20), "stream": Policy(deadline_ms=50), "options": Policy()}[bound]
-    with open_engine() as (engine, _), open_stream(engine, policy, options=options) as stream:
+    with open_engine() as (engine, _), open_stream(engine, policy, scoring=options) as stream:
         event, blocked = stream.feed("Honey is slow. It")
         assert isinstance(event, SentenceEvent)
         assert isinstance(blocked, Blocked)
@@ -110,7 +110,8 @@ def test_a_check_that_takes_too_long_has_no_verdict(bound: str) -> None:
 
 
 def test_when_the_engine_is_full_the_text_is_held_for_the_next_call() -> None:
-    with open_engine(max_waiting=1) as (engine, gate), ThreadPoolExecutor(1) as pool, open_stream(engine) as stream:
+    options = LoadOptions(max_waiting=1)
+    with open_engine(options) as (engine, gate), ThreadPoolExecutor(1) as pool, open_stream(engine) as stream:
         other = pool.submit(engine.score, "so slow", KNOWLEDGE, metrics=METRICS)
         assert gate.asked.wait(60)
         with pytest.raises(Overloaded):

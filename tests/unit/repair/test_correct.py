@@ -1,4 +1,4 @@
-"""``Engine.correct`` on fake models: what is written, what is refused, and what never changes."""
+"""``Corrector.correct`` on fake models: what is written, what is refused, and what never changes."""
 
 from __future__ import annotations
 
@@ -245,8 +245,8 @@ def test_cancelling_the_task_cancels_the_request() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_drafts": 0}, "max_drafts"),
-        ({"remove_sentences": "no"}, "allowed are True and False"),
+        ({"options": CorrectOptions(max_drafts=0)}, "max_drafts"),
+        ({"options": CorrectOptions(remove_sentences="no")}, "remove_sentences is 'no'"),
         ({"knowledge": ()}, "knowledge is empty"),
         ({"response": " "}, "response is empty"),
     ],

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, Options, Triple
-from groundwire.repair import Critic, KnowledgeGraph, Refinement, Refiner
+from groundwire.repair import Critic, CritiqueOptions, KnowledgeGraph, Refinement, RefineOptions, Refiner
 from groundwire.repair.nph.context import find_path
-from groundwire.repair.nph.steps import RefineOptions
 from groundwire.runtime.calls import ClassifyTokens, FindSpans, Retrieve, TextSpan
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
@@ -80,7 +79,7 @@ def test_wrong_names_are_replaced_by_what_the_graph_has(response: str, history: 
 
 
 def test_a_change_names_its_triple_its_score_and_the_runners_up() -> None:
-    (change,) = run("Alien stars James Cameron.", type_aware=False, top=3).changes
+    (change,) = run("Alien stars James Cameron.", options=RefineOptions(type_aware=False, top=3)).changes
     assert (change.old, change.new, change.start, change.end) == ("James Cameron", "Sigourney Weaver", 12, 25)
     assert change.triple == Triple("Alien", "starring", "Sigourney Weaver")
     assert (change.mention.entity, change.mention.probability) == ("James Cameron", pytest.approx(0.9))
@@ -128,7 +127,9 @@ def test_a_swap_of_which_one_end_is_flagged_changes_back_too() -> None:
 
 
 def test_several_wrong_names_are_filled_together_and_differ() -> None:
-    refinement = consistent(run("Alien stars James Cameron. Alien stars Kate Winslet.", type_aware=False))
+    refinement = consistent(
+        run("Alien stars James Cameron. Alien stars Kate Winslet.", options=RefineOptions(type_aware=False))
+    )
     names = [change.new for change in refinement.changes]
     assert len(names) == 2
     assert set(names) <= {"Sigourney Weaver", "John Hurt"}
@@ -163,19 +164,19 @@ def test_no_candidate_reproduces_what_was_flagged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("options", "message"),
     [
-        ({"min_probability": 1.0}, r"best candidate has probability 0\.\d\d, and min_probability is 1\.0"),
-        ({}, "doubts every repair as much"),
+        (RefineOptions(min_probability=1.0), r"best candidate has probability 0\.\d\d, and min_probability is 1\.0"),
+        (RefineOptions(), "doubts every repair as much"),
     ],
 )
-def test_a_repair_that_is_not_good_enough_is_refused(settings: dict[str, Any], message: str) -> None:
+def test_a_repair_that_is_not_good_enough_is_refused(options: RefineOptions, message: str) -> None:
     def lost(call: ClassifyTokens) -> Any:
         """Has forgotten every triple."""
         return critic(ClassifyTokens(call.role, (call.premises[0].split(SEPARATOR)[-1],), call.text))
 
     with Engine(world(critic=lost)) as engine:
-        refinement = Refiner(engine).refine("Alien stars Kate Winslet.", GRAPH, history=ALIEN, **settings)
+        refinement = Refiner(engine).refine("Alien stars Kate Winslet.", GRAPH, history=ALIEN, options=options)
     assert consistent(refinement).status == "refused"
     assert re.search(message, refinement.message), refinement.message
     assert [mention.text for mention in refinement.unresolved] == ["Kate Winslet"]
@@ -192,10 +193,10 @@ def test_nothing_near_of_the_right_kind_is_refused() -> None:
 
 
 def test_what_is_of_another_kind_counts_less_and_a_number_is_no_name() -> None:
-    def asked(**settings: Any) -> tuple[set[str], dict[str, float]]:
+    def asked(options: RefineOptions | None = None) -> tuple[set[str], dict[str, float]]:
         with Engine(world()) as engine:
             refinement = Refiner(engine).refine(
-                "Alien was directed by James Cameron.", GRAPH, history=ALIEN, **settings
+                "Alien was directed by James Cameron.", GRAPH, history=ALIEN, options=options
             )
             assert isinstance(engine.core.runtime, FakeRuntime)
             ((call,),) = [calls for role, calls in engine.core.runtime.batches if role == "retriever"]
@@ -205,7 +206,7 @@ def test_what_is_of_another_kind_counts_less_and_a_number_is_no_name() -> None:
         return {candidate.entity for candidate in call.candidates[0]}, shares
 
     offered, shares = asked()
-    every, plain = asked(type_aware=False)
+    every, plain = asked(RefineOptions(type_aware=False))
     assert {"Ridley Scott", "John Hurt", "Science fiction"} <= offered
     assert every - offered == {"1979"}
     # The retriever weighs the director 8 and the three others 1 each; an actor and a genre count 0.3 of that.
@@ -276,19 +277,20 @@ def recognise(call: FindSpans) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("name", "preferred", "settings"),
+    ("name", "preferred", "options"),
     [
-        ("John Smith", True, {}),
-        ("John Smith", False, {"type_aware": False}),
-        ("James Brown", False, {}),  # the recogniser does not see it
-        ("Heat", False, {}),  # none of the candidates' roles has works
+        ("John Smith", True, RefineOptions()),
+        ("John Smith", False, RefineOptions(type_aware=False)),
+        ("James Brown", False, RefineOptions()),  # the recogniser does not see it
+        ("Heat", False, RefineOptions()),  # none of the candidates' roles has works
     ],
 )
 def test_a_name_that_the_graph_does_not_know_has_the_type_that_is_recognised(
-    name: str, preferred: bool, settings: dict[str, Any]
+    name: str, preferred: bool, options: RefineOptions
 ) -> None:
     with Engine(world(spans=recognise)) as engine:
-        (change,) = Refiner(engine).refine(f"Alien was directed by {name}.", GRAPH, history=ALIEN, **settings).changes
+        response = f"Alien was directed by {name}."
+        (change,) = Refiner(engine).refine(response, GRAPH, history=ALIEN, options=options).changes
     shares = {item.entity: item.probability for item in (change.chosen, *change.runners_up)}
     # The retriever weighs the director 8, two actors and the genre 1 each, and without types the year.
     if preferred:
@@ -297,7 +299,7 @@ def test_a_name_that_the_graph_does_not_know_has_the_type_that_is_recognised(
     elif name == "Heat":
         assert shares["Science fiction"] == pytest.approx(1 / (1 + 0.3 * 10))
     else:
-        assert shares["Science fiction"] == pytest.approx(1 / (12 if settings else 11))
+        assert shares["Science fiction"] == pytest.approx(1 / (11 if options.type_aware else 12))
 
 
 def test_without_a_recogniser_a_name_that_the_graph_does_not_know_has_no_type() -> None:
@@ -310,7 +312,7 @@ def test_candidates_come_from_as_far_as_asked_for() -> None:
     near, far = (GRAPH.neighbourhood(["South Shields"], hops).entities for hops in (1, 2))
     assert "Alien" not in near
     assert "Alien" in far
-    assert run(response, history, hops=2).signature != run(response, history).signature
+    assert run(response, history, options=RefineOptions(hops=2)).signature != run(response, history).signature
 
 
 def test_a_far_candidate_is_justified_by_its_path() -> None:
@@ -380,7 +382,7 @@ def test_loops_and_cycles_are_no_trouble() -> None:
     ring = [("Alien", "starring", "Alien"), ("John Hurt", "born_in", "Alien"), ("Alien", "born_in", "John Hurt")]
     graph = KnowledgeGraph.from_triples([*FILMS, *ring])
     for hops in (1, 2, 3):
-        refinement = run("Alien was directed by James Cameron.", ALIEN, graph, hops=hops)
+        refinement = run("Alien was directed by James Cameron.", ALIEN, graph, options=RefineOptions(hops=hops))
         assert refinement.status in ("refined", "refused")
         assert all(change.chosen.entity != "Alien" for change in refinement.changes)
 
@@ -411,18 +413,12 @@ def test_a_name_with_punctuation_is_replaced_whole() -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"graph": None}, "Pass triples or a graph; neither of them is given"),
-    ({"triples": FILMS}, "both of them is given"),
-    ({"graph": KnowledgeGraph.from_triples([])}, "graph is empty"),
-    ({"graph": None, "triples": ()}, "triples is empty"),
-    ({"graph": "films.tsv"}, "graph is str; pass a KnowledgeGraph, read with KnowledgeGraph.load"),
-    ({"graph": None, "triples": [("a", "b")]}, r"triples\[0\] has 2 parts"),
-    ({"hops": 0}, "hops is 0; allowed are whole numbers from 1"),
-    ({"hops": True}, "hops is True"),
-    ({"hops": 1.5}, r"hops is 1\.5"),
-    ({"top": 0}, "top is 0"),
-    ({"min_probability": 1.5}, r"min_probability is 1\.5; allowed are numbers from 0 to 1"),
-    ({"min_probability": float("nan")}, "min_probability is nan"),
+    ({"knowledge": None}, "knowledge is NoneType; pass triples, or a KnowledgeGraph"),
+    ({"knowledge": KnowledgeGraph.from_triples([])}, "knowledge is empty; pass the triples or the graph"),
+    ({"knowledge": ()}, "knowledge is empty"),
+    ({"knowledge": "films.tsv"}, "knowledge is one string; .* a KnowledgeGraph, read with KnowledgeGraph.load"),
+    ({"knowledge": Path("films.tsv")}, "knowledge is PosixPath; .* a KnowledgeGraph, read with KnowledgeGraph.load"),
+    ({"knowledge": [("a", "b")]}, r"knowledge\[0\] has 2 parts"),
     ({"response": ""}, "response is empty"),
     ({"response": "x" * 20_001}, "response has 20001 characters"),
     ({"history": "Hi!"}, "history is one string"),
@@ -432,24 +428,52 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("change", "message"), BAD, ids=[message for _, message in BAD])
 def test_unusable_input_is_named(change: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {"response": "Alien.", "history": ALIEN, "graph": GRAPH} | change
-    with Engine(world()) as engine, pytest.raises(InvalidRequest, match=message):
-        Refiner(engine).refine(**given)
-    given.pop("top", None)
-    if not {"top", "min_probability"} & change.keys():
-        with Engine(world()) as engine, pytest.raises(InvalidRequest, match=message):
-            Critic(engine).critique(**given)
+    arguments: dict[str, Any] = {"response": "Alien.", "history": ALIEN, "knowledge": GRAPH} | change
+    with Engine(world()) as engine:
+        with pytest.raises(InvalidRequest, match=message):
+            Refiner(engine).refine(**arguments)
+        with pytest.raises(InvalidRequest, match=message):
+            Critic(engine).critique(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"hops": 0}, "hops is 0; Expected `int` >= 1"),
+        ({"hops": True}, "hops is True"),
+        ({"hops": 1.5}, r"hops is 1\.5"),
+        ({"top": 0}, "top is 0"),
+        ({"min_probability": 1.5}, r"min_probability is 1\.5; Expected `float` <= 1"),
+        ({"min_probability": float("nan")}, "min_probability is nan"),
+        ({"veto": "no"}, "veto is 'no'"),
+    ],
+)
+def test_an_unusable_option_is_named(settings: dict[str, Any], message: str) -> None:
+    with Engine(world()) as engine:
+        with pytest.raises(InvalidRequest, match=f"RefineOptions.{message}"):
+            Refiner(engine).refine("Alien.", GRAPH, history=ALIEN, options=RefineOptions(**settings))
+        if settings.keys() <= set(CritiqueOptions.__struct_fields__):
+            with pytest.raises(InvalidRequest, match=f"CritiqueOptions.{message}"):
+                Critic(engine).critique("Alien.", GRAPH, history=ALIEN, options=CritiqueOptions(**settings))
+
+
+def test_options_of_another_kind_are_named() -> None:
+    with Engine(world()) as engine:
+        with pytest.raises(InvalidRequest, match="pass an instance of RefineOptions"):
+            Refiner(engine).refine("Alien.", GRAPH, options=CritiqueOptions())  # type: ignore[arg-type]
+        with pytest.raises(InvalidRequest, match="pass an instance of CritiqueOptions"):
+            Critic(engine).critique("Alien.", GRAPH, options=Options())  # type: ignore[arg-type]
 
 
 def test_a_bundle_without_the_models_is_named() -> None:
     with Engine(fakes.world()) as engine:
-        with pytest.raises(InvalidRequest, match=r"refine needs critic and retriever among .*extra=\['nph'\]"):
+        with pytest.raises(InvalidRequest, match=r"Refiner needs critic and retriever among .*extra=\['nph'\]"):
             Refiner(engine).refine("a", GRAPH)
-        with pytest.raises(InvalidRequest, match="critique needs critic"):
+        with pytest.raises(InvalidRequest, match="Critic needs critic"):
             Critic(engine).critique("a", GRAPH)
     with Engine(FakeRuntime({"critic": critic}, role_info=FACTS)) as engine:
         assert Critic(engine).critique("Alien.", GRAPH).status == "checked"
-        with pytest.raises(InvalidRequest, match="refine needs retriever among"):
+        with pytest.raises(InvalidRequest, match="Refiner needs retriever among"):
             Refiner(engine).refine("Alien.", GRAPH)
 
 
@@ -484,14 +508,15 @@ def test_a_deadline_is_a_status() -> None:
     assert (refinement.status, refinement.response) == ("deadline", "Alien.")
 
 
-def test_the_defaults_are_those_of_the_record() -> None:
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(Engine.refine).parameters.items()
-        if name in RefineOptions.__struct_fields__
-    }
-    assert RefineOptions(**defaults) == RefineOptions()
-    assert defaults.keys() == set(RefineOptions.__struct_fields__)
+def test_without_options_the_defaults_of_the_record_hold() -> None:
+    with Engine(world()) as engine:
+        usual = Refiner(engine).refine("It was directed by James Cameron.", GRAPH, history=ALIEN)
+        same = Refiner(engine).refine(
+            "It was directed by James Cameron.", GRAPH, history=ALIEN, options=RefineOptions(), scoring=Options()
+        )
+    assert (usual.signature, usual.changes) == (same.signature, same.changes)
+    for name in RefineOptions.__struct_fields__:
+        assert f"{name}={getattr(RefineOptions(), name)}" in usual.signature
 
 
 @pytest.mark.parametrize("response", ["It was directed by James Cameron.", "It is long.", "Hello there."])

@@ -1,0 +1,115 @@
+"""The reader's commands, ``python -m groundwire.recipes.reader.command``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.console import Console
+
+from . import pack
+from .model import FROZEN_LAYERS
+from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_packed_reader, train_reader
+
+app = typer.Typer(add_completion=False)
+Model = Annotated[Path, typer.Option(help="Directory with the files of all-mpnet-base-v2.", file_okay=False)]
+Out = Annotated[Path, typer.Option(help="Checkpoint directory; an interrupted run in it is continued.")]
+
+
+@app.callback()
+def _main() -> None:
+    """Train and measure the reader."""
+
+
+@app.command("train")
+def _train(
+    model: Model,
+    out: Out,
+    data: Annotated[Path | None, typer.Option(help="Directory with the training sets.", file_okay=False)] = None,
+    packed: Annotated[Path | None, typer.Option(help="Directory with packed rows, instead of --data.")] = None,
+    steps: Annotated[int, typer.Option(help="Optimizer steps in all.", min=1)] = SCHEDULE.steps,
+    decay: Annotated[
+        float,
+        typer.Option(
+            help="Share of the steps over which the learning rate falls, at the end. Until it falls, a run may be "
+            "continued with other --steps.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = SCHEDULE.decay,
+    batch: Annotated[int, typer.Option(help="Rows per step; even.", min=2)] = SCHEDULE.batch,
+    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = LEARNING_RATE,
+    layers: Annotated[int, typer.Option(help="Layers of the backbone, from the lowest.", min=1, max=12)] = 12,
+    frozen: Annotated[int, typer.Option(help="Lowest layers that are not trained.", min=0)] = FROZEN_LAYERS,
+    start: Annotated[Path | None, typer.Option(help="Checkpoint to start from; default the published one.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the data order and of every random draw.")] = SCHEDULE.seed,
+    checkpoint_s: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = SCHEDULE.checkpoint_s,
+    workers: Annotated[int, typer.Option(help="Processes that draw rows; 0 for the training one.", min=0)] = 0,
+    threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
+    max_tokens: Annotated[
+        int, typer.Option(help="Tokens that are read at a time, which bounds the memory; 0 for whole batches.", min=0)
+    ] = 0,
+) -> None:
+    """Train the reader, or continue the run in --out."""
+    if (data is None) == (packed is None):
+        raise typer.BadParameter("Give one of --data and --packed.")
+    if threads:
+        torch.set_num_threads(threads)
+    schedule = replace(SCHEDULE, steps=steps, decay=decay, batch=batch, seed=seed, checkpoint_s=checkpoint_s)
+    options = ReaderOptions(model, layers, frozen, start, lr, workers, max_tokens)
+    if data is not None:
+        train_reader(data, out, schedule, options)
+    elif packed is not None:
+        train_packed_reader(packed, out, schedule, options)
+
+
+@app.command("measure")
+def _measure(
+    run: Annotated[Path, typer.Option(help="Directory of a run, going on or finished.", file_okay=False)],
+    bench: Annotated[Path, typer.Option(help="Directory with the labelled development sets.", file_okay=False)],
+    count: Annotated[int, typer.Option(help="Rows of each set, at equal distances.", min=2)] = 300,
+    worlds: Annotated[int, typer.Option(help="Pairs of held-out worlds; 0 for none.", min=0)] = 200,
+    threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
+) -> None:
+    """Measure the last checkpoint of a run; the report is also written beside it."""
+    from .measure import measure_reader
+
+    Console().print_json(data=measure_reader(run, bench, count, worlds, threads))
+
+
+@app.command("pack-rows")
+def _pack_rows(
+    data: Annotated[Path, typer.Option(help="Directory with the training sets.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
+    groups: Annotated[int, typer.Option(help="Groups of two rows to draw into one file.", min=1)] = 100_000,
+    first: Annotated[int, typer.Option(help="Number of the first group; other numbers are other groups.")] = 0,
+) -> None:
+    """Draw rows for a host without the training sets."""
+    print(pack.write_rows(build_examples(data), out, groups, first))
+
+
+@app.command("pack-weights")
+def _pack_weights(
+    checkpoint: Annotated[Path, typer.Option(help="checkpoint.pt of a run.", dir_okay=False)],
+    config: Annotated[Path, typer.Option(help="config.json of the run.", dir_okay=False)],
+    out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
+) -> None:
+    """Write the weights in fp16, in parts, and the code that trains them."""
+    pack.pack_weights(checkpoint, out, config)
+    pack.pack_code(out)
+
+
+@app.command("unpack-weights")
+def _unpack_weights(
+    folder: Annotated[Path, typer.Option(help="Directory with the parts.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Checkpoint to write, for --start.", dir_okay=False)],
+) -> None:
+    """Join packed weights to a checkpoint."""
+    pack.unpack_weights(folder, out)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,132 @@
+"""The training examples of the reader: groups of two rows that differ in little, from every source."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..common.corpus import word_coverage
+from ..common.loop import Row
+from ..compact.multitask_examples import ATTEMPTS, CLAIM_TOKENS, WORDS_PER_TOKEN, Example, MultitaskExamples
+from ..synthesis.pairs import NEAR
+from ..worlds import Worlds
+from .composition import surround
+from .contrasts import SETS, ContrastRows, read_contrasts
+from .rows import Answer, encode_answer, label_ranges
+from .worlds_source import draw_world_pair, load_worlds
+
+SHARES = {
+    "worlds": 0.35,
+    **{name: definition.share for name, definition in SETS.items()},
+    **{"minimal": 0.12, "questions": 0.07, "facts": 0.06, "public": 0.12},
+    **{"harmless": 0.025, "made": 0.01, "comparison": 0.01, "verifiability": 0.025},
+}
+"""Of the groups, by source; those that are there share what others leave."""
+WINDOWS = {128: 0.55, 192: 0.2, 320: 0.25}
+"""Tokens of the rows of a group at most, and the share of the groups."""
+LONG_TOKENS = max(WINDOWS)
+SURROUNDED = 0.4
+"""Share of the groups whose answers get sentences around them."""
+SURROUNDING_TOKENS = 48
+"""Tokens that such sentences take, about."""
+WORLD_WORDS_PER_TOKEN, WORLD_WORDS = 0.56, 40
+"""Words of the worlds, which are full of numbers, and the fewest that they are drawn with."""
+DISTRACTED = 0.6
+"""Share of the groups with long windows that get another passage beside their knowledge."""
+ASIDE_WORDS = 6
+"""Words of a sentence of chat beside an answer."""
+SPARE_WORDS = 30
+"""Words of the shortest other passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    contrasts: dict[str, ContrastRows]
+    worlds: Worlds
+    asides: frozenset[str]
+
+
+class ReaderExamples(MultitaskExamples):
+    """Draws the reader's rows: the sources of the multi-task NLI model, public contrasts and worlds."""
+
+    _sources: _Sources
+
+    @classmethod
+    def read(cls, data: Path, split: str = "train") -> ReaderExamples:
+        """From a directory of training sets; ``split`` is train, or dev for unseen articles, triples and worlds."""
+        examples = super().read(data, split)
+        assert isinstance(examples, ReaderExamples)
+        chat = examples._sentences.non_verifiable
+        asides = frozenset(text.rstrip(".! ").lower() for text in chat)
+        contrasts = read_contrasts(data) if split == "train" else {}
+        examples._sources = _Sources(contrasts, load_worlds(split), asides)
+        return examples
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of the groups, by source that is there; they need not add up to 1."""
+        present = {*self._draws, *self._sources.contrasts, "worlds"}
+        return {name: share for name, share in SHARES.items() if name in present}
+
+    def make(self, _: int, rng: random.Random) -> tuple[Row, Row]:
+        """The rows of a group of a source drawn by its share; it depends on ``rng`` alone."""
+        shares = self.shares
+        return self.draw(rng.choices(list(shares), list(shares.values()))[0], rng)
+
+    def draw(self, source: str, rng: random.Random) -> tuple[Row, Row]:
+        """The rows of a group of ``source``, as long as the window that is drawn for it, or shorter."""
+        limit = rng.choices(list(WINDOWS), list(WINDOWS.values()))[0]
+        for attempt in range(ATTEMPTS):
+            group = self.draw_answers(source, limit, rng)
+            last = attempt == ATTEMPTS - 1
+            first, second = (encode_answer(self._tokens, answer, limit, cut=last) for answer in group)
+            if first is not None and second is not None:
+                return first, second
+        raise AssertionError("the last attempt is cut to the window")
+
+    def draw_answers(self, source: str, limit: int, rng: random.Random) -> tuple[Answer, Answer]:
+        """Draw the answers of a group of ``source`` for windows of ``limit`` tokens, which they may exceed."""
+        sources = self._sources
+        if source == "worlds":
+            return draw_world_pair(sources.worlds, max(WORLD_WORDS, int(limit * WORLD_WORDS_PER_TOKEN)), rng)
+        surrounded = rng.random() < SURROUNDED
+        room = limit - CLAIM_TOKENS - (SURROUNDING_TOKENS if surrounded else 0)
+        words = int(max(room, CLAIM_TOKENS) * WORDS_PER_TOKEN)
+        if source in sources.contrasts:
+            group = sources.contrasts[source].draw(rng)
+        else:
+            first, second = self._draws[source](words, rng)
+            group = self.make_answer(first), self.make_answer(second)
+        if limit == LONG_TOKENS and rng.random() < DISTRACTED:
+            group = self._add_passage(group, words, rng)
+        return surround(group, self._draw_aside, rng) if surrounded else group
+
+    def make_answer(self, example: Example) -> Answer:
+        """The answer of an example, with the sentence labels that follow from its own."""
+        return Answer(example, label_ranges(example, self._sources.asides))
+
+    def _draw_aside(self, rng: random.Random) -> str:
+        """Draw a response that states nothing; longer sentences of chat may state a fact of the speaker."""
+        while True:
+            text, kind = self._harmless.draw("", rng)
+            if kind != "chat" or len(text.split()) <= ASIDE_WORDS:
+                return text
+
+    def _add_passage(self, group: tuple[Answer, Answer], words: int, rng: random.Random) -> tuple[Answer, Answer]:
+        """Put the same other passage before or after the knowledge of both, if there is room for one."""
+        if any(answer.example.second is None for answer in group):
+            return group
+        spare = words - max(len(answer.example.first.split()) for answer in group)
+        if spare < SPARE_WORDS:
+            return group
+        passage, _ = self._minimal.draw_knowledge(spare, rng)
+        claims = (answer.example.second or "" for answer in group)
+        if len(passage.split()) > spare or any(word_coverage(claim, passage) >= NEAR for claim in claims):
+            return group
+        form = "{0} {1}" if rng.random() < 0.5 else "{1} {0}"
+        first, second = (
+            replace(answer, example=replace(answer.example, first=form.format(passage, answer.example.first)))
+            for answer in group
+        )
+        return first, second

@@ -1,0 +1,253 @@
+"""Templates of sentences.
+
+``{v}`` is a slot, ``(a|b)`` an alternative of wording that does not matter, ``[a|b]`` an alternative that depends on a
+state: the first where the state is 0, the second where it is 1, and so on. Alternatives may hold slots. Round brackets
+of the text itself are written ``‹`` and ``›``, and a line break as backslash and n.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+_TOKEN = re.compile(r"\{[\w-]+\}|[()\[\]|]|[^{}()\[\]|]+")
+_BRACKETS = str.maketrans("‹›", "()")
+_LOWERABLE_WORDS = """
+A Admission Adults After All An Another Any Anyone Anything At Because Before Between Bikes Bookings Both
+Breakfast By Calls Cancelling Cards Cars Children Coming Customers Delivery Dogs Each Encryption Entry Every
+Expect Families Files For From Groups Guests Half He Her His If In Is It Items Its Just Kids Lessons
+Materials Members Most No Nobody Not Nothing On Once One Only Orders Our Parking Participants Patients
+Paying Payment People Photography Photos Plan Please Registration Requests Returning She Shipping Sitting
+Skiing Some Someone Standard Standing Staying Students Subletting Taking That The Theft Their There They
+This Those Tickets To Trips Two Under Up Uploading Visitors We Wheelchair With Withdrawal Withdrawing You
+Your
+"""
+_LOWERABLE = frozenset(_LOWERABLE_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a sentence; ``wrong`` is the reason why it is unsupported, or empty."""
+
+    text: str
+    wrong: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _States:
+    options: tuple[tuple[Node, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    options: tuple[tuple[Node, ...], ...]
+
+
+Node: TypeAlias = "str | _Slot | _States | _Choice"
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What the slots of a wording say, and which state holds."""
+
+    slots: Mapping[str, str]
+    state: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A parsed template."""
+
+    source: str
+    nodes: tuple[Node, ...]
+
+    @property
+    def speaks_as_we(self) -> bool:
+        """Whether the speaker belongs to what the sentence is about."""
+        return bool(re.search(r"\b([Ww]e|[Oo]urs?|us)\b", self.source))
+
+    @property
+    def names_subject(self) -> bool:
+        """Whether the subject is named in the third person."""
+        return "{S}" in self.source or "{s}" in self.source or "{P}" in self.source or "{p}" in self.source
+
+    def resolve(self, rng: random.Random) -> Wording:
+        """Choose the alternatives that do not matter."""
+        return Wording(self.source, _resolve(self.nodes, rng)) if "(" in self.source else self
+
+    def with_lead(self, leads: Sequence[str]) -> Wording:
+        """Put one of ``leads``, by the state, before the sentence."""
+        options = tuple((lead,) for lead in leads)
+        return Wording(self.source, (_States(options), ", ", *_lower_nodes(self.nodes)))
+
+    def fill(self, filling: Filling) -> list[Part]:
+        """Write the sentence."""
+        parts: list[Part] = []
+        _fill(self.nodes, filling, parts)
+        return _tidy(parts)
+
+    def fill_wrongly(self, true: Filling, false: Filling, wrong: Mapping[str, str], reason: str) -> list[Part]:
+        """Write the sentence as ``false`` has it; what differs from ``true`` is marked.
+
+        ``wrong`` maps the names of slots to what the reason is; a changed state is marked with ``reason``.
+        """
+        parts: list[Part] = []
+        _fill_wrongly(self.nodes, true, false, wrong, reason, parts)
+        return _tidy(parts)
+
+
+@cache
+def parse(template: str) -> Wording:
+    """Parse a template."""
+    tokens = _TOKEN.findall(template.replace("\\n", "\n"))
+    nodes, rest = _parse(tokens, 0)
+    if rest != len(tokens):
+        raise ValueError(f"Unbalanced brackets: {template}")
+    return Wording(template, nodes)
+
+
+def _parse(tokens: Sequence[str], index: int) -> tuple[tuple[Node, ...], int]:
+    nodes: list[Node] = []
+    while index < len(tokens):
+        token = tokens[index]
+        if token in "|)]":
+            return tuple(nodes), index
+        if token in "([":
+            options = []
+            closing = ")" if token == "(" else "]"
+            while True:
+                option, index = _parse(tokens, index + 1)
+                options.append(option)
+                if tokens[index] == closing:
+                    break
+            nodes.append(_Choice(tuple(options)) if token == "(" else _States(tuple(options)))
+            index += 1
+            continue
+        nodes.append(_Slot(token[1:-1]) if token[0] == "{" else token.translate(_BRACKETS))
+        index += 1
+    return tuple(nodes), index
+
+
+def _resolve(nodes: Sequence[Node], rng: random.Random) -> tuple[Node, ...]:
+    resolved: list[Node] = []
+    for node in nodes:
+        if isinstance(node, _Choice):
+            resolved.extend(_resolve(rng.choice(node.options), rng))
+        elif isinstance(node, _States):
+            resolved.append(_States(tuple(_resolve(option, rng) for option in node.options)))
+        else:
+            resolved.append(node)
+    return tuple(resolved)
+
+
+def _pick(node: _States, state: int) -> tuple[Node, ...]:
+    return node.options[min(state, len(node.options) - 1)]
+
+
+def _fill(nodes: Sequence[Node], filling: Filling, parts: list[Part]) -> None:
+    for node in nodes:
+        if isinstance(node, str):
+            parts.append(Part(node))
+        elif isinstance(node, _Slot):
+            parts.append(Part(filling.slots[node.name]))
+        elif isinstance(node, _States):
+            _fill(_pick(node, filling.state), filling, parts)
+
+
+def _fill_wrongly(
+    nodes: Sequence[Node], true: Filling, false: Filling, wrong: Mapping[str, str], reason: str, parts: list[Part]
+) -> None:
+    for node in nodes:
+        if isinstance(node, str):
+            parts.append(Part(node))
+        elif isinstance(node, _Slot):
+            text = false.slots[node.name]
+            old = true.slots.get(node.name, "")
+            parts.extend(mark_difference(old, text, wrong[node.name]) if node.name in wrong else [Part(text)])
+        elif isinstance(node, _States):
+            if true.state == false.state:
+                _fill_wrongly(_pick(node, false.state), true, false, wrong, reason, parts)
+                continue
+            old = join(Wording("", _pick(node, true.state)).fill(true))
+            new = join(Wording("", _pick(node, false.state)).fill(false))
+            parts.extend(mark_difference(old, new, reason, trim=True))
+
+
+def _tidy(parts: list[Part]) -> list[Part]:
+    """Drop what is doubled where parts meet: the full stop after an abbreviation, and spaces."""
+    tidy: list[Part] = []
+    for part in parts:
+        text = part.text
+        if tidy and text[:1] == "." and tidy[-1].text == " ":
+            tidy.pop()
+        if tidy and text[:1] in (" ", ".") and tidy[-1].text.endswith(text[:1]):
+            text = text[1:]
+        if text:
+            tidy.append(Part(text, part.wrong))
+    return tidy
+
+
+def join(parts: Sequence[Part]) -> str:
+    """Return the text of the parts."""
+    return "".join(part.text for part in parts)
+
+
+_UNITS = (
+    "seconds? minutes? hours? days? weeks? months? years? k?g m[gl] litres? mm cm k?m metres? [GM]B watts pounds? "
+    "dollars? euros? percent"
+).replace(" ", "|")
+_MEASURED = re.compile(rf"(?:[\d.,]+|[a-z-]+) (?:{_UNITS}|working days?|square metres|per cent)$")
+
+
+def mark_difference(old: str, new: str, reason: str, trim: bool = False) -> list[Part]:
+    """Mark the words of ``new`` that differ from ``old``: of a measure the number or the unit, else all."""
+    if old == new:
+        return [Part(new)]
+    if not trim and not (_MEASURED.match(old) and _MEASURED.match(new)):
+        return [Part(new, reason)]
+    before, after = old.split(" "), new.split(" ")
+    head = tail = 0
+    while head < min(len(before), len(after)) - 1 and before[head] == after[head]:
+        head += 1
+    while tail < min(len(before), len(after)) - 1 - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    middle = after[head : len(after) - tail]
+    parts = [Part(" ".join(after[:head]) + " ")] if head else []
+    parts.append(Part(" ".join(middle), reason))
+    return [*parts, Part(" " + " ".join(after[len(after) - tail :]))] if tail else parts
+
+
+def is_lowerable(text: str) -> bool:
+    """Whether the first word may begin with a small letter."""
+    word = re.match(r"\w+", text)
+    return word is not None and (word[0] in _LOWERABLE or text[0].islower())
+
+
+def lower_first(parts: Sequence[Part]) -> list[Part]:
+    """Write the first letter small."""
+    first, *others = parts
+    return [Part(first.text[:1].lower() + first.text[1:], first.wrong), *others]
+
+
+def capitalize(parts: Sequence[Part]) -> list[Part]:
+    """Write the first letter large."""
+    first, *others = [part for part in parts if part.text]
+    return [Part(first.text[:1].upper() + first.text[1:], first.wrong), *others]
+
+
+def _lower_nodes(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    first = nodes[0]
+    if isinstance(first, str):
+        return ((first[:1].lower() + first[1:] if is_lowerable(first) else first), *nodes[1:])
+    if isinstance(first, _States):
+        return (_States(tuple(_lower_nodes(option) if option else option for option in first.options)), *nodes[1:])
+    return tuple(nodes)

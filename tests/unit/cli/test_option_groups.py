@@ -1,0 +1,174 @@
+"""Option groups, and the size of the whole command line."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from groundwire.cli import app
+from groundwire.cli.groups import expand_groups
+
+MAX_COMMANDS = 17
+MAX_OPTIONS = 119
+MAX_PARAMETERS = 8
+"""Only lower these three numbers."""
+OF_RECIPES = frozenset({"convert", "corpus", "tables"})
+"""Commands that the distribution groundwire-recipes adds."""
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Base:
+    """Options of every command."""
+
+    colour: Annotated[str, typer.Option(help="The colour.")] = "green"
+    sizes: Annotated[list[int] | None, typer.Option("--size", "-s", help="A size.")] = None
+
+
+@dataclass(frozen=True)
+class Extended(Base):
+    """A group with another default and one more option."""
+
+    colour: Annotated[str, typer.Option(help="The colour.")] = "red"
+    must: Annotated[bool, typer.Option("--must")] = False
+
+
+@dataclass(frozen=True)
+class Required:
+    """A group with an option that has no default."""
+
+    name: Annotated[str, typer.Option(help="The name.")]
+
+
+seen: list[tuple[Any, ...]] = []
+
+
+@expand_groups
+def paint(path: Path, *, base: Base, required: Required, last: Annotated[int, typer.Option(min=1)] = 3) -> None:
+    """Paint a file."""
+    seen.append((path, base, required, last))
+
+
+@expand_groups
+def repaint(*, extended: Extended) -> None:
+    """Paint again."""
+    seen.append((extended,))
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    program = typer.Typer()
+    program.command("paint")(paint)
+    program.command("repaint")(repaint)
+    result = CliRunner().invoke(program, arguments, env={"COLUMNS": "200"})
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("paint", "a", "--name", "n"), (Path("a"), Base(), Required("n"), 3)),
+        (
+            ("paint", "a", "--name", "n", "--colour", "blue", "-s", "1", "--size", "2", "--last", "4"),
+            (Path("a"), Base("blue", [1, 2]), Required("n"), 4),
+        ),
+        (("repaint",), (Extended("red", None, False),)),
+        (("repaint", "--must", "--colour", "blue"), (Extended("blue", None, True),)),
+    ],
+)
+def test_a_command_gets_its_groups_as_records(arguments: tuple[str, ...], expected: tuple[Any, ...]) -> None:
+    seen.clear()
+    assert invoke(*arguments)[0] == 0
+    assert seen == [expected]
+
+
+def test_the_options_of_a_group_have_their_help_their_checks_and_their_order() -> None:
+    code, text = invoke("paint", "--help")
+    assert code == 0
+    assert text.index("--colour") < text.index("--size") < text.index("--name") < text.index("--last")
+    assert "Paint a file." in text
+    assert invoke("paint", "a")[0] == 2
+    assert invoke("paint", "a", "--name", "n", "--last", "0")[0] == 2
+
+
+def test_two_options_of_one_name_are_refused() -> None:
+    def command(*, base: Base, colour: str) -> None:
+        """Never runs."""
+
+    with pytest.raises(TypeError, match="has several options colour"):
+        expand_groups(command)
+
+
+def list_commands(command: Any, name: str = "groundwire") -> Iterator[tuple[str, Any]]:
+    """Every command of the program with its name, those of groups too, without the recipes'."""
+    if command.callback is not None:
+        yield name, command
+    for child_name, child in getattr(command, "commands", {}).items():
+        if child_name not in OF_RECIPES:
+            yield from list_commands(child, f"{name} {child_name}")
+
+
+COMMANDS = dict(list_commands(typer.main.get_command(app)))
+
+
+def test_the_command_line_has_few_commands() -> None:
+    names = {name.split()[1] for name in COMMANDS if " " in name}
+    assert len(names) <= MAX_COMMANDS, sorted(names)
+    assert {"score", "refine", "serve", "bench", "bundle", "export"} <= names
+
+
+def test_every_option_is_written_once() -> None:
+    sources = sorted((ROOT / "interfaces" / "cli").glob("*.py"))
+    counts = {path.name: path.read_text(encoding="utf-8").count("typer.Option(") for path in sources}
+    assert 0 < sum(counts.values()) <= MAX_OPTIONS, counts
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_few_parameters(name: str) -> None:
+    parameters = inspect.signature(inspect.unwrap(COMMANDS[name].callback)).parameters
+    assert len(parameters) <= MAX_PARAMETERS, list(parameters)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if " " in name])
+def test_the_help_of_a_command_has_an_example(name: str) -> None:
+    assert f"    {name}" in inspect.cleandoc(f"\n    {COMMANDS[name].help}") or f"\n{name}" in COMMANDS[name].help
+
+
+WITHOUT = """
+import runpy, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("typer", "rich"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["from groundwire.cli import main; main()", "runpy.run_module('groundwire', run_name='__main__')"],
+    ids=["console script", "python -m groundwire"],
+)
+def test_without_its_extra_the_command_line_says_what_to_install(start: str) -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT + start], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == "The command line needs typer; install it with: pip install 'groundwire[cli]'\n"
+
+
+def test_every_other_package_imports_without_the_extra() -> None:
+    packages = ["engine", "repair", "guard", "generation", "evidence", "monitor", "files"]
+    packages += ["evaluate", "export", "adapters", "service"]
+    imports = "; ".join(f"import groundwire.{name}" for name in packages)
+    done = subprocess.run([sys.executable, "-c", WITHOUT + imports], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
