@@ -20,7 +20,7 @@ def test_every_dependency_is_locked_with_hashes() -> None:
     extras = project["optional-dependencies"]
     asked = [*project["dependencies"], *extras["cli"], *extras["serve"]]
     names = {normalize(re.split(r"[<>=!~\[; ]", dependency)[0]) for dependency in asked}
-    assert names <= LOCKED.keys()
+    assert names - {"groundwire"} <= LOCKED.keys()
     assert not {name for name in LOCKED if name.startswith("groundwire")}
     for block in re.split(r"^(?=[A-Za-z])", LOCK, flags=re.M)[1:]:
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", block), block.splitlines()[0]
