@@ -32,10 +32,10 @@ from groundwire.runtime.kserve.server import Endpoint
 from groundwire.runtime.triples import Triple
 
 from .api import Engine
+from .core.pending import Pending
+from .core.plan import Plan
 from .default import default_engine, score
-from .load_options import LoadOptions
-from .pending import Pending
-from .plan import Plan
+from .schema.load_options import LoadOptions
 from .schema.options import Options
 from .schema.results import MetricResult, Ranked, Request, Score, UnsupportedSpan, Verdict
 from .schema.statistics import EngineStatistics

@@ -16,13 +16,13 @@ from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
 from groundwire.runtime.triples import Triple
 
-from .core import Core
-from .load_options import LoadOptions, check_load_options
-from .many import Item, RequestWindow, ascore_in_order, check_items, score_window, to_request
-from .pending import Pending
-from .plan import Plan
-from .ranking import start_ranking
+from .core.core import Core
+from .core.many import Item, RequestWindow, ascore_in_order, check_items, score_window, to_request
+from .core.pending import Pending
+from .core.plan import Plan
+from .core.ranking import start_ranking
 from .scheduling.scheduler import Scheduler
+from .schema.load_options import LoadOptions, check_load_options
 from .schema.options import Options
 from .schema.results import Ranked, Request, Score
 from .schema.statistics import EngineStatistics

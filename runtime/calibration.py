@@ -1,7 +1,7 @@
 """What a bundle knows about its metrics' values: their calibration, how to fuse them, where to draw the line.
 
 Numbers only, fitted on labelled development sets and stored in the manifest or in a user's own file; what they mean is
-computed in ``groundwire.engine.verdict`` and ``groundwire.engine.operating_point``.
+computed in ``groundwire.engine.verdict`` and ``groundwire.engine.verdict.operating_point``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Probability, 0–1, from which a response is called consistent."""
     max_false_positive_rate: Share | None = None
     """The promise: the false positive rate on responses like those of the calibration is at most this
-    (``engine.operating_point``). None in calibrations of earlier versions, whose thresholds promise nothing."""
+    (``engine.verdict.fusion``). None in calibrations of earlier versions, whose thresholds promise nothing."""
     false_positive_rate: Share
     """Share, 0–1, of the held-out consistent responses that are called inconsistent."""
     false_negative_rate: Share

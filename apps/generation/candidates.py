@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from groundwire.engine.plan import Plan
+from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.core.scoring import fold_outcomes
 from groundwire.engine.scheduling.jobs import Finished
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.schema.validation import make_request
-from groundwire.engine.scoring import fold_outcomes
 from groundwire.runtime.calls import Generate
 from groundwire.runtime.unread import is_blank
 

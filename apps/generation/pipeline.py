@@ -10,15 +10,15 @@ import time
 from collections.abc import Iterator, Sequence
 
 from groundwire.engine.api import Engine, Knowledge, Metrics
-from groundwire.engine.core import add_timings
-from groundwire.engine.pending import Pending, Procedure
-from groundwire.engine.plan import Plan
+from groundwire.engine.core.core.core import add_timings
+from groundwire.engine.core.core.pending import Pending, Procedure
+from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.core.signature import signature
 from groundwire.engine.scheduling.admission import estimate_tokens
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Timings
-from groundwire.engine.signature import signature
 from groundwire.runtime.calls import GeneratedSequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from groundwire.engine.pending import Procedure
-from groundwire.engine.plan import Plan
+from groundwire.engine.core.core.pending import Procedure
+from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.core.scoring import fold_outcomes, results_of
 from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
 from groundwire.engine.schema.results import MetricResult, Request, Score
 from groundwire.engine.schema.validation import make_response
-from groundwire.engine.scoring import fold_outcomes, results_of
 from groundwire.engine.text.sentences import Sentence, SentenceReader, sentences
 from groundwire.runtime.errors import EngineClosed, InvalidRequest, Overloaded, StreamClosed
 from groundwire.runtime.unread import is_blank

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from groundwire.runtime.calibration import Calibration, ProfileName
 
-from ..operating_point import find_operating_point
 from ..schema.results import Label, MetricResult, Status, Verdict
 from .features import features, find_verifiability, name_metric
 from .fusions import choose_fusion
+from .operating_point import find_operating_point
 from .threshold import is_consistent
 
 NOTHING_STATED = "The response states nothing that knowledge could confirm."

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import asdict, replace
 
 from groundwire.engine.api import Engine
-from groundwire.engine.core import add_timings
-from groundwire.engine.pending import Pending, Procedure
-from groundwire.engine.plan import Plan
+from groundwire.engine.core.core.core import add_timings
+from groundwire.engine.core.core.pending import Pending, Procedure
+from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.core.scoring import fold_outcomes
 from groundwire.engine.scheduling.jobs import Finished
 from groundwire.engine.schema.base import Count, Record, check_record
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request, Score, Timings, UnsupportedSpan
 from groundwire.engine.schema.validation import make_request
-from groundwire.engine.scoring import fold_outcomes
 from groundwire.engine.text.sentences import Sentence
 from groundwire.engine.verdict.decision import STOPPED
 from groundwire.engine.verdict.features import name_metric

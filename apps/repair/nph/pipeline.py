@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 import msgspec
 
 from groundwire.engine.api import Engine
-from groundwire.engine.core import Core
+from groundwire.engine.core.core.core import Core
+from groundwire.engine.core.core.pending import Pending, Procedure
+from groundwire.engine.core.core.signature import signature
 from groundwire.engine.metrics.critic import ROLE as CRITIC
-from groundwire.engine.pending import Pending, Procedure
 from groundwire.engine.scheduling.admission import estimate_tokens
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Timings
 from groundwire.engine.schema.validation import make_history, make_response, make_triples
-from groundwire.engine.signature import signature
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple

@@ -215,7 +215,7 @@ def test_options_may_be_checked_in_many_threads_from_the_first_on() -> None:
     code = (
         "import threading\n"
         "from groundwire.engine import Options\n"
-        "from groundwire.engine.plan import check_options\n"
+        "from groundwire.engine.core.plan import check_options\n"
         "barrier = threading.Barrier(8)\n"
         "def check(first):\n"
         "    barrier.wait()\n"

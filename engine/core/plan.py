@@ -11,11 +11,11 @@ from groundwire.runtime.decoding.search import check_decoding
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Identity
 
-from .metrics import GROUPS, Metric, select
-from .metrics.claims import VERIFIABILITY
-from .operating_point import find_operating_point
-from .schema.base import check_record
-from .schema.options import Options
+from ..metrics import GROUPS, Metric, select
+from ..metrics.claims import VERIFIABILITY
+from ..schema.base import check_record
+from ..schema.options import Options
+from ..verdict.operating_point import find_operating_point
 from .signature import signature
 
 check_record(Options(), Options)  # here on one thread: its annotations are read at the first use

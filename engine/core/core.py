@@ -14,15 +14,15 @@ from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.protocol import Runtime
 
-from .metrics import METRICS, Metric
+from ..metrics import METRICS, Metric
+from ..scheduling.admission import estimate_tokens
+from ..scheduling.jobs import Finished, Job, Unfinished
+from ..scheduling.scheduler import ObserveBatch, Scheduler
+from ..scheduling.steps import Steps
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request, Score, Timings
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
-from .scheduling.admission import estimate_tokens
-from .scheduling.jobs import Finished, Job, Unfinished
-from .scheduling.scheduler import ObserveBatch, Scheduler
-from .scheduling.steps import Steps
-from .schema.options import Options
-from .schema.results import MetricResult, Request, Score, Timings
 from .scoring import fold_outcomes
 
 T = TypeVar("T")

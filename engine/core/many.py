@@ -11,11 +11,11 @@ from typing import Any, TypeAlias, TypeVar
 from groundwire.runtime.arguments import check_iterable
 from groundwire.runtime.errors import InvalidRequest, Overloaded
 
+from ..schema.options import Options
+from ..schema.results import Request, Score, Timings, Verdict
+from ..schema.validation import make_request
 from .pending import Pending
 from .plan import Plan
-from .schema.options import Options
-from .schema.results import Request, Score, Timings, Verdict
-from .schema.validation import make_request
 
 T = TypeVar("T")
 Item: TypeAlias = Request | tuple[str, Any] | dict[str, Any]

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from groundwire.runtime.errors import InvalidRequest
 
-from .scheduling.jobs import Job
+from ..scheduling.jobs import Job
 
 T = TypeVar("T")
 Wait: TypeAlias = "Job[Any] | Callable[[], Any]"

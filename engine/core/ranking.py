@@ -8,13 +8,13 @@ from typing import Any
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest
 
+from ..scheduling.jobs import Finished
+from ..schema.options import Options
+from ..schema.results import MetricResult, Ranked, Request
+from ..schema.validation import make_request
 from .core import Core
 from .pending import Pending, Procedure
 from .plan import Plan
-from .scheduling.jobs import Finished
-from .schema.options import Options
-from .schema.results import MetricResult, Ranked, Request
-from .schema.validation import make_request
 from .scoring import results_of
 
 

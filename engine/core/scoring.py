@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .metrics import Metric
+from ..metrics import Metric
+from ..scheduling.jobs import Unfinished
+from ..schema.results import MetricResult, Request, Score, Timings
+from ..verdict.score import build_score
 from .plan import Plan
-from .scheduling.jobs import Unfinished
-from .schema.results import MetricResult, Request, Score, Timings
-from .verdict.score import build_score
 
 
 def fold_outcomes(

@@ -11,7 +11,7 @@ import msgspec
 from groundwire.runtime.protocol import Identity
 from groundwire.runtime.version import VERSION
 
-from .schema.options import Options
+from ..schema.options import Options
 
 _NOT_DECISIVE = frozenset(
     {

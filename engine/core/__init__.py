@@ -1,0 +1,1 @@
+"""What scores requests: plans, procedures and their one driver. Packages above the engine build on ``Core``."""
