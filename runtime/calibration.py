@@ -43,7 +43,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """One input of the fusion: ``weight · (value − mean) / deviation`` is added to the logit."""
 
     name: str
-    """A metric, or a number of its explanation (``groundwire.engine.verdict.features`` lists them)."""
+    """A metric, or a number of its explanation (``groundwire.engine.verdict.fusion`` lists them)."""
     mean: float
     deviation: Annotated[float, msgspec.Meta(gt=0)]
     weight: float
@@ -158,7 +158,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """How many labelled responses they have."""
     fusions: Annotated[tuple[Fusion, ...], msgspec.Meta(min_length=1)]
     """The first one's metrics are the default of ``Engine.score``. Which of them draws a verdict depends on the metrics
-    that are asked for (``engine.verdict.fusions``)."""
+    that are asked for (``engine.verdict.fusion``)."""
     scales: dict[str, Scale]
     """By metric."""
     verifiable: Share | None = 0.5

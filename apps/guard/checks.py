@@ -11,11 +11,9 @@ from groundwire.engine.core.core.plan import Plan
 from groundwire.engine.metrics.base import within
 from groundwire.engine.schema.results import Citation, MetricResult, Score, SentenceVerdict, UnsupportedSpan, Verdict
 from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.verdict.citations import list_citations
-from groundwire.engine.verdict.decision import STOPPED
-from groundwire.engine.verdict.sentences import decide_alone, keep_doubted
-from groundwire.engine.verdict.span_fusion import fuse_spans
-from groundwire.engine.verdict.span_types import type_spans
+from groundwire.engine.verdict.decision import STOPPED, decide_alone, keep_doubted
+from groundwire.engine.verdict.score import list_citations
+from groundwire.engine.verdict.spans import fuse_spans, type_spans
 
 from .records import Outcome
 

@@ -14,8 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 from groundwire.engine.metrics import find
 from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.features import features
-from groundwire.engine.verdict.sentences import decide_response
+from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.fusion import features
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.results import MetricFigures, SetFigures
 from groundwire.monitor.records import Estimate

@@ -11,14 +11,20 @@ deadline first, which meets every deadline that can be met while the machine is 
 would go on serving the jobs that are about to be late; so a job is admitted beside others only while it can finish
 beside them, and dropped before any work when it could not even alone, or when another one can take the place that it
 cannot.
+
+Tenants share the engine's time. A tenant's clock runs by the seconds that its jobs took, divided by its weight. Among
+the jobs that are next in order of their tenants, one of the highest urgency is served, and among those one of the
+tenant with the smallest clock (start-time fair queueing, Goyal, Vin and Cheng 1996). A tenant that was idle starts
+where the others are: time that it did not use is no credit. With one tenant the order is that of ``rank`` alone.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from bisect import insort
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
@@ -28,8 +34,109 @@ from groundwire.runtime.calls import Decoding
 from groundwire.runtime.decoding.search import count_parallel_sequences
 from groundwire.runtime.errors import Overloaded
 
-from .fairness import FairQueue
 from .jobs import Job, rank
+
+
+class JobHeap:
+    """Jobs by a key, smallest first. Those for which ``is_stale`` holds are skipped, and forgotten in time."""
+
+    def __init__(self, key: Callable[[Job[Any]], tuple[float, ...]], is_stale: Callable[[Job[Any]], bool]) -> None:
+        self._key = key
+        self._is_stale = is_stale
+        self._heap: list[tuple[tuple[float, ...], Job[Any]]] = []
+        self._bound = 64
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def push(self, job: Job[Any]) -> None:
+        """Add a job; its key ends with its number, so that no two are equal."""
+        heapq.heappush(self._heap, (self._key(job), job))
+        if len(self._heap) > self._bound:
+            self._heap = [entry for entry in self._heap if not self._is_stale(entry[1])]
+            heapq.heapify(self._heap)
+            self._bound = max(64, 2 * len(self._heap))
+
+    def __iter__(self) -> Iterator[Job[Any]]:
+        """The jobs that are not stale, in no order."""
+        return (job for _, job in self._heap if not self._is_stale(job))
+
+    def first(self) -> Job[Any] | None:
+        """The first job that is not stale, or None; it stays in the heap."""
+        while self._heap and self._is_stale(self._heap[0][1]):
+            heapq.heappop(self._heap)
+        return self._heap[0][1] if self._heap else None
+
+
+KEPT = 256
+"""Idle tenants whose clocks are kept, those that are furthest ahead; the others may have a little more than their share
+when they come back."""
+
+
+@dataclass(slots=True)
+class Tenant:
+    """The queued jobs of one tenant, and the time it has had."""
+
+    weight: float
+    clock: float
+    queue: JobHeap
+
+
+class FairQueue:
+    """The jobs that wait for admission. Not thread-safe."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        """A tenant that ``weights`` does not name has weight 1."""
+        self._weights = weights
+        self._tenants: dict[str, Tenant] = {}
+        self._clock = 0.0
+        self._bound = 2 * KEPT
+
+    def __iter__(self) -> Iterator[Job[Any]]:
+        """The queued jobs, in no order."""
+        return (job for tenant in self._tenants.values() for job in tenant.queue)
+
+    def push(self, job: Job[Any]) -> None:
+        """Queue a job."""
+        tenant = self._tenants.get(job.tenant)
+        if tenant is None:
+            queue = JobHeap(rank, lambda job: job.over or job.admitted is not None)
+            tenant = self._tenants[job.tenant] = Tenant(self._weights.get(job.tenant, 1.0), self._clock, queue)
+        elif tenant.queue.first() is None:
+            tenant.clock = max(tenant.clock, self._clock)
+        tenant.queue.push(job)
+
+    def first(self) -> Job[Any] | None:
+        """The job to admit or to drop next, or None; it stays in the queue."""
+        heads = [(tenant.clock, job) for tenant in self._tenants.values() if (job := tenant.queue.first()) is not None]
+        if not heads:
+            return None
+        return min(heads, key=lambda head: (-head[1].urgency, head[0], rank(head[1])))[1]
+
+    def begin(self, job: Job[Any], seconds: float) -> None:
+        """Charge a job that is admitted to its tenant, as far as its time is known."""
+        tenant = self._tenants.get(job.tenant)
+        if tenant is not None:
+            self._clock = max(self._clock, tenant.clock)
+        self.charge(job, seconds)
+        if len(self._tenants) > self._bound:
+            self._forget_idle()
+
+    def charge(self, job: Job[Any], seconds: float) -> None:
+        """Add to the clock of a job's tenant; a negative value refunds."""
+        tenant = self._tenants.get(job.tenant)
+        if tenant is not None:
+            tenant.clock += seconds / tenant.weight
+
+    def _forget_idle(self) -> None:
+        busy = {name: tenant for name, tenant in self._tenants.items() if tenant.queue.first() is not None}
+        ahead = sorted(
+            ((name, tenant) for name, tenant in self._tenants.items() if tenant.clock > self._clock),
+            key=lambda item: -item[1].clock,
+        )
+        self._tenants = busy | dict(ahead[:KEPT])
+        self._bound = 2 * (KEPT + len(busy))
+
 
 RECENT = 32
 """Durations kept per kind of job."""

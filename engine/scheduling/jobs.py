@@ -35,10 +35,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import GroundwireError, TooLong
 
 from ..schema.results import Timings
-from .cache import Key
 from .steps import Round, Steps
 
 T = TypeVar("T")
@@ -48,6 +48,14 @@ log = logging.getLogger("groundwire")
 
 PATIENCE = 60.0
 """Seconds after which a job without a deadline ranks before those submitted later with one that is as far off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What determines a call's result. ``max_windows`` bounds it, so it is a part of the key."""
+
+    call: Call
+    max_windows: int
 
 
 class Unfinished(NamedTuple):

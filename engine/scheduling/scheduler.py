@@ -29,11 +29,9 @@ from groundwire.runtime.protocol import Outcome, Runtime
 
 from ..schema.results import Timings
 from ..schema.statistics import EngineStatistics, StageStatistics
-from .admission import Admission, Backlog
-from .cache import Cache, Key
-from .heap import JobHeap
-from .jobs import Ended, Finished, Job, StopStatus, Task, Unfinished, Waiter
-from .pending import PendingCalls
+from .admission import Admission, Backlog, JobHeap
+from .calls import Cache, PendingCalls
+from .jobs import Ended, Finished, Job, Key, StopStatus, Task, Unfinished, Waiter
 from .steps import Round, Steps
 from .threads import Message, Pool, SystemThreads, Threads
 

@@ -2,6 +2,9 @@
 
 The fusion is a logistic regression: a few weighted numbers, each of which can be read in the bundle's calibration.
 Nothing fails open: without a number that the fusion needs there is no probability, and the verdict is ``unknown``.
+
+A response of several sentences is as consistent as the worst of them. A long response with one invented sentence is
+inconsistent however well the others are supported, and one that says little beside a greeting is not.
 """
 
 from __future__ import annotations
@@ -9,15 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from groundwire.runtime.calibration import Calibration, ProfileName
 
-from ..schema.results import Label, MetricResult, Status, Verdict
-from .features import features, find_verifiability, name_metric
-from .fusions import choose_fusion
+from ..schema.results import Label, MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
+from ..text.sentences import Sentence, sentences
+from .fusion import (
+    choose_fusion,
+    features,
+    features_of_part,
+    find_refutation,
+    find_verifiability,
+    is_consistent,
+    name_metric,
+    refute,
+)
 from .operating_point import find_operating_point
-from .threshold import is_consistent
 
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
 STOPPED: frozenset[Status] = frozenset({"truncated", "deadline", "cancelled", "failed"})
@@ -168,3 +180,92 @@ def _explain_missing(missing: Sequence[str], results: Mapping[str, MetricResult]
     also = f", as {' and '.join(others)} did" if others else ""
     ended = f"which ended without a value ({first.status})"
     return f"The verdict needs the metric {first.name}, {ended}{also}: {first.message}"
+
+
+def decide_response(
+    response: str,
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> tuple[Verdict, tuple[SentenceVerdict, ...]]:
+    """The verdict on a response and those of its sentences; no sentences where it is unknown.
+
+    Raises as ``decide`` does.
+    """
+    whole = decide(results, calibration, profile, max_false_positive_rate)
+    whole = refute(whole, find_refutation(features(results)))
+    decided = decide_sentences(response, results, whole, calibration)
+    return choose_verdict(whole, decided), decided
+
+
+def decide_sentences(
+    response: str,
+    results: Mapping[str, MetricResult],
+    whole: Verdict,
+    calibration: Calibration | None,
+) -> tuple[SentenceVerdict, ...]:
+    """The sentences of a response with their verdicts; none when ``whole``, that on all its numbers, is unknown."""
+    if calibration is None or whole.label == "unknown":
+        return ()
+    parts = sentences(response)
+    if len(parts) == 1:
+        return (SentenceVerdict(*parts[0], whole),)
+    return tuple(_decide_part(sentence, results, whole, calibration) for sentence in parts)
+
+
+def decide_alone(
+    text: str,
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> tuple[SentenceVerdict, ...]:
+    """The verdicts of a text that is a sentence of a longer response, by the results of metrics about it alone.
+
+    They are those that it has in the response, where the metrics' numbers about a sentence do not depend on the others.
+    One sentence as a rule, and several where the text by itself is split otherwise.
+    """
+    basis = find_basis(results, calibration, profile, max_false_positive_rate)
+    if calibration is None or basis.threshold is None:
+        return tuple(SentenceVerdict(*sentence, basis) for sentence in sentences(text))
+    return tuple(_decide_part(sentence, results, basis, calibration) for sentence in sentences(text))
+
+
+def _decide_part(
+    sentence: Sentence, results: Mapping[str, MetricResult], whole: Verdict, calibration: Calibration
+) -> SentenceVerdict:
+    numbers = features_of_part(results, sentence.start, sentence.end)
+    refutation = find_refutation(numbers)
+    # What a rule refutes was stated, whatever a classifier makes of the sentence.
+    verdict = decide_sentence(numbers, calibration, whole, check_verifiable=refutation is None)
+    return SentenceVerdict(*sentence, refute(verdict, refutation))
+
+
+def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:
+    """The worst verdict of a sentence that states something; ``whole`` where sentences do not say more than it.
+
+    The bound on false positives is about responses, so it is that of ``whole``; so is what it lacks.
+    """
+    verdicts = [sentence.verdict for sentence in decided if sentence.verdict.probability is not None]
+    if whole.probability is None or not verdicts or any(sentence.verdict.label == "unknown" for sentence in decided):
+        return whole
+    worst = min(verdicts, key=lambda verdict: verdict.probability or 0.0)
+    return msgspec.structs.replace(worst, max_false_positive_rate=whole.max_false_positive_rate, absent=whole.absent)
+
+
+def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVerdict]) -> tuple[UnsupportedSpan, ...]:
+    """The spans but for those in sentences that are consistent, or state nothing."""
+    trusted = [sentence for sentence in decided if sentence.verdict.label in ("consistent", "unverifiable")]
+    return tuple(span for span in spans if not any(sentence.start <= span.start < sentence.end for sentence in trusted))
+
+
+def add_spans(decided: Sequence[SentenceVerdict], spans: Sequence[UnsupportedSpan]) -> tuple[SentenceVerdict, ...]:
+    """The sentences, each with those of ``spans`` that begin in it."""
+    return tuple(
+        msgspec.structs.replace(
+            sentence,
+            unsupported=tuple(span for span in spans if sentence.start <= span.start < sentence.end),
+        )
+        for sentence in decided
+    )

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groundwire.engine.schema.results import MetricResult
-from groundwire.engine.verdict.features import features
-from groundwire.engine.verdict.sentences import decide_response
+from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.fusion import features
 from groundwire.runtime.calibration import Calibration, Fusion, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 

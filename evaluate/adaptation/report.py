@@ -10,7 +10,7 @@ import numpy as np
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Verdict
-from groundwire.engine.verdict.sentences import decide_response
+from groundwire.engine.verdict.decision import decide_response
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.calibration import ProfileName
 

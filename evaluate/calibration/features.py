@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from groundwire.engine.schema.results import MetricResult, Score
 from groundwire.engine.text.sentences import sentences
-from groundwire.engine.verdict.features import features, features_of_part
+from groundwire.engine.verdict.fusion import features, features_of_part
 from groundwire.monitor.shift import describe_texts
 
 from ..datasets.examples import Example

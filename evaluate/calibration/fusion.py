@@ -26,8 +26,7 @@ from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from groundwire.engine.verdict.features import find_feature, find_verifiability, is_probability
-from groundwire.engine.verdict.refutation import find_refutation, logit
+from groundwire.engine.verdict.fusion import find_feature, find_refutation, find_verifiability, is_probability, logit
 from groundwire.runtime.calibration import Quantity, bounded_logit
 from groundwire.runtime.errors import InvalidRequest
 
@@ -44,7 +43,7 @@ MIN_CLASS = 20
 
 
 class LabelledFeatures(NamedTuple):
-    """The label of a response and the features of its score (``groundwire.engine.verdict.features``)."""
+    """The label of a response and the features of its score (``groundwire.engine.verdict.fusion``)."""
 
     set: str
     group: str
@@ -94,7 +93,7 @@ class FusionModel:
         return np.asarray(np.nan_to_num(table) @ self.weight + self.intercept)
 
     def predict_responses(self, examples: Sequence[LabelledFeatures], verifiable: float | None) -> Floats:
-        """Logit of the verdict's probability [N], as ``groundwire.engine.verdict.sentences`` draws it.
+        """Logit of the verdict's probability [N], as ``groundwire.engine.verdict.decision`` draws it.
 
         That is the worst of the sentences that state something, or that of the whole response where they say too
         little; at most what a refutation leaves.

@@ -12,9 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from groundwire.engine.metrics import find
-from groundwire.engine.verdict.features import is_probability, name_metric, rates_verifiability
+from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized, rates_verifiability
 from groundwire.engine.verdict.operating_point import find_threshold, smallest_level
-from groundwire.engine.verdict.threshold import normalized
 from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.calibration import (
     Calibration,

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from groundwire.engine.schema.results import Citation, UnsupportedSpan
 from groundwire.engine.text.shown import UNSHOWABLE
-from groundwire.engine.verdict.citations import number_evidence
+from groundwire.engine.verdict.score import number_evidence
 
 _BREAK = re.compile(r"(?<=[_./\-])(?=\w)")
 

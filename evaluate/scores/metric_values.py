@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.sentences import decide_response
+from groundwire.engine.verdict.decision import decide_response
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from groundwire.engine.metrics import find
-from groundwire.engine.verdict.features import is_probability as has_probability
-from groundwire.engine.verdict.threshold import are_consistent
+from groundwire.engine.verdict.fusion import are_consistent
+from groundwire.engine.verdict.fusion import is_probability as has_probability
 
 from ..scores.metric_values import FUSED, MetricValues
 from .estimates import Bools, Floats, areas, classification, pearson
@@ -25,7 +25,7 @@ CURVE_POINTS = 200
 
 
 class Threshold(NamedTuple):
-    """The value that separates consistent from inconsistent responses (``engine.verdict.threshold``)."""
+    """The value that separates consistent from inconsistent responses (``engine.verdict.fusion``)."""
 
     value: float
     origin: str

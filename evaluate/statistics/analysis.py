@@ -10,9 +10,8 @@ import numpy as np
 
 from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.results import Score, Verdict
-from groundwire.engine.verdict.features import rates_verifiability
-from groundwire.engine.verdict.sentences import decide_response
-from groundwire.engine.verdict.threshold import HALF
+from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.fusion import HALF, rates_verifiability
 from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..datasets.examples import Example, flag_unshared_knowledge

@@ -9,7 +9,7 @@ import numpy as np
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.sentences import sentences
-from groundwire.engine.verdict.citations import find_citing
+from groundwire.engine.verdict.score import find_citing
 
 from ..datasets.examples import Example
 from .human_labels import HumanLabels

@@ -12,7 +12,7 @@ from typing import get_args
 import numpy as np
 
 from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.fusions import choose_fusion
+from groundwire.engine.verdict.fusion import choose_fusion
 from groundwire.monitor.records import Band, Shift
 from groundwire.monitor.shift import QUANTITIES, compare_responses, describe_texts
 from groundwire.runtime.calibration import Calibration

@@ -16,7 +16,7 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.engine.schema.validation import make_request
 from groundwire.engine.text.shown import shown
-from groundwire.engine.verdict.fusions import choose_fusion
+from groundwire.engine.verdict.fusion import choose_fusion
 from groundwire.engine.verdict.operating_point import find_operating_point
 from groundwire.files.parquet import check_parquet, write_parquet
 from groundwire.files.reading import Line, UntilError

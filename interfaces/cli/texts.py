@@ -12,7 +12,7 @@ from rich.text import Text
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.shown import shown
-from groundwire.engine.verdict.citations import number_evidence
+from groundwire.engine.verdict.score import number_evidence
 
 from . import display
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundwire.engine.metrics.detector import is_detector
-from groundwire.engine.verdict.threshold import are_consistent
+from groundwire.engine.verdict.fusion import are_consistent
 
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 

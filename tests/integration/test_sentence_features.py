@@ -9,7 +9,7 @@ import pytest
 from groundwire.engine import Engine
 from groundwire.engine.metrics import METRICS
 from groundwire.engine.text.sentences import sentences
-from groundwire.engine.verdict.features import features, features_of_part
+from groundwire.engine.verdict.fusion import features, features_of_part
 
 KNOWLEDGE = (
     "Coffee is slightly acidic (pH 5.0 to 5.1) and has a stimulating effect on humans. It was first sold in Yemen."

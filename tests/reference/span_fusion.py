@@ -9,11 +9,11 @@ import msgspec
 from groundwire.engine import MetricResult, UnsupportedSpan
 from groundwire.engine.metrics import find
 from groundwire.engine.text.words import WORD, words
-from groundwire.engine.verdict.span_fusion import MARKED, SILENT, Evidence, MarkedWord, rank_evidence, weigh
+from groundwire.engine.verdict.spans import MARKED, SILENT, Evidence, MarkedWord, rank_evidence, weigh
 
 
 def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
-    """Return what ``groundwire.engine.verdict.span_fusion.fuse_spans`` returns."""
+    """Return what ``groundwire.engine.verdict.spans.fuse_spans`` returns."""
     metrics = [(result, find(result.name)) for result in results if result.status == "scored"]
     evidence = [
         weigh(span, metric) for result, metric in metrics if metric is not None for span in metric.spans(result)

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from groundwire.engine.scheduling import admission, cache, jobs, pending, scheduler
+from groundwire.engine.scheduling import admission, jobs, scheduler
+from groundwire.engine.scheduling import calls as cache
+from groundwire.engine.scheduling import calls as pending
 
 
 class Defect(NamedTuple):

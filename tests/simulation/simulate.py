@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from groundwire.engine.scheduling.admission import BULK_SHARE
-from groundwire.engine.scheduling.cache import ENTRY_BYTES, count_bytes
+from groundwire.engine.scheduling.calls import ENTRY_BYTES, count_bytes
 from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.schema.statistics import EngineStatistics

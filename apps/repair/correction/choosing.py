@@ -8,7 +8,7 @@ from typing import NamedTuple
 from groundwire.engine.schema.explanations import ValuesExplanation
 from groundwire.engine.schema.results import Score, SentenceVerdict, Verdict
 from groundwire.engine.verdict.decision import STOPPED
-from groundwire.engine.verdict.features import find_feature
+from groundwire.engine.verdict.fusion import find_feature
 
 from .drafts import Draft
 

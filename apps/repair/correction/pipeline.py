@@ -24,7 +24,7 @@ from groundwire.engine.schema.results import MetricResult, Request, Score, Timin
 from groundwire.engine.schema.validation import make_request
 from groundwire.engine.text.sentences import Sentence
 from groundwire.engine.verdict.decision import STOPPED
-from groundwire.engine.verdict.features import name_metric
+from groundwire.engine.verdict.fusion import name_metric
 from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.calibration import Fusion
 

@@ -14,7 +14,7 @@ from groundwire.engine.values.knowledge import find_values
 from groundwire.engine.values.names import split_by_case
 from groundwire.engine.values.records import Name, Value
 from groundwire.engine.values.tokens import tokenize
-from groundwire.engine.verdict.span_types import VALUE_TYPES, TypedRange
+from groundwire.engine.verdict.spans import VALUE_TYPES, TypedRange
 
 MAX_SENTENCES = 1_000
 """Sentences of long knowledge that are compared with one of the response; those that follow are not looked at."""

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundwire.engine.scheduling.admission import KINDS, Admission
-from groundwire.engine.scheduling.cache import count_bytes
-from groundwire.engine.scheduling.heap import JobHeap
+from groundwire.engine.scheduling.admission import KINDS, Admission, JobHeap
+from groundwire.engine.scheduling.calls import count_bytes
 from groundwire.engine.scheduling.jobs import Job, Task, rank
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.calls import Classify, TextSpan

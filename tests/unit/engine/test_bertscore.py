@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, Options, Score
 from groundwire.engine.core.core.signature import signature
 from groundwire.engine.metrics.bertscore import match_words
-from groundwire.engine.scheduling.cache import ENTRY_BYTES, Cache, Key, count_bytes
+from groundwire.engine.scheduling.calls import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.schema.options import BertScoreOptions
 from groundwire.runtime.calls import CountTokens, Embed, Embedded, Read, TokenCounts
 from groundwire.runtime.fake import FakeRuntime

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from groundwire.engine.scheduling.cache import ENTRY_BYTES, Cache, Key, count_bytes
+from groundwire.engine.scheduling.calls import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.runtime.calls import Classified, Classify, Read
 
 KEYS = [Key(Classify("nli", ("a",) * count, "b" * count), windows) for count in (0, 1, 50) for windows in (1, 2)]

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options
-from groundwire.engine.scheduling.admission import Admission
-from groundwire.engine.scheduling.fairness import KEPT, FairQueue
+from groundwire.engine.scheduling.admission import KEPT, Admission, FairQueue
 from groundwire.engine.scheduling.jobs import Job, Task
 from groundwire.engine.scheduling.steps import Steps
 from tests.support.fakes import world

@@ -7,7 +7,7 @@ import pytest
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, MetricResult, Options
 from groundwire.engine.verdict.decision import decide
-from groundwire.engine.verdict.fusions import choose_fusion
+from groundwire.engine.verdict.fusion import choose_fusion
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, HeldOut, OrderStatistics, Profile
 from tests.support.fakes import world
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import InvalidRequest
+from groundwire.engine.verdict.fusion import is_consistent
 from groundwire.engine.verdict.operating_point import find_threshold, measure_power, smallest_level
-from groundwire.engine.verdict.threshold import is_consistent
 from groundwire.runtime.calibration import HeldOut, OrderStatistics
 
 

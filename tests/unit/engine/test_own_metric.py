@@ -11,7 +11,7 @@ from groundwire.engine.metrics import METRICS, Details, Metric, available, find,
 from groundwire.engine.metrics.base import RoleInfos
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.explanations import REASONS
-from groundwire.engine.verdict.features import features
+from groundwire.engine.verdict.fusion import features
 from groundwire.runtime.calls import Classified, Classify
 from groundwire.runtime.fake import FakeRuntime
 from tests.support import fakes

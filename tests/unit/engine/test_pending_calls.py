@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from groundwire.engine.scheduling.cache import Key
-from groundwire.engine.scheduling.jobs import Job, Task, Waiter
-from groundwire.engine.scheduling.pending import PendingCalls
+from groundwire.engine.scheduling.calls import PendingCalls
+from groundwire.engine.scheduling.jobs import Job, Key, Task, Waiter
 from groundwire.runtime.calls import Answer, Call, Classify, ClassifyTokens
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from groundwire.engine import Engine, MetricResult, Verdict
 from groundwire.engine.schema.explanations import ClassifiedSpan, VerifiabilityExplanation
-from groundwire.engine.verdict.refutation import Refutation, find_refutation, refute
-from groundwire.engine.verdict.sentences import decide_response
+from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.fusion import Refutation, find_refutation, refute
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 from tests.support.fakes import world
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine import MetricResult, UnsupportedSpan
 from groundwire.engine.text.words import words
-from groundwire.engine.verdict.span_fusion import fuse_spans
+from groundwire.engine.verdict.spans import fuse_spans
 from tests.reference import span_fusion as reference
 from tests.support.texts import TEXT
 from tests.support.work import count_steps

@@ -13,7 +13,7 @@ from groundwire.engine.schema.explanations import (
     Reason,
     VerifiabilityExplanation,
 )
-from groundwire.engine.verdict.span_types import type_spans
+from groundwire.engine.verdict.spans import type_spans
 from groundwire.runtime.calls import TextSpan
 
 RESPONSE = "In May 1999 Bob Ross didn't sell 12 paintings of quiet rivers. It is the best one."

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, MetricResult, Options, Request, UnsupportedSpan
 from groundwire.engine.schema.results import Timings
 from groundwire.engine.verdict.decision import decide, sigmoid
-from groundwire.engine.verdict.features import find_feature
+from groundwire.engine.verdict.fusion import decide_metrics, find_feature, is_consistent, normalized
 from groundwire.engine.verdict.score import build_score
-from groundwire.engine.verdict.threshold import decide_metrics, is_consistent, normalized
 from groundwire.runtime.calibration import MAX_LOGIT, Calibration, Feature, Fusion, Profile, Scale
 from groundwire.runtime.errors import BundleError
 from tests.support.fakes import world

@@ -16,8 +16,8 @@ from groundwire.engine.schema.explanations import (
     ValuesExplanation,
     VerifiabilityExplanation,
 )
-from groundwire.engine.verdict.features import features
-from groundwire.engine.verdict.sentences import decide_response
+from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.fusion import features
 from groundwire.evaluate.calibration.features import list_sentences
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, select_model
 from groundwire.evaluate.calibration.operating_points import fit_calibration

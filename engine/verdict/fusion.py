@@ -1,0 +1,188 @@
+"""What a verdict is drawn from: the numbers that a fusion reads, the fusion, its threshold, and rules that refute.
+
+A fixed threshold has to be exceeded: of a value of 0.5 at the threshold 0.5 the Q² paper says inconsistent, and so does
+this. A fitted threshold is itself the value of a development example that counts as consistent, so values from it on do
+(PMI-Faith, table 9: best F1 on the development set).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from groundwire.runtime.calibration import Calibration, Fusion, Scale
+
+from ..metrics import Metric, find
+from ..schema.results import MetricResult, Verdict
+
+
+def features(results: Mapping[str, MetricResult]) -> dict[str, float]:
+    """Every number that ``results`` has: a scored metric's value by its name, the others as ``metric.feature``."""
+    numbers = {name: result.value for name, result in results.items() if result.value is not None}
+    for name, result in results.items():
+        metric = find(name)
+        if metric is not None and result.value is not None and result.explanation is not None:
+            numbers |= {f"{name}.{key}": number for key, number in metric.features(result.explanation).items()}
+    return numbers
+
+
+def features_of_part(results: Mapping[str, MetricResult], start: int, end: int) -> dict[str, float]:
+    """Those numbers about the characters ``start`` to ``end`` of the response, a sentence of it.
+
+    Numbers that only a whole response has are left out, F1 with the knowledge for example.
+    """
+    numbers: dict[str, float] = {}
+    for name, result in results.items():
+        metric = find(name)
+        if metric is not None and result.value is not None:
+            of_part = metric.part(result, start, end)
+            numbers |= {f"{name}.{key}" if key else name: number for key, number in of_part.items()}
+    return numbers
+
+
+def find_feature(name: str) -> tuple[Metric, str] | None:
+    """The metric of a feature and the feature's key in it (``""`` for its value); None for an unknown metric.
+
+    >>> metric, key = find_feature("detector.mine.worst")
+    >>> metric.name, key
+    ('detector.mine', 'worst')
+    """
+    prefix, _, key = name.rpartition(".")
+    metric = find(prefix)
+    # A detector's name has a dot of its own, so only a key that the metric knows is split off.
+    if metric is not None and key in (*metric.evidence, *metric.lower_is_better, *metric.uninformative):
+        return metric, key
+    metric = find(name) or metric
+    return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
+
+
+def rates_verifiability(name: str) -> bool:
+    """Whether a metric's value says if there is anything to check (``Metric.rates_verifiability``)."""
+    metric = find(name)
+    return metric is not None and metric.rates_verifiability
+
+
+def find_verifiability(numbers: Mapping[str, float]) -> float | None:
+    """How verifiable the text of these features is, 0–1; None where no metric says so."""
+    return next((number for name, number in numbers.items() if rates_verifiability(name)), None)
+
+
+def is_probability(feature: str) -> bool:
+    """Whether a feature is a model's probability, so that its logit counts."""
+    known = find_feature(feature)
+    return known is not None and known[1] in known[0].probabilities
+
+
+def name_metric(feature: str) -> str:
+    """The name of the metric that a feature is a number of; the feature's own for an unknown metric."""
+    known = find_feature(feature)
+    return feature if known is None else known[0].name
+
+
+def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
+    """The fusion for a request that asks for ``metrics``.
+
+    Of those whose needed features are numbers of these metrics, the one that reads most of them, and of those, the one
+    that misses least; where none has all that it needs, the one that lacks the fewest metrics.
+    """
+
+    def rank(fusion: Fusion) -> tuple[int, int, int]:
+        lacking = {name_metric(feature.name) for feature in fusion.features if feature.needed}.difference(metrics)
+        read = sum(name_metric(feature.name) in metrics for feature in fusion.features)
+        return len(lacking), -read, len(fusion.features) - read
+
+    return min(calibration.fusions, key=rank)
+
+
+HALF = 0.5
+"""The fixed threshold of values from 0 to 1."""
+
+
+def is_consistent(value: float, threshold: float, *, fitted: bool) -> bool:
+    """Whether a value counts as consistent.
+
+    >>> is_consistent(0.5, 0.5, fitted=False), is_consistent(0.5, 0.5, fitted=True)
+    (False, True)
+    """
+    return bool(are_consistent(np.float64(value), threshold, fitted=fitted))
+
+
+def are_consistent(values: np.float64 | NDArray[np.float64], threshold: float, *, fitted: bool) -> NDArray[np.bool_]:
+    """Which values count as consistent; none that is NaN."""
+    return np.asarray(values >= threshold if fitted else values > threshold)
+
+
+def normalized(value: float, scale: Scale) -> float:
+    """Min-max form with the development set's bounds, 0–1 (PMI-Faith, §4)."""
+    if scale.high <= scale.low:
+        return 0.0
+    return min(1.0, max(0.0, (value - scale.low) / (scale.high - scale.low)))
+
+
+def decide_metrics(results: Iterable[MetricResult], calibration: Calibration | None) -> list[MetricResult]:
+    """The results, with ``decision`` where the calibration has a threshold for the metric.
+
+    Metrics that do not say whether the response is supported (verifiability) get none.
+    """
+    return [_decide(result, calibration.scales.get(result.name) if calibration else None) for result in results]
+
+
+def _decide(result: MetricResult, scale: Scale | None) -> MetricResult:
+    metric = find(result.name)
+    if result.value is None or scale is None or metric is None or "" in metric.uninformative:
+        return result
+    consistent = is_consistent(normalized(result.value, scale), scale.threshold, fitted=True)
+    return msgspec.structs.replace(result, decision="consistent" if consistent else "inconsistent")
+
+
+class Refutation(NamedTuple):
+    """What a metric refutes by itself (``Metric.refutes``)."""
+
+    feature: str
+    """As contributions name it: ``values.contradicted``."""
+    probability: float
+    """Of being consistent, at most."""
+
+
+def find_refutation(numbers: Mapping[str, float]) -> Refutation | None:
+    """The strongest refutation that the features of a response or of a sentence tell of, or None."""
+    refutations = []
+    for name, number in numbers.items():
+        prefix, _, key = name.rpartition(".")
+        metric = find(prefix)
+        if metric is not None and metric.refutes is not None and key == metric.refutes.feature and number > 0:
+            refutations.append(Refutation(name, metric.refutes.probability))
+    return min(refutations, key=lambda refutation: refutation.probability, default=None)
+
+
+def refute(verdict: Verdict, refutation: Refutation | None) -> Verdict:
+    """The verdict with no more probability than ``refutation`` leaves it, which has the part of a contribution.
+
+    A verdict without a probability keeps it that way.
+    """
+    if refutation is None or verdict.probability is None or verdict.threshold is None:
+        return verdict
+    probability = min(verdict.probability, refutation.probability)
+    contributions = dict(verdict.contributions or {})
+    if probability < verdict.probability:
+        contributions[refutation.feature] = logit(probability) - logit(verdict.probability)
+    consistent = is_consistent(probability, verdict.threshold, fitted=True)
+    return replace(
+        verdict,
+        label="consistent" if consistent else "inconsistent",
+        probability=probability,
+        contributions=contributions,
+        message="" if verdict.label == "unverifiable" else verdict.message,
+    )
+
+
+def logit(probability: float) -> float:
+    """The inverse of ``decision.sigmoid``, finite for every probability."""
+    bounded = min(max(probability, 1e-12), 1 - 1e-12)
+    return math.log(bounded / (1 - bounded))
