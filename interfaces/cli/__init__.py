@@ -19,7 +19,7 @@ EXTRA = ("typer", "rich")
 def main() -> None:
     """Run the command line; without its packages, name the install command and exit with code 1."""
     try:
-        from .program import main as run
+        from .program import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise

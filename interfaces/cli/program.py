@@ -141,7 +141,7 @@ def _print_version(
         raise typer.Exit
 
 
-def main() -> None:
+def run() -> None:
     """Run the command; print an error of Groundwire as one message without a traceback and exit with code 1."""
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, io.TextIOWrapper):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..common.corpus import find_sentence_bounds
 from ..synthesis.structured_edits import EditedSpan
 from .model import NOTHING, SUPPORTED
-from .rows import Answer, LabelledRange
+from .rows import AnswerRow, LabelledRange
 
 COPIED = 0.6
 """Share of the sentences around an answer that are copied from the knowledge."""
@@ -22,8 +22,8 @@ COUNTS, COUNT_WEIGHTS = (1, 2, 3, 4, 6), (4, 3, 2, 2, 1)
 
 
 def surround(
-    group: tuple[Answer, Answer], draw_aside: Callable[[random.Random], str], rng: random.Random
-) -> tuple[Answer, Answer]:
+    group: tuple[AnswerRow, AnswerRow], draw_aside: Callable[[random.Random], str], rng: random.Random
+) -> tuple[AnswerRow, AnswerRow]:
     """Put sentences around both answers, the same ones; the inference label, which holds of the answer alone, goes."""
     if any(answer.example.second is None or "consistency" not in answer.example.labels for answer in group):
         return group
@@ -52,7 +52,7 @@ def _is_complete(sentence: str) -> bool:
     return pairs and sentence[-1] == "." and len(sentence.rsplit(None, 1)[-1]) > 4 and not sentence[0].islower()
 
 
-def _join(answer: Answer, extra: list[tuple[str, int]], before: int, space: str) -> Answer:
+def _join(answer: AnswerRow, extra: list[tuple[str, int]], before: int, space: str) -> AnswerRow:
     example = answer.example
     assert example.second is not None
     stop = "" if example.second.rstrip().endswith((".", "!", "?")) else "."

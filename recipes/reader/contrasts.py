@@ -16,7 +16,7 @@ from ..common.corpus import read_rows
 from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS
 from ..compact.public_pairs import ENTAILMENT
-from .rows import Answer, label_ranges
+from .rows import AnswerRow, label_ranges
 
 TITLED = 0.5
 """Share of the groups of titled evidence whose title is before it."""
@@ -59,7 +59,7 @@ class ContrastRows:
         self._set = definition
         self._groups = [_group(rows, keys) for keys in definition.keys]
 
-    def draw(self, rng: random.Random) -> tuple[Answer, Answer]:
+    def draw(self, rng: random.Random) -> tuple[AnswerRow, AnswerRow]:
         """Draw two rows of a group with different labels, or any two where the set has no such group."""
         groups = rng.choices(self._groups, self._set.weights)[0]
         if groups and rng.random() < CONTRASTED:
@@ -71,9 +71,9 @@ class ContrastRows:
         titled = rng.random() < TITLED
         return self._make(first, titled), self._make(second, titled)
 
-    def _make(self, row: Mapping[str, Any], titled: bool) -> Answer:
+    def _make(self, row: Mapping[str, Any], titled: bool) -> AnswerRow:
         example = make_example(row, titled, self._set.tokens)
-        return Answer(example, label_ranges(example), tuple(row.get("history", ()))[-1:])
+        return AnswerRow(example, label_ranges(example), tuple(row.get("history", ()))[-1:])
 
 
 def make_example(row: Mapping[str, Any], titled: bool, tokens: bool) -> MultitaskExample:

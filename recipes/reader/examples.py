@@ -13,7 +13,7 @@ from ..synthesis.pairs import NEAR
 from ..worlds import Worlds
 from .composition import surround
 from .contrasts import SETS, ContrastRows, read_contrasts
-from .rows import Answer, encode_answer, label_ranges
+from .rows import AnswerRow, encode_answer, label_ranges
 from .worlds_source import draw_world_pair, load_worlds
 
 SHARES = {
@@ -85,7 +85,7 @@ class ReaderExamples(MultitaskExamples):
                 return first, second
         raise AssertionError("the last attempt is cut to the window")
 
-    def draw_answers(self, source: str, limit: int, rng: random.Random) -> tuple[Answer, Answer]:
+    def draw_answers(self, source: str, limit: int, rng: random.Random) -> tuple[AnswerRow, AnswerRow]:
         """Draw the answers of a group of ``source`` for windows of ``limit`` tokens, which they may exceed."""
         sources = self._sources
         if source == "worlds":
@@ -102,9 +102,9 @@ class ReaderExamples(MultitaskExamples):
             group = self._add_passage(group, words, rng)
         return surround(group, self._draw_aside, rng) if surrounded else group
 
-    def make_answer(self, example: MultitaskExample) -> Answer:
+    def make_answer(self, example: MultitaskExample) -> AnswerRow:
         """The answer of an example, with the sentence labels that follow from its own."""
-        return Answer(example, label_ranges(example, self._sources.asides))
+        return AnswerRow(example, label_ranges(example, self._sources.asides))
 
     def _draw_aside(self, rng: random.Random) -> str:
         """Draw a response that states nothing; longer sentences of chat may state a fact of the speaker."""
@@ -113,7 +113,9 @@ class ReaderExamples(MultitaskExamples):
             if kind != "chat" or len(text.split()) <= ASIDE_WORDS:
                 return text
 
-    def _add_passage(self, group: tuple[Answer, Answer], words: int, rng: random.Random) -> tuple[Answer, Answer]:
+    def _add_passage(
+        self, group: tuple[AnswerRow, AnswerRow], words: int, rng: random.Random
+    ) -> tuple[AnswerRow, AnswerRow]:
         """Put the same other passage before or after the knowledge of both, if there is room for one."""
         if any(answer.example.second is None for answer in group):
             return group

@@ -30,7 +30,7 @@ class _Computed(torch.nn.Module):
         return self._logits
 
 
-def compute_logits(model: torch.nn.Module, batch: Batch) -> dict[str, torch.Tensor]:
+def compute_head_logits(model: torch.nn.Module, batch: Batch) -> dict[str, torch.Tensor]:
     """The logits of every head for a batch of rows."""
     pooling = make_pooling(batch[SENTENCE_IDS], batch[SENTENCE_HEAD].shape[1])
     logits: dict[str, torch.Tensor] = model(batch["input_ids"], batch["attention_mask"], pooling)
@@ -39,7 +39,7 @@ def compute_logits(model: torch.nn.Module, batch: Batch) -> dict[str, torch.Tens
 
 def compute_losses(model: Reader, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """The loss of the heads of the multi-task NLI model, and the weighted mean over the labelled sentences."""
-    logits = compute_logits(model, batch)
+    logits = compute_head_logits(model, batch)
     labels = batch[SENTENCE_HEAD].flatten()
     weights = torch.tensor(LABEL_WEIGHTS, device=labels.device)
     table = logits[SENTENCE_HEAD].float().flatten(0, 1)

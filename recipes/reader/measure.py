@@ -21,9 +21,9 @@ from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS, IGNORED, TOKEN_HEAD
 from ..worlds import Worlds
 from .feed import FILL
-from .loss import compute_logits
+from .loss import compute_head_logits
 from .model import NOTHING, SENTENCE_HEAD, SENTENCE_IDS, UNSUPPORTED, Reader, load_reader
-from .rows import Answer, encode_answer
+from .rows import AnswerRow, encode_answer
 from .worlds_source import draw_world_pair, load_worlds
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -114,14 +114,14 @@ def choose_rows(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
     return [rows[index * len(rows) // count] for index in range(count)]
 
 
-def make_bench_answer(row: dict[str, Any]) -> Answer:
+def make_bench_answer(row: dict[str, Any]) -> AnswerRow:
     """The answer of a row of a labelled set, read without its history."""
     labels = {"consistency": HEADS["consistency"][not row["label"]]}
-    return Answer(MultitaskExample(row["knowledge"], row["response"], "", labels), ())
+    return AnswerRow(MultitaskExample(row["knowledge"], row["response"], "", labels), ())
 
 
 @torch.inference_mode()
-def read_answers(reader: Reader, answers: Iterable[Answer], batch: int = 16) -> list[Reading]:
+def read_answers(reader: Reader, answers: Iterable[AnswerRow], batch: int = 16) -> list[Reading]:
     """What the reader says about each answer, in order; rows of similar length are read together."""
     reader.eval()
     device = next(reader.parameters()).device
@@ -132,10 +132,10 @@ def read_answers(reader: Reader, answers: Iterable[Answer], batch: int = 16) -> 
     for at in range(0, len(order), batch):
         chosen = order[at : at + batch]
         padded = collate([rows[index] for index in chosen], FILL)
-        logits = compute_logits(reader, {name: value.to(device) for name, value in padded.items()})
+        logits = compute_head_logits(reader, {name: value.to(device) for name, value in padded.items()})
         tables = {name: value.float().cpu().numpy() for name, value in logits.items()}
-        for place, index in enumerate(chosen):
-            readings[index] = _make_reading(rows[index], {name: table[place] for name, table in tables.items()})
+        for row, index in enumerate(chosen):
+            readings[index] = _make_reading(rows[index], {name: table[row] for name, table in tables.items()})
     return [readings[index] for index in range(len(rows))]
 
 
@@ -175,7 +175,7 @@ def describe(readings: Sequence[Reading]) -> dict[str, Any]:
         report["roc_auc"]["sentence"] = _auc(sentence_labels[stated] != UNSUPPORTED, -unsupported[stated])
     known = [reading for reading in readings if (reading.token_labels != IGNORED).any()]
     if known:
-        report["spans"] = measure_spans(known)
+        report["spans"] = measure_token_spans(known)
     report["by_sentences"] = {}
     for name, (least, most) in LENGTHS.items():
         members = [reading for reading in readings if least <= len(reading.sentences) <= most]
@@ -195,7 +195,7 @@ def _count_errors(readings: Sequence[Reading]) -> dict[str, Any]:
     return out
 
 
-def measure_spans(readings: Sequence[Reading]) -> dict[str, float]:
+def measure_token_spans(readings: Sequence[Reading]) -> dict[str, float]:
     """F1 of flagged tokens, and of runs of them that begin and end where a span does."""
     flagged = [reading.tokens.argmax(-1) > 0 for reading in readings]
     gold = [reading.token_labels > 0 for reading in readings]

@@ -36,7 +36,7 @@ class LabelledRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerRow:
     """An example with its history and the labels of its sentences."""
 
     example: MultitaskExample
@@ -85,7 +85,7 @@ def label_sentence(sentence: Sentence, ranges: Sequence[LabelledRange]) -> int:
     return next((label for label in (UNSUPPORTED, IGNORED, SUPPORTED, NOTHING) if label in labels), IGNORED)
 
 
-def encode_answer(tokens: PreTrainedTokenizerFast, answer: Answer, limit: int, *, cut: bool) -> Row | None:
+def encode_answer(tokens: PreTrainedTokenizerFast, answer: AnswerRow, limit: int, *, cut: bool) -> Row | None:
     """The row of an answer; None for more than ``limit`` tokens, unless the longer text may be ``cut``."""
     example = answer.example
     before = "".join(f"{turn}{HISTORY_MARK}" for turn in answer.history) if example.second is not None else ""
@@ -99,12 +99,12 @@ def encode_answer(tokens: PreTrainedTokenizerFast, answer: Answer, limit: int, *
         label = example.labels.get(head)
         unspecified = NOT_ENTAILMENT if label == UNSPECIFIED else None
         row[head] = [IGNORED if label is None else unspecified or labels.index(label)]
-    places = [
+    ranges = [
         (start - len(before), end - len(before)) if sequence == 1 and start >= len(before) else None
         for sequence, (start, end) in zip(encoded.sequence_ids(0), encoded["offset_mapping"], strict=True)
     ]
-    row[TOKEN_HEAD] = [IGNORED if place is None else _label_token(example, *place) for place in places]
-    row[SENTENCE_IDS], row[SENTENCE_HEAD] = _number_sentences(answer, places)
+    row[TOKEN_HEAD] = [IGNORED if characters is None else _label_token(example, *characters) for characters in ranges]
+    row[SENTENCE_IDS], row[SENTENCE_HEAD] = _number_sentences(answer, ranges)
     return row
 
 
@@ -115,19 +115,23 @@ def _label_token(example: MultitaskExample, start: int, end: int) -> int:
     return TOKEN_LABELS.index(next(reasons, TOKEN_LABELS[0]))
 
 
-def _number_sentences(answer: Answer, places: Sequence[tuple[int, int] | None]) -> tuple[list[int], list[int]]:
+def _number_sentences(answer: AnswerRow, ranges: Sequence[tuple[int, int] | None]) -> tuple[list[int], list[int]]:
     """The sentence number of each token, and the label of each sentence.
 
     There are two labels at least, so that they are a list in every batch. A sentence that is cut has none.
     """
-    numbers = [0] * len(places)
+    numbers = [0] * len(ranges)
     labels: list[int] = []
     parts = sentences(answer.example.second)[:MAX_SENTENCES] if answer.example.second is not None else ()
     for number, part in enumerate(parts, 1):
-        members = [i for i, place in enumerate(places) if place is not None and part.start <= place[0] < part.end]
+        members = [
+            i
+            for i, characters in enumerate(ranges)
+            if characters is not None and part.start <= characters[0] < part.end
+        ]
         for index in members:
             numbers[index] = number
-        ends = [place[1] for index in members if (place := places[index]) is not None]
+        ends = [characters[1] for index in members if (characters := ranges[index]) is not None]
         whole = bool(ends) and not any(character.isalnum() for character in part.text[max(ends) - part.start :])
         labels.append(label_sentence(part, answer.ranges) if whole else IGNORED)
     return numbers, labels + [IGNORED] * (2 - len(labels))

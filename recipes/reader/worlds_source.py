@@ -10,7 +10,7 @@ from ..compact.public_pairs import ENTAILMENT, NOT_ENTAILMENT
 from ..synthesis.structured_edits import EditedSpan
 from ..worlds import WorldRow, Worlds
 from .model import NOTHING, SUPPORTED, UNSUPPORTED
-from .rows import Answer, LabelledRange
+from .rows import AnswerRow, LabelledRange
 
 SPLITS = {"train": "train", "dev": "held_out"}
 """The worlds' split of each split of the training sets."""
@@ -23,13 +23,13 @@ def load_worlds(split: str) -> Worlds:
     return Worlds(SPLITS[split])
 
 
-def draw_world_pair(worlds: Worlds, words: int, rng: random.Random) -> tuple[Answer, Answer]:
+def draw_world_pair(worlds: Worlds, words: int, rng: random.Random) -> tuple[AnswerRow, AnswerRow]:
     """Draw the answers of a pair whose knowledge and response have so many words at most."""
     pair = worlds.draw(words, rng)
     return make_world_answer(pair.supported), make_world_answer(pair.unsupported)
 
 
-def make_world_answer(row: WorldRow) -> Answer:
+def make_world_answer(row: WorldRow) -> AnswerRow:
     """The answer of a row; the inference head learns from it if every sentence states something."""
     labels = {"consistency": HEADS["consistency"][not row.label]}
     if all(part.label is not None for part in row.sentences):
@@ -38,4 +38,4 @@ def make_world_answer(row: WorldRow) -> Answer:
     kinds: dict[int | None, int] = {1: SUPPORTED, 0: UNSUPPORTED, None: NOTHING}
     ranges = tuple(LabelledRange(part.start, part.end, kinds[part.label]) for part in row.sentences)
     example = MultitaskExample(" ".join(row.knowledge), row.response, f"world:{row.change}", labels, spans)
-    return Answer(example, ranges, tuple(turn for turn in row.history if turn.strip())[-TURNS:])
+    return AnswerRow(example, ranges, tuple(turn for turn in row.history if turn.strip())[-TURNS:])

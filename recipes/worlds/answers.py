@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from .rows import WorldSentence, WorldSpan
 from .scene import Scene
-from .wording import Part, capitalize, is_lowerable, join, lower_first
+from .wording import Segment, capitalize, is_lowerable, join, lower_first
 
 OPENINGS = (
     "Sure!",
@@ -79,18 +79,18 @@ HEDGED = 0.2
 class Item:
     """A sentence of an answer, in a supported and a false version."""
 
-    true: Sequence[Part]
-    false: Sequence[Part] | None = None
+    true: Sequence[Segment]
+    false: Sequence[Segment] | None = None
     """None where both versions are alike."""
     states: bool = True
 
-    def list_versions(self) -> list[Sequence[Part]]:
+    def list_versions(self) -> list[Sequence[Segment]]:
         """Both versions."""
         return [self.true, self.false if self.false is not None else self.true]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerText:
     """A written answer with its labels."""
 
     text: str
@@ -99,13 +99,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Items with what stands before each of them."""
+class AnswerLayout:
+    """Items with what is before each of them."""
 
     items: tuple[Item, ...]
     gaps: tuple[str, ...]
 
-    def write(self, false: bool) -> Answer:
+    def write(self, false: bool) -> AnswerText:
         """Write the supported or the false version."""
         text, sentences, spans = "", [], []
         for item, gap in zip(self.items, self.gaps, strict=True):
@@ -117,10 +117,10 @@ class Layout:
                     spans.append(_tighten(text, part))
                 text += part.text
             sentences.append(WorldSentence(start, len(text), int(not wrong) if item.states else None))
-        return Answer(text, tuple(sentences), tuple(spans))
+        return AnswerText(text, tuple(sentences), tuple(spans))
 
 
-def _tighten(before: str, part: Part) -> WorldSpan:
+def _tighten(before: str, part: Segment) -> WorldSpan:
     """Return the span of a part without spaces and full stops at its ends."""
     core = part.text.strip(" .,;:!?\n") or part.text.strip()
     start = len(before) + part.text.find(core)
@@ -135,12 +135,12 @@ def hedge(item: Item, rng: random.Random) -> Item:
     """Put a phrase before a sentence by chance."""
     if rng.random() >= HEDGED or not all(_may_follow(version) for version in item.list_versions()):
         return item
-    phrase = Part(rng.choice(HEDGES))
+    phrase = Segment(rng.choice(HEDGES))
     false = None if item.false is None else (phrase, *lower_first(item.false))
     return replace(item, true=(phrase, *lower_first(item.true)), false=false)
 
 
-def _may_follow(parts: Sequence[Part]) -> bool:
+def _may_follow(parts: Sequence[Segment]) -> bool:
     text = join(parts)
     return is_lowerable(text) and "\n" not in text and "?" not in text[:-1] and ":" not in text[:40] and "`" not in text
 
@@ -167,11 +167,11 @@ def _join_two(first: Item, second: Item) -> Item:
     versions = []
     for left, right in zip(first.list_versions(), second.list_versions(), strict=True):
         *head, last = left
-        versions.append((*head, Part(last.text[:-1], last.wrong), Part(", and "), *lower_first(right)))
+        versions.append((*head, Segment(last.text[:-1], last.wrong), Segment(", and "), *lower_first(right)))
     return Item(versions[0], versions[1])
 
 
-def arrange(items: Sequence[Item], scene: Scene, named: bool, abstention: str, rng: random.Random) -> Layout:
+def arrange(items: Sequence[Item], scene: Scene, named: bool, abstention: str, rng: random.Random) -> AnswerLayout:
     """Arrange the items of an answer; ``named`` says whether the history or an item names the subject."""
     items = [
         Item(capitalize(item.true), None if item.false is None else capitalize(item.false), item.states)
@@ -195,10 +195,10 @@ def arrange(items: Sequence[Item], scene: Scene, named: bool, abstention: str, r
     if gap != " " and len(gaps) > 2:
         gaps[rng.randrange(1, len(gaps))] = gap
     gaps[0] = ""
-    return Layout((*before, *items, *after), tuple(gaps))
+    return AnswerLayout((*before, *items, *after), tuple(gaps))
 
 
-def _arrange_list(items: Sequence[Item], before: list[Item], after: list[Item], rng: random.Random) -> Layout:
+def _arrange_list(items: Sequence[Item], before: list[Item], after: list[Item], rng: random.Random) -> AnswerLayout:
     if rng.random() < 0.7:
         before.append(_make_plain(rng.choice(HEADINGS)))
     style = rng.choice(("- ", "- ", "* ", "• ", "{}. ", "{}. ", "{}) "))
@@ -211,8 +211,8 @@ def _arrange_list(items: Sequence[Item], before: list[Item], after: list[Item], 
         line = "" if index == 0 and not before else "\n"
         gaps.append(line + style.format(index + 1))
     gaps.extend(["\n\n" if index == 0 else " " for index in range(len(after))])
-    return Layout((*before, *items, *after), tuple(gaps))
+    return AnswerLayout((*before, *items, *after), tuple(gaps))
 
 
 def _make_plain(text: str) -> Item:
-    return Item((Part(text),), states=False)
+    return Item((Segment(text),), states=False)

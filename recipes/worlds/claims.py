@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .kinds import Feature, Quantity, State
+from .kinds import FeatureKind, Quantity, State
 from .names import Person
 from .relations import Falsehood, derive
-from .scene import Record, Scene, write_subject
+from .scene import Scene, WorldRecord, write_subject
 from .schema import HELD, Field, Relation, Wordings
-from .wording import Filling, Wording, parse
+from .wording import Filled, Wording, parse
 
 COPIED = 0.14
 """Share of the claims that use a wording of the knowledge."""
@@ -55,7 +55,7 @@ _VERDICTS = (
     ("Yes.", "No."),
 )
 _DOUBTS = (
-    "Someone told me this: “{quote}” Is that right?",
+    "Someone told me this: “{quote}” Is that right?",  # terms: literal
     "I read somewhere: “{quote}” Is that correct?",
     "A friend says: “{quote}” True or false?",
     "“{quote}” – is that so?",
@@ -63,12 +63,12 @@ _DOUBTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class WorldClaim:
     """A supported sentence and its false versions."""
 
     fields: tuple[str, ...]
     wording: Wording
-    true: Filling
+    true: Filled
     falsehoods: tuple[Falsehood, ...]
     question: str = ""
     """What the claim answers."""
@@ -76,7 +76,9 @@ class Claim:
     """Whether the claim makes no sense without its question."""
 
 
-def claim_value(scene: Scene, key: str, named: bool, rng: random.Random, record: Record | None = None) -> Claim | None:
+def claim_value(
+    scene: Scene, key: str, named: bool, rng: random.Random, record: WorldRecord | None = None
+) -> WorldClaim | None:
     """Claim what a field has; ``record`` is another one whose value is claimed."""
     field, record = scene.domain.fields[key], record or scene.record
     wording = _pick(scene, field, rng)
@@ -87,7 +89,7 @@ def claim_value(scene: Scene, key: str, named: bool, rng: random.Random, record:
     value = record.values[key]
     true = _fill(field, value, record, subject, form)
     question, needs = "", False
-    if isinstance(field.kind, Feature) and field.polar and rng.random() < 0.5:
+    if isinstance(field.kind, FeatureKind) and field.polar and rng.random() < 0.5:
         question = rng.choice(field.polar)
         if rng.random() < LED:
             yes, no = rng.choice(LEADS)
@@ -100,12 +102,12 @@ def claim_value(scene: Scene, key: str, named: bool, rng: random.Random, record:
         wrong = {slot: reason for slot in ("v", "v-", "num") if false.slots.get(slot) != true.slots.get(slot)}
         if wrong or false.state != true.state:
             falsehoods.append(Falsehood(change, reason, false, wrong))
-    return Claim((key,), wording, true, tuple(falsehoods), question, needs)
+    return WorldClaim((key,), wording, true, tuple(falsehoods), question, needs)
 
 
 def _pick(scene: Scene, field: Field, rng: random.Random) -> Wording | None:
     draw = rng.random()
-    feature = isinstance(field.kind, Feature)
+    feature = isinstance(field.kind, FeatureKind)
     if field.acts and draw < 0.15 and not scene.as_we:
         return None
     if scene.split != HELD and draw < COPIED and not scene.as_we:
@@ -115,23 +117,23 @@ def _pick(scene: Scene, field: Field, rng: random.Random) -> Wording | None:
     return scene.pick_wording(field.answers, rng)
 
 
-def _fill(field: Field, value: Any, record: Record, subject: Mapping[str, str], form: int) -> Filling:
+def _fill(field: Field, value: Any, record: WorldRecord, subject: Mapping[str, str], form: int) -> Filled:
     slots = {**subject, "n": field.name, "N": field.name[:1].upper() + field.name[1:]}
     kind, state = field.kind, 0
-    if isinstance(kind, Feature):
+    if isinstance(kind, FeatureKind):
         state, kind, value = value.state, kind.inner or kind, value.value
     if value is not None:
         slots["v"] = kind.write(value, record.style, random.Random(form), answer=True)
         slots["num"] = f"{value[0]:g}" if isinstance(kind, Quantity) else str(value)
         if isinstance(kind, Quantity):
             slots["v-"] = kind.write_attribute(value, random.Random(form))
-    return Filling(slots, state)
+    return Filled(slots, state)
 
 
 def _list_others(scene: Scene, field: Field, rng: random.Random) -> list[tuple[str, str, Any]]:
     """List values that the record does not have: (change, reason, value)."""
     kind, value = field.kind, scene.record.values[field.key]
-    if isinstance(kind, Feature):
+    if isinstance(kind, FeatureKind):
         return _list_other_states(kind, value, rng)
     others: list[tuple[str, str, Any]] = []
     for key in scene.disclosed:
@@ -151,7 +153,7 @@ def _list_others(scene: Scene, field: Field, rng: random.Random) -> list[tuple[s
     return [other for other in others if other[2] is not None and kind.identify(other[2]) != known]
 
 
-def _list_other_states(kind: Feature, value: State, rng: random.Random) -> list[tuple[str, str, Any]]:
+def _list_other_states(kind: FeatureKind, value: State, rng: random.Random) -> list[tuple[str, str, Any]]:
     reason = "negation" if kind.change == "negation" else "relation"
     others = [state for state in range(kind.states) if state != value.state]
     if kind.states > 2:
@@ -165,7 +167,7 @@ def _list_other_states(kind: Feature, value: State, rng: random.Random) -> list[
     return states
 
 
-def claim_role(scene: Scene, key: str, rng: random.Random) -> Claim | None:
+def claim_role(scene: Scene, key: str, rng: random.Random) -> WorldClaim | None:
     """Claim what a person does; false with what another person of the knowledge does, or with that person."""
     fields = scene.domain.fields
     rivals = [rival for rival in scene.disclosed if rival != key and fields[rival].acts]
@@ -175,20 +177,20 @@ def claim_role(scene: Scene, key: str, rng: random.Random) -> Claim | None:
     rival = rng.choice(rivals)
     act, other = rng.choice(fields[key].acts), rng.choice(fields[rival].acts)
     slots = {"v": str(person), "act": act, "pronoun": person.pronoun.capitalize()}
-    role = Falsehood("role", "relation", Filling({**slots, "act": other}), {"act": "relation"})
+    role = Falsehood("role", "relation", Filled({**slots, "act": other}), {"act": "relation"})
     if rng.random() < 0.35:
         wording = scene.pick_wording(_WHO, rng)
         question = f"Who is {person}?"
-        return wording if wording is None else Claim((key,), wording, Filling(slots), (role,), question, True)
+        return wording if wording is None else WorldClaim((key,), wording, Filled(slots), (role,), question, True)
     wording = scene.pick_wording(_ROLES, rng)
     exchanged = Falsehood(
-        "exchange", "entity", Filling({**slots, "v": str(scene.record.values[rival])}), {"v": "entity"}
+        "exchange", "entity", Filled({**slots, "v": str(scene.record.values[rival])}), {"v": "entity"}
     )
     question = f"Who {act}?"
-    return wording if wording is None else Claim((key,), wording, Filling(slots), (role, exchanged), question)
+    return wording if wording is None else WorldClaim((key,), wording, Filled(slots), (role, exchanged), question)
 
 
-def claim_verdict(scene: Scene, key: str, rng: random.Random) -> Claim | None:
+def claim_verdict(scene: Scene, key: str, rng: random.Random) -> WorldClaim | None:
     """Say whether what the user has heard is right."""
     heard = claim_value(scene, key, True, rng)
     if heard is None or heard.needs_question:
@@ -201,11 +203,11 @@ def claim_verdict(scene: Scene, key: str, rng: random.Random) -> Claim | None:
     quote = quote[:1].upper() + quote[1:]
     yes, no = rng.choice(_VERDICTS)
     wording = parse(f"[{yes[:-1]}|{no[:-1]}].")
-    false = Falsehood("verdict", "negation", Filling({}, 1 - state), {})
-    return Claim((key,), wording, Filling({}, state), (false,), rng.choice(_DOUBTS).format(quote=quote), True)
+    false = Falsehood("verdict", "negation", Filled({}, 1 - state), {})
+    return WorldClaim((key,), wording, Filled({}, state), (false,), rng.choice(_DOUBTS).format(quote=quote), True)
 
 
-def claim_relation(scene: Scene, relation: Relation, named: bool, rng: random.Random) -> Claim | None:
+def claim_relation(scene: Scene, relation: Relation, named: bool, rng: random.Random) -> WorldClaim | None:
     """Claim what follows from a relation's fields; None where it does not apply."""
     wording = scene.pick_wording(relation.answers, rng)
     if wording is None:
@@ -215,10 +217,13 @@ def claim_relation(scene: Scene, relation: Relation, named: bool, rng: random.Ra
         return None
     true, falsehoods = facts
     subject = write_subject(scene.record, named, rng)
-    true = Filling({**subject, **true.slots}, true.state)
+    true = Filled({**subject, **true.slots}, true.state)
     falsehoods = [
         Falsehood(
-            false.change, false.reason, Filling({**subject, **false.filling.slots}, false.filling.state), false.wrong
+            false.change,
+            false.reason,
+            Filled({**subject, **false.filling.slots}, false.filling.state),
+            false.wrong,
         )
         for false in falsehoods
     ]
@@ -231,10 +236,10 @@ def claim_relation(scene: Scene, relation: Relation, named: bool, rng: random.Ra
         if "{x}" in template or "{n}" in template:
             falsehoods = [false for false in falsehoods if not {"x", "n"} & set(false.wrong)]
     falsehoods = _filter_shown(wording, true, falsehoods)
-    return Claim(relation.of, wording, true, tuple(falsehoods), question, needs)
+    return WorldClaim(relation.of, wording, true, tuple(falsehoods), question, needs)
 
 
-def _filter_shown(wording: Wording, true: Filling, falsehoods: Sequence[Falsehood]) -> list[Falsehood]:
+def _filter_shown(wording: Wording, true: Filled, falsehoods: Sequence[Falsehood]) -> list[Falsehood]:
     """Leave out what the wording does not show."""
     text = wording.fill(true)
     return [false for false in falsehoods if wording.fill(false.filling) != text]

@@ -11,7 +11,15 @@ from datetime import date, timedelta
 from typing import Any
 
 from . import names
-from .numerals import ABBREVIATIONS, convert_measure, name_singular, spell, to_base, write_measure, write_number
+from .numerals import (
+    ABBREVIATIONS,
+    convert_measure,
+    name_singular,
+    spell_cardinal,
+    to_base,
+    write_measure,
+    write_number,
+)
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = [
@@ -51,7 +59,7 @@ def draw_style(site: str, rng: random.Random) -> Style:
     return Style(currency, rng.randrange(4), rng.choice((0, 0, 1, 2, 3, 4)), letters, rng.choice((0, 0, 0, 0, 1)))
 
 
-class Kind:
+class FieldKind:
     """Values of a kind; the base writes them as they are."""
 
     group: str = ""
@@ -86,7 +94,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock(Kind):
+class ClockKind(FieldKind):
     """A time of day, in minutes."""
 
     times: Sequence[int]
@@ -126,18 +134,18 @@ def _spell_clock(hour: int, minute: int) -> str:
     if hour >= 22 or hour < 5:
         part = "at night"
     if minute == 0:
-        return f"{spell(hour % 12 or 12)} {part}"
+        return f"{spell_cardinal(hour % 12 or 12)} {part}"
     if minute == 30:
-        return f"half past {spell(hour % 12 or 12)} {part}"
+        return f"half past {spell_cardinal(hour % 12 or 12)} {part}"
     if minute == 15:
-        return f"quarter past {spell(hour % 12 or 12)} {part}"
+        return f"quarter past {spell_cardinal(hour % 12 or 12)} {part}"
     if minute == 45 and hour % 12 != 11:
-        return f"quarter to {spell((hour + 1) % 12 or 12)} {part}"
+        return f"quarter to {spell_cardinal((hour + 1) % 12 or 12)} {part}"
     return ""
 
 
 @dataclass(frozen=True, slots=True)
-class Money(Kind):
+class Money(FieldKind):
     """An amount, in hundredths."""
 
     low: int
@@ -165,7 +173,7 @@ def write_money(value: int, style: Style, rng: random.Random, answer: bool) -> s
     form = rng.random()
     if form < 0.14:
         whole = value % 100 == 0
-        amount = spell(value // 100) if whole and 100 < value <= 2000 and rng.random() < 0.5 else digits
+        amount = spell_cardinal(value // 100) if whole and 100 < value <= 2000 and rng.random() < 0.5 else digits
         return f"{amount} {noun if value == 100 else noun + 's'}"
     if form < 0.18:
         return f"{digits} {code}"
@@ -175,7 +183,7 @@ def write_money(value: int, style: Style, rng: random.Random, answer: bool) -> s
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity(Kind):
+class Quantity(FieldKind):
     """A number of a unit; several units where a record may have either."""
 
     choices: Sequence[tuple[float, str]]
@@ -211,12 +219,12 @@ class Quantity(Kind):
         return write_measure(number, unit, rng)
 
     def write_attribute(self, value: tuple[float, str], rng: random.Random) -> str:
-        """Write a measure as it stands before a noun: "14-day"."""
+        """Write a measure for the position before a noun: "14-day"."""
         return f"{write_number(value[0], rng, 0.5)}-{name_singular(value[1])}"
 
 
 @dataclass(frozen=True, slots=True)
-class Count(Kind):
+class Count(FieldKind):
     """A number of things, which the wording names."""
 
     numbers: Sequence[int]
@@ -234,7 +242,7 @@ class Count(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Percent(Kind):
+class Percent(FieldKind):
     """A share in percent."""
 
     numbers: Sequence[int]
@@ -248,11 +256,11 @@ class Percent(Kind):
         if not answer:
             return f"{value}%" if style.clock % 2 else f"{value} %"
         return rng.choice(
-            (f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spell(value)} percent")
+            (f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spell_cardinal(value)} percent")
         )
 
 
-class Day(Kind):
+class Day(FieldKind):
     """A weekday."""
 
     group = "day"
@@ -270,7 +278,7 @@ class Day(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Date(Kind):
+class DateKind(FieldKind):
     """A day of a year."""
 
     low: int
@@ -287,7 +295,7 @@ class Date(Kind):
             return date(value.year, value.day, value.month)
         if choice < 0.6:
             return value + timedelta(rng.choice((-14, -7, -3, -2, -1, 1, 2, 3, 7, 14)))
-        return Kind.draw_other(self, value, rng)
+        return FieldKind.draw_other(self, value, rng)
 
     def write(self, value: date, style: Style, rng: random.Random, answer: bool) -> str:
         return write_date(value, rng.choice((0, 1, 5, 6, 7, 8)) if answer else style.date)
@@ -311,7 +319,7 @@ def write_date(value: date, form: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Year(Kind):
+class Year(FieldKind):
     """A year."""
 
     low: int
@@ -325,10 +333,10 @@ class Year(Kind):
     def draw_other(self, value: int, rng: random.Random) -> int | None:
         if rng.random() < 0.5:
             return value + rng.choice((-10, -3, -2, -1, 1, 2, 3, 10))
-        return Kind.draw_other(self, value, rng)
+        return FieldKind.draw_other(self, value, rng)
 
 
-class PersonKind(Kind):
+class PersonKind(FieldKind):
     """A person."""
 
     group = "person"
@@ -339,7 +347,7 @@ class PersonKind(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Words(Kind):
+class Words(FieldKind):
     """One of some words, such as materials; words of one group can be exchanged."""
 
     words: Sequence[str]
@@ -349,7 +357,7 @@ class Words(Kind):
         return rng.choice(self.words)
 
 
-class Code(Kind):
+class Code(FieldKind):
     """Letters and digits by a pattern: ``9`` any digit, ``#`` a digit above zero, ``A`` a capital."""
 
     reason = "number"
@@ -364,7 +372,7 @@ class Code(Kind):
     def draw_other(self, value: str, rng: random.Random) -> str | None:
         digits = [index for index, letter in enumerate(value) if letter.isdigit() and index > 1]
         if not digits or rng.random() < 0.3:
-            return Kind.draw_other(self, value, rng)
+            return FieldKind.draw_other(self, value, rng)
         index = rng.choice(digits)
         digit = rng.choice([letter for letter in "123456789" if letter != value[index]])
         return value[:index] + digit + value[index + 1 :]
@@ -383,7 +391,7 @@ def _draw_letter(letter: str, rng: random.Random) -> str:
     return rng.choice("ABCDEFGHKLMNPRSTWXYZ") if letter == "@" else letter
 
 
-class Address(Kind):
+class Address(FieldKind):
     """The first part of an e-mail address or the last part of a URL; the style has the site."""
 
     def __init__(self, group: str, words: Sequence[str]) -> None:
@@ -401,7 +409,7 @@ class Address(Kind):
         return f"{prefix}{style.site}.{ending}/{word}"
 
 
-class Drawn(Kind):
+class Drawn(FieldKind):
     """A name that a function draws."""
 
     def __init__(self, group: str, draw: Any) -> None:
@@ -421,11 +429,11 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Feature(Kind):
+class FeatureKind(FieldKind):
     """A feature with two or more states, of which wordings have an alternative each; perhaps with a value."""
 
     states: int
-    inner: Kind | None = None
+    inner: FieldKind | None = None
     change: str = "negation"
     group = "feature"
     reason = "negation"
@@ -461,7 +469,7 @@ def _split(words: str) -> list[str]:
 
 
 URL_WORDS = _split("contact booking help faq apply returns shop plans register prices terms account docs news tickets")
-_NAMED: dict[str, Kind] = {
+_NAMED: dict[str, FieldKind] = {
     "person": PersonKind(),
     "day": Day(),
     "place": Drawn("place", lambda rng: rng.choice(names.CITIES)),
@@ -478,17 +486,17 @@ _NAMED: dict[str, Kind] = {
 }
 
 
-def read_kind(spec: str) -> Kind:
+def read_kind(spec: str) -> FieldKind:
     """Make the kind that a schema names, such as ``money 3-60`` or ``quantity days 2,3,14; weeks 2,3``."""
     name, *arguments = spec.split(" ", 2)
     if name in _NAMED:
         return _NAMED[name]
     if name == "clock":
         low, high, step = (int(number) for number in arguments[0].split("-"))
-        return Clock(range(low, high + 1, step))
+        return ClockKind(range(low, high + 1, step))
     if name in ("money", "date", "year"):
         low, high = (int(number) for number in arguments[0].split("-"))
-        return {"money": Money, "date": Date, "year": Year}[name](low, high)
+        return {"money": Money, "date": DateKind, "year": Year}[name](low, high)
     if name == "quantity":
         measures = [measure.split(" ") for measure in " ".join(arguments).split("; ")]
         return Quantity(
@@ -501,7 +509,7 @@ def read_kind(spec: str) -> Kind:
     if name == "feature":
         states, *rest = " ".join(arguments).split(" ", 2)
         change = rest[0] if rest else "negation"
-        return Feature(int(states), read_kind(rest[1]) if len(rest) > 1 else None, change)
+        return FeatureKind(int(states), read_kind(rest[1]) if len(rest) > 1 else None, change)
     raise ValueError(f"No kind {spec!r}")
 
 

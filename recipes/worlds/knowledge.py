@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from .kinds import Feature, Quantity
-from .scene import Record, Scene, write_subject
+from .kinds import FeatureKind, Quantity
+from .scene import Scene, WorldRecord, write_subject
 from .schema import Domain, Field
-from .wording import Filling, Wording, capitalize, join
+from .wording import Filled, Wording, capitalize, join
 
 _HEADINGS = (
     "About {name}",
@@ -31,7 +31,7 @@ _COLUMNS = (
     ("What", "Information"),
     ("Field", "Value"),
 )
-Layout: TypeAlias = Callable[[Domain, Record, Sequence[str], random.Random], str]
+AnswerLayout: TypeAlias = Callable[[Domain, WorldRecord, Sequence[str], random.Random], str]
 
 
 def write_knowledge(scene: Scene, rng: random.Random) -> tuple[str, ...]:
@@ -50,19 +50,19 @@ def write_knowledge(scene: Scene, rng: random.Random) -> tuple[str, ...]:
     return tuple(passages) if rng.random() < 0.6 else ("\n\n".join(passages),)
 
 
-def _write_passages(domain: Domain, record: Record, keys: Sequence[str], rng: random.Random) -> list[str]:
+def _write_passages(domain: Domain, record: WorldRecord, keys: Sequence[str], rng: random.Random) -> list[str]:
     if len(keys) >= 6 and rng.random() < 0.35:
         cut = rng.randint(2, len(keys) - 2)
         return [_write_passage(domain, record, part, rng) for part in (keys[:cut], keys[cut:])]
     return [_write_passage(domain, record, keys, rng)]
 
 
-def _write_passage(domain: Domain, record: Record, keys: Sequence[str], rng: random.Random) -> str:
+def _write_passage(domain: Domain, record: WorldRecord, keys: Sequence[str], rng: random.Random) -> str:
     layout = rng.choices(list(_LAYOUTS), list(_LAYOUTS.values()))[0]
     return layout(domain, record, keys, rng)
 
 
-def write_field(field: Field, record: Record, named: bool, rng: random.Random) -> str:
+def write_field(field: Field, record: WorldRecord, named: bool, rng: random.Random) -> str:
     """Write a sentence of the knowledge."""
     wording = rng.choice(field.say).resolve(rng)
     parts = wording.fill(_fill(wording, field, record, write_subject(record, named, rng), rng))
@@ -70,11 +70,16 @@ def write_field(field: Field, record: Record, named: bool, rng: random.Random) -
 
 
 def _fill(
-    wording: Wording, field: Field, record: Record, subject: Mapping[str, str], rng: random.Random, cell: bool = False
-) -> Filling:
+    wording: Wording,
+    field: Field,
+    record: WorldRecord,
+    subject: Mapping[str, str],
+    rng: random.Random,
+    cell: bool = False,
+) -> Filled:
     value, kind, state = record.values[field.key], field.kind, 0
     slots = dict(subject)
-    if isinstance(kind, Feature):
+    if isinstance(kind, FeatureKind):
         state, kind, value = value.state, kind.inner or kind, value.value
     if value is not None:
         text = kind.write_cell(value, record.style, rng) if cell else kind.write(value, record.style, rng, answer=False)
@@ -82,24 +87,24 @@ def _fill(
         slots["num"] = f"{value[0]:g}" if isinstance(kind, Quantity) else str(value)
         if "{v-}" in wording.source and isinstance(kind, Quantity):
             slots["v-"] = kind.write_attribute(value, rng)
-    return Filling(slots, state)
+    return Filled(slots, state)
 
 
-def write_cell(field: Field, record: Record, rng: random.Random) -> str:
+def write_cell(field: Field, record: WorldRecord, rng: random.Random) -> str:
     """Write a value for a table."""
     wording = rng.choice(field.cells)
     return join(wording.fill(_fill(wording, field, record, {}, rng, cell=True)))
 
 
-def _write_intro(domain: Domain, record: Record, rng: random.Random) -> str:
+def _write_intro(domain: Domain, record: WorldRecord, rng: random.Random) -> str:
     return rng.choice(domain.intros).replace("{S}", record.name) if domain.intros and rng.random() < 0.4 else ""
 
 
-def _write_heading(record: Record, rng: random.Random) -> str:
+def _write_heading(record: WorldRecord, rng: random.Random) -> str:
     return rng.choice(_HEADINGS).format(name=record.name)
 
 
-def _write_prose(domain: Domain, record: Record, keys: Sequence[str], rng: random.Random) -> str:
+def _write_prose(domain: Domain, record: WorldRecord, keys: Sequence[str], rng: random.Random) -> str:
     intro = _write_intro(domain, record, rng)
     sentences = [intro] if intro else []
     heading = f"{_write_heading(record, rng)}\n" if not intro or rng.random() < 0.2 else ""
@@ -111,27 +116,27 @@ def _write_prose(domain: Domain, record: Record, keys: Sequence[str], rng: rando
     return heading + breaks.join(sentences)
 
 
-def _write_bullets(domain: Domain, record: Record, keys: Sequence[str], rng: random.Random) -> str:
+def _write_bullets(domain: Domain, record: WorldRecord, keys: Sequence[str], rng: random.Random) -> str:
     mark = rng.choice(("- ", "- ", "* ", "• "))
     lines = [write_field(domain.fields[key], record, False, rng) for key in keys]
     return "\n".join([_write_heading(record, rng), *(mark + line for line in lines)])
 
 
-def _write_info_box(domain: Domain, record: Record, keys: Sequence[str], rng: random.Random) -> str:
+def _write_info_box(domain: Domain, record: WorldRecord, keys: Sequence[str], rng: random.Random) -> str:
     mark = rng.choice(("", "", "- "))
     fields = [domain.fields[key] for key in keys]
     lines = [f"{mark}{rng.choice(field.labels)}: {write_cell(field, record, rng)}" for field in fields]
     return "\n".join([_write_heading(record, rng), *lines])
 
 
-def _write_table(domain: Domain, record: Record, keys: Sequence[str], rng: random.Random) -> str:
+def _write_table(domain: Domain, record: WorldRecord, keys: Sequence[str], rng: random.Random) -> str:
     left, right = rng.choice(_COLUMNS)
     fields = [domain.fields[key] for key in keys]
     rows = [f"| {rng.choice(field.labels)} | {write_cell(field, record, rng)} |" for field in fields]
     return "\n".join([_write_heading(record, rng), f"| {left} | {right} |", "|---|---|", *rows])
 
 
-def _write_questions(domain: Domain, record: Record, keys: Sequence[str], rng: random.Random) -> str:
+def _write_questions(domain: Domain, record: WorldRecord, keys: Sequence[str], rng: random.Random) -> str:
     question, answer = rng.choice((("Q: ", "A: "), ("**", ""), ("", ""), ("Question: ", "Answer: ")))
     lines = [_write_heading(record, rng)]
     for key in keys:
@@ -158,7 +163,7 @@ def _write_shared_table(scene: Scene, rng: random.Random) -> str:
     return "\n".join(lines)
 
 
-_LAYOUTS: Mapping[Layout, float] = {
+_LAYOUTS: Mapping[AnswerLayout, float] = {
     _write_prose: 0.45,
     _write_bullets: 0.15,
     _write_info_box: 0.14,

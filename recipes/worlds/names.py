@@ -35,7 +35,7 @@ _STREET = _split(
     "Mill Station Harbour Church Park Bridge Market Castle Victoria Orchard Garden King River Chapel Linden "
     "Foundry Abbey Cedar Canal Windmill Albert Spring"
 )
-_STREET_KIND = ("Street", "Road", "Lane", "Avenue", "Square", "Row")
+_STREET_KIND = ("Street", "Road", "Lane", "Avenue", "Square", "Row")  # terms: literal
 _OPENINGS = _split(
     "Al Bel Cor Dar El Fen Gal Hal Is Jo Kel Lum Mar Nor Or Pel Quin Ros Sol Tal Um Ver Wil Xan Yor Zen Bri Cla "
     "Dre Flo Gri Hol"

@@ -57,7 +57,7 @@ _SMALLER = (("weeks", "days", 7), ("years", "months", 12), ("hours", "minutes", 
 _METRIC = (("kg", "g", 1000), ("litres", "ml", 1000), ("km", "metres", 1000), ("cm", "mm", 10), ("metres", "cm", 100))
 
 
-def spell(number: int) -> str:
+def spell_cardinal(number: int) -> str:
     """Spell a number below 100."""
     if number < 20:
         return _SMALL[number]
@@ -70,7 +70,7 @@ def write_number(number: float, rng: random.Random, words: float = 0.35) -> str:
     if number == int(number):
         number = int(number)
         if (1 <= number <= 12 and rng.random() < words) or (12 < number < 100 and rng.random() < words / 6):
-            return spell(number)
+            return spell_cardinal(number)
         return f"{number:,}"
     return f"{number:g}"
 

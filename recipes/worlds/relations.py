@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeAlias
 
-from .kinds import Clock, Count, Feature, Kind, Money, Percent, Quantity, State, write_date
+from .kinds import ClockKind, Count, FeatureKind, FieldKind, Money, Percent, Quantity, State, write_date
 from .numerals import write_number
 from .scene import Scene
 from .schema import Relation
-from .wording import Filling
+from .wording import Filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +24,16 @@ class Falsehood:
 
     change: str
     reason: str
-    filling: Filling
+    filling: Filled
     wrong: Mapping[str, str]
     """The slots that are wrong, with the reason."""
 
 
-Facts: TypeAlias = "tuple[Filling, list[Falsehood]]"
+Facts: TypeAlias = "tuple[Filled, list[Falsehood]]"
 Derivation: TypeAlias = Callable[[Scene, Relation, random.Random], "Facts | None"]
 _MONEY = Money(1, 50)
 _MINUTES = Quantity([(30, "minutes")])
-_CLOCK = Clock(range(0, 1440, 15))
+_CLOCK = ClockKind(range(0, 1440, 15))
 
 
 def derive(scene: Scene, relation: Relation, rng: random.Random) -> Facts | None:
@@ -41,7 +41,7 @@ def derive(scene: Scene, relation: Relation, rng: random.Random) -> Facts | None
     return DERIVATIONS[relation.kind](scene, relation, rng)
 
 
-def _write(kind: Kind, value: Any, scene: Scene, form: int) -> str:
+def _write(kind: FieldKind, value: Any, scene: Scene, form: int) -> str:
     return kind.write(value, scene.record.style, random.Random(form), answer=True)
 
 
@@ -49,22 +49,22 @@ def _values(scene: Scene, relation: Relation) -> list[Any]:
     return [scene.record.values[key] for key in relation.of]
 
 
-def _unwrap(scene: Scene, key: str) -> tuple[Kind, Any, bool]:
+def _unwrap(scene: Scene, key: str) -> tuple[FieldKind, Any, bool]:
     """Return kind and value of a field, or of the condition of a feature, and whether the condition holds."""
     kind, value = scene.domain.fields[key].kind, scene.record.values[key]
-    if isinstance(kind, Feature) and isinstance(value, State) and kind.inner is not None:
+    if isinstance(kind, FeatureKind) and isinstance(value, State) and kind.inner is not None:
         return kind.inner, value.value, value.state == 0
     return kind, value, True
 
 
-def _near(kind: Kind, value: Any, above: bool, rng: random.Random) -> Any | None:
+def _near(kind: FieldKind, value: Any, above: bool, rng: random.Random) -> Any | None:
     """Draw a value on one side of another, never equal to it."""
     sign = 1 if above else -1
     if isinstance(kind, Money):
         step = rng.choice((100, 200, 500, 500, 1000, 1500, 50, 1)) if value >= 2000 else rng.choice((50, 100, 200))
         moved = value + sign * step
         return moved if moved > 0 else None
-    if isinstance(kind, Clock):
+    if isinstance(kind, ClockKind):
         moved = value + sign * rng.choice((15, 30, 30, 45, 60, 60, 90, 120))
         return moved if 0 <= moved < 1440 else None
     if isinstance(kind, Quantity):
@@ -96,11 +96,11 @@ def _derive_threshold(scene: Scene, relation: Relation, rng: random.Random) -> F
     form = rng.getrandbits(30)
     # A condition of the knowledge is applied to an example: words for it may be rounder than the value.
     slots = {"x": _write(kind, drawn, scene, form), "v": _write(kind, value, scene, form)}
-    falsehoods = [Falsehood("threshold", "negation", Filling(slots, 1 - state), {})]
+    falsehoods = [Falsehood("threshold", "negation", Filled(slots, 1 - state), {})]
     if other is not None:
         text = _write(kind, other, scene, form)
-        falsehoods.append(Falsehood("threshold", kind.reason, Filling({**slots, "x": text}, state), {"x": kind.reason}))
-    return Filling(slots, state), falsehoods
+        falsehoods.append(Falsehood("threshold", kind.reason, Filled({**slots, "x": text}, state), {"x": kind.reason}))
+    return Filled(slots, state), falsehoods
 
 
 def _derive_open_at(scene: Scene, relation: Relation, rng: random.Random) -> Facts | None:
@@ -121,9 +121,9 @@ def _derive_open_at(scene: Scene, relation: Relation, rng: random.Random) -> Fac
     form = rng.getrandbits(30)
     text, other = (_write(_CLOCK, rng.choice(pools[index]), scene, form) for index in (state, 1 - state))
     slots = {"x": text}
-    return Filling(slots, state), [
-        Falsehood("threshold", "negation", Filling(slots, 1 - state), {}),
-        Falsehood("threshold", "date", Filling({"x": other}, state), {"x": "date"}),
+    return Filled(slots, state), [
+        Falsehood("threshold", "negation", Filled(slots, 1 - state), {}),
+        Falsehood("threshold", "date", Filled({"x": other}, state), {"x": "date"}),
     ]
 
 
@@ -134,22 +134,22 @@ def _derive_on_day(scene: Scene, relation: Relation, rng: random.Random) -> Fact
     others = [day for day in range(7) if day != closed]
     day = closed if state and closed is not None else rng.choice(others)
     slots = {"x": kind.write(day, scene.record.style, rng, answer=True)}
-    falsehoods = [Falsehood("exception", "negation", Filling(slots, 1 - state), {})]
+    falsehoods = [Falsehood("exception", "negation", Filled(slots, 1 - state), {})]
     if closed is not None:
         other = rng.choice(others) if state else closed
         text = kind.write(other, scene.record.style, rng, answer=True)
-        falsehoods.append(Falsehood("day", "date", Filling({"x": text}, state), {"x": "date"}))
-    return Filling(slots, state), falsehoods
+        falsehoods.append(Falsehood("day", "date", Filled({"x": text}, state), {"x": "date"}))
+    return Filled(slots, state), falsehoods
 
 
 def _list_results(
-    kind: Kind, slots: Mapping[str, str], result: Any, others: list[Any], scene: Scene, form: int, reason: str
+    kind: FieldKind, slots: Mapping[str, str], result: Any, others: list[Any], scene: Scene, form: int, reason: str
 ) -> Facts:
     """Return the result as ``r``, and as derived falsehoods the others that differ from it."""
-    true = Filling({**slots, "r": _write(kind, result, scene, form)})
+    true = Filled({**slots, "r": _write(kind, result, scene, form)})
     known = kind.identify(result)
     falsehoods = [
-        Falsehood("derived", reason, Filling({**slots, "r": _write(kind, other, scene, form)}), {"r": reason})
+        Falsehood("derived", reason, Filled({**slots, "r": _write(kind, other, scene, form)}), {"r": reason})
         for other in others
         if kind.identify(other) != known
     ]
@@ -210,10 +210,10 @@ def _derive_difference(scene: Scene, relation: Relation, rng: random.Random) -> 
     true, falsehoods = _list_results(kind, {}, result, others, scene, form, "number")
     state = int(gap > 0)
     falsehoods = [
-        Falsehood(false.change, false.reason, Filling(false.filling.slots, state), false.wrong) for false in falsehoods
+        Falsehood(false.change, false.reason, Filled(false.filling.slots, state), false.wrong) for false in falsehoods
     ]
-    falsehoods.append(Falsehood("comparison", "relation", Filling(true.slots, 1 - state), {}))
-    return Filling(true.slots, state), falsehoods
+    falsehoods.append(Falsehood("comparison", "relation", Filled(true.slots, 1 - state), {}))
+    return Filled(true.slots, state), falsehoods
 
 
 def _derive_comparison(scene: Scene, relation: Relation, rng: random.Random) -> Facts | None:
@@ -223,7 +223,7 @@ def _derive_comparison(scene: Scene, relation: Relation, rng: random.Random) -> 
     if first == second:
         return None
     state = int(first > second)  # type: ignore[operator]
-    return Filling({}, state), [Falsehood("comparison", "relation", Filling({}, 1 - state), {})]
+    return Filled({}, state), [Falsehood("comparison", "relation", Filled({}, 1 - state), {})]
 
 
 def _derive_discount(scene: Scene, relation: Relation, rng: random.Random) -> Facts | None:
@@ -274,8 +274,8 @@ def _derive_until(scene: Scene, relation: Relation, rng: random.Random) -> Facts
     falsehoods = []
     for shift in (rng.choice((-7, 7, 10)), rng.choice((-3, -2, 2, 3)), -days if not before else days):
         other = write_date(end + timedelta(shift), form)
-        falsehoods.append(Falsehood("derived", "date", Filling({**slots, "r": other}), {"r": "date"}))
-    return Filling(slots), falsehoods
+        falsehoods.append(Falsehood("derived", "date", Filled({**slots, "r": other}), {"r": "date"}))
+    return Filled(slots), falsehoods
 
 
 def _derive_share(scene: Scene, relation: Relation, rng: random.Random) -> Facts | None:

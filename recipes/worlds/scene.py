@@ -1,4 +1,4 @@
-"""Scenes: a record, what its knowledge tells of it, and perhaps a second record beside it."""
+"""Scenes: a record, what its knowledge says of it, and perhaps a second record beside it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .kinds import Feature, Style, draw_style
+from .kinds import FeatureKind, Style, draw_style
 from .names import draw_person, fill_name
 from .schema import HELD, Domain, Wordings
 from .wording import Wording
@@ -17,7 +17,7 @@ KNOWN_WE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class WorldRecord:
     """A subject and its values."""
 
     name: str
@@ -37,10 +37,10 @@ class Scene:
     """What a pair is about."""
 
     domain: Domain
-    record: Record
+    record: WorldRecord
     disclosed: tuple[str, ...]
-    """Fields that the knowledge tells of the record ..."""
-    other: Record | None
+    """Fields that the knowledge says of the record ..."""
+    other: WorldRecord | None
     other_disclosed: tuple[str, ...]
     """... and of the other record."""
     as_we: bool
@@ -59,7 +59,7 @@ class Scene:
         return rng.choice(fitting or pool).resolve(rng) if pool else None
 
 
-def draw_record(domain: Domain, style: Style | None, rng: random.Random) -> Record:
+def draw_record(domain: Domain, style: Style | None, rng: random.Random) -> WorldRecord:
     """Draw a record; ``style`` is that of the record beside it."""
     pronoun, name = "it", ""
     if domain.about_person:
@@ -67,27 +67,27 @@ def draw_record(domain: Domain, style: Style | None, rng: random.Random) -> Reco
         name, pronoun = str(person), person.pronoun
     else:
         name = fill_name(rng.choice(domain.names), rng)
-    own = draw_style(name.split(" ")[-1] if domain.about_person else name.removeprefix("The "), rng)
+    chosen = draw_style(name.split(" ")[-1] if domain.about_person else name.removeprefix("The "), rng)
     if style is not None:
-        own = Style(style.currency, style.clock, style.date, own.site, style.mark_currency)
+        chosen = Style(style.currency, style.clock, style.date, chosen.site, style.mark_currency)
     values: dict[str, Any] = {}
     for key, field in domain.fields.items():
         value = field.kind.draw(rng)
-        for _ in range(0 if isinstance(field.kind, Feature) else 4):
+        for _ in range(0 if isinstance(field.kind, FeatureKind) else 4):
             if all(other != value for other in values.values()):
                 break
             value = field.kind.draw(rng)
         values[key] = value
-    return Record(name, rng.choice(domain.nouns), pronoun, values, own)
+    return WorldRecord(name, rng.choice(domain.nouns), pronoun, values, chosen)
 
 
 def draw_scene(domain: Domain, split: str, size: int, with_other: bool, rng: random.Random) -> Scene:
-    """Draw a scene whose knowledge tells about ``size`` fields in all."""
+    """Draw a scene whose knowledge says about ``size`` fields in all."""
     record = draw_record(domain, None, rng)
     keys = list(domain.fields)
     number = min(size if not with_other else max(3, size * 2 // 3), len(keys) - 2)
     disclosed = _sample_fields(domain, keys, number, rng)
-    other: Record | None = None
+    other: WorldRecord | None = None
     other_disclosed: tuple[str, ...] = ()
     if with_other:
         other = draw_record(domain, record.style, rng)
@@ -115,7 +115,7 @@ def _sample_fields(domain: Domain, keys: Sequence[str], number: int, rng: random
     return chosen
 
 
-def write_subject(record: Record, named: bool, rng: random.Random) -> dict[str, str]:
+def write_subject(record: WorldRecord, named: bool, rng: random.Random) -> dict[str, str]:
     """Return the slots for the subject; ``named`` asks for its name."""
     draw = rng.random()
     if named or draw < 0.2:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from .kinds import Feature, Kind, read_kind
+from .kinds import FeatureKind, FieldKind, read_kind
 from .wording import Wording, parse
 
 HELD_OUT = ("api", "event", "hotel", "leaflet")
@@ -50,7 +50,7 @@ class Field:
     """A field of a record."""
 
     key: str
-    kind: Kind
+    kind: FieldKind
     labels: tuple[str, ...]
     name: str
     """What the value is, as a noun phrase: "the opening time"; empty where no noun fits."""
@@ -128,7 +128,7 @@ def _read_lines(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 def _read_field(domain: str, key: str, table: Mapping[str, Any]) -> Field:
     kind = read_kind(table["kind"])
-    plain = "[yes|no]" if isinstance(kind, Feature) else "{v}"
+    plain = "[yes|no]" if isinstance(kind, FeatureKind) else "{v}"
     return Field(
         key,
         kind,

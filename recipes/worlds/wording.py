@@ -20,17 +20,17 @@ _LOWERABLE_WORDS = """
 A Admission Adults After All An Another Any Anyone Anything At Because Before Between Bikes Bookings Both
 Breakfast By Calls Cancelling Cards Cars Children Coming Customers Delivery Dogs Each Encryption Entry Every
 Expect Families Files For From Groups Guests Half He Her His If In Is It Items Its Just Kids Lessons
-Materials Members Most No Nobody Not Nothing On Once One Only Orders Our Parking Participants Patients
+Materials Members Most No Not Nothing On Once One Only Orders Our Parking Participants Patients
 Paying Payment People Photography Photos Plan Please Registration Requests Returning She Shipping Sitting
 Skiing Some Someone Standard Standing Staying Students Subletting Taking That The Theft Their There They
 This Those Tickets To Trips Two Under Up Uploading Visitors We Wheelchair With Withdrawal Withdrawing You
 Your
 """
-_LOWERABLE = frozenset(_LOWERABLE_WORDS.split())
+_LOWERABLE = frozenset((*_LOWERABLE_WORDS.split(), "Nobody"))  # terms: literal
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Segment:
     """A part of a sentence; ``wrong`` is the reason why it is unsupported, or empty."""
 
     text: str
@@ -56,7 +56,7 @@ Node: TypeAlias = "str | _Slot | _States | _Choice"
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class Filled:
     """What the slots of a wording say, and which state holds."""
 
     slots: Mapping[str, str]
@@ -89,18 +89,18 @@ class Wording:
         options = tuple((lead,) for lead in leads)
         return Wording(self.source, (_States(options), ", ", *_lower_nodes(self.nodes)))
 
-    def fill(self, filling: Filling) -> list[Part]:
+    def fill(self, filling: Filled) -> list[Segment]:
         """Write the sentence."""
-        parts: list[Part] = []
+        parts: list[Segment] = []
         _fill(self.nodes, filling, parts)
         return _tidy(parts)
 
-    def fill_wrongly(self, true: Filling, false: Filling, wrong: Mapping[str, str], reason: str) -> list[Part]:
+    def fill_wrongly(self, true: Filled, false: Filled, wrong: Mapping[str, str], reason: str) -> list[Segment]:
         """Write the sentence as ``false`` has it; what differs from ``true`` is marked.
 
         ``wrong`` maps the names of slots to what the reason is; a changed state is marked with ``reason``.
         """
-        parts: list[Part] = []
+        parts: list[Segment] = []
         _fill_wrongly(self.nodes, true, false, wrong, reason, parts)
         return _tidy(parts)
 
@@ -153,26 +153,31 @@ def _pick(node: _States, state: int) -> tuple[Node, ...]:
     return node.options[min(state, len(node.options) - 1)]
 
 
-def _fill(nodes: Sequence[Node], filling: Filling, parts: list[Part]) -> None:
+def _fill(nodes: Sequence[Node], filling: Filled, parts: list[Segment]) -> None:
     for node in nodes:
         if isinstance(node, str):
-            parts.append(Part(node))
+            parts.append(Segment(node))
         elif isinstance(node, _Slot):
-            parts.append(Part(filling.slots[node.name]))
+            parts.append(Segment(filling.slots[node.name]))
         elif isinstance(node, _States):
             _fill(_pick(node, filling.state), filling, parts)
 
 
 def _fill_wrongly(
-    nodes: Sequence[Node], true: Filling, false: Filling, wrong: Mapping[str, str], reason: str, parts: list[Part]
+    nodes: Sequence[Node],
+    true: Filled,
+    false: Filled,
+    wrong: Mapping[str, str],
+    reason: str,
+    parts: list[Segment],
 ) -> None:
     for node in nodes:
         if isinstance(node, str):
-            parts.append(Part(node))
+            parts.append(Segment(node))
         elif isinstance(node, _Slot):
             text = false.slots[node.name]
             old = true.slots.get(node.name, "")
-            parts.extend(mark_difference(old, text, wrong[node.name]) if node.name in wrong else [Part(text)])
+            parts.extend(mark_difference(old, text, wrong[node.name]) if node.name in wrong else [Segment(text)])
         elif isinstance(node, _States):
             if true.state == false.state:
                 _fill_wrongly(_pick(node, false.state), true, false, wrong, reason, parts)
@@ -182,9 +187,9 @@ def _fill_wrongly(
             parts.extend(mark_difference(old, new, reason, trim=True))
 
 
-def _tidy(parts: list[Part]) -> list[Part]:
+def _tidy(parts: list[Segment]) -> list[Segment]:
     """Drop what is doubled where parts meet: the full stop after an abbreviation, and spaces."""
-    tidy: list[Part] = []
+    tidy: list[Segment] = []
     for part in parts:
         text = part.text
         if tidy and text[:1] == "." and tidy[-1].text == " ":
@@ -192,11 +197,11 @@ def _tidy(parts: list[Part]) -> list[Part]:
         if tidy and text[:1] in (" ", ".") and tidy[-1].text.endswith(text[:1]):
             text = text[1:]
         if text:
-            tidy.append(Part(text, part.wrong))
+            tidy.append(Segment(text, part.wrong))
     return tidy
 
 
-def join(parts: Sequence[Part]) -> str:
+def join(parts: Sequence[Segment]) -> str:
     """Return the text of the parts."""
     return "".join(part.text for part in parts)
 
@@ -208,12 +213,12 @@ _UNITS = (
 _MEASURED = re.compile(rf"(?:[\d.,]+|[a-z-]+) (?:{_UNITS}|working days?|square metres|per cent)$")
 
 
-def mark_difference(old: str, new: str, reason: str, trim: bool = False) -> list[Part]:
+def mark_difference(old: str, new: str, reason: str, trim: bool = False) -> list[Segment]:
     """Mark the words of ``new`` that differ from ``old``: of a measure the number or the unit, else all."""
     if old == new:
-        return [Part(new)]
+        return [Segment(new)]
     if not trim and not (_MEASURED.match(old) and _MEASURED.match(new)):
-        return [Part(new, reason)]
+        return [Segment(new, reason)]
     before, after = old.split(" "), new.split(" ")
     head = tail = 0
     while head < min(len(before), len(after)) - 1 and before[head] == after[head]:
@@ -221,9 +226,9 @@ def mark_difference(old: str, new: str, reason: str, trim: bool = False) -> list
     while tail < min(len(before), len(after)) - 1 - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
     middle = after[head : len(after) - tail]
-    parts = [Part(" ".join(after[:head]) + " ")] if head else []
-    parts.append(Part(" ".join(middle), reason))
-    return [*parts, Part(" " + " ".join(after[len(after) - tail :]))] if tail else parts
+    parts = [Segment(" ".join(after[:head]) + " ")] if head else []
+    parts.append(Segment(" ".join(middle), reason))
+    return [*parts, Segment(" " + " ".join(after[len(after) - tail :]))] if tail else parts
 
 
 def is_lowerable(text: str) -> bool:
@@ -232,16 +237,16 @@ def is_lowerable(text: str) -> bool:
     return word is not None and (word[0] in _LOWERABLE or text[0].islower())
 
 
-def lower_first(parts: Sequence[Part]) -> list[Part]:
+def lower_first(parts: Sequence[Segment]) -> list[Segment]:
     """Write the first letter small."""
     first, *others = parts
-    return [Part(first.text[:1].lower() + first.text[1:], first.wrong), *others]
+    return [Segment(first.text[:1].lower() + first.text[1:], first.wrong), *others]
 
 
-def capitalize(parts: Sequence[Part]) -> list[Part]:
+def capitalize(parts: Sequence[Segment]) -> list[Segment]:
     """Write the first letter large."""
     first, *others = [part for part in parts if part.text]
-    return [Part(first.text[:1].upper() + first.text[1:], first.wrong), *others]
+    return [Segment(first.text[:1].upper() + first.text[1:], first.wrong), *others]
 
 
 def _lower_nodes(nodes: Sequence[Node]) -> tuple[Node, ...]:

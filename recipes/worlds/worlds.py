@@ -1,4 +1,4 @@
-"""Draws worlds: records written as knowledge and as answers that are true by construction, with false twins."""
+"""Draws worlds: records written as knowledge and as answers that are true by construction, with false halves."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .answers import ABSTENTIONS, Answer, Item, arrange, hedge, join_items
-from .claims import Claim, claim_relation, claim_role, claim_value, claim_verdict
+from .answers import ABSTENTIONS, AnswerText, Item, arrange, hedge, join_items
+from .claims import WorldClaim, claim_relation, claim_role, claim_value, claim_verdict
 from .knowledge import write_knowledge
 from .relations import Falsehood
 from .rows import WorldPair, WorldRow
 from .scene import Scene, draw_scene
 from .schema import HELD, TRAIN, Domain, read_domains
-from .wording import Part, join
+from .wording import Segment, join
 
 CHANGE_WEIGHTS: Mapping[str, float] = {
     "exchange": 2.6,
@@ -40,7 +40,7 @@ HELD_OUT_DOMAINS = 0.75
 RELATED = 0.4
 """Share of the claims that follow from fields, as far as relations apply."""
 DISTRACTED = 0.4
-"""Share of the pairs whose knowledge tells of a second record."""
+"""Share of the pairs whose knowledge says of a second record."""
 ATTEMPTS = 40
 _GREETINGS = ("Hi, I have a question about {name}.", "Hello! I'd like to know more about {name}.", "It's about {name}.")
 _REPLIES = (
@@ -125,14 +125,14 @@ def _fits(pair: WorldPair, max_words: int) -> bool:
 
 
 def _make_row(
-    scene: Scene, knowledge: tuple[str, ...], history: tuple[str, ...], answer: Answer, change: str
+    scene: Scene, knowledge: tuple[str, ...], history: tuple[str, ...], answer: AnswerText, change: str
 ) -> WorldRow:
     return WorldRow(
         knowledge, history, answer.text, int(not change), answer.sentences, answer.spans, scene.domain.key, change
     )
 
 
-def _draw_claims(scene: Scene, number: int, rng: random.Random) -> list[Claim]:
+def _draw_claims(scene: Scene, number: int, rng: random.Random) -> list[WorldClaim]:
     """Draw claims about different fields; the first may answer a question."""
     disclosed = set(scene.disclosed)
     relations = [relation for relation in scene.domain.relations if disclosed.issuperset(relation.of)]
@@ -140,7 +140,7 @@ def _draw_claims(scene: Scene, number: int, rng: random.Random) -> list[Claim]:
     keys = list(scene.disclosed)
     rng.shuffle(keys)
     roles = [key for key in keys if scene.domain.fields[key].acts]
-    claims: list[Claim] = []
+    claims: list[WorldClaim] = []
     for _ in range(number * 2):
         if len(claims) == number or not (keys or relations):
             break
@@ -163,8 +163,8 @@ def _draw_claims(scene: Scene, number: int, rng: random.Random) -> list[Claim]:
 
 
 def _choose_change(
-    scene: Scene, claims: Sequence[Claim], asked: bool, rng: random.Random
-) -> tuple[str, dict[int, list[Part]]] | None:
+    scene: Scene, claims: Sequence[WorldClaim], asked: bool, rng: random.Random
+) -> tuple[str, dict[int, list[Segment]]] | None:
     """Choose what becomes false: the change, and the false parts by the index of the claim."""
     options: list[tuple[str, int, Falsehood | None]] = [
         (false.change, index, false) for index, claim in enumerate(claims) for false in claim.falsehoods
@@ -183,13 +183,13 @@ def _choose_change(
     return change, falsified
 
 
-def _falsify(claim: Claim, falsehood: Falsehood) -> list[Part]:
+def _falsify(claim: WorldClaim, falsehood: Falsehood) -> list[Segment]:
     return claim.wording.fill_wrongly(claim.true, falsehood.filling, falsehood.wrong, falsehood.reason)
 
 
 def _exchange_back(
-    claims: Sequence[Claim], index: int, falsehood: Falsehood, rng: random.Random
-) -> dict[int, list[Part]]:
+    claims: Sequence[WorldClaim], index: int, falsehood: Falsehood, rng: random.Random
+) -> dict[int, list[Segment]]:
     """Give the claim whose value was taken the value it was taken for, half of the time."""
     taken = falsehood.filling.slots.get("v")
     for other, claim in enumerate(claims):
@@ -203,9 +203,9 @@ def _exchange_back(
 
 
 def _invent(
-    scene: Scene, claims: Sequence[Claim], index: int, rng: random.Random
-) -> tuple[str, dict[int, list[Part]]] | None:
-    """Replace a claim by one about a field that the knowledge lacks, or tells of the other record."""
+    scene: Scene, claims: Sequence[WorldClaim], index: int, rng: random.Random
+) -> tuple[str, dict[int, list[Segment]]] | None:
+    """Replace a claim by one about a field that the knowledge lacks, or says of the other record."""
     hidden = [key for key in scene.domain.fields if key not in scene.disclosed]
     change, record = "invented", None
     if scene.other is not None and rng.random() < 0.5:
@@ -215,10 +215,10 @@ def _invent(
     claim = claim_value(scene, rng.choice(hidden), index == 0, rng, record) if hidden else None
     if claim is None or claim.needs_question:
         return None
-    return change, {index: [Part(join(claim.wording.fill(claim.true)), "addition")]}
+    return change, {index: [Segment(join(claim.wording.fill(claim.true)), "addition")]}
 
 
-def _draw_abstention(scene: Scene, claims: Sequence[Claim], rng: random.Random) -> str:
+def _draw_abstention(scene: Scene, claims: Sequence[WorldClaim], rng: random.Random) -> str:
     if rng.random() > 0.07:
         return ""
     taken = {key for claim in claims for key in claim.fields}
@@ -229,7 +229,7 @@ def _draw_abstention(scene: Scene, claims: Sequence[Claim], rng: random.Random) 
     return rng.choice(ABSTENTIONS).format(n=rng.choice(names)) if names else ""
 
 
-def _write_history(scene: Scene, claims: Sequence[Claim], asked: bool, rng: random.Random) -> tuple[str, ...]:
+def _write_history(scene: Scene, claims: Sequence[WorldClaim], asked: bool, rng: random.Random) -> tuple[str, ...]:
     question = claims[0].question if asked else ""
     if question and len(claims) > 1 and claims[1].question and rng.random() < 0.3:
         question = f"{question} And another thing: {claims[1].question[0].lower()}{claims[1].question[1:]}"

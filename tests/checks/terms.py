@@ -50,7 +50,10 @@ LITERAL = {
     "CHANGELOG.md",
 }
 """Files whose words are data or quotations."""
-LITERAL_FOLDERS = ("recipes/research/",)
+LITERAL_FOLDERS = (
+    "recipes/research/",
+    "recipes/worlds/domains/",
+)
 
 _TERMS = re.compile(
     rf"(?<![\w-])(?:{'|'.join(f'(?P<t{i}>{pattern})' for i, pattern in enumerate(TERMS))})(?![\w-])", re.IGNORECASE

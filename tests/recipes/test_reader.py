@@ -21,7 +21,7 @@ from groundwire.recipes.compact.multitask_model import IGNORED, TOKEN_HEAD, TOKE
 from groundwire.recipes.reader import composition, contrasts, measure, recipe
 from groundwire.recipes.reader.examples import ReaderExamples
 from groundwire.recipes.reader.feed import FILL, make_local_batches, make_worker_batches
-from groundwire.recipes.reader.loss import ReaderLoss, compute_logits, compute_losses
+from groundwire.recipes.reader.loss import ReaderLoss, compute_head_logits, compute_losses
 from groundwire.recipes.reader.model import (
     NOTHING,
     SENTENCE_HEAD,
@@ -35,7 +35,7 @@ from groundwire.recipes.reader.model import (
     make_pooling,
     map_words,
 )
-from groundwire.recipes.reader.rows import HISTORY_MARK, Answer, LabelledRange, encode_answer, label_ranges
+from groundwire.recipes.reader.rows import HISTORY_MARK, AnswerRow, LabelledRange, encode_answer, label_ranges
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
 from groundwire.recipes.synthesis.structured_edits import EditedSpan
 from tests.support.training_sets import write_gzipped, write_jsonl
@@ -80,7 +80,7 @@ def test_the_words_of_bert_become_those_of_mpnet() -> None:
 
 
 def test_sentences_and_spans_line_up_with_tokens(tokens: PreTrainedTokenizerFast) -> None:
-    answer = Answer(INCONSISTENT, label_ranges(INCONSISTENT, frozenset({"hello"})), ("When does it open?",))
+    answer = AnswerRow(INCONSISTENT, label_ranges(INCONSISTENT, frozenset({"hello"})), ("When does it open?",))
     row = encode_answer(tokens, answer, 64, cut=False)
     assert row is not None
     pieces = tokens.convert_ids_to_tokens(row["input_ids"])
@@ -116,7 +116,7 @@ def test_a_cut_sentence_and_the_number_of_a_list_item(tokens: PreTrainedTokenize
     text = "1. It opens at nine.\n2. It is in Leeds, which is a large town in the north."
     example = MultitaskExample("k", text, "x", {"consistency": "consistent"})
     first, second = text.index("It"), text.index("It is")
-    answer = Answer(example, (LabelledRange(first, 20, SUPPORTED), LabelledRange(second, len(text), SUPPORTED)))
+    answer = AnswerRow(example, (LabelledRange(first, 20, SUPPORTED), LabelledRange(second, len(text), SUPPORTED)))
     whole, cut = (encode_answer(tokens, answer, limit, cut=True) for limit in (64, 20))
     assert whole is not None
     assert cut is not None
@@ -131,28 +131,30 @@ def test_pooling_averages_the_tokens_of_a_sentence() -> None:
 
 
 def test_padding_changes_no_logits(tokens: PreTrainedTokenizerFast) -> None:
-    answer = Answer(INCONSISTENT, label_ranges(INCONSISTENT))
+    answer = AnswerRow(INCONSISTENT, label_ranges(INCONSISTENT))
     longer = replace(answer, history=("When does it open, and where is it?",) * 3)
     rows = [encode_answer(tokens, each, 128, cut=False) for each in (answer, longer)]
     reader = make_tiny().eval()
-    together = compute_logits(reader, collate([row for row in rows if row], FILL))
-    alone = compute_logits(reader, collate([row for row in rows[:1] if row], FILL))
+    together = compute_head_logits(reader, collate([row for row in rows if row], FILL))
+    alone = compute_head_logits(reader, collate([row for row in rows[:1] if row], FILL))
     assert torch.allclose(together[SENTENCE_HEAD][0, :3], alone[SENTENCE_HEAD][0, :3], atol=1e-5)
     assert torch.allclose(together["consistency"][0], alone["consistency"][0], atol=1e-5)
 
 
 def test_the_sentence_loss_is_the_weighted_mean_of_labelled_sentences(tokens: PreTrainedTokenizerFast) -> None:
-    row = encode_answer(tokens, Answer(INCONSISTENT, label_ranges(INCONSISTENT, frozenset({"hello"}))), 64, cut=False)
+    row = encode_answer(
+        tokens, AnswerRow(INCONSISTENT, label_ranges(INCONSISTENT, frozenset({"hello"}))), 64, cut=False
+    )
     assert row is not None
     batch, reader = collate([row], FILL), make_tiny().eval()
-    log_probs = compute_logits(reader, batch)[SENTENCE_HEAD][0].log_softmax(-1)
+    log_probs = compute_head_logits(reader, batch)[SENTENCE_HEAD][0].log_softmax(-1)
     expected = -(0.7 * log_probs[0, NOTHING] + 2 * log_probs[1, UNSUPPORTED] + log_probs[2, SUPPORTED]) / 3.7
     assert compute_losses(reader, batch)[1].item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_parts_of_a_batch_add_up_to_its_loss(tokens: PreTrainedTokenizerFast, tmp_path: Path) -> None:
     """Rows that are equal have equal losses, so parts weigh as they do in the whole."""
-    row = encode_answer(tokens, Answer(INCONSISTENT, label_ranges(INCONSISTENT)), 64, cut=False)
+    row = encode_answer(tokens, AnswerRow(INCONSISTENT, label_ranges(INCONSISTENT)), 64, cut=False)
     assert row is not None
     batch, reader = collate([row] * 6, FILL), make_tiny().eval()
     gradients = []
@@ -172,7 +174,7 @@ def test_parts_of_a_batch_add_up_to_its_loss(tokens: PreTrainedTokenizerFast, tm
 def test_sentences_around_an_answer_keep_its_labels() -> None:
     knowledge = "The old shop opens at nine. It was founded in Leeds by Ann Miller."
     answers = [
-        Answer(example, label_ranges(example))
+        AnswerRow(example, label_ranges(example))
         for example in (
             MultitaskExample(
                 knowledge, "It opens at nine", "x", {"consistency": "consistent", "nli": "entailment"}, ()
@@ -316,7 +318,7 @@ def test_span_f1_and_errors_by_length() -> None:
         **labels, sentence_labels=torch.tensor([1, 0]).numpy(), token_labels=torch.tensor([0, 2, 2, 0]).numpy()
     )
     good = replace(reading, label=1, token_labels=torch.tensor([0, 0, 2, 0]).numpy())
-    assert measure.measure_spans([reading, good]) == {"token_f1": pytest.approx(6 / 7, abs=1e-4), "span_f1": 0.5}
+    assert measure.measure_token_spans([reading, good]) == {"token_f1": pytest.approx(6 / 7, abs=1e-4), "span_f1": 0.5}
     report = measure.describe([reading, good])
     assert report["by_sentences"]["2-3"]["false_positive_rate"] == {"rows": 1, "whole": 1.0, "sentence": 1.0}
     assert report["by_sentences"]["2-3"]["false_negative_rate"] == {"rows": 1, "whole": 0.0, "sentence": 0.0}

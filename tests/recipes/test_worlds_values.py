@@ -9,9 +9,19 @@ from typing import Any
 
 import pytest
 
-from groundwire.recipes.worlds.kinds import Clock, Count, Date, Kind, Money, Percent, Quantity, draw_style, read_kind
+from groundwire.recipes.worlds.kinds import (
+    ClockKind,
+    Count,
+    DateKind,
+    FieldKind,
+    Money,
+    Percent,
+    Quantity,
+    draw_style,
+    read_kind,
+)
 from groundwire.recipes.worlds.schema import read_domains
-from groundwire.recipes.worlds.wording import Filling, join, mark_difference, parse
+from groundwire.recipes.worlds.wording import Filled, join, mark_difference, parse
 
 DRAWS = 2000
 ONES = [
@@ -100,10 +110,10 @@ def read_percent(text: str) -> float:
     return read_number(re.sub(r"\s*(%|per ?cent)$", "", text))
 
 
-def read_value(kind: Kind, value: Any, text: str) -> object:
-    if isinstance(kind, Clock):
+def read_value(kind: FieldKind, value: Any, text: str) -> object:
+    if isinstance(kind, ClockKind):
         return read_clock(text)
-    if isinstance(kind, Date):
+    if isinstance(kind, DateKind):
         return read_date(text, value.year)
     if isinstance(kind, Money):
         return read_money(text)
@@ -118,7 +128,7 @@ TYPED = [
     field.kind
     for domain in read_domains().values()
     for field in domain.fields.values()
-    if isinstance(field.kind, Clock | Date | Money | Percent | Count | Quantity)
+    if isinstance(field.kind, ClockKind | DateKind | Money | Percent | Count | Quantity)
 ]
 
 
@@ -165,7 +175,7 @@ def test_a_measure_in_another_unit_is_the_same_measure() -> None:
     ],
 )
 def test_a_template_is_filled(template: str, state: int, expected: str) -> None:
-    assert join(parse(template).resolve(random.Random(0)).fill(Filling({"v": "5 kg"}, state))) == expected
+    assert join(parse(template).resolve(random.Random(0)).fill(Filled({"v": "5 kg"}, state))) == expected
 
 
 def test_an_unbalanced_template_is_refused() -> None:

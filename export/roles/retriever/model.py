@@ -56,7 +56,7 @@ class RetrieverConfig:
     """False puts a learned constant in place of the masked model's states: the ablation "w/o MLM"."""
 
 
-class Block(nn.Module):
+class RetrieverBlock(nn.Module):
     """A layer of GPT-2: causal attention and feed-forward, each with a norm before it and a residual."""
 
     def __init__(self, width: int, heads: int, inner: int, eps: float) -> None:
@@ -93,7 +93,7 @@ class Causal(nn.Module):
         self.positions = nn.Embedding(bert.max_position_embeddings, width)
         self.norm_in, self.norm_out = nn.LayerNorm(width, eps=eps), nn.LayerNorm(width, eps=eps)
         self.blocks = nn.ModuleList(
-            Block(width, bert.num_attention_heads, config.inner, eps) for _ in range(config.layers)
+            RetrieverBlock(width, bert.num_attention_heads, config.inner, eps) for _ in range(config.layers)
         )
 
     def forward(self, words: Tensor) -> Tensor:
