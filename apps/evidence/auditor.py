@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from groundwire.engine.api import Engine, Knowledge, Triples
-from groundwire.engine.core.core.many import to_request
+from groundwire.engine.core.many import to_request
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.engine.schema.validation import make_request

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.plan import Plan
 from groundwire.engine.schema.results import (
     Citation,
     MetricResult,

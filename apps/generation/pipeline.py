@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 from groundwire.engine.api import Engine, Knowledge, Metrics
-from groundwire.engine.core.core.core import add_timings
-from groundwire.engine.core.core.pending import Pending, Procedure
-from groundwire.engine.core.core.plan import Plan
-from groundwire.engine.core.core.signature import signature
+from groundwire.engine.core.core import add_timings
+from groundwire.engine.core.pending import Pending, Procedure
+from groundwire.engine.core.plan import Plan
+from groundwire.engine.core.signature import signature
 from groundwire.engine.scheduling.admission import estimate_tokens
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.steps import Steps

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.plan import Plan
 from groundwire.engine.metrics.base import within
 from groundwire.engine.schema.results import Citation, MetricResult, Score, SentenceVerdict, UnsupportedSpan, Verdict
 from groundwire.engine.text.sentences import Sentence

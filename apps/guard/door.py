@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundwire.engine.api import Engine, Knowledge, Metrics, Triples
-from groundwire.engine.core.core.core import count_tokens
+from groundwire.engine.core.core import count_tokens
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.validation import make_request
 from groundwire.repair import Corrector, Refiner

@@ -17,7 +17,7 @@ import msgspec
 
 from groundwire.engine import LoadOptions
 from groundwire.engine.api import Engine
-from groundwire.engine.core.core.plan import Plan, make_plan
+from groundwire.engine.core.plan import Plan, make_plan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.files.results_file import ResultsFile

@@ -13,7 +13,7 @@ import msgspec
 
 from groundwire.engine import Engine, GroundwireError, Options, Score, UnsupportedSpan, default_engine
 from groundwire.engine.api import Knowledge
-from groundwire.engine.core.core.many import Item
+from groundwire.engine.core.many import Item
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Label
 

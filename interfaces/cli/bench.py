@@ -14,7 +14,7 @@ from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import print_json
 from groundwire.engine import Engine, Options
-from groundwire.engine.core.core.many import to_request
+from groundwire.engine.core.many import to_request
 from groundwire.engine.metrics import GROUPS
 from groundwire.engine.schema.results import Request
 from groundwire.runtime.errors import InvalidRequest

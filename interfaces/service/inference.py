@@ -14,8 +14,8 @@ from starlette.responses import Response
 
 from groundwire import __version__
 from groundwire.engine import Options, Score
-from groundwire.engine.core.core.core import count_tokens
-from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.core import count_tokens
+from groundwire.engine.core.plan import Plan
 from groundwire.engine.schema.validation import make_request
 
 from .health import healthz, readyz

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from groundwire.engine import GroundwireError, Options, Overloaded, Pending, Score
-from groundwire.engine.core.core.many import RETRY_SECONDS
-from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.many import RETRY_SECONDS
+from groundwire.engine.core.plan import Plan
 from groundwire.engine.schema.results import check_fields
 from groundwire.engine.schema.validation import make_request
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 
 from groundwire.engine import Options, Triple
-from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.plan import Plan
 from groundwire.runtime.arguments import suggest
 
 from .problems import Refusal

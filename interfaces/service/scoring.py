@@ -8,8 +8,8 @@ import msgspec
 from starlette.responses import Response
 
 from groundwire.engine import Request, Score
-from groundwire.engine.core.core.core import count_tokens
-from groundwire.engine.core.core.plan import Plan
+from groundwire.engine.core.core import count_tokens
+from groundwire.engine.core.plan import Plan
 from groundwire.engine.schema.results import check_fields
 from groundwire.engine.schema.validation import make_request
 from groundwire.evidence.packet import make_packet

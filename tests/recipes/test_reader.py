@@ -12,7 +12,7 @@ from typing import Any
 import onnxruntime
 import pytest
 import torch
-from transformers import MPNetConfig, MPNetModel, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule, collate
@@ -28,7 +28,6 @@ from groundwire.recipes.reader.model import (
     SENTENCE_IDS,
     SUPPORTED,
     UNSUPPORTED,
-    Reader,
     build_reader,
     freeze,
     load_reader,
@@ -38,6 +37,7 @@ from groundwire.recipes.reader.model import (
 from groundwire.recipes.reader.rows import HISTORY_MARK, AnswerRow, LabelledRange, encode_answer, label_ranges
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
 from groundwire.recipes.synthesis.structured_edits import EditedSpan
+from tests.support.readers import make_tiny
 from tests.support.training_sets import write_gzipped, write_jsonl
 
 SCHEDULE = Schedule(steps=3, batch=4, seed=2, autocast="off")
@@ -45,14 +45,6 @@ KNOWLEDGE = "The shop opens at nine. It is in Leeds."
 RESPONSE = "Hello! It opens at ten. It is in Leeds."
 SPAN = EditedSpan(RESPONSE.index("ten"), RESPONSE.index("ten") + 3, "number")
 INCONSISTENT = MultitaskExample(KNOWLEDGE, RESPONSE, "x", {"consistency": "inconsistent"}, (SPAN,))
-
-
-def make_tiny(layers: int = 2, vocabulary: int = 30527) -> Reader:
-    torch.manual_seed(0)
-    sizes: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
-    config = MPNetConfig(vocab_size=vocabulary, num_hidden_layers=layers, hidden_dropout_prob=0.0, **sizes)
-    config.attention_probs_dropout_prob = 0.0
-    return Reader(MPNetModel(config, add_pooling_layer=False))
 
 
 @pytest.fixture(scope="module")

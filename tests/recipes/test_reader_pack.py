@@ -20,8 +20,7 @@ from groundwire.recipes.reader.feed import FILL
 from groundwire.recipes.reader.packed_rows import PackedRows
 from groundwire.recipes.reader.rows import encode_answer
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
-
-from .test_reader import make_tiny
+from tests.support.readers import make_tiny
 
 
 def make_group(index: int, rng: random.Random) -> list[Row]:

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from groundwire.engine import Options
-from groundwire.engine.core.core.core import Core
-from groundwire.engine.core.core.pending import Procedure
+from groundwire.engine.core.core import Core
+from groundwire.engine.core.pending import Procedure
 from groundwire.engine.scheduling.jobs import Job
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.schema.validation import make_request

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from groundwire.engine import Engine, MetricResult, Score, Verdict
-from groundwire.engine.core.core.plan import Plan, make_plan
+from groundwire.engine.core.plan import Plan, make_plan
 from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import ScoringSettings

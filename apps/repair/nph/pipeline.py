@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from groundwire.engine.api import Engine
-from groundwire.engine.core.core.core import Core
-from groundwire.engine.core.core.pending import Pending, Procedure
-from groundwire.engine.core.core.signature import signature
+from groundwire.engine.core.core import Core
+from groundwire.engine.core.pending import Pending, Procedure
+from groundwire.engine.core.signature import signature
 from groundwire.engine.metrics.critic import ROLE as CRITIC
 from groundwire.engine.scheduling.admission import estimate_tokens
 from groundwire.engine.scheduling.jobs import Unfinished

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundwire.engine import Options
-from groundwire.engine.core.core.signature import signature
+from groundwire.engine.core.signature import signature
 from groundwire.runtime.bundle import MANIFEST, MAX_MANIFEST_BYTES, Bundle, sha256
 from groundwire.runtime.calls import Answer, Answered, Classify, role_of
 from groundwire.runtime.cores import usable_cores

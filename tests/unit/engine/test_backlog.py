@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options, Overloaded, Request
-from groundwire.engine.core.core.core import count_tokens
+from groundwire.engine.core.core import count_tokens
 from groundwire.engine.scheduling.admission import BULK_SHARE, Backlog, estimate_tokens
 from groundwire.runtime.calls import BeamSearch, Greedy, Sampling
 from groundwire.runtime.triples import Triple

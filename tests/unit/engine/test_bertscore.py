@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, Options, Score
-from groundwire.engine.core.core.signature import signature
+from groundwire.engine.core.signature import signature
 from groundwire.engine.metrics.bertscore import match_words
 from groundwire.engine.scheduling.calls import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.schema.options import BertScoreOptions

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, EngineClosed, InvalidRequest, Options, Pending, Request, StreamClosed
-from groundwire.engine.core.core.pending import NeedsAsyncio, Procedure
+from groundwire.engine.core.pending import NeedsAsyncio, Procedure
 from groundwire.engine.scheduling.jobs import Finished
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.generation import Generator

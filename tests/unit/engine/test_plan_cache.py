@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, Options
-from groundwire.engine.core.core.core import MAX_PLANS
+from groundwire.engine.core.core import MAX_PLANS
 from groundwire.engine.metrics import METRICS, register
 from groundwire.engine.schema.options import Q2Options
 from groundwire.runtime.calibration import Calibration

@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 import pytest
 
 from groundwire.engine import Engine, EngineClosed, LoadOptions, MetricResult, Options, Overloaded
-from groundwire.engine.core.core.pending import Pending, Procedure
+from groundwire.engine.core.pending import Pending, Procedure
 from groundwire.engine.scheduling.calls import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.scheduling.jobs import Unfinished
 from groundwire.engine.scheduling.scheduler import Scheduler

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from groundwire.engine.core.core.core import Core
+from groundwire.engine.core.core import Core
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Runtime
 from groundwire.service.application import OPERATIONS

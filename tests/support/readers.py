@@ -1,0 +1,18 @@
+"""Readers of a few thousand weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import MPNetConfig, MPNetModel
+
+from groundwire.recipes.reader.model import Reader
+
+
+def make_tiny(layers: int = 2, vocabulary: int = 30527) -> Reader:
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
+    config = MPNetConfig(vocab_size=vocabulary, num_hidden_layers=layers, hidden_dropout_prob=0.0, **sizes)
+    config.attention_probs_dropout_prob = 0.0
+    return Reader(MPNetModel(config, add_pooling_layer=False))
