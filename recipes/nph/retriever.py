@@ -14,7 +14,7 @@ import torch
 from transformers import BertModel
 
 from groundwire.export.roles.retriever import EntityRetriever, RetrieverConfig
-from groundwire.export.roles.retriever.model import Block
+from groundwire.export.roles.retriever.model import RetrieverBlock
 
 from ..common import backbone
 from ..common.loop import ParameterGroup, Schedule, fit, write_report
@@ -66,7 +66,7 @@ def build_retriever(recipe: RetrieverRecipe, counts: torch.Tensor | None = None)
         causal.positions.weight.copy_(state[positions] + state["embeddings.token_type_embeddings.weight"][0])
         causal.norm_in.load_state_dict(source.embeddings.LayerNorm.state_dict())
         for block in causal.blocks:
-            assert isinstance(block, Block)
+            assert isinstance(block, RetrieverBlock)
             for part in (block.query, block.key, block.grow):
                 torch.nn.init.normal_(part.weight, std=0.02)
                 part.bias.zero_()

@@ -24,7 +24,7 @@ from bench import (
     tiers,
 )
 from bench import values as values_benchmark
-from bench.common import ROOT, Target, Timing, WrongAnswer, interleaved
+from bench.common import ROOT, PerformanceTarget, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
 from groundwire.guard import Policy
@@ -194,8 +194,8 @@ def test_interleaved_takes_turns_and_drops_the_warmup() -> None:
 
 @pytest.mark.parametrize(("value", "at_most", "at_least"), [(1.0, True, False), (2.0, True, True), (3.0, False, True)])
 def test_targets_are_inclusive(value: float, at_most: bool, at_least: bool) -> None:
-    assert Target.at_most("", value, 2.0, "").passed is at_most
-    assert Target.at_least("", value, 2.0, "").passed is at_least
+    assert PerformanceTarget.at_most("", value, 2.0, "").passed is at_most
+    assert PerformanceTarget.at_least("", value, 2.0, "").passed is at_least
 
 
 def test_distinct_responses_are_distinct() -> None:
