@@ -134,8 +134,8 @@ def read_answers(reader: Reader, answers: Iterable[AnswerRow], batch: int = 16) 
         padded = collate([rows[index] for index in chosen], FILL)
         logits = compute_head_logits(reader, {name: value.to(device) for name, value in padded.items()})
         tables = {name: value.float().cpu().numpy() for name, value in logits.items()}
-        for row, index in enumerate(chosen):
-            readings[index] = _make_reading(rows[index], {name: table[row] for name, table in tables.items()})
+        for position, index in enumerate(chosen):
+            readings[index] = _make_reading(rows[index], {name: table[position] for name, table in tables.items()})
     return [readings[index] for index in range(len(rows))]
 
 
