@@ -248,7 +248,7 @@ def test_labels_that_call_opinions_inconsistent_are_hinted_at(
 
 def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extra.importlib.util, "find_spec", lambda name: None if name == "onnx_ir" else object())
-    with pytest.raises(ImportError, match=r"needs onnx_ir; run: pip install 'groundwire\[train\]'"):
+    with pytest.raises(ImportError, match=r"needs onnx_ir; run: pip install 'groundwire\[adapt\]'"):
         extra.check_libraries()
 
 
