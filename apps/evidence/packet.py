@@ -86,7 +86,7 @@ def check_packet(packet: EvidencePacket) -> tuple[Difference, ...]:
             ("request", packet.request, digest_texts(packet.texts)),
             ("score_digest", packet.score_digest, digest_json(_comparable(packet.score))),
         ]
-    return tuple(difference for name, given, computed in pairs for difference in _compare(name, given, computed))
+    return tuple(difference for name, recorded, computed in pairs for difference in _compare(name, recorded, computed))
 
 
 def compare_settings(packet: EvidencePacket, plan: Plan, identity: Identity) -> tuple[Difference, ...]:
@@ -203,20 +203,20 @@ def _list_versions() -> dict[str, str]:
     return versions
 
 
-def _compare(path: str, given: Any, computed: Any) -> Iterator[Difference]:
+def _compare(path: str, recorded: Any, computed: Any) -> Iterator[Difference]:
     """The leaves that differ, in order."""
-    yield from _compare_plain(path, msgspec.to_builtins(given), msgspec.to_builtins(computed))
+    yield from _compare_plain(path, msgspec.to_builtins(recorded), msgspec.to_builtins(computed))
 
 
-def _compare_plain(path: str, given: Any, computed: Any) -> Iterator[Difference]:
-    if isinstance(given, dict) and isinstance(computed, dict):
-        for name in (*given, *(name for name in computed if name not in given)):
-            yield from _compare_plain(f"{path}.{name}", given.get(name, _ABSENT), computed.get(name, _ABSENT))
-    elif isinstance(given, list | tuple) and isinstance(computed, list | tuple) and len(given) == len(computed):
-        for index, pair in enumerate(zip(given, computed, strict=True)):
+def _compare_plain(path: str, recorded: Any, computed: Any) -> Iterator[Difference]:
+    if isinstance(recorded, dict) and isinstance(computed, dict):
+        for name in (*recorded, *(name for name in computed if name not in recorded)):
+            yield from _compare_plain(f"{path}.{name}", recorded.get(name, _ABSENT), computed.get(name, _ABSENT))
+    elif isinstance(recorded, list | tuple) and isinstance(computed, list | tuple) and len(recorded) == len(computed):
+        for index, pair in enumerate(zip(recorded, computed, strict=True)):
             yield from _compare_plain(f"{path}[{index}]", *pair)
-    elif given != computed:
-        yield Difference(path, _show(given), _show(computed))
+    elif recorded != computed:
+        yield Difference(path, _show(recorded), _show(computed))
 
 
 _ABSENT = object()

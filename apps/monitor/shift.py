@@ -41,8 +41,8 @@ def describe_texts(response: str, knowledge: Sequence[str]) -> dict[Quantity, fl
     words = split_words(response)
     if not words:
         return {}
-    known = {word for passage in knowledge for word in split_words(passage)}
-    return {"words": float(len(words)), "overlap": sum(word in known for word in words) / len(words)}
+    knowledge_words = {word for passage in knowledge for word in split_words(passage)}
+    return {"words": float(len(words)), "overlap": sum(word in knowledge_words for word in words) / len(words)}
 
 
 def describe_distributions(responses: Sequence[Mapping[Quantity, float]]) -> dict[Quantity, Distribution]:

@@ -61,9 +61,9 @@ class Core:
         key = _make_key(metrics, options)
         if key is not None:
             with self._lock:
-                if (known := self._plans.get(key)) is not None:
+                if (cached := self._plans.get(key)) is not None:
                     self._plans.move_to_end(key)
-                    return known[0]
+                    return cached[0]
         registered = list(METRICS.values())  # kept with the plan: the key has their identities
         plan = make_plan(
             self.runtime.roles, self.runtime.identity, self.calibration, metrics, options, self._calibration_digest

@@ -48,13 +48,13 @@ def overlap(
     content = [word for word in words(request.response) if word.content]
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")
-    known: list[str] = []
+    knowledge_words: list[str] = []
     for count, word in enumerate(chain.from_iterable(map(find_words, request.knowledge)), 1):
         if word.content:
-            known.append(word.lower)
+            knowledge_words.append(word.lower)
         if count % WORDS_AT_ONCE == 0:
             yield []  # others have a turn, and a request that was stopped ends here
-    return _compare_content(name, content, known)
+    return _compare_content(name, content, knowledge_words)
 
 
 def find_words(passage: str) -> Iterable[Word]:
@@ -98,12 +98,12 @@ def bag_f1(response: Iterable[str], knowledge: Iterable[str]) -> float:
     return 2 * common / (ours.total() + theirs.total()) if common else 0.0
 
 
-def _compare_content(name: str, content: Sequence[Word], known: Sequence[str]) -> MetricResult:
-    known_words = frozenset(known)
+def _compare_content(name: str, content: Sequence[Word], knowledge_words: Sequence[str]) -> MetricResult:
+    known_words = frozenset(knowledge_words)
     marked = tuple(ContentWord(word.text, word.start, word.end, word.lower in known_words) for word in content)
     explanation = OverlapExplanation(
         precision=sum(word.in_knowledge for word in marked) / len(marked),
-        f1=bag_f1((word.lower for word in content), known),
+        f1=bag_f1((word.lower for word in content), knowledge_words),
         words=marked,
         unsupported=tuple(
             UnsupportedSpan(word.text, word.start, word.end, "not_in_knowledge", "", name)

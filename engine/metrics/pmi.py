@@ -149,13 +149,13 @@ def compare_tokens(
     counted = [token for token in tokens if settings.prompt_tokens or token.start is not None]
     if name == "pmi":
         counted = [token for token in counted if token.difference is not None]
-    given = [token.with_document for token in counted if token.with_document is not None]
+    conditional = [token.with_document for token in counted if token.with_document is not None]
     alone = [token.without_document for token in counted if token.without_document is not None]
-    if not given or not alone:
+    if not conditional or not alone:
         return MetricResult(
             name, "nothing_to_verify", message="No token of the response is predicted with and without the knowledge."
         )
-    means = sum(given) / len(given), sum(alone) / len(alone)
+    means = sum(conditional) / len(conditional), sum(alone) / len(alone)
     total = sum(map(len, request.knowledge))
     missing = sum(passage_range.end - passage_range.start for passage_range in left_out)
     read = with_document.read
@@ -189,12 +189,14 @@ def _tokens(response: str, text: str, begin: int, with_document: TextScored, wit
     for index, (start, end) in enumerate(with_document.offsets):
         first, last = max(0, start - begin), min(len(response), end - begin)
         inside = first < last
-        given, alone = (
+        conditional, alone = (
             scored.log_probs[index - scored.first] if index >= scored.first else None
             for scored in (with_document, without)
         )
-        difference = None if given is None or alone is None else given - alone
-        yield PmiToken(text[start:end], first if inside else None, last if inside else None, given, alone, difference)
+        difference = None if conditional is None or alone is None else conditional - alone
+        yield PmiToken(
+            text[start:end], first if inside else None, last if inside else None, conditional, alone, difference
+        )
 
 
 def less_likely_ranges(response: str, tokens: Sequence[PmiToken], below: float) -> list[tuple[int, int]]:

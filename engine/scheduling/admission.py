@@ -68,7 +68,7 @@ class JobHeap:
         return self._heap[0][1] if self._heap else None
 
 
-KEPT = 256
+MAX_IDLE_TENANTS = 256
 """Idle tenants whose clocks are kept, those that are furthest ahead; the others may have a little more than their share
 when they come back."""
 
@@ -90,7 +90,7 @@ class FairQueue:
         self._weights = weights
         self._tenants: dict[str, Tenant] = {}
         self._clock = 0.0
-        self._bound = 2 * KEPT
+        self._bound = 2 * MAX_IDLE_TENANTS
 
     def __iter__(self) -> Iterator[Job[Any]]:
         """The queued jobs, in no order."""
@@ -134,8 +134,8 @@ class FairQueue:
             ((name, tenant) for name, tenant in self._tenants.items() if tenant.clock > self._clock),
             key=lambda item: -item[1].clock,
         )
-        self._tenants = busy | dict(ahead[:KEPT])
-        self._bound = 2 * (KEPT + len(busy))
+        self._tenants = busy | dict(ahead[:MAX_IDLE_TENANTS])
+        self._bound = 2 * (MAX_IDLE_TENANTS + len(busy))
 
 
 RECENT = 32
@@ -177,9 +177,9 @@ class FinishRate:
 
     def add(self, amount: float, seconds: float) -> None:
         """Count an amount that was finished after further busy seconds."""
-        kept = math.exp(-seconds / MEMORY_SECONDS)
-        self.amount = self.amount * kept + amount
-        self.seconds = self.seconds * kept + seconds
+        decay = math.exp(-seconds / MEMORY_SECONDS)
+        self.amount = self.amount * decay + amount
+        self.seconds = self.seconds * decay + seconds
 
     def seconds_for(self, amount: float) -> int:
         """Whole seconds until this amount is finished, 1–60; 1 where nothing was measured."""

@@ -46,7 +46,7 @@ StopStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]
 Rank: TypeAlias = tuple[int, float, int]
 log = logging.getLogger("groundwire")
 
-PATIENCE = 60.0
+MAX_WAIT_S = 60.0
 """Seconds after which a job without a deadline ranks before those submitted later with one that is as far off."""
 
 
@@ -182,7 +182,7 @@ class Job(Generic[T]):
 
 def rank(job: Job[Any]) -> Rank:
     """The order of service, smaller first: urgency, deadline, age."""
-    deadline = job.submitted + PATIENCE if job.deadline is None else job.deadline
+    deadline = job.submitted + MAX_WAIT_S if job.deadline is None else job.deadline
     return -job.urgency, deadline, job.number
 
 

@@ -121,19 +121,21 @@ def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> in
     """The index after the name that begins at ``index``."""
     end = index + 1
     while end < len(tokens) and not tokens[end - 1].lower.endswith(("'s", "s'")):
-        last, at = tokens[end - 1], end
+        last, next_index = tokens[end - 1], end
         abbreviated = len(last.text) == 1 or last.lower in _TITLES or last.lower == "jr"
-        if tokens[at].text in ("-", "&") or (tokens[at].text == "." and touches(tokens, at) and abbreviated):
-            at += 1  # J. R. R. Tolkien, Dr. Dre, Jean-Luc
+        if tokens[next_index].text in ("-", "&") or (
+            tokens[next_index].text == "." and touches(tokens, next_index) and abbreviated
+        ):
+            next_index += 1  # J. R. R. Tolkien, Dr. Dre, Jean-Luc
         for _ in range(2):  # of the
-            at += text_at(tokens, at) in _CONNECTING and tokens[at].text[0].islower()
-        if at >= len(tokens) or at in taken or tokens[at].sentence != last.sentence:
+            next_index += text_at(tokens, next_index) in _CONNECTING and tokens[next_index].text[0].islower()
+        if next_index >= len(tokens) or next_index in taken or tokens[next_index].sentence != last.sentence:
             break
-        initial = len(tokens[at].text) == 1 and tokens[at].text.isupper()
-        model = initial and text_at(tokens, at + 1) == "-" and touches(tokens, at + 1)  # F-35
-        if model or not (initial or _is_capital(tokens[at])):
+        initial = len(tokens[next_index].text) == 1 and tokens[next_index].text.isupper()
+        model = initial and text_at(tokens, next_index + 1) == "-" and touches(tokens, next_index + 1)  # F-35
+        if model or not (initial or _is_capital(tokens[next_index])):
             break
-        end = at + 1
+        end = next_index + 1
     return end
 
 
@@ -144,10 +146,10 @@ def _choose_start(
     token = tokens[index]
     plain = token.lower.removesuffix("'s")
     if plain in FUNCTION_WORDS or plain in MONTHS or (token.opens and plain in ENGLISH and plain not in COUNTRY_OF):
-        at = index + 1
-        while at < end and not _is_capital(tokens[at]):
-            at += 1
-        return at, False
+        start = index + 1
+        while start < end and not _is_capital(tokens[start]):
+            start += 1
+        return start, False
     if not token.opens:
         return index, False
     if plain in COUNTRY_OF or (plain in capitalised and plain not in lower):
@@ -179,8 +181,8 @@ def _make(tokens: Sequence[Token], start: int, end: int, optional: bool) -> Valu
 def _find_role(tokens: Sequence[Token], start: int) -> tuple[str, str]:
     """The preposition before a name, and the stem of the content word before that; empty for none."""
     preposition = ""
-    for at in range(start - 1, max(start - 5, -1), -1):
-        token = tokens[at]
+    for index in range(start - 1, max(start - 5, -1), -1):
+        token = tokens[index]
         if token.sentence != tokens[start].sentence:
             break
         if token.lower not in FUNCTION_WORDS:

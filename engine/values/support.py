@@ -68,11 +68,11 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
     stated = _list_statements(tokens, knowledge)
     if not values and not stated:
         return ()
-    known = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
-    if max(len(values), len(stated)) * known > MAX_COMPARISONS:
+    size = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
+    if max(len(values), len(stated)) * size > MAX_COMPARISONS:
         raise TooLong(
             f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
-            f"knowledge {known:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
+            f"knowledge {size:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
         )
     negated: dict[int, int] = {}
     for token in tokens:
@@ -85,7 +85,7 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
         check = sides.check(value)
         if check.outcome == "supported" or _is_checkable(check.value, negated.get(value.sentence), knowledge):
             checked.append(check)
-        compared += known
+        compared += size
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []

@@ -126,7 +126,7 @@ def decide_sentence(
     something.
     """
     fusion = calibration.fusion(whole.fusion)
-    known = [feature for feature in fusion.features if feature.name in numbers]
+    available = [feature for feature in fusion.features if feature.name in numbers]
     absent = tuple(feature.name for feature in fusion.features if feature.name not in numbers)
     unknown = replace(
         whole,
@@ -140,9 +140,9 @@ def decide_sentence(
     checkable = find_verifiability(numbers) if check_verifiable else None
     if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
         return replace(unknown, label="unverifiable")
-    if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in fusion.features):
+    if 2 * sum(abs(feature.weight) for feature in available) < sum(abs(feature.weight) for feature in fusion.features):
         return replace(unknown, threshold=None, message="The metrics say too little about this sentence.")
-    contributions = {feature.name: feature.contribution(numbers[feature.name]) for feature in known}
+    contributions = {feature.name: feature.contribution(numbers[feature.name]) for feature in available}
     probability = sigmoid(fusion.intercept + sum(contributions.values()))
     consistent = whole.threshold is not None and is_consistent(probability, whole.threshold, fitted=True)
     label: Label = "consistent" if consistent else "inconsistent"

@@ -124,8 +124,8 @@ def _replace(response: str, sentence: Sentence, proposals: Sequence[Proposal]) -
             return None
         action: Literal["replace", "insert"] = "insert" if _BLANK.sub(" ", new).startswith(f"{old} ") else "replace"
         edits.append(DraftEdit(*where, action, proposal.source, proposal.evidence))
-    known = tuple(dict.fromkeys(proposal.known.text for proposal in proposals))
-    if not _states_nothing_new(response, text, edits, known):
+    source_texts = tuple(dict.fromkeys(proposal.known.text for proposal in proposals))
+    if not _states_nothing_new(response, text, edits, source_texts):
         return None
     return Draft(text, tuple(edits), sentence, min(proposal.weight for proposal in proposals))
 
@@ -157,18 +157,18 @@ def _is_doubted(response: str, start: int, end: int, doubts: Sequence[Unsupporte
 
 
 def _has_only_words_of(new: str, texts: Iterable[str]) -> bool:
-    known = {word.casefold() for text in texts for word in WORD.findall(text)} | _ARTICLES
-    return all(word.casefold() in known for word in WORD.findall(new))
+    allowed_words = {word.casefold() for text in texts for word in WORD.findall(text)} | _ARTICLES
+    return all(word.casefold() in allowed_words for word in WORD.findall(new))
 
 
-def _states_nothing_new(response: str, text: str, edits: Sequence[DraftEdit], known: Sequence[str]) -> bool:
-    """Whether every value of ``text`` that has a part in an edit is one of ``known``, or of the response."""
+def _states_nothing_new(response: str, text: str, edits: Sequence[DraftEdit], source_texts: Sequence[str]) -> bool:
+    """Whether every value of ``text`` that has a part in an edit is in ``source_texts`` or in the response."""
     values = [part for part in find_parts(text) if any(_is_touched(part.start, part.end, edit) for edit in edits)]
     if not values:
         return True
-    supported = {check.value.end for check in check_values(text, known) if check.outcome == "supported"}
+    supported = {check.value.end for check in check_values(text, source_texts) if check.outcome == "supported"}
     for part in values:
-        is_named = any(_has_words(text[part.start : part.end], source) for source in (*known, response))
+        is_named = any(_has_words(text[part.start : part.end], source) for source in (*source_texts, response))
         if not (is_named if isinstance(part.value.content, Name) else is_named or part.end in supported):
             return False
     return True

@@ -92,11 +92,11 @@ def propose(response: str, sentence: Sentence, score: Score, sources: Sources) -
         if is_similar(old, proposal.text) or _overlaps(proposal, supported):
             continue
         key = (proposal.start, proposal.end, proposal.text.casefold())
-        known = best.get(key, proposal)
-        weight = max(known.weight, proposal.weight)
+        earlier = best.get(key, proposal)
+        weight = max(earlier.weight, proposal.weight)
         # What two sources propose is trusted more than what one does.
-        weight = weight if known is proposal else min(1.0, weight + AGREEMENT)
-        best[key] = max(known, proposal, key=lambda item: item.weight)._replace(weight=weight)
+        weight = weight if earlier is proposal else min(1.0, weight + AGREEMENT)
+        best[key] = max(earlier, proposal, key=lambda item: item.weight)._replace(weight=weight)
     return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
 
 
@@ -243,8 +243,8 @@ def _is_common(text: str, part: TypedValue) -> bool:
 def _share_neighbour(response: str, ours: TypedValue, source: SourceSentence, theirs: TypedValue) -> bool:
     """Whether the content word before or after a value of the response is that of a value of the knowledge too."""
     return any(
-        mine is not None and mine == known
-        for mine, known in (
+        mine is not None and mine == other
+        for mine, other in (
             (_find_content(response[: ours.start], -1), _find_content(source.text[: theirs.start], -1)),
             (_find_content(response[ours.end :], 0), _find_content(source.text[theirs.end :], 0)),
         )

@@ -163,7 +163,7 @@ def make_fillings(
         if any(choices) and _is_consistent(context, slots, choices, sentence_starts, remaining):
             fillings.append(Filling(choices, sum(weight for _, weight in combination)))
     if any(slot.keepable for slot in slots):
-        unchanged = sum(kept for (_, kept), *_ in options)
+        unchanged = sum(is_kept for (_, is_kept), *_ in options)
         fillings = [filling for filling in fillings if filling.score > unchanged]
     return sorted(fillings, key=lambda filling: -filling.score)
 
