@@ -85,8 +85,8 @@ class Engine:
             device: ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
                 silently.
             threads: CPU threads, 1 or more; None takes the usable processors.
-            extra: Further bundles whose roles are added. No role may be in two of them; the calibration is that of the
-                first bundle.
+            extra: Further bundles whose roles are added. No role may be in two of them; the first bundle's
+                calibration is used.
             options: Everything else; None takes the defaults.
 
         Returns:
@@ -135,8 +135,8 @@ class Engine:
             knowledge: What the response should rest on, one text or several passages.
             history: The utterances before the response, oldest first.
             triples: Facts of a knowledge graph; without ``knowledge`` they are the knowledge.
-            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes those of the verdict, or Q²
-                alone in a bundle without a calibration.
+            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes the metrics of the verdict, or
+                Q² alone in a bundle without a calibration.
             options: Settings of metrics and verdict, and when the request is served; None takes the defaults.
 
         Returns:
@@ -237,7 +237,7 @@ class Engine:
         metric: str = "pmi",
         options: Options | None = None,
     ) -> tuple[Ranked, ...]:
-        """Order candidate responses to one turn by a metric, best first; those that did not score come last.
+        """Order candidate responses to one turn by a metric, best first; candidates without a score come last.
 
         All candidates are asked about at once, so what they share is computed once: equal calls, and for ``pmi`` the
         document and the history, which the language model reads a single time.

@@ -67,7 +67,7 @@ def select(names: Sequence[str], roles: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """InvalidRequest for a name that is no metric of any bundle, and no group."""
+    """InvalidRequest for a name that is neither a metric of any bundle nor a group."""
     for name in names:
         if name not in GROUPS:
             _require_known(name, (name,))

@@ -1,8 +1,8 @@
 """Citations: which sentences of the knowledge support each sentence of the response?
 
 Every sentence of the response is compared with every sentence of the knowledge by content words and token vectors, and
-the inference model reads it with the nearest ones (docs/adr, nr 22). The calls are those of BERTScore, and in part
-those of end-to-end inference, so beside these metrics few are computed again.
+the inference model reads it with the nearest ones (docs/adr, nr 22). BERTScore makes the same calls, and end-to-end
+inference some of them, so beside these metrics few are computed again.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def overlap(
 
     Words are spaCy's English tokens, lower-cased, without stop words and punctuation, as in the Q² authors' code. Two
     things differ from that code, which moves scores on the papers' sets by 0.0005 on average (docs/adr, nr 19): a run
-    of spaces is no word, and both texts are split before they are lower-cased, so that equal texts have equal words.
+    of spaces is not a word, and both texts are split before they are lower-cased, so that equal texts have equal words.
 
     A response without content words has nothing to verify; knowledge without any supports nothing, a score of 0. Texts
     beyond ``MAX_WORDS`` are ``truncated``.
@@ -58,7 +58,7 @@ def overlap(
 
 
 def find_words(passage: str) -> Iterable[Word]:
-    """The words of a passage; those of a short one are kept for the other metrics of the request."""
+    """The words of a passage; the words of a short passage are kept for the other metrics of the request."""
     return words(passage) if len(passage) <= SHORT else read_words(passage)
 
 

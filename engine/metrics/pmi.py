@@ -6,7 +6,7 @@ not the sum. ``pmi`` compares the response given document and history with the r
 ``upmi`` knows no history.
 
 A token without anything before it has no prediction. ``upmi`` leaves the response's first one out of the mean without
-the document only, as published. ``pmi`` meets the case when there is no history, which the paper does not describe: it
+the document only, as published. ``pmi`` meets the case of an empty history, which the paper does not describe: it
 then compares the two forms over the tokens that both predict. Without a history the two metrics ask the same of the
 model, and differ in that one token.
 
@@ -116,7 +116,7 @@ def score_with_excerpt(
 
 
 def join_sentences(chosen: Iterable[PassageSentence], settings: PmiOptions) -> str:
-    """The sentences in the order of the knowledge: with a space between those of one passage."""
+    """The sentences in the order of the knowledge: with a space between sentences of one passage."""
     passages = groupby(sorted(chosen, key=lambda item: (item.passage, item.sentence.start)), lambda item: item.passage)
     return settings.between_passages.join(" ".join(item.sentence.text for item in group) for _, group in passages)
 
@@ -185,7 +185,7 @@ def _describe_left_out(sentences: int, missing: int, total: int) -> str:
 
 
 def _tokens(response: str, text: str, begin: int, with_document: TextScored, without: TextScored) -> Iterator[PmiToken]:
-    """Every token of the prompt; those that hold none of the response's characters have no range in it."""
+    """Every token of the prompt; a token without characters of the response has no range in it."""
     for index, (start, end) in enumerate(with_document.offsets):
         first, last = max(0, start - begin), min(len(response), end - begin)
         inside = first < last

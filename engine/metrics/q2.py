@@ -45,7 +45,7 @@ SUPPORTED = 0.5
 """A span whose questions score below this on average is reported as unsupported."""
 
 Discarded: TypeAlias = Literal["", "personal", "no_answer_in_response", "other_answer_in_response"]
-"""Why a question is not kept; empty for one that is."""
+"""Why a question is not kept; empty for a question that is kept."""
 DISCARDED = {
     "personal": "about the speakers",
     "no_answer_in_response": "the response does not answer it",

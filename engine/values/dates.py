@@ -138,7 +138,7 @@ def _read_day(tokens: Sequence[Token], index: int) -> tuple[int, int]:
 
 
 def _read_year_after(tokens: Sequence[Token], next_index: int) -> tuple[int | None, int]:
-    """The year after a day or month, and the index after it; None and ``at`` for none."""
+    """The year after a day or month, and the index after it; None and ``next_index`` without a year."""
     number = next_index + (text_at(tokens, next_index) in (",", "of"))
     if number < len(tokens) and _FULL.fullmatch(tokens[number].text):
         return int(tokens[number].text), number + 1

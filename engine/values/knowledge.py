@@ -49,7 +49,7 @@ def find_values(
 
 
 def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
-    """The values that are no names, in order, and the indices of their tokens."""
+    """The values other than names, in order, and the indices of their tokens."""
     values: list[Value] = []
     taken: set[int] = set()
     end = 0
@@ -225,7 +225,7 @@ class Knowledge:
         return words, acronyms
 
     def find_name(self, words: Sequence[str]) -> Location | None:
-        """Where a sentence has all words of a name, or its acronym, or the name of which it is the acronym.
+        """Where a sentence has all words of a name, or its acronym, or the name that it abbreviates.
 
         Words that only say of what kind something is are left out: Yale University is Yale.
         """

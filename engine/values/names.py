@@ -65,7 +65,7 @@ def fold_name(word: str) -> str:
 
 
 def split_by_case(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
-    """The words that have a capital although they begin no sentence, and those without, in lower case."""
+    """The words with a capital that does not begin a sentence, and the words without a capital, in lower case."""
     capitalised: set[str] = set()
     lower: set[str] = set()
     for token in tokens:
@@ -142,7 +142,7 @@ def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> in
 def _choose_start(
     tokens: Sequence[Token], index: int, end: int, capitalised: Set[str], lower: Set[str]
 ) -> tuple[int, bool]:
-    """Where a run of capitals begins as a name, and whether its first word may be none; ``end`` when it is no name."""
+    """Where a run of capitals begins as a name, and whether its first word may be none; ``end`` when it is not a name."""
     token = tokens[index]
     plain = token.lower.removesuffix("'s")
     if plain in FUNCTION_WORDS or plain in MONTHS or (token.opens and plain in ENGLISH and plain not in COUNTRY_OF):

@@ -2,8 +2,7 @@
 
 People beat and outsell each other in turn, so a statement is contradicted only where both texts are about one event as
 far as words can tell: all that the response's sentence says, the knowledge's sentence says too, it names both once, and
-no other sentence of the knowledge names both. Only verbs and comparisons are read of which one order is not also the
-other, and only where nothing but the verb, its helpers and a noun is between the names. All else is not read.
+no other sentence of the knowledge names both. Only verbs and comparisons whose order matters are read, and only where nothing but the verb, its helpers and a noun is between the names. All else is not read.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _DETERMINERS = frozenset(read_table("the a an his her its their"))
 _BEFORE = frozenset(read_table("of in by with for from at to and or against near plus than if whether not n't & / -"))
 """A name after one of these is not what the statement is about: "the brother of Kasparov"."""
 _GOVERNING = frozenset(read_table("of with for against by who which whose plus near whether if when while"))
-"""Nor is one that has one of these a few words before it: "a student of the great Kasparov"."""
+"""Nor is a name with one of these a few words before it: "a student of the great Kasparov"."""
 _REACH = 4
 _DENYING = (
     "nobody none "  # terms: literal
@@ -88,7 +87,7 @@ MAX_TOKENS = 100
 _BETWEEN = 9
 """Tokens between the two names, at most."""
 _NOUNS = 3
-"""Words between the verb and the second name that are no helpers, at most: "the world champion"."""
+"""Words between the verb and the second name, without helpers, at most: "the world champion"."""
 
 
 class Mention(NamedTuple):
@@ -137,7 +136,7 @@ def list_mentions(tokens: Sequence[Token], names: Sequence[Value]) -> list[Menti
 
 
 def find_mentioned(tokens: Sequence[Token], names: Iterable[Sequence[str]]) -> list[Mention]:
-    """Where words of the ``names`` stand in a text, with and without capitals, those of one name together."""
+    """Where words of the ``names`` stand in a text, with and without capitals; words of one name are together."""
     words, pairs = set[str](), set[tuple[str, str]]()
     for name in names:
         words.update(name)
@@ -275,7 +274,7 @@ class _Relation(NamedTuple):
     end: int
     """Number of the token after it."""
     exchanged: bool = False
-    """Whether the verb is that of the other side: "lost to" is read as "beat"."""
+    """Whether the verb belongs to the other side: "lost to" is read as "beat"."""
     compares: bool = False
 
 

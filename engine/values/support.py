@@ -205,11 +205,11 @@ class _Sides:
         return list_content(self._tokens, self._values)
 
     def _share(self, value: Value, location: Location) -> bool:
-        """Whether two sentences share a content word, or that of the response has none: "She is 43 years old"."""
+        """Whether two sentences share a content word, or the response's sentence has none: "She is 43 years old"."""
         return self._count_shared(value, location) > 0 or not self._content[value.sentence]
 
     def _count_shared(self, value: Value, location: Location) -> int:
-        """Content words that the sentence of a value shares with that of a location."""
+        """Content words that the sentence of a value shares with the sentence of a location."""
         key = (value.sentence, location.key)
         if key not in self._shared:
             self._shared[key] = len(self._content[value.sentence] & self._knowledge.content[location.key])

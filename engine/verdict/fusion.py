@@ -88,8 +88,8 @@ def name_metric(feature: str) -> str:
 def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
     """The fusion for a request that asks for ``metrics``.
 
-    Of those whose needed features are numbers of these metrics, the one that reads most of them, and of those, the one
-    that misses least; where none has all that it needs, the one that lacks the fewest metrics.
+    A fusion fits if its needed features are numbers of these metrics. The fitting fusion that reads most of them is
+    taken, and among equals the fusion that misses least; if none fits, the fusion that lacks the fewest metrics.
     """
 
     def rank(fusion: Fusion) -> tuple[int, int, int]:

@@ -250,7 +250,7 @@ _OPINIONS = frozenset(
 
 
 class TypedRange(NamedTuple):
-    """Characters of a response of which the type is known."""
+    """Characters of a response with a known type."""
 
     start: int
     end: int
