@@ -135,8 +135,8 @@ class Engine:
             knowledge: What the response should rest on, one text or several passages.
             history: The utterances before the response, oldest first.
             triples: Facts of a knowledge graph; without ``knowledge`` they are the knowledge.
-            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes the metrics of the verdict, or
-                Q² alone in a bundle without a calibration.
+            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes the metrics of the verdict,
+                or Q² alone in a bundle without a calibration.
             options: Settings of metrics and verdict, and when the request is served; None takes the defaults.
 
         Returns:

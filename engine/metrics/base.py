@@ -119,7 +119,8 @@ class Metric:
     None: it points at whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
     precision: Literal[0, 1, 2] = 0
     """How precisely its evidence points: 0 at sentences, 1 at words that may be the wrong ones (an answer, a word that
-    the knowledge lacks), 2 at words that are wrong. A sentence with words marked at one level marks none at a lower one."""
+    the knowledge lacks), 2 at words that are wrong. A sentence with words marked at one level marks none at a lower
+    one."""
     spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
     """The spans of a scored result that count as evidence."""
     features: Callable[[Any], Mapping[str, float]] = no_features

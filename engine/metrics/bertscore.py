@@ -1,7 +1,8 @@
 """BERTScore: match every token of response and knowledge with the nearest of the other, by contextual vectors.
 
 Source: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT"; the numbers equal the numbers of the
-authors' package bert-score 0.3.13. The file reads in the order of the data: texts → token vectors → matches → means → rescaling.
+authors' package bert-score 0.3.13. The file reads in the order of the data: texts → token vectors → matches → means →
+rescaling.
 
 Several passages are embedded one by one, and the response is matched with the tokens of all of them.
 """

@@ -2,11 +2,11 @@
 
 One thread, the loop, owns all state and does nothing that takes long. It admits jobs (``admission``), collects the
 calls that their tasks yield, answers repeated ones from a bounded cache, and passes the rest to the runtime in batches
-of one group of roles (one role, or the roles that read one graph): the group that the first job in order of service waits
-for, filled with other waiting calls of that group, so that requests share batches. Batches run on the threads of the
-runtime's worker pools: ``device`` runs graphs, ``host`` runs spaCy. The tasks' own Python runs on threads of a third
-pool, so that a long text delays neither a deadline nor a cancellation: both take effect at once. The results of a batch
-that is running are kept for its other waiters.
+of one group of roles (one role, or the roles that read one graph): the group that the first job in order of service
+waits for, filled with other waiting calls of that group, so that requests share batches. Batches run on the threads of
+the runtime's worker pools: ``device`` runs graphs, ``host`` runs spaCy. The tasks' own Python runs on threads of a
+third pool, so that a long text delays neither a deadline nor a cancellation: both take effect at once. The results of a
+batch that is running are kept for its other waiters.
 
 The loop handles every message in a guard: a defect fails the jobs that the message is about, and no other. ``jobs`` has
 the records and the states of jobs and tasks, ``threads`` what is needed of the machine.

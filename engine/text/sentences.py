@@ -146,7 +146,8 @@ def _find_bounds(line: str) -> Iterator[tuple[int, int]]:
 
 
 class _Bounds:
-    """The rule of spaCy's sentencizer: a sentence begins with the first token that is not punctuation after a full stop.
+    """The rule of spaCy's sentencizer: a sentence begins with the first token that is not punctuation after a full
+    stop.
 
     Between two tokens: where the sentence begins, where its last token ends, and whether it has had its full stop.
     """

@@ -142,7 +142,8 @@ def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> in
 def _choose_start(
     tokens: Sequence[Token], index: int, end: int, capitalised: Set[str], lower: Set[str]
 ) -> tuple[int, bool]:
-    """Where a run of capitals begins as a name, and whether its first word may be none; ``end`` when it is not a name."""
+    """Where a run of capitals begins as a name, and whether its first word may be none; ``end`` when it is not a
+    name."""
     token = tokens[index]
     plain = token.lower.removesuffix("'s")
     if plain in FUNCTION_WORDS or plain in MONTHS or (token.opens and plain in ENGLISH and plain not in COUNTRY_OF):

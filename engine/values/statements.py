@@ -2,7 +2,8 @@
 
 People beat and outsell each other in turn, so a statement is contradicted only where both texts are about one event as
 far as words can tell: all that the response's sentence says, the knowledge's sentence says too, it names both once, and
-no other sentence of the knowledge names both. Only verbs and comparisons whose order matters are read, and only where nothing but the verb, its helpers and a noun is between the names. All else is not read.
+no other sentence of the knowledge names both. Only verbs and comparisons whose order matters are read, and only where
+nothing but the verb, its helpers and a noun is between the names. All else is not read.
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ def find_basis(
 ) -> Verdict:
     """What all verdicts by these metrics have in common: the fusion and the threshold, with the label ``unknown``.
 
-    Without a threshold, and with a message, if the calibration is missing or a metric that its fusion needs was not asked.
+    Without a threshold, and with a message, if the calibration is missing or a metric that its fusion needs was not
+    asked.
     """
     if calibration is None:
         return decide({}, None, profile, max_false_positive_rate)
