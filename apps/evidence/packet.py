@@ -90,7 +90,7 @@ def check_packet(packet: EvidencePacket) -> tuple[Difference, ...]:
 
 
 def compare_settings(packet: EvidencePacket, plan: Plan, identity: Identity) -> tuple[Difference, ...]:
-    """Versions, bundles, device and calibration that are not those of the packet."""
+    """Versions, bundles, device and calibration that differ from the packet's."""
     return (
         *_compare("versions", packet.versions, _list_versions()),
         *_compare("identity", packet.identity, identity),
@@ -99,7 +99,7 @@ def compare_settings(packet: EvidencePacket, plan: Plan, identity: Identity) -> 
 
 
 def compare_scores(packet: EvidencePacket, score: Score, *, same_settings: bool) -> tuple[Difference, ...]:
-    """Where a score is not that of the packet; other settings have another signature."""
+    """Where a score differs from the packet's; other settings have another signature."""
     shown = score if packet.texts is not None else remove_texts(score)
     return (
         *_compare("score", _comparable(packet.score), _comparable(shown)),
@@ -116,7 +116,7 @@ def conclude(
 
 
 def compare_texts(packet: EvidencePacket, request: Request) -> tuple[Difference, ...]:
-    """Which texts of a request are not those of the packet."""
+    """Which texts of a request differ from the packet's."""
     return tuple(_compare("request", packet.request, digest_texts(request)))
 
 

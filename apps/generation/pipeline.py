@@ -66,7 +66,7 @@ class Generator:
             scoring: Options of the scores, and the deadline of the whole request; None takes the defaults.
 
         Returns:
-            The responses. What happens to a valid request is a status.
+            The responses. A status says what happened to a valid request.
 
         Raises:
             InvalidRequest: An argument is not usable, or the engine has no generator.
@@ -186,9 +186,9 @@ def _generate(settings: GenerationSettings) -> Steps[tuple[GeneratedSequence, ..
 
 
 class GenerationStream(Iterator[str]):
-    """The text of a response, piece by piece as it is decoded; no piece splits a character.
+    """The text of a response, part by part as it is decoded; no part splits a character.
 
-    ``result`` is the whole Generation after the last piece. ``next`` raises the model's errors. The deadline bounds the
+    ``result`` is the whole Generation after the last part. ``next`` raises the model's errors. The deadline bounds the
     time of decoding, not the time between two calls of ``next``: after it the stream ends, and the result has the
     status ``deadline`` and no response.
     """

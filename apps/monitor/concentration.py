@@ -1,7 +1,7 @@
 """Where inconsistent responses concentrate: groups of responses, each tested against all others.
 
-There are many groups, they overlap, and of those of a length or a time one has more where another has less. So the p
-values of Fisher's exact test are corrected by the method of Benjamini and Yekutieli (2001, *Annals of Statistics* 29,
+There are many groups, they overlap, and among groups of a length or a time one has more where another has less. So the
+p values of Fisher's exact test are corrected by the method of Benjamini and Yekutieli (2001, *Annals of Statistics* 29,
 1165–1188), which bounds the expected share of groups that are named by chance whatever the tests have to do with each
 other.
 """
@@ -29,7 +29,7 @@ OTHER_TERMS = 20
 MAX_GROUPS = 50
 """Systems, sources or times that are tested: the largest ones."""
 BINS = 5
-"""Of a length."""
+"""Groups by length, at most."""
 DAYS = 2
 """From so many days on, times are grouped by day, else by hour."""
 
@@ -45,7 +45,7 @@ class _Count(NamedTuple):
 
 
 def find_groups(rows: Sequence[Observation]) -> tuple[Group, ...]:
-    """The groups of responses with a verdict; those that differ first, the largest difference first."""
+    """The groups of responses with a verdict; groups that differ come first, the largest difference first."""
     counts = [
         *_count_terms(rows),
         *_count_lengths(rows, "response length", lambda row: row.words),

@@ -92,7 +92,7 @@ class Core:
 
         Args:
             requests: Requests whose texts are checked.
-            plan: What to compute for each.
+            plan: The metrics and options of each score.
             deadline_ms: Milliseconds from now, in place of the deadline of the options.
             is_bulk: Whether the job is served after the single requests of its priority.
             is_bounded: Whether the bound on tokens holds for it; False for a further job of an accepted request.
@@ -125,7 +125,7 @@ class Core:
 
         Args:
             tasks: Generators of rounds of model calls.
-            options: What they may read, and when they are served.
+            options: Limits of what they may read, and when they are served.
             deadline_ms: Milliseconds from now, in place of the deadline of the options.
             is_bulk: Whether the job is served after the single requests of its priority.
             size: Estimated tokens that models read for it; 0 is not bounded.

@@ -51,7 +51,7 @@ def make_plan(
 
     Args:
         roles: Roles of the bundle.
-        identity: What runs the models, for the signature.
+        identity: The bundle and runtime that run the models, for the signature.
         calibration: How values are read; None where none was fitted.
         metrics: Names of metrics or groups; None takes the metrics of the calibration.
         options: Options of the requests; None takes the defaults.

@@ -181,7 +181,7 @@ class Score(Record, frozen=True):
             The fields by name, in the order of the record.
 
         Raises:
-            InvalidRequest: There is no field of such a name.
+            InvalidRequest: A name is not a field of this record.
 
         >>> score.select(["verdict", "unsupported"], explanations=False)                       # doctest: +SKIP
         """

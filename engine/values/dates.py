@@ -151,8 +151,8 @@ def _read_numeric(tokens: Sequence[Token], index: int) -> ReadDate | None:
     parts = text.split(".")
     if len(parts) == 3 and all(part.isdecimal() and len(part) <= 4 for part in parts):
         return _check_date(int(parts[2]), int(parts[1]), int(parts[0]), index + 1)
-    sign = text_at(tokens, index + 1)
-    if sign not in ("-", "/", "–") or text_at(tokens, index + 3) != sign or index + 4 >= len(tokens):
+    separator = text_at(tokens, index + 1)
+    if separator not in ("-", "/", "–") or text_at(tokens, index + 3) != separator or index + 4 >= len(tokens):
         return None
     texts = [tokens[index + offset].text for offset in (0, 2, 4)]
     if (
@@ -231,7 +231,7 @@ def _read_year(tokens: Sequence[Token], index: int) -> ReadDate | None:
 
 
 _NOT_COUNTED = frozenset(read_table("was is as has his this us its does"))
-"""Words in s that are no plural, so that a number before them is a year."""
+"""Words in s that are not plurals, so that a number before them is a year."""
 _COUNTED = frozenset({"of", "people", "men", "women", "children", "thousand", "million", "billion", "percent", "%"})
 
 

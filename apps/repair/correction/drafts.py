@@ -1,6 +1,6 @@
-"""Drafts: responses in which unsupported words are replaced or left out, none of which says anything new.
+"""Drafts: responses in which unsupported words are replaced or left out; no draft says anything new.
 
-Every new word of a draft is a word of the sentence of the knowledge that it was taken from, or one that the response
+Every new word of a draft is a word of the sentence of the knowledge that it was taken from, or a word that the response
 had there; and every number, date or name that a draft has around its edits is one of that sentence or of the response.
 """
 
@@ -37,7 +37,7 @@ _BLANK = re.compile(r"\s+")
 
 
 class DraftEdit(NamedTuple):
-    """An edit of a draft: characters of the response, and those of the draft that replace them."""
+    """An edit of a draft: characters of the response, and the characters of the draft that replace them."""
 
     start: int
     end: int
@@ -104,7 +104,7 @@ def remove_sentence(response: str, sentence: Sentence) -> Draft | None:
 
 
 def _choose_disjoint(proposals: Iterable[Proposal]) -> list[Proposal]:
-    """The first of those that overlap, in the order of the response."""
+    """The proposals that do not overlap an earlier one, in the order of the response."""
     chosen: list[Proposal] = []
     for proposal in proposals:
         if all(proposal.end <= other.start or other.end <= proposal.start for other in chosen):

@@ -11,7 +11,7 @@ from groundwire.engine.text.words import WORD
 LEFT = 4
 """Words of a sentence that must remain."""
 MAX_CHARS = 1_000
-"""Of a sentence, at most."""
+"""Characters of a sentence, at most."""
 _RELATIVE = (
     r"(?:which|who|whom|whose|where|when|known|based|founded|located|born|including|such as|like|an?|the|one of)"
 )

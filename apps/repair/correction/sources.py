@@ -17,9 +17,9 @@ from groundwire.engine.values.tokens import tokenize
 from groundwire.engine.verdict.spans import VALUE_TYPES, TypedRange
 
 MAX_SENTENCES = 1_000
-"""Sentences of long knowledge that are compared with one of the response; those that follow are not looked at."""
+"""Sentences of long knowledge that are compared with one of the response; later sentences are not looked at."""
 NEAREST = 3
-"""Sentences of the knowledge, most similar first, whose words are compared with those of a sentence."""
+"""Sentences of the knowledge, most similar first, whose words are compared with the words of a sentence."""
 
 
 class TypedValue(NamedTuple):

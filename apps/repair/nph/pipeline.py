@@ -63,14 +63,14 @@ class Critic:
 
         Args:
             response: The text to check.
-            knowledge: Triples, all of which the critic reads, or a graph, of which it reads the triples near the
+            knowledge: Triples, and the critic reads all of them, or a graph, and it reads the triples near the
                 entities of history and response.
             history: The utterances before the response, oldest first.
             options: How far to look in a graph; None takes the defaults.
             scoring: Deadline, priority and limits; None takes the defaults.
 
         Returns:
-            The critique. What happens to a valid request is a status.
+            The critique. Its status says what happened to a valid request.
 
         Raises:
             InvalidRequest: An argument is not usable, or the engine has no critic.

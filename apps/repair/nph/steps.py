@@ -1,7 +1,7 @@
 """Critique and repair as generators of model calls.
 
 Source: Dziri et al. 2021: the critic flags, the retriever fills, and the critic reads the result (appendix E, with the
-retrieved path among its triples). The critic reads a few repairs, and the best one that it accepts is chosen.
+retrieved path among its triples). The critic reads a few repairs, and the best repair that it accepts is chosen.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _rate_draft(draft: _Draft, after: CritiqueResult) -> tuple[bool, float]:
 
 
 def _make_retrieve_call(context: Context, slots: Sequence[Slot]) -> Retrieve:
-    """The retriever reads the context's triples and those that join a candidate to its anchor."""
+    """The retriever reads the context's triples and the triples that join a candidate to its anchor."""
     candidates = tuple(slot.candidates for slot in slots)
     joining = (
         context.graph.triples_between(candidate.anchor, candidate.entity)
