@@ -15,7 +15,7 @@ cannot.
 Tenants share the engine's time. A tenant's clock runs by the seconds that its jobs took, divided by its weight. Among
 the jobs that are next in order of their tenants, one of the highest urgency is served, and among them a job of the
 tenant with the smallest clock (start-time fair queueing, Goyal, Vin and Cheng 1996). A tenant that was idle starts
-where the others are: time that it did not use does not count. With one tenant the order is that of ``rank`` alone.
+where the others are: time that it did not use does not count. With one tenant ``rank`` alone decides the order.
 """
 
 from __future__ import annotations

@@ -120,11 +120,11 @@ def _replace(response: str, sentence: Sentence, proposals: Sequence[Proposal]) -
     edits = []
     for proposal, where in zip(proposals, placed, strict=True):
         old, new = response[where.start : where.end], text[where.new_start : where.new_end]
-        if old == new or not _has_only_words_of(new, (old, proposal.known.text)):
+        if old == new or not _has_only_words_of(new, (old, proposal.sentence.text)):
             return None
         action: Literal["replace", "insert"] = "insert" if _BLANK.sub(" ", new).startswith(f"{old} ") else "replace"
         edits.append(DraftEdit(*where, action, proposal.source, proposal.evidence))
-    source_texts = tuple(dict.fromkeys(proposal.known.text for proposal in proposals))
+    source_texts = tuple(dict.fromkeys(proposal.sentence.text for proposal in proposals))
     if not _states_nothing_new(response, text, edits, source_texts):
         return None
     return Draft(text, tuple(edits), sentence, min(proposal.weight for proposal in proposals))

@@ -60,7 +60,7 @@ class Proposal(NamedTuple):
     weight: float
     """How far it is trusted before it is checked, 0–1."""
     evidence: PassageRange
-    known: SourceSentence
+    sentence: SourceSentence
     """The sentence that the words are from."""
 
 
